@@ -1,0 +1,10 @@
+"""``python -m toolglot`` is the command ``toolglot``."""
+
+from __future__ import annotations
+
+import sys
+
+from toolglot.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

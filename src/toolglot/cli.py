@@ -1,0 +1,297 @@
+"""The command ``toolglot``: read a model's answer and show what is in it, list the dialects."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+import toolglot
+from toolglot.errors import ClientError, UsageError
+from toolglot.events import CallEnded, CallRejected, Event, ReasoningDelta, Span, merge_deltas
+from toolglot.reading import Reading, gather, vocabulary
+
+OK, WRONG_USE, ONLY_REJECTED = 0, 2, 3
+
+EXIT_CODES = """\
+exit codes:
+  0  the text was read (with calls or without any)
+  2  wrong use: an option, the file, the tools or the dialect
+  3  the text holds calls, but every one of them was rejected
+"""
+EXAMPLES = """\
+examples:
+  toolglot read answer.txt --tools tools.json
+  llm "list the files" | toolglot read --tools tools.json --json
+  toolglot read answer.txt --tools tools.json --events --stream 4
+  toolglot dialects
+"""
+READ_EXAMPLES = """\
+examples:
+  toolglot read answer.txt --tools tools.json            show calls and text in colour
+  toolglot read --tools tools.json < answer.txt          the same, from standard input
+  toolglot read answer.txt --tools tools.json --json     one JSON document
+  toolglot read answer.txt --events --stream 4           one event per line, fed 4 characters at a time
+  toolglot read answer.txt --dialect hermes --truncated  a hint, and: the answer was cut off
+"""
+
+GREEN, RED, DIM, BOLD, RESET = "\x1b[32m", "\x1b[31m", "\x1b[2m", "\x1b[1m", "\x1b[0m"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    arguments = build_parser().parse_args(argv)
+    try:
+        code: int = arguments.run(arguments)
+        sys.stdout.flush()
+    except ClientError as error:
+        print(f"toolglot: {error.message}", file=sys.stderr)
+        return WRONG_USE
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on; let the last flush go nowhere
+        return OK
+    return code
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="toolglot",
+        description="Read the tool calls in the text of a language model, whichever way it writes them.",
+        epilog=EXAMPLES + "\n" + EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"toolglot {toolglot.__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_read(commands)
+    _add_dialects(commands)
+    return parser
+
+
+def _add_read(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    read = commands.add_parser(
+        "read",
+        help="read one answer and show its calls, text and rejected calls",
+        description="Read one answer of a model and show what is in it.",
+        epilog=READ_EXAMPLES + "\n" + EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    read.add_argument("file", nargs="?", default="-", metavar="FILE", help="text to read (default: standard input)")
+    read.add_argument("--tools", metavar="FILE", help="the tools that were offered, as JSON: an OpenAI tools array")
+    read.add_argument("--dialect", default="auto", metavar="D", help="a dialect or model id; only breaks ties")
+    form = read.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print one JSON document")
+    form.add_argument("--events", action="store_true", help="print every event as one line of JSON")
+    read.add_argument("--stream", type=_chunk_size, metavar="N", help="feed the text N characters at a time")
+    read.add_argument("--truncated", action="store_true", help="the answer was cut off by a length limit")
+    read.add_argument(
+        "--unknown-tools",
+        choices=("allow", "text", "reject"),
+        default="allow",
+        help="a call to a tool that was not offered is delivered, left as text or rejected (default: allow)",
+    )
+    read.add_argument("--no-parallel", action="store_true", help="deliver the first call only")
+    read.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="colour (default: auto)")
+    read.set_defaults(run=run_read)
+
+
+def _add_dialects(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    dialects = commands.add_parser("dialects", help="list the dialects", description="List every dialect that is read.")
+    dialects.add_argument("--json", action="store_true", help="print one JSON document, with whole samples")
+    dialects.set_defaults(run=run_dialects)
+
+
+def _chunk_size(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of characters; give 1 or more")
+    return int(text)
+
+
+# toolglot read
+
+
+def run_read(arguments: argparse.Namespace) -> int:
+    reader = make_reader(arguments)
+    text = load_text(arguments.file)
+    events = feed(reader, text, arguments.stream or len(text) or 1, arguments.truncated)
+    if arguments.events:
+        rejected = calls = 0
+        for event in events:
+            print(json.dumps({"event": type(event).__name__, **asdict(event)}, ensure_ascii=False))
+            rejected += isinstance(event, CallRejected)
+            calls += isinstance(event, CallEnded)
+        return ONLY_REJECTED if rejected and not calls else OK
+    reading = gather(merge_deltas(events), text)
+    if arguments.json:
+        print(json.dumps(_as_document(reading), ensure_ascii=False, indent=2))
+    else:
+        paint = Paint(wants_color(arguments.color, sys.stdout))
+        sys.stdout.writelines(show(text, reading, paint))
+    return ONLY_REJECTED if reading.rejected and not reading.calls else OK
+
+
+def make_reader(arguments: argparse.Namespace) -> toolglot.Reader:
+    check_dialect(arguments.dialect)
+    return toolglot.Reader(
+        tools=load_tools(arguments.tools) if arguments.tools else [],
+        dialect=arguments.dialect,
+        unknown_tools=arguments.unknown_tools,
+        parallel=not arguments.no_parallel,
+    )
+
+
+def feed(reader: toolglot.Reader, text: str, size: int, truncated: bool) -> Iterator[Event]:
+    """Feed the text in pieces of this size and yield the events as they come."""
+    for start in range(0, len(text), size):
+        yield from reader.feed(text[start : start + size])
+    yield from reader.close(truncated=truncated)
+
+
+def load_text(name: str) -> str:
+    try:
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {name}: {error.strerror}") from error
+    return data.decode("utf-8", "replace")
+
+
+def load_tools(name: str) -> list[Any]:
+    """The tools array in a file; a whole request body with a ``tools`` key will do."""
+    try:
+        data = json.loads(Path(name).read_bytes())
+    except OSError as error:
+        raise UsageError(f"cannot read the tools file {name}: {error.strerror}") from error
+    except json.JSONDecodeError as error:
+        place = f"{name}:{error.lineno}:{error.colno}"
+        raise UsageError(f"{place}: the tools file is not JSON: {error.msg}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"the tools file {name} is not UTF-8 text (byte {error.start})") from error
+    tools = data.get("tools") if isinstance(data, dict) else data
+    if not isinstance(tools, list):
+        raise UsageError(f'{name}: expected an array of tools, or an object with the array under "tools"')
+    return tools
+
+
+def check_dialect(name: str) -> None:
+    """Refuse a hint that is neither a dialect nor a model we know, naming the nearest dialects."""
+    if vocabulary().resolve_hint(name) is not None:
+        return
+    near = difflib.get_close_matches(name, [dialect.name for dialect in toolglot.dialects()])
+    hint = f"did you mean {' or '.join(near)}?" if near else "'toolglot dialects' lists them all"
+    raise UsageError(f"there is no dialect or model {name!r}; {hint}")
+
+
+def _as_document(reading: Reading) -> dict[str, Any]:
+    document = asdict(reading)
+    del document["events"]
+    return document
+
+
+# Showing it to a person
+
+
+def wants_color(choice: str, stream: TextIO) -> bool:
+    if choice == "auto":
+        return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return choice == "always"
+
+
+@dataclass(frozen=True, slots=True)
+class Paint:
+    """Puts text in colour, or leaves it alone."""
+
+    on: bool
+
+    def __call__(self, text: str, style: str) -> str:
+        if not self.on or not text:
+            return text
+        return "\n".join(f"{style}{line}{RESET}" if line else line for line in text.split("\n"))
+
+
+def show(text: str, reading: Reading, paint: Paint) -> Iterator[str]:
+    """The answer with its spans marked, then what was made of it."""
+    marks = sorted(_marks(text, reading.events))
+    position = 0
+    for (start, end), style in marks:
+        if start < position:
+            continue
+        yield text[position:start]
+        yield paint(text[start:end], style)
+        position = end
+    yield text[position:]
+    yield "" if text.endswith("\n") or not text else "\n"
+    yield "\n"
+    yield from _show_calls(reading, paint)
+    yield from _show_rejected(reading, paint)
+
+
+def _marks(text: str, events: Iterable[Event]) -> Iterator[tuple[Span, str]]:
+    """The spans of calls (green), rejected calls (red) and reasoning (dim)."""
+    position = 0
+    for event in events:
+        match event:
+            case CallEnded(span=(_, end) as span):
+                position = end
+                yield span, GREEN
+            case CallRejected(span=(_, end) as span):
+                position = end
+                yield span, RED
+            case ReasoningDelta(text=thought) if (start := text.find(thought, position)) >= 0:
+                position = start + len(thought)
+                yield (start, position), DIM
+
+
+def _show_calls(reading: Reading, paint: Paint) -> Iterator[str]:
+    count = len(reading.calls)
+    yield paint(f"{count} call{'' if count == 1 else 's'}" if count else "no calls", BOLD) + "\n"
+    for call in reading.calls:
+        how = f"{call.dialect}, confidence {call.confidence:.2f}"
+        if call.repairs:
+            how += ", repaired: " + ", ".join(call.repairs)
+        yield f"  {paint(call.name, GREEN)} {call.arguments}\n"
+        yield f"    {paint(how, DIM)}\n"
+
+
+def _show_rejected(reading: Reading, paint: Paint) -> Iterator[str]:
+    if not reading.rejected:
+        return
+    yield paint(f"{len(reading.rejected)} rejected", BOLD) + "\n"
+    for rejected in reading.rejected:
+        name = rejected.tool or "unknown tool"
+        yield f"  {paint(name, RED)} {rejected.reason}\n"
+        for defect in rejected.defects:
+            yield f"    {defect.where}: found {defect.found}\n"
+            yield f"      right: {defect.expected}\n"
+
+
+# toolglot dialects
+
+
+def run_dialects(arguments: argparse.Namespace) -> int:
+    records = [
+        {"name": dialect.name, "family": dialect.family, "file": dialect.file, "sample": dialect.sample}
+        for dialect in toolglot.dialects()
+    ]
+    if arguments.json:
+        print(json.dumps(records, ensure_ascii=False, indent=2))
+        return OK
+    titles = {key: key for key in ("name", "family", "file", "sample")}
+    rows = [titles, *(record | {"sample": _first_line(record["sample"])} for record in records)]
+    widths = {key: max(len(row[key]) for row in rows) for key in ("name", "family", "file")}
+    for row in rows:
+        cells = [row[key].ljust(width) for key, width in widths.items()]
+        print("  ".join([*cells, row["sample"]]).rstrip())
+    return OK
+
+
+def _first_line(sample: str) -> str:
+    line = next((line for line in sample.splitlines() if line.strip()), "").strip()
+    return line if len(line) <= 60 else line[:59] + "…"

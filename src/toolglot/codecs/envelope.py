@@ -1,0 +1,273 @@
+"""Calls as JSON objects that name their tool: ``{"name": "read", "arguments": {"path": "a.py"}}``.
+
+Strategy. Models agree on the idea and on nothing else: the keys have many names, the arguments may come before the
+name, stand beside it, be wrapped once more or be encoded twice. The object is walked key by key; as soon as the name
+is known the arguments leave while they come in, and what came before the name is set aside until then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from toolglot.codecs.members import OBJECT as JSON_OBJECT
+from toolglot.codecs.members import Members, gather, parse_object
+from toolglot.dialect import Call, Place
+from toolglot.draft import Draft, Frame
+from toolglot.events import Reason
+from toolglot.jsontext import NotJson, Value, parse
+from toolglot.scanner import Match, Steps
+
+NAME_KEYS = (
+    "name",
+    "tool",
+    "tool_name",
+    "toolName",
+    "function",
+    "function_name",
+    "action",
+    "recipient_name",
+    "call",
+)
+ARGUMENT_KEYS = (
+    "arguments",
+    "parameters",
+    "params",
+    "args",
+    "input",
+    "action_input",
+    "tool_input",
+    "tool_arguments",
+    "tool_parameters",
+    "function_arguments",
+    "kwargs",
+)
+LIST_KEYS = ("tool_calls", "toolCalls", "tool_call", "function_call", "function_calls", "calls", "tool_uses")
+
+
+@dataclass(slots=True)
+class _Walk:
+    """What one object has told so far."""
+
+    start: int
+    draft: Draft | None = None
+    depth: int = 1
+    has_arguments: bool = False
+    arguments: dict[str, Value] | None = None
+    repairs: tuple[str, ...] = ()
+    aside: dict[str, Value] = field(default_factory=dict)
+    calls: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """The codec; the header of the call is the bracket that opens the JSON."""
+
+    members: Members = JSON_OBJECT
+
+    def accepts(self, head: str) -> bool:
+        return True
+
+    def read(self, frame: Frame, call: Call, found: Match) -> Steps[bool]:
+        source = frame.source
+        source.pos = found.end() - 1
+        if source.text[source.pos] == "[":
+            return (yield from self._list(frame))
+        return (yield from self._object(frame))
+
+    def _list(self, frame: Frame) -> Steps[bool]:
+        source = frame.source
+        source.pos += 1
+        calls = 0
+        while True:
+            head = yield from source.skip_blanks()
+            if head == "{":
+                if not (yield from self._object(frame)):
+                    return calls > 0
+                calls += 1
+            elif head == ",":
+                source.pos += 1
+            elif head == "]":
+                source.pos += 1
+                return calls > 0
+            else:
+                if calls and head and frame.open is not None:
+                    frame.open.repair("missing_bracket")
+                return calls > 0
+
+    def _object(self, frame: Frame) -> Steps[bool]:
+        source = frame.source
+        walk = _Walk(source.here)
+        source.pos += 1
+        while walk.depth:
+            head = yield from source.skip_blanks()
+            if head == "}":
+                source.pos += 1
+                walk.depth -= 1
+            elif head == ",":
+                source.pos += 1
+            elif not head or (
+                frame.closing is not None and (yield from source.choose(frame.closing)) is not None
+            ):
+                return self._end_early(frame, walk, head)
+            else:
+                key = yield from self.members.key(source)
+                if key is None:
+                    return self._broken(frame, walk, head)
+                if not (yield from self._member(frame, walk, key)):
+                    return walk.calls > 0
+                if walk.draft is not None and walk.draft.cut:
+                    return True
+        return self._finish(frame, walk)
+
+    # -- one member --------------------------------------------------------------------------------------------------
+
+    def _member(self, frame: Frame, walk: _Walk, key: str) -> Steps[bool]:
+        """Take one member in; False when the object cannot be a call."""
+        head = yield from frame.source.skip_blanks()
+        draft = walk.draft
+        if draft is None and key in NAME_KEYS and head in ("{", '"', "'"):
+            return (yield from self._name(frame, walk, key, head))
+        if draft is None and key in LIST_KEYS and head in ("[", "{"):
+            return (yield from self._nested(frame, walk, head))
+        if key in ARGUMENT_KEYS and not walk.has_arguments:
+            return (yield from self._arguments(frame, walk, key, head))
+        if draft is not None and not walk.has_arguments and draft.declares(key):
+            draft.sure()
+            yield from self.members.value(frame, draft, key)
+            return True
+        if draft is None and head == "{" and frame.toolbox.find(key) is not None:
+            walk.draft = frame.begin(key, walk.start)
+            return (yield from self._arguments(frame, walk, key, head))
+        return (yield from self._set_aside(frame, walk, key))
+
+    def _name(self, frame: Frame, walk: _Walk, key: str, head: str) -> Steps[bool]:
+        source = frame.source
+        if head == "{":
+            source.pos += 1
+            walk.depth += 1
+            return True
+        text = yield from gather(source, ",}", closing=frame.closing)
+        value = _value(text)
+        if not isinstance(value, str):
+            return False
+        walk.draft = frame.begin(value, walk.start)
+        return walk.draft is not None
+
+    def _nested(self, frame: Frame, walk: _Walk, head: str) -> Steps[bool]:
+        if head == "{":
+            frame.source.pos += 1
+            walk.depth += 1
+            return True
+        if not (yield from self._list(frame)):
+            return False
+        walk.calls += 1
+        return True
+
+    def _arguments(self, frame: Frame, walk: _Walk, key: str, head: str) -> Steps[bool]:
+        source, draft = frame.source, walk.draft
+        if head == "{" and draft is not None:
+            walk.has_arguments = True
+            source.pos += 1
+            if frame.marked:
+                draft.sure()
+            return (yield from self.members.read(frame, draft))
+        text = yield from gather(source, ",}", closing=frame.closing)
+        if text is None:
+            return self._cut(frame, walk)
+        parsed = parse_object(text)
+        if parsed is not None and isinstance(parsed.value, dict):
+            walk.has_arguments = True
+            walk.arguments = parsed.value
+            walk.repairs = parsed.repairs
+            return True
+        value = _value(text)
+        if value is None:
+            walk.has_arguments = text.strip() == "null"
+            return True
+        if draft is None or draft.declares(key):
+            walk.aside[key] = value
+            return True
+        draft.flaw(Reason.INVALID_VALUE, key, text[:80], "an object with the arguments by name")
+        return frame.marked
+
+    def _set_aside(self, frame: Frame, walk: _Walk, key: str) -> Steps[bool]:
+        if walk.draft is None and not frame.marked and not _may_stand_first(key):
+            return False
+        text = yield from gather(frame.source, ",}", closing=frame.closing)
+        if text is None:
+            return self._cut(frame, walk)
+        walk.aside[key] = _value(text)
+        return True
+
+    # -- the end -----------------------------------------------------------------------------------------------------
+
+    def _cut(self, frame: Frame, walk: _Walk) -> bool:
+        if walk.draft is None:
+            return False
+        if not walk.has_arguments:
+            walk.draft.truncate()
+        return walk.has_arguments
+
+    def _end_early(self, frame: Frame, walk: _Walk, head: str) -> bool:
+        """The text ended, or the mark around the call closed, before the object did."""
+        draft = walk.draft
+        if draft is None:
+            return walk.calls > 0
+        if not walk.has_arguments and not head:
+            draft.truncate()
+            return True
+        draft.repair("missing_bracket")
+        return self._finish(frame, walk)
+
+    def _broken(self, frame: Frame, walk: _Walk, head: str) -> bool:
+        draft = walk.draft
+        if draft is None or (not draft.live and not frame.marked):
+            return False
+        if walk.has_arguments:
+            return self._finish(frame, walk)
+        draft.flaw(Reason.MALFORMED, "call", f"{head!r} where a key was due", "a JSON object")
+        return True
+
+    def _finish(self, frame: Frame, walk: _Walk) -> bool:
+        if walk.draft is None and walk.calls == 0:
+            kind = walk.aside.pop("type", None)
+            if isinstance(kind, str) and frame.toolbox.find(kind) is not None:
+                walk.draft = frame.begin(kind, walk.start)
+        draft = walk.draft
+        if draft is None:
+            return walk.calls > 0
+        if not frame.marked and not walk.has_arguments and not draft.keys and not walk.aside and draft.tool is None:
+            return False
+        given = walk.arguments if walk.arguments is not None else self._flat(walk, draft)
+        for name in walk.repairs:
+            draft.repair(name)
+        if not frame.marked and draft.tool is not None and draft.tool.parameters.properties:
+            if any(not draft.declares(key) for key in given):
+                return draft.live
+        for key, value in given.items():
+            draft.add_value(key, value)
+        return True
+
+    def _flat(self, walk: _Walk, draft: Draft) -> dict[str, Value]:
+        """Arguments that stood beside the name, before it was known."""
+        if walk.has_arguments:
+            return {}
+        return {key: value for key, value in walk.aside.items() if draft.declares(key) and key not in draft.keys}
+
+
+def _may_stand_first(key: str) -> bool:
+    """Keys that real envelopes put before the name."""
+    return key in ("id", "type", "tool_call_id", "call_id", "index", "thought", "thoughts", "reasoning")
+
+
+def _value(text: str | None) -> Value:
+    if text is None:
+        return None
+    try:
+        return parse(text).value
+    except NotJson:
+        return None
+
+
+OBJECT = Call(("{{",), Envelope(), place=Place.WRAPPED)
+LIST = Call(("[{before_object}",), Envelope(), place=Place.WRAPPED)

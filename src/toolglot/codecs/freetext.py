@@ -1,0 +1,52 @@
+"""One free text as the only argument: what ReAct agents write for tools that take a string."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from toolglot.dialect import Call
+from toolglot.draft import Frame
+from toolglot.scanner import Choice, Match, Steps
+
+
+@dataclass(frozen=True, slots=True)
+class FreeText:
+    """The text goes up to a line that begins with one of ``ends``, or to the end."""
+
+    ends: tuple[str, ...]
+
+    def accepts(self, head: str) -> bool:
+        return head not in ("", "{", "`")
+
+    def read(self, frame: Frame, call: Call, found: Match) -> Steps[bool]:
+        source = frame.source
+        start = source.here
+        source.pos = found.end()
+        tool = frame.toolbox.find(found["name"])
+        key = tool.sole_text_parameter if tool is not None else None
+        draft = frame.begin(found["name"], start) if key else None
+        if draft is None or key is None:
+            return False
+        yield from source.skip_blanks()
+        draft.repair("free_text_argument")
+        draft.sure()
+        draft.open_text(key)
+        ends = Choice([self.ends])
+        while True:
+            end = source.text.find("\n", source.pos)
+            draft.text(source.text[source.pos : len(source.text) if end < 0 else end])
+            source.pos = len(source.text) if end < 0 else end
+            if source.at_end:
+                break
+            if end < 0:
+                yield
+                continue
+            gap = yield from source.find_nonblank()
+            if source.pos + gap >= len(source.text) or (yield from source.choose(ends, gap)) is not None:
+                break
+            draft.text(source.text[source.pos : source.pos + gap])
+            source.pos += gap
+        draft.close_text()
+        if source.truncated:
+            draft.truncate()
+        return True

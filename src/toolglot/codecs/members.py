@@ -1,0 +1,314 @@
+"""Arguments as a list of members: a JSON object, Python keyword arguments, a bare ``key:value`` object.
+
+    {"path": "a.py", "limit": 5}        (path="a.py", limit=5)        {path:<|"|>a.py<|"|>,limit:5}
+
+Strategy. The three differ only in brackets, in the sign between key and value and in how strings are quoted, so one
+reader serves them all. A string whose parameter takes any text leaves while it comes in; every other value is
+gathered up to the comma or bracket that ends it, parsed once, and typed by the schema.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from toolglot.codecs.strings import Collector, read_string
+from toolglot.draft import Draft, Frame
+from toolglot.events import Reason
+from toolglot.jsontext import JSON, PYTHON, Literals, NotJson, Parsed, Value, parse
+from toolglot.scanner import Choice, Mark, Source, Steps
+from toolglot.schema import Shape, conform, read_text
+
+_BARE_KEY = Mark("{key}")
+_QUOTES_PAIR = ('"', "'")
+
+
+@lru_cache(maxsize=64)
+def _next_key(assign: tuple[str, ...], closer: str) -> Choice:
+    """What may stand behind a comma: the next key, or the closer (a comma too many)."""
+    closing = "}}" if closer == "}" else closer
+    spellings = tuple(f" {key} {sign}" for sign in assign for key in ('"{quoted}"', "'{key}'", "{key}"))
+    return Choice([(*spellings, f" {closing}")])
+
+
+def takes_any_string(shape: Shape) -> bool:
+    """Whether every string is a right value, so that it can leave before it is complete."""
+    return shape.streams or shape.nullable_text or not shape.kinds
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The notation of one such list."""
+
+    opener: str = "{"
+    closer: str = "}"
+    assign: tuple[str, ...] = (":",)
+    literals: Literals = JSON
+    separator: str = ","
+
+    def read(self, frame: Frame, draft: Draft) -> Steps[bool]:
+        """Read the members up to the closer (the opener is consumed); False when this is not such a list."""
+        source = frame.source
+        while True:
+            head = yield from source.skip_blanks()
+            if head == self.closer:
+                source.pos += 1
+                return True
+            if head == self.separator and draft.keys:
+                source.pos += 1
+                head = yield from source.skip_blanks()
+                if head == self.closer:
+                    draft.repair("trailing_comma")
+                    continue
+            if (yield from self._is_closed_from_outside(frame, draft)):
+                return True
+            if not head:
+                draft.truncate()
+                return True
+            key = yield from self.key(source)
+            if key is None:
+                return self._broken(draft, head)
+            if not self._admit(frame, draft, key):
+                return False
+            if not (yield from self.value(frame, draft, key)):
+                return True
+
+    def _is_closed_from_outside(self, frame: Frame, draft: Draft) -> Steps[bool]:
+        """The mark that closes the whole call stands here: our own closer is missing, and nothing else is."""
+        if frame.closing is None or (yield from frame.source.choose(frame.closing)) is None:
+            return False
+        draft.repair("missing_bracket")
+        return True
+
+    def _broken(self, draft: Draft, head: str) -> bool:
+        if not draft.live and not draft.frame.marked:
+            return False
+        draft.flaw(Reason.MALFORMED, "arguments", f"{head!r} where a key was due", f"a key or {self.closer!r}")
+        return True
+
+    def _admit(self, frame: Frame, draft: Draft, key: str) -> bool:
+        """Whether the call may go on with this key; the first right one makes a tentative call sure."""
+        if frame.marked or draft.declares(key) or (draft.tool is not None and not draft.tool.parameters.properties):
+            draft.sure()
+            return True
+        return draft.live
+
+    # -- keys --------------------------------------------------------------------------------------------------------
+
+    def key(self, source: Source) -> Steps[str | None]:
+        """The key that stands here, and the sign behind it."""
+        key: str | None
+        quote = yield from self._opening_quote(source)
+        if quote:
+            source.pos += len(quote)
+            key = yield from self._quoted_key(source, quote)
+        else:
+            found = yield from source.match(_BARE_KEY)
+            key = found["key"].replace("\\", "").lstrip("-") if found is not None else None
+        if key is None:
+            return None
+        yield from source.skip_blanks()
+        here = yield from source.peek(2)
+        for sign in sorted(self.assign, key=len, reverse=True):
+            if here.startswith(sign):
+                source.pos += len(sign)
+                return key
+        return None
+
+    def _quoted_key(self, source: Source, quote: str) -> Steps[str | None]:
+        out = Collector()
+
+        def confirm(ahead: int) -> Steps[bool]:
+            gap = yield from source.find_nonblank(ahead)
+            return source.text[source.pos + gap : source.pos + gap + 1] in {"", *(sign[0] for sign in self.assign)}
+
+        if not (yield from read_string(source, quote, self.literals, out, confirm)):
+            return None
+        return decode(out)
+
+    def _opening_quote(self, source: Source) -> Steps[str]:
+        longest = max(map(len, self.literals.quotes))
+        here = yield from source.peek(longest)
+        return next((quote for quote in self.literals.quotes if here.startswith(quote)), "")
+
+    # -- values ------------------------------------------------------------------------------------------------------
+
+    def value(self, frame: Frame, draft: Draft, key: str) -> Steps[bool]:
+        """Read the value of one member into the draft; False when the text ended inside it."""
+        source = frame.source
+        yield from source.skip_blanks()
+        quote = yield from self._opening_quote(source)
+        shape = draft.shape(key)
+        if not quote:
+            return (yield from self._bare_value(frame, draft, key, shape))
+        source.pos += len(quote)
+        if quote == "'" and "single_quotes" not in self.literals.native:
+            draft.repair("single_quotes")
+
+        def confirm(ahead: int) -> Steps[bool]:
+            return self._ends_value(frame, ahead)
+
+        if takes_any_string(shape):
+            draft.open_text(key)
+            if not (yield from read_string(source, quote, self.literals, draft, confirm, frame.closing)):
+                draft.truncate()
+                return False
+            draft.close_text()
+            return True
+        out = Collector()
+        if not (yield from read_string(source, quote, self.literals, out, confirm, frame.closing)):
+            draft.truncate()
+            return False
+        for name in out.repairs:
+            draft.repair(name)
+        draft.add(key, conform(decode(out), shape, f"argument {key}"))
+        return True
+
+    def _ends_value(self, frame: Frame, ahead: int) -> Steps[bool]:
+        """Whether a quote that ends ``ahead`` characters from here ends its value."""
+        source = frame.source
+        gap = yield from source.find_nonblank(ahead)
+        head = source.text[source.pos + gap : source.pos + gap + 1]
+        if not head:
+            return True
+        if head == self.separator:
+            return (yield from source.choose(_next_key(self.assign, self.closer), gap + 1)) is not None
+        if head == self.closer:
+            while len(source.text) <= source.pos + gap + 1 and not source.final:
+                yield
+            behind = source.text[source.pos + gap + 1 : source.pos + gap + 2]
+            return not (behind.isalnum() or behind in ('"', "'", "\\", "$"))
+        return frame.closing is not None and (yield from source.choose(frame.closing, gap)) is not None
+
+    def _bare_value(self, frame: Frame, draft: Draft, key: str, shape: Shape) -> Steps[bool]:
+        text = yield from gather(frame.source, self.separator + self.closer, self.literals.quotes, frame.closing)
+        if text is None:
+            draft.truncate()
+            return False
+        where = f"argument {key}"
+        try:
+            parsed = parse(text, self.literals)
+        except NotJson:
+            draft.add(key, read_text(text.strip(), shape, where))
+            draft.repair("unquoted_value")
+            return True
+        for name in parsed.repairs:
+            draft.repair(name)
+        draft.add(key, conform(parsed.value, shape, where))
+        return True
+
+
+def decode(out: Collector) -> str:
+    """The text that a collected JSON string stands for."""
+    value = parse('"' + "".join(out.pieces) + '"').value
+    return value if isinstance(value, str) else ""
+
+
+_OPENING = {"{": "}", "[": "]", "(": ")"}
+_STRUCTURE = re.compile(r"""["'<\[\]{}(),]""")
+
+
+@dataclass(slots=True)
+class _Gathering:
+    """Where a scan over a nested value stands."""
+
+    closers: list[str] = field(default_factory=list)
+    last: str = ":"
+    pieces: list[str] = field(default_factory=list)
+
+    def take(self, source: Source, end: int) -> None:
+        piece = source.text[source.pos : end]
+        self.pieces.append(piece)
+        self.last = piece.rstrip()[-1:] or self.last
+        source.pos = end
+
+    def take_bracket(self, source: Source, token: str) -> None:
+        if token in _OPENING:
+            self.closers.append(_OPENING[token])
+        elif self.closers and token == self.closers[-1]:
+            self.closers.pop()
+        self.take(source, source.pos + 1)
+
+
+def gather(
+    source: Source, ends: str, quotes: tuple[str, ...] = _QUOTES_PAIR, closing: Choice | None = None
+) -> Steps[str | None]:
+    """The text up to one of ``ends`` outside brackets and strings (not consumed); None when the text ends first."""
+    state = _Gathering()
+    heads = {quote[0] for quote in quotes}
+    longest = max(map(len, quotes))
+    while True:
+        found = _STRUCTURE.search(source.text, source.pos)
+        state.take(source, len(source.text) if found is None else found.start())
+        if found is None:
+            if source.final:
+                return None
+            yield
+            continue
+        token = found[0]
+        if not state.closers and (
+            token in ends or (closing is not None and (yield from source.choose(closing)) is not None)
+        ):
+            return "".join(state.pieces)
+        if token in heads and state.last in ":=,[{(":
+            here = yield from source.peek(longest)
+            quote = next((quote for quote in quotes if here.startswith(quote)), "")
+            if quote:
+                if not (yield from _gather_string(source, quote, state)):
+                    return None
+                continue
+        state.take_bracket(source, token)
+
+
+@lru_cache(maxsize=16)
+def _string_stops(quote: str) -> re.Pattern[str]:
+    return re.compile(f"[{re.escape(quote[0])}\\\\]" if quote in _QUOTES_PAIR else re.escape(quote[0]))
+
+
+def _gather_string(source: Source, quote: str, state: _Gathering) -> Steps[bool]:
+    """Move one string, quotes and all, from the source to the pieces; False when the text ends inside it."""
+    stops = _string_stops(quote)
+    state.take(source, source.pos + len(quote))
+    while True:
+        found = stops.search(source.text, source.pos)
+        state.take(source, len(source.text) if found is None else found.start())
+        if found is None:
+            if source.final:
+                return False
+            yield
+            continue
+        size = 2 if found[0] == "\\" else len(quote)
+        here = yield from source.peek(size)
+        if here == quote and (yield from _string_ends(source, size)):
+            state.take(source, source.pos + size)
+            return True
+        state.take(source, source.pos + (2 if found[0] == "\\" else 1))
+
+
+def _string_ends(source: Source, ahead: int) -> Steps[bool]:
+    gap = yield from source.find_nonblank(ahead)
+    return source.text[source.pos + gap : source.pos + gap + 1] in ("", ",", ":", "}", "]", ")", "=")
+
+
+def parse_object(text: str, literals: Literals = JSON) -> Parsed | None:
+    """The text as an object, unwrapped if it was encoded once more; None when it is no object."""
+    repairs: tuple[str, ...] = ()
+    for _ in range(3):
+        try:
+            parsed = parse(text, literals)
+        except NotJson:
+            return None
+        repairs = (*repairs, *parsed.repairs)
+        value: Value = parsed.value
+        if isinstance(value, dict):
+            return Parsed(value, repairs)
+        if not isinstance(value, str):
+            return None
+        repairs = (*repairs, "double_encoded")
+        text = value
+    return None
+
+
+OBJECT = Members()
+KEYWORDS = Members("(", ")", ("=",), PYTHON)

@@ -1,0 +1,83 @@
+"""Calls whose header names the tool and whose arguments are a list of members.
+
+    [TOOL_CALLS]read[ARGS]{"path": "a.py"}        read(path="a.py")        call:read{path:<|"|>a.py<|"|>}
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from toolglot.codecs.members import KEYWORDS, OBJECT, Members, gather, parse_object
+from toolglot.dialect import Call, Place
+from toolglot.draft import Frame
+from toolglot.scanner import Mark, Match, Steps
+
+_FENCE = Mark("```{language}\n", "```{language} ", "json\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The codec: the opener of the members follows the header, or is its last character."""
+
+    members: tuple[Members, ...] = (OBJECT,)
+
+    def accepts(self, head: str) -> bool:
+        return head != "<"
+
+    def read(self, frame: Frame, call: Call, found: Match) -> Steps[bool]:
+        source = frame.source
+        start = source.here
+        source.pos = found.end()
+        yield from source.skip_blanks()
+        yield from source.match(_FENCE)
+        head = yield from source.skip_blanks()
+        members = next((members for members in self.members if members.opener == head), None)
+        if members is None:
+            return (yield from self._irregular(frame, call, found, start, head))
+        draft = frame.begin(found["name"], start)
+        if draft is None:
+            return False
+        source.pos += 1
+        if frame.marked:
+            draft.sure()
+        if not (yield from members.read(frame, draft)):
+            return False
+        if not draft.cut:
+            draft.sure()
+            yield from self._close(frame, call)
+        return True
+
+    def _irregular(self, frame: Frame, call: Call, found: Match, start: int, head: str) -> Steps[bool]:
+        """No members follow: no arguments at all, or arguments encoded as a string."""
+        empty = bool(call.close) and (yield from frame.source.look(Mark(*call.close))) is not None
+        if head != '"' and not empty:
+            return False
+        draft = frame.begin(found["name"], start)
+        if draft is None:
+            return False
+        if not empty:
+            text = yield from gather(frame.source, ",}", closing=frame.closing)
+            parsed = parse_object(text) if text is not None else None
+            if parsed is None or not isinstance(parsed.value, dict):
+                return False
+            draft.repair("double_encoded")
+            for key, value in parsed.value.items():
+                draft.add_value(key, value)
+        yield from self._close(frame, call)
+        return True
+
+    def _close(self, frame: Frame, call: Call) -> Steps[None]:
+        if not call.close:
+            return
+        source = frame.source
+        gap = yield from source.find_nonblank()
+        found = yield from source.look(Mark(*call.close), gap)
+        if found is not None:
+            source.pos = found.end()
+
+
+PYTHON_CALL = Call(
+    ("print({name}{before_parenthesis}", "{name}{before_parenthesis}", "[ {name}{before_parenthesis}"),
+    Named((KEYWORDS,)),
+    place=Place.WRAPPED,
+)

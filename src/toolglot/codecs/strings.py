@@ -1,0 +1,144 @@
+"""Quoted strings, read piece by piece and handed on as the inside of a JSON string.
+
+Strategy. A quote ends the string only when the caller confirms that what follows continues the structure; this alone
+saves values with unescaped quotes in them. Characters between stops pass through untouched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Protocol
+
+from toolglot.jsontext import Literals, escape
+from toolglot.scanner import Choice, Run, Source, Steps
+
+
+class Receiver(Protocol):
+    """Where the pieces go."""
+
+    def raw(self, fragment: str) -> None: ...
+
+    def repair(self, name: str) -> None: ...
+
+
+class Collector:
+    """A receiver that keeps everything."""
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+        self.repairs: dict[str, None] = {}
+
+    def raw(self, fragment: str) -> None:
+        self.pieces.append(fragment)
+
+    def repair(self, name: str) -> None:
+        self.repairs[name] = None
+
+
+_ODD = "\x00-\x1f\ud800-\udfff"
+_STOPS: dict[str, re.Pattern[str]] = {
+    '"': re.compile(f'["\\\\{_ODD}]'),
+    "'": re.compile(f"['\"\\\\{_ODD}]"),
+}
+_JSON_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
+_PYTHON_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
+
+
+def _stops(quote: str) -> re.Pattern[str]:
+    found = _STOPS.get(quote)
+    if found is None:
+        found = _STOPS[quote] = re.compile(f'[{re.escape(quote[0])}"\\\\{_ODD}]')
+    return found
+
+
+Confirm = Callable[[int], Steps[bool]]
+
+
+def read_string(
+    source: Source, quote: str, literals: Literals, out: Receiver, confirm: Confirm, outer: Choice | None = None
+) -> Steps[bool]:
+    """Read up to the closing quote (the opening one is consumed); False when the text ends first.
+
+    ``outer`` is what closes the whole call: at the very end of the text it closes the string too.
+    """
+    stops = _stops(quote)
+    run = Run(stops.search, out.raw)
+    while True:
+        text, pos = source.text, source.pos
+        found = stops.search(text, pos)
+        end = len(text) if found is None else found.start()
+        if end > pos:
+            out.raw(text[pos:end])
+            source.pos = end
+        if found is None:
+            if source.final:
+                return False
+            source.run = run
+            yield
+            source.run = None
+            continue
+        head = text[end]
+        if head == quote[0] and (yield from _at_quote(source, quote, out, confirm, outer)):
+            return True
+        if source.pos == end and head != quote[0]:
+            yield from _special(source, head, quote, literals, out)
+
+
+def _at_quote(source: Source, quote: str, out: Receiver, confirm: Confirm, outer: Choice | None) -> Steps[bool]:
+    """Consume the quote; True when it closes the string, otherwise it was part of it."""
+    here = yield from source.peek(len(quote))
+    if here != quote:
+        if len(quote) > 1 and outer is not None and (yield from _is_over(source, outer)):
+            out.repair("missing_quote")
+            return True
+        out.raw(escape(here[0]))
+        source.pos += 1
+        return False
+    if (yield from confirm(len(quote))):
+        source.pos += len(quote)
+        return True
+    out.repair("unescaped_quote")
+    out.raw(escape(quote))
+    source.pos += len(quote)
+    return False
+
+
+def _is_over(source: Source, outer: Choice) -> Steps[bool]:
+    """Whether the mark that closes the whole call stands here, and nothing behind it."""
+    if (yield from source.choose(outer)) is None:
+        return False
+    size = outer.size(source.text, source.pos)
+    gap = yield from source.find_nonblank(size)
+    return source.pos + gap >= len(source.text)
+
+
+def _special(source: Source, head: str, quote: str, literals: Literals, out: Receiver) -> Steps[None]:
+    if head == "\\" and quote[0] in "\"'":
+        yield from _escape(source, literals, out)
+        return
+    if head < " " and quote[0] in "\"'" and "raw_control_characters" not in literals.native:
+        out.repair("raw_control_characters")
+    out.raw(escape(head))
+    source.pos += 1
+
+
+def _escape(source: Source, literals: Literals, out: Receiver) -> Steps[None]:
+    piece = yield from source.peek(6)
+    if literals.unescape is not None:
+        found = _PYTHON_ESCAPE.match(piece)
+        if found is not None:
+            out.raw(escape(literals.unescape(found[0])))
+            source.pos += found.end()
+            return
+    elif (found := _JSON_ESCAPE.match(piece)) is not None:
+        out.raw(found[0])
+        source.pos += found.end()
+        return
+    if len(piece) > 1 and piece[1] == "'":
+        out.raw("'")
+        source.pos += 2
+        return
+    out.repair("invalid_escape")
+    out.raw("\\\\")
+    source.pos += 1

@@ -1,0 +1,69 @@
+"""Arguments as YAML between the tags of a call.
+
+    <query_db>
+    sql: SELECT 1
+    limit: 5
+    </query_db>
+
+The whole body is needed before anything is known, so nothing streams. Scalars are taken as the text that was written
+and typed by the schema, because YAML's own guesses (no, 0123, 1_000) are not what the model meant.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import yaml
+
+from toolglot.dialect import Call
+from toolglot.draft import Draft, Frame
+from toolglot.events import Reason
+from toolglot.scanner import Mark, Match, Steps
+from toolglot.schema import conform_text_leaves
+
+_KEY = re.compile(r"\s*[\w\-]+[ ]*:(?:\s|\Z)")
+
+
+@dataclass(frozen=True, slots=True)
+class YamlBody:
+    def accepts(self, head: str) -> bool:
+        return head.isalpha() or head == "_"
+
+    def read(self, frame: Frame, call: Call, found: Match) -> Steps[bool]:
+        source = frame.source
+        draft = frame.begin(found["name"], source.here)
+        if draft is None or draft.tool is None:
+            return False
+        source.pos = found.end()
+        start = yield from source.peek(200)
+        if not _KEY.match(start) or not any(draft.declares(line.split(":")[0].strip()) for line in start.split("\n")):
+            return False
+        closer = Mark(*(close.replace("{key}", found["name"]) for close in call.close))
+        pieces: list[str] = []
+        while True:
+            end = source.text.find("<", source.pos)
+            pieces.append(source.text[source.pos : end if end >= 0 else len(source.text)])
+            source.pos = end if end >= 0 else len(source.text)
+            if end < 0:
+                if source.final:
+                    draft.truncate()
+                    return True
+                yield
+                continue
+            if (yield from source.match(closer)) is not None:
+                return self._fill(draft, "".join(pieces))
+            pieces.append("<")
+            source.pos += 1
+
+    def _fill(self, draft: Draft, text: str) -> bool:
+        try:
+            values = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506
+        except (yaml.YAMLError, RecursionError, ValueError):
+            values = None
+        if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
+            draft.flaw(Reason.MALFORMED, "arguments", "text that is not YAML", "key: value, one per line")
+            return draft.frame.marked
+        for key, value in values.items():
+            draft.add(key, conform_text_leaves(value, draft.shape(key), f"argument {key}"))
+        return True

@@ -1,0 +1,178 @@
+"""What a client asks, neutral between every wire and every dialect.
+
+A ``Conversation`` is a sequence of messages, the tools on offer, a choice among them and limits on the answer.
+A ``Message`` is a role and its parts; which parts a role may hold stands in ``PARTS_OF_ROLE``. Results always have
+a message of their own, of role ``tool``, wherever a wire puts them.
+
+All of these are pure values. A constructor raises ``ValueError`` when it is asked for something that cannot be meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, get_args
+
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+Mode: TypeAlias = Literal["none", "auto", "required"]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A picture: either an address, or base64 text together with its media type."""
+
+    url: str = ""
+    data: str = ""
+    media_type: str = ""
+
+    def __post_init__(self) -> None:
+        if bool(self.url) == bool(self.data):
+            raise ValueError("an image has either a url or data")
+        if self.data and not self.media_type:
+            raise ValueError("an image given as data needs a media type")
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """Thinking of an earlier turn. The seal proves its origin and goes back unchanged; ``kind`` says whose it is."""
+
+    text: str
+    seal: str = ""
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call of an earlier turn. Arguments are JSON text as the model wrote it, not parsed."""
+
+    id: str
+    name: str
+    arguments: str = "{}"
+
+    def __post_init__(self) -> None:
+        _require_name("a call", self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a tool gave back for one call. The name may be empty where a wire only tells the id."""
+
+    call_id: str
+    name: str = ""
+    content: tuple[Text | Image, ...] = ()
+    error: bool = False
+
+
+Part: TypeAlias = Text | Image | Reasoning | Call | Result
+
+PARTS_OF_ROLE: Mapping[str, tuple[type[Part], ...]] = {
+    "system": (Text, Image),
+    "user": (Text, Image),
+    "assistant": (Text, Image, Reasoning, Call),
+    "tool": (Result,),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    role: Role
+    parts: tuple[Part, ...] = ()
+
+    def __post_init__(self) -> None:
+        allowed = PARTS_OF_ROLE.get(self.role)
+        if allowed is None:
+            raise ValueError(f"{self.role!r} is not a role; roles are {', '.join(PARTS_OF_ROLE)}")
+        for part in self.parts:
+            if not isinstance(part, allowed):
+                raise ValueError(f"a message of role {self.role} cannot hold {type(part).__name__}")
+
+    @property
+    def text(self) -> str:
+        """All the plain text of the message, joined."""
+        return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        return tuple(part for part in self.parts if isinstance(part, Call))
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool on offer. ``parameters`` is its JSON Schema, as the client wrote it."""
+
+    name: str
+    description: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        _require_name("a tool", self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Whether the model may, must or must not call, and which tools it may choose from (``only``; empty: all).
+
+    One named tool is ``Choice.one(name)``: a call is required and there is only that tool to choose.
+    """
+
+    mode: Mode = "auto"
+    only: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.mode not in get_args(Mode):
+            raise ValueError(f"{self.mode!r} is not a choice; choices are {', '.join(get_args(Mode))}")
+        if self.mode == "none" and self.only:
+            raise ValueError("the choice none leaves no tool to choose from")
+        for name in self.only:
+            _require_name("a choice", name)
+        if len(set(self.only)) != len(self.only):
+            raise ValueError("a choice names a tool twice")
+
+    @classmethod
+    def one(cls, name: str) -> Choice:
+        """The model must call this tool."""
+        return cls("required", (name,))
+
+    def allows(self, name: str) -> bool:
+        """Whether a call to the tool of this name respects the choice."""
+        return self.mode != "none" and (not self.only or name in self.only)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds on the answer. ``None`` leaves the decision to the upstream."""
+
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    parallel_calls: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """One request. ``extra`` carries settings that are not modelled, under the names the client gave them."""
+
+    model: str
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...] = ()
+    choice: Choice = Choice()
+    limits: Limits = Limits()
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        names = [tool.name for tool in self.tools]
+        if len(set(names)) != len(names):
+            raise ValueError("two tools have the same name")
+
+
+def _require_name(what: str, name: str) -> None:
+    if not name.strip():
+        raise ValueError(f"{what} needs the name of a tool")

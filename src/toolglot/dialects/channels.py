@@ -1,0 +1,93 @@
+"""Messages in channels, some of them addressed to a tool: harmony, Kimi K3, Inkling.
+
+    <|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Oslo"}<|call|>
+"""
+
+from __future__ import annotations
+
+from toolglot.codecs.envelope import OBJECT
+from toolglot.codecs.markup import Markup, Parameter
+from toolglot.codecs.named import Named
+from toolglot.dialect import Call, Channel, Dialect, Region, Wrap
+
+MESSAGE = "<|channel|>{words}to={name} {words}<|message|>"
+CONSTRAINED = "<|channel|>{words}to={name} {words}<|constrain|>{words}<|message|>"
+IN_ROLE = "<|start|>assistant to={name} {words}<|channel|>{words}<|message|>"
+
+DIALECTS = (
+    Dialect(
+        "harmony",
+        Call(
+            (
+                f"<|start|>assistant{CONSTRAINED}",
+                f"<|start|>assistant{MESSAGE}",
+                "<|start|>assistant to={name} {words}<|channel|>{words}<|constrain|>{words}<|message|>",
+                IN_ROLE,
+                CONSTRAINED,
+                MESSAGE,
+            ),
+            Named(),
+            ("<|call|>", "<|end|>"),
+        ),
+        sample="<|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>"
+        '{"city": "Oslo"}<|call|>',
+        regions=(
+            Region(
+                ("<|start|>assistant<|channel|>analysis<|message|>", "<|channel|>analysis<|message|>"), ("<|end|>",)
+            ),
+            Region(
+                (
+                    "<|start|>assistant<|channel|>commentary<|message|>",
+                    "<|start|>assistant<|channel|>final<|message|>",
+                    "<|channel|>commentary<|message|>",
+                    "<|channel|>final<|message|>",
+                ),
+                ("<|end|>", "<|return|>"),
+                Channel.TEXT,
+            ),
+        ),
+        results=("<|start|>functions.",),
+        models=("gpt-oss*",),
+    ),
+    Dialect(
+        "kimi_k3",
+        Call(
+            ("<|open|> call tool={q}{name}{q}{attributes} <|sep|>",),
+            Markup(
+                (
+                    Parameter(
+                        "<|open|> argument key={q}{key}{q} type={q}{type}{q} <|sep|>",
+                        ("<|close|> argument <|sep|>",),
+                    ),
+                    Parameter("<|open|> argument key={q}{key}{q} <|sep|>", ("<|close|> argument <|sep|>",)),
+                )
+            ),
+            ("<|close|> call <|sep|>",),
+        ),
+        sample='<|open|>tools<|sep|><|open|>call tool="get_weather" index="1"<|sep|><|open|>argument key="city" '
+        'type="string"<|sep|>Oslo<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>',
+        wrap=(Wrap(("<|open|> tools <|sep|>",), ("<|close|> tools <|sep|>",)),),
+        regions=(
+            Region(("<|open|> think <|sep|>",), ("<|close|> think <|sep|>",)),
+            Region(("<|open|> response <|sep|>",), ("<|close|> response <|sep|>",), Channel.TEXT),
+        ),
+        models=("kimi-k3*",),
+    ),
+    Dialect(
+        "inkling",
+        OBJECT,
+        sample='<|message_model|>get_weather<|content_invoke_tool_json|>{"name": "get_weather", "args": '
+        '{"city": "Oslo"}}<|end_message|>',
+        wrap=(
+            Wrap(
+                ("<|message_model|>{name}<|content_invoke_tool_json|>", "<|content_invoke_tool_json|>"),
+                ("<|end_message|>",),
+            ),
+        ),
+        regions=(
+            Region(("<|message_model|> <|content_thinking|>",), ("<|end_message|>",)),
+            Region(("<|message_model|> <|content_text|>",), ("<|end_message|>",), Channel.TEXT),
+        ),
+        models=("inkling*",),
+    ),
+)

@@ -1,0 +1,69 @@
+"""Calls in a code fence.
+
+    ```json
+    {"name": "get_weather", "arguments": {"city": "Oslo"}}
+    ```
+
+A fence is ordinary text, so the tool must be known; words that announce an example make it text.
+"""
+
+from __future__ import annotations
+
+from toolglot.codecs.envelope import LIST, OBJECT
+from toolglot.codecs.markup import Markup, Parameter
+from toolglot.codecs.named import PYTHON_CALL
+from toolglot.codecs.trim import Trim
+from toolglot.dialect import Call, Commitment, Dialect, Place, Wrap
+
+CLOSE = ("```",)
+JSON = Wrap(("```json ", "```JSON "), CLOSE, Place.LINE, Commitment.TENTATIVE)
+ACTION = Wrap(("Action: ```json ",), CLOSE, Place.LINE, Commitment.TENTATIVE)
+TOOL_CODE = Wrap(
+    ("```tool_code ", "```tool_call ", "```tool_calls ", "```tool_use ", "```function_call "),
+    CLOSE,
+    Place.LINE,
+    Commitment.TENTATIVE,
+)
+TOOL = Wrap(("```tool\n",), CLOSE, Place.LINE, Commitment.TENTATIVE)
+
+LINES = Markup((Parameter("BEGIN_ARG: {key}", ("END_ARG",), Trim.BREAK),))
+
+
+def fenced(name: str, call: Call, wrap: Wrap, sample: str) -> Dialect:
+    return Dialect(name, call, sample, (wrap,), confidence=0.95, commitment=Commitment.TENTATIVE)
+
+
+DIALECTS = (
+    fenced(
+        "fenced_json", OBJECT, JSON, '```json\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n```'
+    ),
+    fenced("fenced_tool_flat", OBJECT, TOOL_CODE, '```tool_code\n{"tool": "get_weather", "city": "Oslo"}\n```'),
+    fenced(
+        "bfcl_json", LIST, JSON, '```json\n[{"function": "get_weather", "parameters": {"city": "Oslo"}}]\n```'
+    ),
+    fenced(
+        "langchain_json", OBJECT, JSON, '```json\n{"action": "get_weather", "action_input": {"city": "Oslo"}}\n```'
+    ),
+    fenced(
+        "cohere_rplus",
+        LIST,
+        ACTION,
+        'Action:\n```json\n[{"tool_name": "get_weather", "parameters": {"city": "Oslo"}}]\n```',
+    ),
+    Dialect(
+        "gemma_tool_code",
+        PYTHON_CALL,
+        sample='```tool_code\nprint(default_api.get_weather(city="Oslo"))\n```',
+        wrap=(TOOL_CODE, Wrap(("<tool_code>",), ("</tool_code>",)), Wrap(("<ctrl42>call\n",))),
+        confidence=0.95,
+        commitment=Commitment.TENTATIVE,
+        models=("gemini*",),
+    ),
+    Dialect(
+        "continue_block",
+        Call(("TOOL_NAME: {name}\n",), LINES, place=Place.WRAPPED),
+        sample="```tool\nTOOL_NAME: get_weather\nBEGIN_ARG: city\nOslo\nEND_ARG\n```",
+        wrap=(TOOL,),
+        commitment=Commitment.TENTATIVE,
+    ),
+)

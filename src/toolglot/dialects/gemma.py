@@ -1,0 +1,36 @@
+"""Bare keys, and strings between marks of their own: Gemma 4 and FunctionGemma.
+
+    <|tool_call>call:get_weather{city:<|"|>Oslo<|"|>,days:3}<tool_call|>
+"""
+
+from __future__ import annotations
+
+from toolglot.codecs.members import Members
+from toolglot.codecs.named import Named
+from toolglot.dialect import Call, Dialect, Place, Region, Wrap
+from toolglot.jsontext import Literals
+
+LITERALS = Literals(quotes=('<|"|>', "<escape>", '"', "'"), native=frozenset({"unquoted_key"}))
+CALL = Call(
+    ("call:{name}",),
+    Named((Members(literals=LITERALS), Members("(", ")", (":", "="), LITERALS))),
+    place=Place.WRAPPED,
+)
+
+DIALECTS = (
+    Dialect(
+        "gemma4",
+        CALL,
+        sample='<|tool_call>call:get_weather{city:<|"|>Oslo<|"|>,days:3}<tool_call|>',
+        wrap=(Wrap(("<|tool_call>",), ("<tool_call|>",)),),
+        regions=(Region(("<|channel>thought\n", "<|channel>thought"), ("<channel|>",)),),
+        models=("gemma-4*",),
+    ),
+    Dialect(
+        "functiongemma",
+        CALL,
+        sample="<start_function_call>call:get_weather{city:<escape>Oslo<escape>}<end_function_call>",
+        wrap=(Wrap(("<start_function_call>",), ("<end_function_call>",)),),
+        models=("functiongemma*",),
+    ),
+)

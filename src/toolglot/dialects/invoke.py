@@ -1,0 +1,161 @@
+"""``invoke`` and ``parameter``: the Claude form and everybody who took it over, under any namespace.
+
+    <function_calls>
+    <invoke name="get_weather">
+    <parameter name="city">Oslo</parameter>
+    </invoke>
+    </function_calls>
+"""
+
+from __future__ import annotations
+
+from html import unescape
+
+from toolglot.codecs.markup import Markup, Parameter
+from toolglot.dialect import Call, Channel, Dialect, Place, Region, Wrap
+from toolglot.marks import FUNCTION_CALLS, TOOL_CALLS
+
+INVOKE = Call(
+    ("<{ns}invoke name={q}{name}{q}{attributes}{slash}>",),
+    Markup(
+        (
+            Parameter("<{ns}parameter name={q}{key}{q} type={q}{type}{q}>", ("</{ns}parameter>",)),
+            Parameter("<{ns}parameter name={q}{key}{q}{attributes}>", ("</{ns}parameter>",)),
+            Parameter("<{key}>", ("</{key}>",)),
+        )
+    ),
+    ("</{ns}invoke>",),
+)
+DSML = Call(
+    ("<{bar}DSML{bar}invoke name={q}{name}{q} {slash}>",),
+    Markup(
+        (
+            Parameter(
+                "<{bar}DSML{bar}parameter name={q}{key}{q} string={q}{type}{q}>", ("</{bar}DSML{bar}parameter>",)
+            ),
+            Parameter("<{bar}DSML{bar}parameter name={q}{key}{q}{attributes}>", ("</{bar}DSML{bar}parameter>",)),
+        )
+    ),
+    ("</{bar}DSML{bar}invoke>",),
+)
+PARAMS = Markup(
+    (
+        Parameter('<param name="{key}" value="', ('" type="{type}" />', '" />', '">'), decode=unescape),
+        Parameter("<param name={q}{key}{q} type={q}{type}{q}>", ("</param>",)),
+        Parameter("<param name={q}{key}{q}>", ("</param>",)),
+        Parameter("<parameter name={q}{key}{q}>", ("</parameter>",)),
+    )
+)
+FUNCTION = ("<function name={q}{name}{q}{attributes}>",)
+
+DIALECTS = (
+    Dialect(
+        "dsml_v32",
+        DSML,
+        sample='<｜DSML｜function_calls>\n<｜DSML｜invoke name="get_weather">\n<｜DSML｜parameter name="city" '
+        'string="true">Oslo</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>',
+        wrap=(Wrap(("<{bar}DSML{bar}function_calls>",), ("</{bar}DSML{bar}function_calls>",)),),
+        models=("deepseek-v3.2*",),
+    ),
+    Dialect(
+        "dsml_v4",
+        DSML,
+        sample='<｜DSML｜tool_calls>\n<｜DSML｜invoke name="get_weather">\n<｜DSML｜parameter name="city" '
+        'string="true">Oslo</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>',
+        wrap=(Wrap(("<{bar}DSML{bar}tool_calls>",), ("</{bar}DSML{bar}tool_calls>",)),),
+        models=("deepseek-v4*",),
+    ),
+    Dialect(
+        "muse_glimmer",
+        INVOKE,
+        sample='<|start|>assistant to=get_weather<|message|><atem:function_calls>\n<atem:invoke name="get_weather">\n'
+        '<atem:parameter name="city">Oslo</atem:parameter>\n</atem:invoke>\n</atem:function_calls><|eot|>',
+        wrap=(
+            Wrap(
+                ("<|start|>assistant to={name}<|message|> <atem:function_calls>", "<atem:function_calls>"),
+                ("</atem:function_calls> <|eom|>", "</atem:function_calls> <|eot|>", "</atem:function_calls>"),
+            ),
+            Wrap(("to={name}<|message|> <atem:function_calls>",), ("</atem:function_calls>",), Place.LINE),
+        ),
+        regions=(
+            Region(("<|start|>assistant to=self<|message|>",), ("<|eom|>", "<|eot|>")),
+            Region(("to=self<|message|>",), ("<|eom|>", "<|eot|>"), place=Place.LINE),
+            Region(("<|start|>assistant to=user<|message|>",), ("<|eom|>", "<|eot|>"), Channel.TEXT),
+            Region(("to=user<|message|>",), ("<|eom|>", "<|eot|>"), Channel.TEXT, Place.LINE),
+        ),
+        models=("muse-glimmer*",),
+    ),
+    Dialect(
+        "minimax_m2",
+        INVOKE,
+        sample='<minimax:tool_call>\n<invoke name="get_weather">\n<parameter name="city">Oslo</parameter>\n</invoke>\n'
+        "</minimax:tool_call>",
+        wrap=(Wrap(("<minimax:tool_call>",), ("</minimax:tool_call>",)),),
+        models=("minimax-m2*",),
+    ),
+    Dialect(
+        "anthropic",
+        INVOKE,
+        sample='<function_calls>\n<invoke name="get_weather">\n<parameter name="city">Oslo</parameter>\n</invoke>\n'
+        "</function_calls>",
+        wrap=(FUNCTION_CALLS, TOOL_CALLS),
+        models=("claude*",),
+    ),
+    Dialect(
+        "anthropic_ns",
+        INVOKE,
+        sample='<ns:function_calls>\n<ns:invoke name="get_weather">\n<ns:parameter name="city">Oslo</ns:parameter>\n'
+        "</ns:invoke>\n</ns:function_calls>",
+        wrap=(FUNCTION_CALLS,),
+    ),
+    Dialect(
+        "dots",
+        INVOKE,
+        sample='<dots_function_call>\n<invoke name="get_weather">\n<parameter name="city">Oslo</parameter>\n</invoke>\n'
+        "</dots_function_call>",
+        wrap=(Wrap(("<dots_function_call>",), ("</dots_function_call>",)),),
+        models=("dots*",),
+    ),
+    Dialect(
+        "step3",
+        Call(
+            (
+                "<｜tool_call_begin｜>function<｜tool_sep｜> <steptml:invoke name={q}{name}{q}>",
+                "<steptml:invoke name={q}{name}{q}>",
+            ),
+            INVOKE.body,
+            ("</steptml:invoke> <｜tool_call_end｜>", "</steptml:invoke>"),
+        ),
+        sample='<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="get_weather">\n'
+        '<steptml:parameter name="city">Oslo</steptml:parameter>\n</steptml:invoke><｜tool_call_end｜>'
+        "<｜tool_calls_end｜>",
+        wrap=(Wrap(("<｜tool_calls_begin｜>",), ("<｜tool_calls_end｜>",)),),
+        models=("step3*",),
+    ),
+    Dialect(
+        "minicpm5",
+        Call(FUNCTION, PARAMS, ("</function>",)),
+        sample='<function name="get_weather"><param name="city">Oslo</param></function>',
+        models=("minicpm5*",),
+    ),
+    Dialect(
+        "bfcl_concise_xml",
+        Call(FUNCTION, PARAMS, ("</function>",)),
+        sample='<functions><function name="get_weather"><param name="city" type="string">Oslo</param></function>'
+        "</functions>",
+        wrap=(Wrap(("<functions>",), ("</functions>",)),),
+    ),
+    Dialect(
+        "bfcl_verbose_xml",
+        Call(FUNCTION, PARAMS, ("</function>",)),
+        sample='<functions><function name="get_weather"><params><param name="city" value="Oslo" type="string"/>'
+        "</params></function></functions>",
+        wrap=(Wrap(("<functions>",), ("</functions>",)),),
+    ),
+    Dialect(
+        "xai",
+        Call(("<xai:function_call name={q}{name}{q}>",), INVOKE.body, ("</xai:function_call{junk}>",)),
+        sample='<xai:function_call name="get_weather">\n<parameter name="city">Oslo</parameter>\n</xai:function_call>',
+        models=("grok*",),
+    ),
+)

@@ -1,0 +1,158 @@
+"""Calls as JSON objects that name their tool, between marks of many kinds or none.
+
+    <tool_call>
+    {"name": "get_weather", "arguments": {"city": "Oslo", "days": 3}}
+    </tool_call>
+"""
+
+from __future__ import annotations
+
+from toolglot.codecs.envelope import LIST, OBJECT
+from toolglot.dialect import Channel, Commitment, Dialect, Place, Region, Wrap
+from toolglot.marks import PYTHON_TAG, STRAY_ENDS, THINK, TOOL_CALL, TOOL_CALLS, TURN_ENDS, TURN_STARTS
+
+TOOL_CALL_TOKEN = Wrap(open=("<|tool_call|>",), close=("<|/tool_call|>",))
+
+DIALECTS = (
+    Dialect(
+        "hermes",
+        OBJECT,
+        sample='<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>',
+        wrap=(TOOL_CALL,),
+        regions=(THINK,),
+        results=TURN_STARTS,
+        noise=(*TURN_ENDS, *STRAY_ENDS),
+        models=("*hermes*", "qwen2.5*", "qwq*", "qwen3-vl*", "granite-4*", "exaone-4*", "smollm3*", "qwen3*"),
+    ),
+    Dialect(
+        "ernie45",
+        OBJECT,
+        sample='<think>\nThe user asks for weather.\n</think>\n\n<tool_call>\n{"name": "get_weather", '
+        '"arguments": {"city": "Oslo"}}\n</tool_call>',
+        wrap=(TOOL_CALL,),
+        models=("ernie-4.5*",),
+    ),
+    Dialect(
+        "longcat",
+        OBJECT,
+        sample='<longcat_tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</longcat_tool_call>',
+        wrap=(Wrap(("<longcat_tool_call>",), ("</longcat_tool_call>",)),),
+        models=("longcat*",),
+    ),
+    Dialect(
+        "granite3",
+        LIST,
+        sample='<|tool_call|>[{"name": "get_weather", "arguments": {"city": "Oslo"}}]',
+        wrap=(TOOL_CALL_TOKEN, TOOL_CALL),
+        models=("granite-3*",),
+    ),
+    Dialect(
+        "granite20b",
+        OBJECT,
+        sample='<function_call> {"name": "get_weather", "arguments": {"city": "Oslo"}}',
+        wrap=(Wrap(("<function_call>",), ("</function_call>",)),),
+        models=("granite-20b-functioncalling*",),
+    ),
+    Dialect(
+        "functools",
+        LIST,
+        sample='functools[{"name": "get_weather", "arguments": {"city": "Oslo"}}]',
+        wrap=(Wrap(("functools{before_json}",), (), Place.LINE),),
+        models=("firefunction*",),
+    ),
+    Dialect(
+        "phi4_fc",
+        LIST,
+        sample='<|tool_call|>[{"name": "get_weather", "arguments": {"city": "Oslo"}}]<|/tool_call|>',
+        wrap=(TOOL_CALL_TOKEN,),
+        models=("phi-4-mini*",),
+    ),
+    Dialect(
+        "tool_calls_array",
+        LIST,
+        sample='<tool_calls>[{"name": "get_weather", "arguments": {"city": "Oslo"}}]</tool_calls>',
+        wrap=(TOOL_CALLS,),
+        models=("*jamba*", "hunyuan-a13b*", "apriel*"),
+    ),
+    Dialect(
+        "minimax_m1",
+        OBJECT,
+        sample='<tool_calls>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_calls>',
+        wrap=(TOOL_CALLS,),
+        models=("minimax-m1*",),
+    ),
+    Dialect(
+        "toolcall_upper",
+        LIST,
+        sample='<TOOLCALL>[{"name": "get_weather", "arguments": {"city": "Oslo"}}]</TOOLCALL>',
+        wrap=(Wrap(("<TOOLCALL>",), ("</TOOLCALL>",)),),
+        models=("*nemotron-nano-9b*", "llama*nemotron*"),
+    ),
+    Dialect(
+        "llama3_json",
+        OBJECT,
+        sample='<|python_tag|>{"name": "get_weather", "parameters": {"city": "Oslo"}}',
+        wrap=(PYTHON_TAG,),
+        models=("llama-3*", "*llama-3.1*", "*llama-3.3*"),
+    ),
+    Dialect(
+        "internlm2",
+        OBJECT,
+        sample='<|action_start|><|plugin|>\n{"name": "get_weather", "parameters": {"city": "Oslo"}}<|action_end|>',
+        wrap=(Wrap(("<|action_start|> <|plugin|>",), ("<|action_end|>",)),),
+        models=("internlm2*", "intern-s1*"),
+    ),
+    Dialect(
+        "cohere_action",
+        LIST,
+        sample='<|START_ACTION|>[\n    {"tool_call_id": "0", "tool_name": "get_weather", "parameters": '
+        '{"city": "Oslo"}}\n]<|END_ACTION|>',
+        wrap=(Wrap(("<|START_ACTION|>",), ("<|END_ACTION|>",)),),
+        regions=(
+            Region(("<|START_THINKING|>",), ("<|END_THINKING|>",)),
+            Region(("<|START_RESPONSE|>", "<|START_TEXT|>"), ("<|END_RESPONSE|>", "<|END_TEXT|>"), Channel.TEXT),
+        ),
+        results=("<|START_TOOL_RESULT|>",),
+        noise=("<|END_OF_TURN_TOKEN|>",),
+        models=("command-r7b*", "command-a*"),
+    ),
+    Dialect(
+        "apertus",
+        LIST,
+        sample='<|tools_prefix|>[{"get_weather": {"city": "Oslo"}}]<|tools_suffix|>',
+        wrap=(Wrap(("<|tools_prefix|>",), ("<|tools_suffix|>",)),),
+        models=("apertus*",),
+    ),
+    Dialect(
+        "gigachat3",
+        OBJECT,
+        sample='<|function_call|>{"name": "get_weather", "arguments": {"city": "Oslo"}}',
+        wrap=(
+            Wrap(("<|function_call|>",), ("<|message_sep|>",)),
+            Wrap(("function call<|role_sep|>",), ("<|message_sep|>",), Place.LINE),
+        ),
+        models=("gigachat3*",),
+    ),
+    Dialect(
+        "doubao",
+        LIST,
+        sample='<|FunctionCallBegin|>[{"name": "get_weather", "parameters": {"city": "Oslo"}}]<|FunctionCallEnd|>',
+        wrap=(Wrap(("<|FunctionCallBegin|>",), ("<|FunctionCallEnd|>",)),),
+        models=("doubao*",),
+    ),
+    Dialect(
+        "bare_json",
+        OBJECT.at(Place.LINE),
+        sample='{"name": "get_weather", "arguments": {"city": "Oslo"}}',
+        confidence=0.95,
+        commitment=Commitment.TENTATIVE,
+    ),
+    Dialect(
+        "bare_json_array",
+        LIST.at(Place.LINE),
+        sample='[{"name": "get_weather", "arguments": {"city": "Oslo"}}]',
+        confidence=0.95,
+        commitment=Commitment.TENTATIVE,
+        models=("xlam*", "hammer*", "watt-tool*"),
+    ),
+)

@@ -1,0 +1,49 @@
+"""Calls by lines of text: ReAct, the flower marks of Qwen-Agent, GLM-4-9B, functionary.
+
+    Action: get_weather
+    Action Input: {"city": "Oslo"}
+    Observation:
+"""
+
+from __future__ import annotations
+
+from toolglot.codecs.freetext import FreeText
+from toolglot.codecs.named import Named
+from toolglot.dialect import Call, Channel, Commitment, Dialect, Place, Region
+
+REACT = ("Action: {name}\n Action Input:",)
+FLOWERS = ("✿FUNCTION✿: {name}\n ✿ARGS✿:",)
+
+DIALECTS = (
+    Dialect(
+        "react",
+        Call(REACT, Named(), place=Place.LINE),
+        sample='Action: get_weather\nAction Input: {"city": "Oslo"}\nObservation:',
+        also=(Call(REACT, FreeText(("Observation:", "Thought:", "Action:")), place=Place.LINE),),
+        commitment=Commitment.TENTATIVE,
+        results=("Observation:",),
+    ),
+    Dialect(
+        "qwen_fncall",
+        Call(FLOWERS, Named()),
+        sample='✿FUNCTION✿: get_weather\n✿ARGS✿: {"city": "Oslo"}\n✿RESULT✿',
+        also=(Call(FLOWERS, FreeText(("✿RESULT✿", "✿RETURN✿", "✿FUNCTION✿"))),),
+        results=("✿RESULT✿", "✿RETURN✿"),
+        models=("qwen-*", "qwen1*", "qwen2-*"),
+    ),
+    Dialect(
+        "glm4_9b",
+        Call(("{name}\n{before_object}",), Named(), place=Place.LINE),
+        sample='get_weather\n{"city": "Oslo"}',
+        commitment=Commitment.TENTATIVE,
+        models=("glm-4-9b*", "glm-z1*"),
+    ),
+    Dialect(
+        "functionary_v32",
+        Call((">>>{name}\n{before_object}",), Named()),
+        sample='>>>get_weather\n{"city": "Oslo"}',
+        commitment=Commitment.TENTATIVE,
+        regions=(Region((">>>all\n",), (), Channel.TEXT),),
+        models=("functionary*",),
+    ),
+)

@@ -1,0 +1,39 @@
+"""Mistral: a control token, then either a JSON list or the name and its arguments.
+
+    [TOOL_CALLS]get_weather[ARGS]{"city": "Oslo", "days": 3}
+"""
+
+from __future__ import annotations
+
+from toolglot.codecs.envelope import LIST
+from toolglot.codecs.named import Named
+from toolglot.dialect import Call, Dialect, Place, Region, Wrap
+
+TOOL_CALLS = Wrap(open=("[TOOL_CALLS]",))
+
+DIALECTS = (
+    Dialect(
+        "mistral_array",
+        LIST,
+        sample='[TOOL_CALLS] [{"name": "get_weather", "arguments": {"city": "Oslo"}, "id": "a1b2c3d40"}]',
+        wrap=(TOOL_CALLS,),
+        regions=(Region(("[THINK]",), ("[/THINK]",)),),
+        results=("[TOOL_RESULTS]",),
+        models=("mistral-7b*", "mistral-nemo*", "mixtral*", "mistral-large-2407*", "mistral-small*"),
+    ),
+    Dialect(
+        "mistral_args",
+        Call(("{name}[ARGS]",), Named(), place=Place.LINE),
+        sample='[TOOL_CALLS]get_weather[ARGS]{"city": "Oslo"}',
+        wrap=(TOOL_CALLS,),
+        also=(Call(("{name}",), Named(), place=Place.WRAPPED),),
+        models=("magistral*", "devstral*", "ministral-3*", "mistral-large-3*"),
+    ),
+    Dialect(
+        "mistral_callid",
+        Call(("{name}[CALL_ID]{id}[ARGS]",), Named(), place=Place.WRAPPED),
+        sample='[TOOL_CALLS]get_weather[CALL_ID]a1b2c3d40[ARGS]{"city": "Oslo"}',
+        wrap=(TOOL_CALLS,),
+        models=("mistral-small-3.2*",),
+    ),
+)

@@ -1,0 +1,64 @@
+"""Calls as Python writes them.
+
+    [get_weather(city="Oslo", days=3)]
+"""
+
+from __future__ import annotations
+
+from toolglot.codecs.named import PYTHON_CALL
+from toolglot.dialect import Commitment, Dialect, Place, Wrap
+from toolglot.marks import FUNCTION_CALLS, PYTHON_TAG, TOOL_CALL_TOKENS
+
+DIALECTS = (
+    Dialect(
+        "pythonic",
+        PYTHON_CALL,
+        sample='[get_weather(city="Oslo", days=3)]',
+        wrap=(Wrap(("[",), ("]",), Place.LINE, Commitment.WHOLE),),
+        confidence=0.95,
+        commitment=Commitment.TENTATIVE,
+        models=("llama-3.2*", "toolace*", "gemma-3*"),
+    ),
+    Dialect(
+        "llama4_pythonic",
+        PYTHON_CALL,
+        sample='<|python_start|>[get_weather(city="Oslo")]<|python_end|>',
+        wrap=(Wrap(("<|python_start|>",), ("<|python_end|>",)),),
+        models=("llama-4*",),
+    ),
+    Dialect(
+        "olmo3",
+        PYTHON_CALL,
+        sample='<function_calls>\nget_weather(city="Oslo")\n</function_calls>',
+        wrap=(FUNCTION_CALLS,),
+        models=("olmo-3*",),
+    ),
+    Dialect(
+        "lfm2",
+        PYTHON_CALL,
+        sample="<|tool_call_start|>[get_weather(city='Oslo')]<|tool_call_end|>",
+        wrap=(TOOL_CALL_TOKENS,),
+        models=("lfm2*",),
+    ),
+    Dialect(
+        "llama31_builtin",
+        PYTHON_CALL,
+        sample='<|python_tag|>get_weather.call(city="Oslo")',
+        wrap=(PYTHON_TAG,),
+    ),
+    Dialect(
+        "minicpm3",
+        PYTHON_CALL,
+        sample='<|tool_call_start|>\n```python\nget_weather(city="Oslo")\n```\n<|tool_call_end|>',
+        wrap=(TOOL_CALL_TOKENS,),
+        models=("minicpm3*",),
+    ),
+    Dialect(
+        "nexus",
+        PYTHON_CALL,
+        sample='Call: get_weather(city="Oslo")<bot_end>',
+        wrap=(Wrap(("Call:",), ("<bot_end>",), Place.LINE, Commitment.TENTATIVE),),
+        commitment=Commitment.TENTATIVE,
+        models=("nexusraven*",),
+    ),
+)

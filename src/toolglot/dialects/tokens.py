@@ -1,0 +1,72 @@
+"""Special tokens around name and arguments: DeepSeek, Kimi, Solar.
+
+    <|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>
+    {"city": "Oslo"}<|tool_call_end|><|tool_calls_section_end|>
+"""
+
+from __future__ import annotations
+
+from toolglot.codecs.named import Named
+from toolglot.dialect import Call, Dialect, Place, Wrap
+
+DEEPSEEK = Wrap(("<｜tool▁calls▁begin｜>",), ("<｜tool▁calls▁end｜>",))
+
+DIALECTS = (
+    Dialect(
+        "deepseek_v3",
+        Call(
+            ("<｜tool▁call▁begin｜>function<｜tool▁sep｜>{name}\n",),
+            Named(),
+            ("``` <｜tool▁call▁end｜>", "<｜tool▁call▁end｜>", "```"),
+        ),
+        sample='<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n```json\n{"city": "Oslo"}'
+        "\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+        wrap=(DEEPSEEK,),
+        results=("<｜tool▁outputs▁begin｜>", "<｜tool▁output▁begin｜>"),
+        noise=("<｜end▁of▁sentence｜>",),
+        models=("deepseek-v3-0324*", "deepseek-r1*", "deepseek-v2.5*", "deepseek-v3"),
+    ),
+    Dialect(
+        "deepseek_v31",
+        Call(
+            ("<｜tool▁call▁begin｜>{name}<｜tool▁sep｜>",),
+            Named(),
+            ("<｜tool▁call▁end｜>", "``` <｜tool▁call▁end｜>"),
+        ),
+        sample='<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": "Oslo"}<｜tool▁call▁end｜>'
+        "<｜tool▁calls▁end｜>",
+        wrap=(DEEPSEEK,),
+        models=("deepseek-v3.1*", "*terminus*", "deepseek-v3.2-exp*", "cogito-v2*"),
+    ),
+    Dialect(
+        "kimi_k2",
+        Call(
+            ("<|tool_call_begin|> {name_id} <|tool_call_argument_begin|>",),
+            Named(),
+            ("<|tool_call_end|>",),
+        ),
+        sample='<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>'
+        '{"city": "Oslo"}<|tool_call_end|><|tool_calls_section_end|>',
+        wrap=(
+            Wrap(
+                ("<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"),
+                ("<|tool_calls_section_end|>", "<|tool_call_section_end|>"),
+            ),
+        ),
+        also=(Call(("{name_id}<|tool_call_argument_begin|>",), Named(), ("<|tool_call_end|>",), Place.LINE),),
+        results=("## Return of functions.",),
+        models=("kimi-k2*", "*moonshot*"),
+    ),
+    Dialect(
+        "solar_open",
+        Call(
+            ("<|tool_call:begin|>{id}<|tool_call:name|>{name}<|tool_call:args|>",),
+            Named(),
+            ("<|tool_call:end|>",),
+        ),
+        sample='<|tool_calls|><|tool_call:begin|>k3v9q0x1z0<|tool_call:name|>get_weather<|tool_call:args|>'
+        '{"city": "Oslo"}<|tool_call:end|><|calls|>',
+        wrap=(Wrap(("<|tool_calls|>",), ("<|calls|>",)),),
+        models=("solar-open*",),
+    ),
+)

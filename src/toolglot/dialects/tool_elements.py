@@ -1,0 +1,57 @@
+"""The tool's own name as the tag: Roo, Cline, Kilo and every "XML" prompt.
+
+    <get_weather>
+    <city>Oslo</city>
+    </get_weather>
+
+A bare tag is ordinary text, so the name must be known and a declared parameter must follow.
+"""
+
+from __future__ import annotations
+
+from toolglot.codecs.markup import Markup, Parameter
+from toolglot.codecs.trim import Trim
+from toolglot.codecs.yamlbody import YamlBody
+from toolglot.dialect import Call, Commitment, Dialect, Region, Wrap
+from toolglot.marks import FUNCTION_CALLS
+
+VERBATIM = frozenset(
+    "content diff contents file_text new_string old_string new_str old_str search replace body code text "
+    "insert_text patch input".split()
+)
+"""Parameters that hold pieces of files: only one line break on each side is layout, blanks are data."""
+
+PREFIXED = Markup((Parameter("]<]minimax[>[<{key}>", ("]<]minimax[>[</{key}>",)),))
+ELEMENTS = Markup((Parameter("<{key}>", ("</{key}>",), Trim.BLANKS, VERBATIM),), heads="<{")
+
+DIALECTS = (
+    Dialect(
+        "roo_xml",
+        Call(("<{name}>",), ELEMENTS, ("</{key}>",)),
+        sample="<get_weather>\n<city>Oslo</city>\n</get_weather>",
+        commitment=Commitment.TENTATIVE,
+    ),
+    Dialect(
+        "yaml_xml",
+        Call(("<{name}>",), YamlBody(), ("</{key}>",)),
+        sample="<get_weather>\ncity: Oslo\n</get_weather>",
+        commitment=Commitment.TENTATIVE,
+    ),
+    Dialect(
+        "minimax_m3",
+        Call(("]<]minimax[>[<invoke name={q}{name}{q}>",), PREFIXED, ("]<]minimax[>[</invoke>",)),
+        sample=']<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="get_weather">]<]minimax[>[<city>Oslo'
+        "]<]minimax[>[</city>]<]minimax[>[</invoke>\n]<]minimax[>[</tool_call>",
+        wrap=(Wrap(("]<]minimax[>[<tool_call>",), ("]<]minimax[>[</tool_call>",)),),
+        regions=(Region(("<mm:think>",), ("</mm:think>",)),),
+        models=("minimax-m3*",),
+    ),
+    Dialect(
+        "anthropic_legacy",
+        Call(("<invoke> <tool_name>{name}</tool_name>",), ELEMENTS, ("</invoke>",)),
+        sample="<function_calls>\n<invoke>\n<tool_name>get_weather</tool_name>\n<parameters>\n<city>Oslo</city>\n"
+        "</parameters>\n</invoke>\n</function_calls>",
+        wrap=(FUNCTION_CALLS,),
+        models=("claude-2*", "claude-instant*"),
+    ),
+)

@@ -1,0 +1,338 @@
+"""Calls while they are being read: what is known so far, and when it may leave.
+
+Strategy. A codec fills a ``Draft`` piece by piece. Until the draft is *sure* its pieces wait; from then on they leave
+as they come, and nothing that has left is ever taken back. A draft that turns out wrong after it began to leave is
+closed by ``CallRejected`` instead of ``CallEnded``; one that had not begun is reported, or given back as text.
+A ``Frame`` is one stretch of text that set out to hold calls; a *held* frame keeps finished drafts until somebody
+decides whether they count (calls inside reasoning, bare JSON after prose).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from toolglot.events import (
+    CallArguments,
+    CallEnded,
+    CallRejected,
+    CallStarted,
+    Defect,
+    Event,
+    Reason,
+    ReasoningDelta,
+    TextDelta,
+)
+from toolglot.jsontext import Value, dump, escape
+from toolglot.options import Options
+from toolglot.scanner import Choice, Source
+from toolglot.schema import ANY, Shape, Tool, Toolbox, Typed, conform
+
+RAW_LIMIT = 65536
+"""How much of a call's own text is kept once its arguments have left; its span tells the rest."""
+
+REPAIR_COST = 0.01
+
+
+class Sink:
+    """Events on their way out; adjacent deltas are joined, layout around calls is held."""
+
+    __slots__ = ("_channel", "_layout", "_parts", "called", "events", "spoken")
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self._parts: list[str] = []
+        self._channel: int | str = ""
+        self._layout: list[str] = []
+        self.spoken = False
+        self.called = False
+
+    def text(self, piece: str) -> None:
+        if self._layout:
+            if self.spoken or not self.called:
+                piece = "".join(self._layout) + piece
+            self._layout.clear()
+        if self._channel != "text":
+            self._flush()
+            self._channel = "text"
+        self.spoken = True
+        self._parts.append(piece)
+
+    def reasoning(self, piece: str) -> None:
+        if self._channel != "reasoning":
+            self._flush()
+            self._channel = "reasoning"
+        self._parts.append(piece)
+
+    def arguments(self, index: int, fragment: str) -> None:
+        if self._channel != index:
+            self._flush()
+            self._channel = index
+        self._parts.append(fragment)
+
+    def layout(self, blanks: str) -> None:
+        """Blanks that are text only if more text follows them."""
+        self._layout.append(blanks)
+
+    def event(self, event: Event) -> None:
+        self._flush()
+        self.events.append(event)
+
+    def end(self) -> None:
+        """The answer is over: layout behind a call is nobody's, other layout is text."""
+        if self._layout and not self.called:
+            self.text("")
+
+    def drain(self) -> list[Event]:
+        self._flush()
+        events = self.events
+        self.events = []
+        return events
+
+    def _flush(self) -> None:
+        parts = self._parts
+        if not parts:
+            return
+        joined = parts[0] if len(parts) == 1 else "".join(parts)
+        self._parts = []
+        channel = self._channel
+        self._channel = ""
+        if not joined:
+            return
+        if channel == "text":
+            self.events.append(TextDelta(joined))
+        elif isinstance(channel, int):
+            self.events.append(CallArguments(channel, joined))
+        else:
+            self.events.append(ReasoningDelta(joined))
+
+
+@dataclass(slots=True)
+class Ledger:
+    """What one answer has delivered so far."""
+
+    new_id: Callable[[], str]
+    started: int = 0
+    delivered: int = 0
+
+
+@dataclass(slots=True)
+class Frame:
+    """One stretch of text that set out to hold calls."""
+
+    source: Source
+    sink: Sink
+    toolbox: Toolbox
+    options: Options
+    ledger: Ledger
+    start: int
+    dialect: str = ""
+    confidence: float = 1.0
+    marked: bool = True
+    held: bool = False
+    closing: Choice | None = None
+    wrap_close: tuple[str, ...] = ()
+    drafts: list[Draft] = field(default_factory=list)
+    open: Draft | None = None
+    raw: str | None = None
+
+    def begin(self, written: str, start: int | None = None) -> Draft | None:
+        """A draft for a call to the tool that was written, or None when that cannot be a call here."""
+        tool = self.toolbox.find(written)
+        if tool is None and not self.marked:
+            return None
+        self.settle(start)
+        first = self.start if not self.drafts else self.drafts[-1].end
+        draft = Draft(self, tool, tool.name if tool else written.strip(), first)
+        if tool is None and self.options.unknown_tools != "allow":
+            draft.flaw(Reason.UNKNOWN_TOOL, "tool name", f'"{written}"', self._offer(written))
+        self.open = draft
+        return draft
+
+    def _offer(self, written: str) -> str:
+        nearest = self.toolbox.nearest(written)
+        names = ", ".join(self.toolbox.names[:20]) or "no tool at all"
+        return f'"{nearest}"' if nearest else f"one of {names}"
+
+    def settle(self, end: int | None = None) -> None:
+        """Close the draft that is open: everything up to ``end`` belongs to it."""
+        draft = self.open
+        if draft is None:
+            return
+        self.open = None
+        self.source.limit(None)
+        draft.end = self.source.here if end is None else end
+        self.drafts.append(draft)
+        if not self.held:
+            draft.close()
+
+    def abandon(self, before: Draft | None) -> None:
+        """What was begun after ``before`` is no call after all."""
+        if self.open is not None and self.open is not before and not self.open.live:
+            self.open = None
+
+    def text_of(self, draft: Draft) -> str:
+        """The source text of one of its calls."""
+        if self.raw is None:
+            return self.source.since(draft.start, draft.end)
+        return self.raw[draft.start - self.start : draft.end - self.start]
+
+    @property
+    def started(self) -> bool:
+        """Whether giving the text back is no longer possible."""
+        return any(draft.live or draft.closed for draft in self.drafts) or (self.open is not None and self.open.live)
+
+    def give_up_if_cut(self, truncated: bool) -> None:
+        """A list of calls is complete only with all its elements."""
+        if truncated or any(draft.cut for draft in self.drafts):
+            for draft in self.drafts:
+                draft.truncate()
+
+    def promote(self, note: str = "") -> None:
+        """Let everything go that was held."""
+        self.held = False
+        for draft in self.drafts:
+            if note:
+                draft.repair(note)
+            draft.sure()
+            draft.close()
+
+
+@dataclass(slots=True)
+class Draft:
+    """One call while it is being read."""
+
+    frame: Frame
+    tool: Tool | None
+    name: str
+    start: int
+    end: int = 0
+    index: int = -1
+    live: bool = False
+    closed: bool = False
+    cut: bool = False
+    dialect: str = ""
+    keys: dict[str, None] = field(default_factory=dict)
+    repairs: dict[str, None] = field(default_factory=dict)
+    flaws: list[Defect] = field(default_factory=list)
+    pending: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.dialect = self.frame.dialect
+
+    # -- what the codecs say ---------------------------------------------------------------------------------------
+
+    def repair(self, name: str) -> None:
+        self.repairs[name] = None
+
+    def flaw(self, reason: Reason, where: str, found: str, expected: str) -> None:
+        self.flaws.append(Defect(reason, where, found, expected))
+
+    def shape(self, key: str) -> Shape:
+        return self.tool.shape_of(key) if self.tool is not None else ANY
+
+    def declares(self, key: str) -> bool:
+        return self.tool is not None and self.tool.declares(key)
+
+    def sure(self) -> None:
+        """The text is a call: from here on its arguments may leave."""
+        frame = self.frame
+        if self.live or frame.held or self.flaws:
+            return
+        if frame.ledger.delivered and not frame.options.parallel:
+            self.flaw(Reason.EXTRA_CALL, "answer", "a further call", "one call per answer")
+            return
+        if self.confidence < frame.options.min_confidence:
+            self.flaw(Reason.LOW_CONFIDENCE, "answer", f"{self.confidence:.2f}", f"{frame.options.min_confidence:.2f}")
+            return
+        self.index = frame.ledger.started
+        frame.ledger.started += 1
+        self.live = True
+        if frame.options.unknown_tools != "text":
+            frame.source.limit(self.start + RAW_LIMIT)
+        frame.sink.event(CallStarted(self.index, frame.ledger.new_id(), self.name))
+        frame.sink.arguments(self.index, "".join(self.pending) if self.pending else "")
+        self.pending.clear()
+
+    def raw(self, fragment: str) -> None:
+        """JSON text of the arguments, as it is."""
+        if self.live:
+            self.frame.sink.arguments(self.index, fragment)
+        else:
+            self.pending.append(fragment)
+
+    def text(self, piece: str) -> None:
+        """More of the string value that is open."""
+        self.raw(escape(piece))
+
+    def _key(self, key: str) -> None:
+        if key in self.keys:
+            self.flaw(Reason.DUPLICATE_ARGUMENT, f"argument {key}", "a second value", "one value")
+        self.raw(f'{"," if self.keys else "{"}"{escape(key)}":')
+        self.keys[key] = None
+
+    def open_text(self, key: str) -> None:
+        self._key(key)
+        self.raw('"')
+
+    def close_text(self) -> None:
+        self.raw('"')
+
+    def add(self, key: str, typed: Typed) -> None:
+        """One whole argument."""
+        self._key(key)
+        self.raw(dump(typed.value))
+        self.flaws.extend(typed.defects)
+        for name in typed.repairs:
+            self.repair(name)
+
+    def add_value(self, key: str, value: Value) -> None:
+        self.add(key, conform(value, self.shape(key), f"argument {key}"))
+
+    # -- the end ---------------------------------------------------------------------------------------------------
+
+    @property
+    def confidence(self) -> float:
+        return round(self.frame.confidence - REPAIR_COST * len(self.repairs), 4)
+
+    def truncate(self) -> None:
+        self.cut = True
+
+    @property
+    def complete(self) -> bool:
+        return not self.cut and not self.flaws
+
+    def close(self) -> None:
+        """Say how it ended: delivered, reported, or given back as text."""
+        if self.closed:
+            return
+        self.closed = True
+        frame = self.frame
+        if self.cut:
+            self.flaws.insert(0, Defect(Reason.TRUNCATED, "call", "the text ended inside it", "the whole call"))
+        elif self.tool is not None:
+            self.flaws.extend(self.tool.missing(self.keys))
+        if self.complete:
+            self.sure()
+        if not self.complete or not self.live:
+            self._refuse()
+            return
+        frame.sink.arguments(self.index, "}" if self.keys else "{}")
+        frame.ledger.delivered += 1
+        frame.sink.called = True
+        span = (self.start, self.end)
+        frame.sink.event(CallEnded(self.index, self.dialect, self.confidence, tuple(self.repairs), span))
+
+    def _refuse(self) -> None:
+        frame = self.frame
+        raw = frame.text_of(self)
+        if frame.options.unknown_tools == "text":
+            frame.sink.text(raw)
+            return
+        defects = tuple(self.flaws)
+        tool = self.tool.name if self.tool else frame.toolbox.nearest(self.name)
+        index = self.index if self.live else None
+        span = (self.start, self.end)
+        frame.sink.event(
+            CallRejected(raw[:RAW_LIMIT], defects[0].reason, tool, defects, self.dialect, span, index)
+        )

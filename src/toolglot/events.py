@@ -1,0 +1,218 @@
+"""One model answer as a sequence of small steps, neutral between every wire and every dialect.
+
+Order of an answer (``OrderChecker`` holds these rules, and every test runs it):
+
+1. ``Started`` comes first, or not at all.
+2. ``Finished`` or ``Failed`` comes last, or not at all.
+3. Calls are numbered 0, 1, 2, ... in the order of their ``CallStarted``.
+4. ``CallArguments`` and ``CallEnded`` name a call that has started and is still open.
+5. ``CallRejected`` may close an open call (its ``index``) or stand for one that never started (``None``).
+6. A call without ``CallEnded`` was cut or refused: it is not complete and must not be executed.
+
+The arguments of one call are JSON text; its fragments join to one compact JSON object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import groupby
+from typing import Any, TypeAlias
+
+Span: TypeAlias = tuple[int, int]
+
+
+class Reason(StrEnum):
+    """Why a piece of text that set out to be a call was not delivered as one."""
+
+    TRUNCATED = "truncated"
+    MALFORMED = "malformed"
+    UNKNOWN_TOOL = "unknown_tool"
+    MISSING_ARGUMENT = "missing_argument"
+    DUPLICATE_ARGUMENT = "duplicate_argument"
+    INVALID_VALUE = "invalid_value"
+    LOW_CONFIDENCE = "low_confidence"
+    EXTRA_CALL = "extra_call"
+    FABRICATED_RESULT = "fabricated_result"
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """One thing that is wrong with a call: where, what was found, and what the right form is."""
+
+    reason: Reason
+    where: str
+    found: str
+    expected: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: found {self.found}, expected {self.expected}"
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    id: str = ""
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningSealed:
+    """An opaque proof of reasoning that must be handed back unchanged on the next turn."""
+
+    seal: str
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallStarted:
+    index: int
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallArguments:
+    index: int
+    fragment: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallEnded:
+    """The call is complete. The other fields say how it was read; a native call leaves them alone."""
+
+    index: int
+    dialect: str = ""
+    confidence: float = 1.0
+    repairs: tuple[str, ...] = ()
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallRejected:
+    """Text that set out to be a call and is not delivered as one."""
+
+    raw: str
+    reason: Reason
+    tool: str | None = None
+    defects: tuple[Defect, ...] = ()
+    dialect: str = ""
+    span: Span | None = None
+    index: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    input_tokens: int = 0
+    output_tokens: int = 0
+    total_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    reason: str
+    usage: Usage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    kind: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """Something of a wire that we do not model and only carry."""
+
+    wire: str
+    data: Any
+
+
+Event: TypeAlias = (
+    Started
+    | ReasoningDelta
+    | ReasoningSealed
+    | TextDelta
+    | CallStarted
+    | CallArguments
+    | CallEnded
+    | CallRejected
+    | Finished
+    | Failed
+    | Foreign
+)
+
+
+class OrderError(AssertionError):
+    """A sequence of events that breaks the rules at the top of this file."""
+
+
+@dataclass(slots=True)
+class OrderChecker:
+    """Feed it every event of one answer; it raises ``OrderError`` at the first that is out of order."""
+
+    seen: int = 0
+    calls: int = 0
+    open: set[int] = field(default_factory=set)
+    over: bool = False
+
+    def check(self, event: Event) -> None:
+        if self.over:
+            raise OrderError(f"{event} after the end of the answer")
+        match event:
+            case Started() if self.seen:
+                raise OrderError("Started is not the first event")
+            case CallStarted(index=index):
+                if index != self.calls:
+                    raise OrderError(f"call {index} started where call {self.calls} was due")
+                self.calls += 1
+                self.open.add(index)
+            case CallArguments(index=index):
+                self._require_open(index, event)
+            case CallEnded(index=index):
+                self._require_open(index, event)
+                self.open.discard(index)
+            case CallRejected(index=int(index)):
+                self._require_open(index, event)
+                self.open.discard(index)
+            case Finished() | Failed():
+                self.over = True
+        self.seen += 1
+
+    def _require_open(self, index: int, event: Event) -> None:
+        if index not in self.open:
+            raise OrderError(f"{event} names a call that is not open")
+
+
+def check_order(events: Iterable[Event]) -> None:
+    """Raise ``OrderError`` unless the events of one answer come in a lawful order."""
+    checker = OrderChecker()
+    for event in events:
+        checker.check(event)
+
+
+def _kind(event: Event) -> tuple[type, int]:
+    return type(event), event.index if isinstance(event, CallArguments) else -1
+
+
+def merge_deltas(events: Iterable[Event]) -> Iterator[Event]:
+    """The same answer with adjacent deltas of one kind joined: how it would look unstreamed."""
+    for (kind, index), run in groupby(events, key=_kind):
+        if kind is TextDelta:
+            yield TextDelta("".join(e.text for e in run if isinstance(e, TextDelta)))
+        elif kind is ReasoningDelta:
+            yield ReasoningDelta("".join(e.text for e in run if isinstance(e, ReasoningDelta)))
+        elif kind is CallArguments:
+            yield CallArguments(index, "".join(e.fragment for e in run if isinstance(e, CallArguments)))
+        else:
+            yield from run

@@ -1,0 +1,157 @@
+"""Frames: a stretch of text that set out to hold calls, from its opener to its closer.
+
+Strategy. A wrapper says "calls follow", a header says "a call to this tool follows". Inside a marked wrapper any
+header counts, whichever dialect it belongs to; wrapper, header and the first character of the body together say which
+codec reads on. Noise between calls (separators, doubled wrappers, a fence around the body) is stepped over.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from toolglot.dialect import Commitment, Wrap
+from toolglot.draft import Frame, Ledger, Sink
+from toolglot.events import Reason
+from toolglot.options import Options
+from toolglot.scanner import Mark, Source, Steps
+from toolglot.schema import Toolbox
+from toolglot.vocabulary import ELEMENT, Header, Vocabulary, mark
+
+_INNER_FENCE = Mark("```{language}\n", "```{language} ", named=False)
+_SEPARATORS = frozenset(",;]})")
+
+
+def consume(source: Source, templates: tuple[str, ...]) -> int:
+    """Step over a mark that is known to stand here; how long it was."""
+    found = mark(templates).at(source.text, source.pos, True)
+    size = found.end() - source.pos if isinstance(found, re.Match) else 0
+    source.pos += size
+    return size
+
+
+@dataclass(slots=True)
+class FrameReader:
+    """Reads frames out of one answer."""
+
+    source: Source
+    sink: Sink
+    vocabulary: Vocabulary
+    toolbox: Toolbox
+    options: Options
+    ledger: Ledger
+    elements: Mark | None
+    hint: str = ""
+
+    def read(self, wrap: Wrap | None, header: Header, held: bool) -> Steps[Frame | None]:
+        """The frame that opens here; None (and nothing consumed) when it holds no call."""
+        source = self.source
+        start = source.keep()
+        frame = Frame(source, self.sink, self.toolbox, self.options, self.ledger, start, held=held)
+        frame.closing = self.vocabulary.closing(wrap)
+        if wrap is not None:
+            taken = yield from self._section(frame, wrap)
+        else:
+            taken = yield from self._chain(frame, header)
+        if not taken and not frame.started and not frame.drafts:
+            return None
+        frame.settle()
+        frame.raw = source.since(start) if held else None
+        return frame
+
+    def _chain(self, frame: Frame, header: Header) -> Steps[bool]:
+        """Calls that need no wrapper, one behind the other with a separator between them."""
+        source = self.source
+        calls = 0
+        here, before = source.here, frame.open
+        while (yield from self._call(frame, None, header)):
+            calls += 1
+            yield from self._skip_broken(frame)
+            gap = yield from source.find_nonblank()
+            if source.text[source.pos + gap : source.pos + gap + 1] not in (",", ";"):
+                return True
+            next_call = yield from source.find_nonblank(gap + 1)
+            if (yield from source.look(mark(header), next_call)) is None:
+                return True
+            here, before = source.here, frame.open
+            source.pos += next_call
+        frame.abandon(before)
+        if calls:
+            source.rewind(here)
+        return calls > 0
+
+    def _section(self, frame: Frame, wrap: Wrap) -> Steps[bool]:
+        """The calls inside a wrapper."""
+        source = self.source
+        consume(source, wrap.open)
+        calls = 0
+        while True:
+            head = yield from source.skip_blanks()
+            if calls and wrap.close and (yield from source.match(mark(wrap.close))) is not None:
+                return True
+            here, before = source.here, frame.open
+            if (yield from self._call_inside(frame, wrap)):
+                calls += 1
+                yield from self._skip_broken(frame)
+                continue
+            frame.abandon(before)
+            source.rewind(here)
+            if calls and head in _SEPARATORS:
+                source.pos += 1
+                continue
+            if wrap.commitment is Commitment.MARKED and (yield from self._skip_noise(calls)):
+                continue
+            return calls > 0
+
+    def _skip_noise(self, calls: int) -> Steps[bool]:
+        """Step over a wrapper inside the wrapper, or a fence around the body."""
+        source = self.source
+        wraps = self.vocabulary.wraps
+        index = yield from source.choose(wraps.choice)
+        if index is not None and not calls:
+            wrap = wraps.entries[index]
+            return isinstance(wrap, Wrap) and consume(source, wrap.open) > 0
+        return (yield from source.match(_INNER_FENCE)) is not None
+
+    def _call_inside(self, frame: Frame, wrap: Wrap) -> Steps[bool]:
+        openings = self.vocabulary.inside
+        index = yield from self.source.choose(openings.choice)
+        if index is not None:
+            header = openings.entries[index]
+            return isinstance(header, tuple) and (yield from self._call(frame, wrap, header))
+        if self.elements is not None and (yield from self.source.look(self.elements)) is not None:
+            return (yield from self._call(frame, wrap, ELEMENT))
+        return False
+
+    def _call(self, frame: Frame, wrap: Wrap | None, header: Header) -> Steps[bool]:
+        source = self.source
+        found = yield from source.look(mark(header))
+        if found is None:
+            return False
+        gap = yield from source.find_nonblank(found.end() - source.pos)
+        head = source.text[source.pos + gap : source.pos + gap + 1]
+        chosen = self.vocabulary.select(wrap, header, head, self.hint)
+        again = mark(header).at(source.text, source.pos, True)
+        if chosen is None or not isinstance(again, re.Match):
+            return False
+        dialect, call = chosen
+        frame.dialect = dialect.name
+        frame.confidence = dialect.confidence
+        wrapped = wrap is not None and wrap.commitment is Commitment.MARKED
+        frame.marked = wrapped or dialect.commitment is Commitment.MARKED
+        frame.wrap_close = wrap.close if wrap is not None else ()
+        return (yield from call.body.read(frame, call, again))
+
+    def _skip_broken(self, frame: Frame) -> Steps[None]:
+        """A call that broke in the middle: what is left of it goes up to the mark that closes it."""
+        draft = frame.open
+        if draft is None or not any(flaw.reason is Reason.MALFORMED for flaw in draft.flaws):
+            return
+        source, closing = self.source, frame.closing
+        while closing is not None and not source.at_end:
+            if source.pos >= len(source.text):
+                yield
+            elif (yield from source.choose(closing)) is not None:
+                return
+            else:
+                source.pos += 1

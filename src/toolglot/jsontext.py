@@ -1,0 +1,318 @@
+"""JSON values as models write them: strict first, forgiving second, and back to compact JSON text.
+
+Strategy. ``parse`` takes the whole text of one value. Valid JSON goes through the standard library with numbers
+kept as their source text, so ``0.50`` stays ``0.50``. Anything else goes through a small recursive-descent parser
+that accepts what models really write (single quotes, raw newlines, trailing commas, Python literals, unescaped
+quotes) and names every liberty it took. A quote ends a string only when what follows continues the structure.
+Nothing is ever invented: a value that does not end raises ``NotJson``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+Value: TypeAlias = "None | bool | str | Number | list[Value] | dict[str, Value]"
+
+MAX_DEPTH = 100
+
+
+class Number(str):
+    """The source text of a number, kept as written: 0.50 stays 0.50."""
+
+    __slots__ = ()
+
+
+class NotJson(ValueError):
+    """The text is not one JSON-like value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    value: Value
+    repairs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Literals:
+    """How one dialect writes the values inside its arguments."""
+
+    quotes: tuple[str, ...] = ('"', "'")
+    native: frozenset[str] = frozenset()
+    unescape: Callable[[str], str] | None = None
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_quote: Callable[[str], str] = json.encoder.encode_basestring
+
+
+def escape(text: str) -> str:
+    """The text as it stands between the quotes of a JSON string; lone surrogates become escapes."""
+    inside = _quote(text)[1:-1]
+    if not inside.isascii() and _SURROGATE.search(inside):
+        inside = _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", inside)
+    return inside
+
+
+_LEGAL_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?\Z")
+
+
+def legal_number(text: str) -> str:
+    """A number as JSON wants it; source text that JSON does not know (007, 1_000, .5) is rewritten."""
+    if _LEGAL_NUMBER.match(text):
+        return text
+    plain = text.replace("_", "")
+    try:
+        return str(int(plain, 0))
+    except ValueError:
+        pass
+    try:
+        return str(int(plain, 10))
+    except ValueError:
+        return repr(float(plain))
+
+
+def dump(value: Value) -> str:
+    """Compact JSON text, keys in their own order, numbers as written."""
+    if isinstance(value, Number):
+        return legal_number(value)
+    if isinstance(value, str):
+        return f'"{escape(value)}"'
+    if isinstance(value, dict):
+        return "{" + ",".join(f'"{escape(key)}":{dump(item)}' for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(dump, value)) + "]"
+    return "null" if value is None else "true" if value else "false"
+
+
+def _reject_constant(name: str) -> Value:
+    raise NotJson(f"{name} is not JSON")
+
+
+_strict = json.JSONDecoder(parse_int=Number, parse_float=Number, parse_constant=_reject_constant)
+
+JSON = Literals()
+
+
+def parse(text: str, literals: Literals = JSON) -> Parsed:
+    """Read one whole value; the repairs name what was not as the dialect prescribes."""
+    text = text.strip()
+    if literals is JSON:
+        try:
+            value = _strict.decode(text)
+            if text.count("[") + text.count("{") > MAX_DEPTH:
+                _check_depth(value)
+            return Parsed(value)
+        except (ValueError, RecursionError):
+            pass
+    loose = _Loose(text, literals)
+    value = loose.value(0)
+    loose.skip_blanks()
+    if loose.pos != len(text):
+        raise NotJson(f"more text after the value at character {loose.pos}")
+    return Parsed(value, tuple(name for name in loose.repairs if name not in literals.native))
+
+
+def _check_depth(value: Value) -> None:
+    layer = [value]
+    for _ in range(MAX_DEPTH):
+        layer = [
+            child
+            for item in layer
+            if isinstance(item, (list, dict))
+            for child in (item.values() if isinstance(item, dict) else item)
+        ]
+        if not layer:
+            return
+    raise NotJson("nested too deeply")
+
+
+_BLANKS = re.compile(r"\s*")
+_NUMBER = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])")
+_WORD = re.compile(r"[A-Za-z_$][\w$.\-]*")
+_WORDS: dict[str, Value] = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
+_ESCAPES = {'"': '"', "'": "'", "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_UNICODE = re.compile(r"u([0-9a-fA-F]{4})")
+_HEX = re.compile(r"x([0-9a-fA-F]{2})")
+_AFTER_STRING = re.compile(r"\s*(?:[,:}\])]|=>|\Z)")
+
+
+class _Loose:
+    """A forgiving parser over one finished text."""
+
+    def __init__(self, text: str, literals: Literals) -> None:
+        self.text = text
+        self.pos = 0
+        self.literals = literals
+        self.repairs: dict[str, None] = {}
+
+    def skip_blanks(self) -> str:
+        found = _BLANKS.match(self.text, self.pos)
+        if found is not None:
+            self.pos = found.end()
+        return self.text[self.pos : self.pos + 1]
+
+    def repair(self, name: str) -> None:
+        self.repairs[name] = None
+
+    def value(self, depth: int) -> Value:
+        if depth > MAX_DEPTH:
+            raise NotJson("nested too deeply")
+        head = self.skip_blanks()
+        if head == "{":
+            return self.members(depth)
+        if head == "[" or head == "(":
+            return self.items(depth, "]" if head == "[" else ")")
+        quote = self.opening_quote()
+        if quote:
+            return self.string(quote)
+        return self.bare()
+
+    def bare(self) -> Value:
+        number = _NUMBER.match(self.text, self.pos)
+        if number:
+            self.pos = number.end()
+            return Number(number[0])
+        word = _WORD.match(self.text, self.pos)
+        if word and word[0] in _WORDS:
+            self.pos = word.end()
+            if word[0][0].isupper():
+                self.repair("python_literal")
+            return _WORDS[word[0]]
+        raise NotJson(f"no value at character {self.pos}")
+
+    def opening_quote(self) -> str:
+        return next((quote for quote in self.literals.quotes if self.text.startswith(quote, self.pos)), "")
+
+    def items(self, depth: int, closer: str) -> list[Value]:
+        self.pos += 1
+        found: list[Value] = []
+        while self.skip_blanks() != closer:
+            found.append(self.value(depth + 1))
+            self.separator(closer)
+        self.pos += 1
+        return found
+
+    def members(self, depth: int) -> dict[str, Value]:
+        self.pos += 1
+        found: dict[str, Value] = {}
+        while self.skip_blanks() != "}":
+            key = self.key()
+            if self.skip_blanks() not in (":", "="):
+                raise NotJson(f"no colon at character {self.pos}")
+            self.pos += 2 if self.text.startswith("=>", self.pos) else 1
+            found[key] = self.value(depth + 1)
+            self.separator("}")
+        self.pos += 1
+        return found
+
+    def key(self) -> str:
+        quote = self.opening_quote()
+        if quote:
+            return self.string(quote)
+        word = _WORD.match(self.text, self.pos)
+        if word is None:
+            raise NotJson(f"no key at character {self.pos}")
+        self.pos = word.end()
+        self.repair("unquoted_key")
+        return word[0]
+
+    def separator(self, closer: str) -> None:
+        """Step over a comma; right before the closer it is one too many."""
+        head = self.skip_blanks()
+        if head == ",":
+            self.pos += 1
+            if self.skip_blanks() == closer:
+                self.repair("trailing_comma")
+        elif head != closer:
+            raise NotJson(f"neither comma nor {closer} at character {self.pos}")
+
+    def string(self, quote: str) -> str:
+        """The string that opens here; a quote ends it only when structure follows."""
+        start = self.pos + len(quote)
+        end = self.text.find(quote, start)
+        while end >= 0 and not self.ends_string(start, end, quote):
+            end = self.text.find(quote, end + 1)
+        if end < 0:
+            raise NotJson(f"string at character {self.pos} does not end")
+        self.pos = end + len(quote)
+        return self.decode(self.text[start:end], quote)
+
+    def ends_string(self, start: int, end: int, quote: str) -> bool:
+        if len(quote) == 1:
+            before = end
+            while before > start and self.text[before - 1] == "\\":
+                before -= 1
+            if (end - before) % 2:
+                return False
+        if _AFTER_STRING.match(self.text, end + len(quote)):
+            return True
+        self.repair("unescaped_quote")
+        return False
+
+    def decode(self, text: str, quote: str) -> str:
+        if len(quote) > 1 and quote[0] not in "\"'":
+            return text
+        if quote == "'":
+            self.repair("single_quotes")
+        if self.literals.unescape is not None:
+            return self.literals.unescape(text)
+        if len(quote) == 1 and ("\n" in text or "\t" in text or "\r" in text):
+            self.repair("raw_control_characters")
+        return self.decode_escapes(text) if "\\" in text else text
+
+    def decode_escapes(self, text: str) -> str:
+        pieces: list[str] = []
+        pos = 0
+        while True:
+            slash = text.find("\\", pos)
+            if slash < 0 or slash + 1 >= len(text):
+                pieces.append(text[pos:])
+                break
+            pieces.append(text[pos:slash])
+            decoded, pos = self.decode_escape(text, slash + 1)
+            pieces.append(decoded)
+        return "".join(pieces).encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+
+    def decode_escape(self, text: str, pos: int) -> tuple[str, int]:
+        simple = _ESCAPES.get(text[pos])
+        if simple is not None:
+            return simple, pos + 1
+        unicode = _UNICODE.match(text, pos)
+        if unicode:
+            return chr(int(unicode[1], 16)), unicode.end()
+        self.repair("invalid_escape")
+        return "\\" + text[pos], pos + 1
+
+
+_PYTHON_ESCAPES = {**_ESCAPES, "a": "\a", "v": "\v", "0": "\0", "\n": ""}
+
+
+def python_unescape(text: str) -> str:
+    """The meaning of the inside of a Python string literal; unknown escapes keep their backslash."""
+    if "\\" not in text:
+        return text
+    pieces: list[str] = []
+    pos = 0
+    while (slash := text.find("\\", pos)) >= 0 and slash + 1 < len(text):
+        pieces.append(text[pos:slash])
+        found = _UNICODE.match(text, slash + 1) or _HEX.match(text, slash + 1)
+        if found:
+            pieces.append(chr(int(found[1], 16)))
+            pos = found.end()
+        else:
+            head = text[slash + 1]
+            pieces.append(_PYTHON_ESCAPES.get(head, "\\" + head))
+            pos = slash + 2
+    pieces.append(text[pos:])
+    return "".join(pieces)
+
+
+PYTHON = Literals(
+    quotes=('"""', "'''", '"', "'"),
+    native=frozenset({"single_quotes", "python_literal", "raw_control_characters"}),
+    unescape=python_unescape,
+)

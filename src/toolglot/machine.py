@@ -1,0 +1,331 @@
+"""The reader's machine: walks through an answer and decides what is text, what is reasoning and what is a call.
+
+Strategy. Ordinary text leaves at once; the machine stops only at characters that can begin a mark, asks whether one
+stands there (yes, no, or wait for more), and tries to read a frame of calls. A frame that turns out to be no call is
+wound back and its first character goes out as text, so nothing is lost. Three shields keep quoted marks from being
+executed: inline code, code fences, and JSON that is an answer.
+"""
+
+from __future__ import annotations
+
+import re
+
+from toolglot.dialect import Channel, Commitment, Region, Wrap
+from toolglot.draft import RAW_LIMIT, Ledger, Sink
+from toolglot.events import CallRejected, Defect, Reason
+from toolglot.frames import FrameReader, consume
+from toolglot.held import Held
+from toolglot.options import Options
+from toolglot.scanner import Run, Source, Steps
+from toolglot.schema import Toolbox
+from toolglot.vocabulary import BARE_JSON, ELEMENT, Header, Openings, Vocabulary, mark, mark_elements, mark_names
+
+TAIL = 240
+"""How much of the last text is remembered, to see whether its words announce an example."""
+
+RESCAN = 4096
+"""A frame that fails after this many characters is text as a whole; shorter ones are looked at again."""
+
+_EXAMPLE = re.compile(
+    r"for example|for instance|\be\.g\.|an example|example:|would (?:send|look|write|be)|looks? like"
+    r"|the (?:syntax|format|schema)|\bsample\b|placeholder|例如|比如|zum beispiel|par exemple",
+    re.IGNORECASE,
+)
+_BACKTICKS = re.compile(r"`+")
+_BLANKS = re.compile(r"\s+")
+_JSON_STOPS = re.compile(r'["{}\[\]\\\n]')
+
+
+class Machine:
+    """One answer being read."""
+
+    def __init__(
+        self, vocabulary: Vocabulary, toolbox: Toolbox, options: Options, ledger: Ledger, hint: str = ""
+    ) -> None:
+        self.vocabulary = vocabulary
+        self.ledger = ledger
+        self.source = Source()
+        self.sink = Sink()
+        self.held = Held(self.sink)
+        self.names = mark_names(toolbox.names)
+        self.elements = mark_elements(toolbox.names)
+        self.frames = FrameReader(
+            self.source, self.sink, vocabulary, toolbox, options, ledger, self.elements, hint
+        )
+        self.region: Region | None = None
+        self.fence = ""
+        self.inline = ""
+        self.line_start = True
+        self.after_call = False
+        self.tail = ""
+        heads = {"\n", "`", *vocabulary.anywhere.choice.heads}
+        self.stops = re.compile(f"[{re.escape(''.join(sorted(heads)))}]")
+        self.shown_stops = re.compile("[\n`]")
+        self.run_through = Run(self.stops.search, self.say)
+
+    # -- text ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def thinking(self) -> bool:
+        return self.region is not None and self.region.channel is Channel.REASONING
+
+    def say(self, piece: str) -> None:
+        """Text that is not part of a call."""
+        if self.held:
+            self.held.drop()
+        self.after_call = False
+        if self.thinking:
+            self.sink.reasoning(piece)
+        else:
+            self.sink.text(piece)
+            self.tail = (self.tail + piece)[-TAIL:]
+
+    def say_one(self) -> None:
+        self.say(self.source.text[self.source.pos])
+        self.source.pos += 1
+        self.line_start = False
+
+    def pass_blanks(self, piece: str) -> None:
+        """Blanks after a line break: layout if a call comes next, text otherwise."""
+        if self.held:
+            self.held.pass_by(piece)
+        elif self.thinking:
+            self.sink.reasoning(piece)
+        else:
+            self.sink.layout(piece)
+            self.tail = (self.tail + piece)[-TAIL:]
+
+    def run(self) -> Steps[None]:
+        while not self.source.at_end:
+            yield from self.pass_text()
+            if self.source.pos < len(self.source.text):
+                yield from self.stop()
+        self.held.end()
+        self.sink.end()
+
+    def pass_text(self) -> Steps[None]:
+        """Let text go by up to a character that could matter."""
+        source = self.source
+        while True:
+            if self.line_start and source.pos < len(source.text):
+                return
+            stops = self.shown_stops if (self.fence or self.inline) and self.region is None else self.stops
+            found = stops.search(source.text, source.pos)
+            end = len(source.text) if found is None else found.start()
+            if end > source.pos:
+                piece = source.text[source.pos : end]
+                source.pos = end
+                self.say(piece)
+            if found is not None or source.final:
+                return
+            source.run = self.run_through if not self.line_start and stops is self.stops else None
+            yield
+            source.run = None
+
+    def stop(self) -> Steps[None]:
+        """Something that could matter stands here."""
+        source = self.source
+        head = source.text[source.pos]
+        if head == "\n" or (head.isspace() and self.line_start):
+            found = _BLANKS.match(source.text, source.pos)
+            assert found is not None
+            source.pos = found.end()
+            self.pass_blanks(found[0])
+            if head == "\n" or "\n" in found[0]:
+                self.line_start = True
+                self.inline = ""
+            return
+        if self.region is not None and (yield from self.close_region(self.region)):
+            return
+        if head == "`":
+            yield from self.pass_backticks()
+        elif self.fence or self.inline or not (yield from self.open()):
+            self.say_one()
+
+    # -- what is only shown --------------------------------------------------------------------------------------------
+
+    def pass_backticks(self) -> Steps[None]:
+        """A run of backticks opens or closes a fence or inline code."""
+        source = self.source
+        while True:
+            found = _BACKTICKS.match(source.text, source.pos)
+            assert found is not None
+            if found.end() < len(source.text) or source.final:
+                break
+            yield
+        ticks = found[0]
+        is_fence = len(ticks) >= 3 and self.line_start
+        if is_fence and not self.fence and (yield from self.open()):
+            return
+        source.pos += len(ticks)
+        if self.fence:
+            self.fence = "" if is_fence and len(ticks) >= len(self.fence) else self.fence
+        elif is_fence:
+            self.fence = ticks
+        else:
+            self.inline = "" if self.inline == ticks else self.inline or ticks
+        self.say(ticks)
+        self.line_start = False
+
+    def pass_json(self) -> Steps[None]:
+        """JSON that is an answer: up to its last bracket, or the end of the paragraph, nothing in it is a call."""
+        source = self.source
+        depth, quoted, line_end = 0, False, -1
+        while not source.at_end:
+            found = _JSON_STOPS.search(source.text, source.pos)
+            end = len(source.text) if found is None else found.end()
+            if end > source.pos:
+                self.say(source.text[source.pos : end])
+                source.pos = end
+            if found is None:
+                if not source.final:
+                    yield
+                continue
+            head = found[0]
+            if head == "\\":
+                self.say((yield from source.peek()))
+                source.pos = min(source.pos + 1, len(source.text))
+            elif head == '"':
+                quoted = not quoted
+            elif head == "\n":
+                if line_end == source.here - 1:
+                    break
+                line_end = source.here
+            elif not quoted:
+                depth += 1 if head in "{[" else -1
+                if depth <= 0:
+                    break
+        self.line_start = False
+
+    # -- marks ---------------------------------------------------------------------------------------------------------
+
+    def close_region(self, region: Region) -> Steps[bool]:
+        source = self.source
+        start = source.here
+        if not region.close or (yield from source.match(mark(region.close))) is None:
+            return False
+        if self.held:
+            self.held.closed = True
+        self.region = None
+        self.fence = self.inline = ""
+        self.line_start = source.here > start
+        return True
+
+    def open(self) -> Steps[bool]:
+        """Try everything that may open here; True when something was consumed."""
+        source, vocabulary = self.source, self.vocabulary
+        if (self.after_call or self.held) and (yield from source.choose(vocabulary.leftovers)) is not None:
+            self.pass_leftover()
+            return True
+        if (self.ledger.delivered or (self.held and not self.held.reasoning)) and not self.thinking:
+            if (yield from source.choose(vocabulary.results)) is not None:
+                yield from self.swallow_result()
+                return True
+        if (yield from self.open_from(vocabulary.anywhere)):
+            return True
+        if self.line_start:
+            if (yield from self.open_from(vocabulary.at_line)):
+                return True
+            if self.names is not None and (yield from source.look(self.names)) is not None:
+                if (yield from self.open_from(vocabulary.named)):
+                    return True
+        if self.elements is not None and (yield from source.look(self.elements)) is not None:
+            return (yield from self.open_frame(None, ELEMENT))
+        return False
+
+    def open_from(self, openings: Openings) -> Steps[bool]:
+        index = yield from self.source.choose(openings.choice)
+        if index is None:
+            return False
+        opening = openings.entries[index]
+        if isinstance(opening, Region):
+            return self.enter(opening)
+        if isinstance(opening, Wrap):
+            return (yield from self.open_frame(opening, ()))
+        return (yield from self.open_frame(None, opening))
+
+    def enter(self, region: Region) -> bool:
+        if self.held:
+            self.held.drop()
+        consume(self.source, region.open)
+        self.region = region
+        self.line_start = True
+        return True
+
+    def pass_leftover(self) -> None:
+        """A closing mark without an opener, or an end of turn, right behind a call: it means nothing."""
+        source = self.source
+        start = source.pos
+        consume(source, self.vocabulary.leftovers.marks[0])
+        if self.held:
+            self.held.pass_by(source.text[start : source.pos])
+        self.line_start = True
+
+    def swallow_result(self) -> Steps[None]:
+        """The model made up a tool's result: that, and all that rests on it, is dropped and reported."""
+        if self.held:
+            self.held.promote()
+        source = self.source
+        start = source.here
+        size = consume(source, self.vocabulary.results.marks[0])
+        pieces = [source.text[source.pos - size : source.pos]]
+        kept = 0
+        while True:
+            piece = source.text[source.pos :]
+            if kept < RAW_LIMIT:
+                pieces.append(piece)
+                kept += len(piece)
+            source.pos = len(source.text)
+            if source.final:
+                break
+            yield
+        raw = "".join(pieces)[:RAW_LIMIT]
+        if raw[size:].strip():
+            reason = Reason.FABRICATED_RESULT
+            flaw = Defect(reason, "answer", "a tool result written by the model", "the call alone")
+            self.sink.event(CallRejected(raw, reason, None, (flaw,), span=(start, source.here)))
+
+    def open_frame(self, wrap: Wrap | None, header: Header) -> Steps[bool]:
+        """Read a frame of calls that opens here; False when it is none (then nothing but text was consumed)."""
+        source = self.source
+        tentative = self.is_tentative(wrap, header)
+        json = header in BARE_JSON
+        if self.held and self.held.reasoning and not self.thinking:
+            self.held.drop()
+        start = source.here
+        frame = None
+        if not (tentative and self.announces_example()):
+            whole = wrap is not None and wrap.commitment is Commitment.WHOLE
+            hold = self.thinking or bool(self.held) or whole or (json and bool(self.tail.strip()))
+            frame = yield from self.frames.read(wrap, header, hold)
+        if frame is None:
+            consumed = source.here - start
+            if consumed < RESCAN:
+                source.rewind(start)
+            else:
+                self.say(source.since(start))
+            source.release()
+            if json and consumed < RESCAN:
+                yield from self.pass_json()
+                return True
+            return consumed >= RESCAN
+        source.release()
+        self.line_start = True
+        if not frame.held:
+            self.after_call = True
+        else:
+            self.held.add(frame, self.thinking)
+            if not self.thinking and not json:
+                frame.give_up_if_cut(source.truncated)
+                self.held.promote()
+                self.after_call = True
+        return True
+
+    def is_tentative(self, wrap: Wrap | None, header: Header) -> bool:
+        if wrap is not None:
+            return wrap.commitment is not Commitment.MARKED
+        return self.vocabulary.commitment(header) is Commitment.TENTATIVE
+
+    def announces_example(self) -> bool:
+        """Whether the last words before this place say that a sample follows."""
+        return _EXAMPLE.search(self.tail.rstrip().rsplit("\n\n", 1)[-1]) is not None

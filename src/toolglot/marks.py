@@ -1,0 +1,60 @@
+"""Marks that several families of dialects share."""
+
+from __future__ import annotations
+
+from toolglot.dialect import Place, Region, Wrap
+
+TOOL_CALL = Wrap(
+    open=(
+        "<tool_call{junk} >",
+        "<tool_call_{type} >{before_json}",
+        "<tool_call{junk}{before_call}",
+    ),
+    close=("</tool_call{junk} >", "</tool_call_{type} >"),
+)
+TOOL_CALLS = Wrap(open=("<tool_calls>",), close=("</tool_calls>",))
+FUNCTION_CALLS = Wrap(open=("<{ns}function_calls>",), close=("</{ns}function_calls>",))
+TOOL_CALL_TOKENS = Wrap(open=("<|tool_call_start|>",), close=("<|tool_call_end|>",))
+PYTHON_TAG = Wrap(open=("<|python_tag|>",), close=("<|eom_id|>", "<|eot_id|>"))
+
+THINK = Region(
+    open=("<think{suffix}>", "<thinking>", "<thought>", "<reasoning>", "<scratch_pad>"),
+    close=("</think{suffix}>", "</thinking>", "</thought>", "</reasoning>", "</scratch_pad>"),
+    place=Place.LINE,
+)
+
+TURN_ENDS = (
+    "<|im_end|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|endoftext|>",
+    "<|end|>",
+    "<|return|>",
+    "<|call|>",
+    "<|eom|>",
+    "<|eot|>",
+    "<end_of_turn>",
+    "<|assistant|>",
+    "<|end_of_message|>",
+    "<|message_sep|>",
+    "</s>",
+)
+STRAY_ENDS = ("</think>", "</function>", "</parameter>", "</invoke>", "</arguments>")
+
+TURN_STARTS = (
+    "<tool_response>",
+    "<tool_result>",
+    "<tool_results>",
+    "<tool_output>",
+    "<function_results>",
+    "<function_result>",
+    "<function_response>",
+    "<|observation|>",
+    "<|start_header_id|>",
+    "<|im_start|>",
+    "<|tool_response>",
+    "<|tool_response_start|>",
+    "<start_function_response>",
+    "<TOOL_RESPONSE>",
+    "<|user|>",
+)

@@ -1,0 +1,46 @@
+"""What a caller may choose about reading, in one frozen place."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from toolglot.errors import UsageError
+
+UNKNOWN_TOOLS = ("allow", "text", "reject")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How strict reading is.
+
+    ``unknown_tools``: what becomes of a well-formed call in a marked dialect to a tool that was not offered:
+    ``allow`` delivers it, ``text`` leaves it in the text, ``reject`` reports it. With ``text`` every call that
+    cannot be delivered (cut, required argument missing, value outside the schema) stays in the text as well;
+    otherwise it is reported as rejected.
+    ``min_confidence``: calls read with less confidence are not delivered.
+    ``parallel``: deliver every call of an answer, or only the first.
+    ``supported_tools``: further names that count as known, without a schema.
+    ``shell``: commands that a shell fence may run (their first words); none by default.
+    """
+
+    unknown_tools: str = "allow"
+    min_confidence: float = 0.9
+    parallel: bool = True
+    supported_tools: tuple[str, ...] = ()
+    shell: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.unknown_tools not in UNKNOWN_TOOLS:
+            raise UsageError(f"unknown_tools is {self.unknown_tools!r}; it can be {', '.join(UNKNOWN_TOOLS)}")
+        if not 0 <= self.min_confidence <= 1:
+            raise UsageError(f"min_confidence is {self.min_confidence!r}; it must lie between 0 and 1")
+
+
+def names(given: Collection[str] | bool | None, what: str) -> tuple[str, ...]:
+    """A collection of names as a tuple; a lone string is an easy slip and is refused."""
+    if given is None or given is False:
+        return ()
+    if isinstance(given, (str, bool)) or not all(isinstance(name, str) for name in given):
+        raise UsageError(f"{what} takes a collection of names, not {given!r}")
+    return tuple(given)

@@ -1,0 +1,188 @@
+"""Text in, calls out: the public face of reading.
+
+Whole text and streams are the same code: ``read`` feeds everything and closes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import count
+from typing import Any
+
+from toolglot.dialects import all_dialects
+from toolglot.draft import Ledger
+from toolglot.errors import UsageError
+from toolglot.events import (
+    CallArguments,
+    CallEnded,
+    CallRejected,
+    CallStarted,
+    Defect,
+    Event,
+    Reason,
+    ReasoningDelta,
+    Span,
+    TextDelta,
+)
+from toolglot.machine import Machine
+from toolglot.options import Options, names
+from toolglot.schema import Toolbox
+from toolglot.vocabulary import Vocabulary
+
+
+@cache
+def vocabulary() -> Vocabulary:
+    """All dialects, compiled once."""
+    return Vocabulary(all_dialects())
+
+
+class Reader:
+    """Reads one answer as it arrives: ``feed`` the pieces, then ``close``; both return the events so far.
+
+    ``tools`` is the OpenAI tools array (plain function objects will do). ``dialect`` is ``"auto"``, the name of a
+    dialect or a model id; a name only breaks ties. The options are explained at ``toolglot.Options``. ``new_id``
+    makes the ids of calls; by default they count: ``call_1``, ``call_2``.
+    """
+
+    def __init__(
+        self,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        dialect: str = "auto",
+        *,
+        unknown_tools: str = "allow",
+        min_confidence: float = 0.9,
+        parallel: bool = True,
+        supported_tools: Collection[str] = (),
+        shell: Collection[str] = (),
+        new_id: Callable[[], str] | None = None,
+    ) -> None:
+        if not isinstance(dialect, str):
+            raise UsageError(f"dialect is the name of a dialect or a model, not {dialect!r}")
+        options = Options(
+            unknown_tools, min_confidence, parallel, names(supported_tools, "supported_tools"), names(shell, "shell")
+        )
+        numbers = count(1)
+        ledger = Ledger(new_id or (lambda: f"call_{next(numbers)}"))
+        hint = vocabulary().resolve_hint(dialect) or ""
+        self._machine = Machine(vocabulary(), Toolbox(tools, options.supported_tools), options, ledger, hint)
+        self._source = self._machine.source
+        self._sink = self._machine.sink
+        self._steps = self._machine.run()
+        self._closed = False
+        self._advance()
+
+    def feed(self, chunk: str) -> list[Event]:
+        """Take the next piece of the answer; what it made known."""
+        source = self._source
+        try:
+            run = source.run
+            if run is not None and run.stops(chunk) is None and not self._closed:
+                run.take(chunk)
+                source.pass_through(chunk)
+                return self._sink.drain()
+        except TypeError:
+            raise UsageError(f"the answer is text, not {type(chunk).__name__}") from None
+        if self._closed:
+            raise UsageError("the reader is closed: one reader reads one answer")
+        if not isinstance(chunk, str):
+            raise UsageError(f"the answer is text, not {type(chunk).__name__}")
+        if chunk:
+            source.push(chunk)
+            self._advance()
+        return self._sink.drain()
+
+    def close(self, truncated: bool = False) -> list[Event]:
+        """The answer is over; ``truncated`` when the upstream says that it was cut. What that made known."""
+        if self._closed:
+            raise UsageError("the reader is closed: one reader reads one answer")
+        self._closed = True
+        self._source.final = True
+        self._source.truncated = truncated
+        self._advance()
+        return self._sink.drain()
+
+    def _advance(self) -> None:
+        next(self._steps, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A complete call. ``arguments`` is compact JSON text, keys in the order the model wrote."""
+
+    id: str
+    name: str
+    arguments: str
+    dialect: str
+    confidence: float
+    repairs: tuple[str, ...]
+    span: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedCall:
+    """Text that set out to be a call and was not delivered, and why."""
+
+    raw: str
+    reason: Reason
+    tool: str | None
+    defects: tuple[Defect, ...]
+    dialect: str
+    span: Span | None
+
+
+@dataclass(slots=True)
+class Reading:
+    """What an answer said."""
+
+    text: str = ""
+    reasoning: str = ""
+    calls: list[Call] = field(default_factory=list)
+    rejected: list[RejectedCall] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+
+
+def gather(events: Iterable[Event], source: str = "") -> Reading:
+    """What a sequence of events says; with the source text, rejected calls show all of theirs."""
+    reading = Reading(events=list(events))
+    text: list[str] = []
+    reasoning: list[str] = []
+    started: dict[int, CallStarted] = {}
+    fragments: dict[int, list[str]] = {}
+    for event in reading.events:
+        match event:
+            case TextDelta(text=piece):
+                text.append(piece)
+            case ReasoningDelta(text=piece):
+                reasoning.append(piece)
+            case CallStarted(index=index):
+                started[index] = event
+                fragments[index] = []
+            case CallArguments(index=index, fragment=fragment):
+                fragments[index].append(fragment)
+            case CallEnded(index=index, dialect=dialect, confidence=confidence, repairs=repairs, span=span):
+                call = started[index]
+                arguments = "".join(fragments[index])
+                reading.calls.append(Call(call.id, call.name, arguments, dialect, confidence, repairs, span))
+            case CallRejected(raw=raw, span=span):
+                whole = source[span[0] : span[1]] if span and source else raw
+                reading.rejected.append(
+                    RejectedCall(whole, event.reason, event.tool, event.defects, event.dialect, span)
+                )
+    reading.text = "".join(text)
+    reading.reasoning = "".join(reasoning)
+    return reading
+
+
+def read(
+    text: str,
+    tools: Sequence[Mapping[str, Any]] | None = None,
+    dialect: str = "auto",
+    truncated: bool = False,
+    **options: Any,
+) -> Reading:
+    """Read a whole answer. The options are those of ``Reader``."""
+    reader = Reader(tools, dialect, **options)
+    events = reader.feed(text)
+    return gather([*events, *reader.close(truncated)], text)

@@ -1,0 +1,341 @@
+"""Incremental text: a buffer that is fed in pieces, and marks that answer yes, no or "need more".
+
+Strategy. The reader is written as plain recursive descent in generators: a function that runs out of text yields,
+and goes on when the next piece has arrived. ``Source`` holds only the text that nobody has consumed yet, so each
+character is copied and looked at a bounded number of times however the text was cut.
+
+Marks are written as they look, in a template: a blank stands for any blanks, a line break for one line break with
+blanks before it, ``{slot}`` for a named piece, ``{{`` for a brace. From one template come two expressions, one for
+the mark and one for every beginning of it; the second one is what makes "need more" possible without backtracking
+over earlier text.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final, TypeAlias, TypeVar
+
+T = TypeVar("T")
+Steps: TypeAlias = Generator[None, None, T]
+"""A computation that yields whenever it needs more text and returns a ``T``."""
+
+
+class _More(Enum):
+    MORE = "more"
+
+
+MORE: Final = _More.MORE
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A piece of a mark: its expression, and the expression of every beginning of it."""
+
+    full: str
+    prefix: str
+
+
+def literal(text: str) -> Node:
+    prefix = ""
+    for char in reversed(text):
+        prefix = f"(?:{re.escape(char)}{prefix})?"
+    return Node(re.escape(text), prefix)
+
+
+def chars(charset: str, least: int = 1, most: int | None = None) -> Node:
+    top = "" if most is None else str(most)
+    return Node(f"{charset}{{{least},{top}}}", f"{charset}{{0,{top}}}")
+
+
+def sequence(*nodes: Node) -> Node:
+    prefix = ""
+    for node in reversed(nodes):
+        prefix = f"(?:{node.full}{prefix}|{node.prefix})" if prefix else node.prefix
+    return Node("".join(node.full for node in nodes), prefix or "")
+
+
+def either(*nodes: Node) -> Node:
+    return Node(
+        "(?:" + "|".join(node.full for node in nodes) + ")", "(?:" + "|".join(node.prefix for node in nodes) + ")"
+    )
+
+
+def optional(node: Node) -> Node:
+    return Node(f"(?:{node.full})?", f"(?:{node.prefix})?")
+
+
+BLANKS = chars(r"\s", 0)
+BREAK = sequence(chars(r"[ \t\r]", 0), literal("\n"))
+
+SLOTS: dict[str, Node] = {
+    # names may be dotted, hyphenated, or carry markdown escapes
+    "name": chars(r"[\w.\-/\\]", 1, 128),
+    "name_id": chars(r"[\w.\-/\\:]", 1, 160),
+    "name_group": either(*map(literal, ("parameters", "arguments", "args", "params", "input", "file"))),
+    "key": chars(r"[\w.\-$\\]", 1, 128),
+    "id": chars(r"[\w.\-/\\:]", 1, 160),
+    "type": chars(r"[\w]", 1, 32),
+    "index": chars(r"\d", 1, 8),
+    "q": chars("[\"']", 0, 1),
+    "ns": optional(sequence(chars(r"[\w\-]", 1, 32), literal(":"))),
+    "suffix": optional(sequence(literal(":"), chars(r"[\w\-]", 1, 32))),
+    "bar": chars(r"[|｜‖]", 1, 2),
+    "attributes": optional(sequence(chars(r"\s", 1, 1), chars(r"[^<>\n]", 0, 200))),
+    "quoted": chars(r'[^"\n]', 0, 256),
+    "words": chars(r"[^<>{}\n]", 0, 60),
+    "junk": chars("[\"'=]", 0, 2),
+    "slash": chars("/", 0, 1),
+    "language": chars(r"[\w\-+]", 0, 20),
+    # what must follow is looked at, not consumed
+    "before_object": Node(r"(?=\s*\{)", r"\s*"),
+    "before_json": Node(r"(?=\s*[\[{])", r"\s*"),
+    "before_parenthesis": Node(r"(?=\()", ""),
+    "before_parameter": Node(r"(?=\s*<parameter=)", rf"\s*{literal('<parameter=').prefix}"),
+    "before_call": Node(r"(?=\s*(?:[\[{]|<tool_call))", rf"\s*{literal('<tool_call').prefix}"),
+}
+
+_TOKEN = re.compile(r"\{\{|\}\}|\{(\w+)\}|[ ]+|\n|[^{} \n]+|.", re.DOTALL)
+
+
+_NAMED = {"name": "name", "name_group": "name", "name_id": "name", "key": "key", "type": "type"}
+
+
+def _nodes(template: str, named: bool) -> list[Node]:
+    found: list[Node] = []
+    for token in _TOKEN.finditer(template):
+        slot = token[1]
+        if slot:
+            node = SLOTS[slot]
+            if named and slot in _NAMED:
+                node = Node(f"(?P<{_NAMED[slot]}>{node.full})", node.prefix)
+            found.append(node)
+        elif token[0].isspace():
+            found.append(BREAK if token[0] == "\n" else BLANKS)
+        else:
+            found.append(literal("{" if token[0] == "{{" else "}" if token[0] == "}}" else token[0]))
+    return found
+
+
+_NEVER = re.compile("(?!)")
+
+Match: TypeAlias = re.Match[str]
+Answer: TypeAlias = "Match | None | _More"
+
+_LONGEST = 512
+"""A mark, blanks included, is at most this long; more is never waited for."""
+
+
+class Mark:
+    """One or more spellings of a mark, tried in order."""
+
+    __slots__ = ("_fulls", "_prefix", "heads", "templates")
+
+    def __init__(self, *templates: str, named: bool = True) -> None:
+        self.templates = templates
+        nodes = [sequence(*_nodes(template, False)) for template in templates]
+        if named:
+            self._fulls = tuple(re.compile(sequence(*_nodes(template, True)).full) for template in templates)
+        else:
+            self._fulls = (re.compile(either(*nodes).full),)
+        self._prefix = re.compile(either(*nodes).prefix + r"\Z") if nodes else _NEVER
+        self.heads = frozenset(template.lstrip()[:1] for template in templates)
+
+    def at(self, text: str, pos: int, final: bool) -> Answer:
+        """The match at ``pos``, or None, or MORE while the text is still a beginning of the mark."""
+        if not final and len(text) - pos < _LONGEST and self._prefix.match(text, pos):
+            return MORE
+        for full in self._fulls:
+            found = full.match(text, pos, pos + _LONGEST)
+            if found is not None:
+                return found
+        return None
+
+    def begins(self, text: str, pos: int) -> bool:
+        """Whether the text from ``pos`` to its end is a beginning of the mark (at least two characters)."""
+        return len(text) - pos >= 2 and self._prefix.match(text, pos) is not None
+
+    def __repr__(self) -> str:
+        return f"Mark({', '.join(map(repr, self.templates))})"
+
+
+class Choice:
+    """Many marks at once; the answer says which one it was."""
+
+    __slots__ = ("_full", "_prefix", "heads", "marks")
+
+    def __init__(self, templates: Sequence[tuple[str, ...]]) -> None:
+        self.marks = templates
+        nodes = [either(*(sequence(*_nodes(spelling, False)) for spelling in group)) for group in templates]
+        self._full = re.compile("|".join(f"(?P<c{index}>{node.full})" for index, node in enumerate(nodes)) or "(?!)")
+        self._prefix = re.compile((either(*nodes).prefix if nodes else "(?!)") + r"\Z")
+        self.heads = frozenset(spelling.lstrip()[:1] for group in templates for spelling in group)
+
+    def at(self, text: str, pos: int, final: bool) -> int | None | _More:
+        """The index of the group that stands at ``pos``, None, or MORE."""
+        if not final and len(text) - pos < _LONGEST and self._prefix.match(text, pos):
+            return MORE
+        found = self._full.match(text, pos, pos + _LONGEST)
+        return int(found.lastgroup[1:]) if found is not None and found.lastgroup else None
+
+    def size(self, text: str, pos: int) -> int:
+        """How long the mark at ``pos`` is; 0 when there is none."""
+        found = self._full.match(text, pos, pos + _LONGEST)
+        return 0 if found is None else found.end() - pos
+
+
+@dataclass(slots=True)
+class Run:
+    """What may pass straight through: pieces without a stop character need no look from the reader."""
+
+    stops: Callable[[str], Any]
+    take: Callable[[str], None]
+
+
+_LAYOUT = re.compile(r"\s{0,4096}")
+
+
+class Source:
+    """The text that has arrived and is not consumed yet."""
+
+    __slots__ = ("_kept", "_limit", "_loose", "final", "offset", "pos", "run", "text", "truncated")
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.pos = 0
+        self.offset = 0
+        self.final = False
+        self.truncated = False
+        self.run: Run | None = None
+        self._kept: list[tuple[int, str]] | None = None
+        self._limit: int | None = None
+        self._loose = 0
+
+    def push(self, chunk: str) -> None:
+        if self._kept is not None:
+            self._kept.append((self.offset + len(self.text), chunk))
+            if self._limit is not None:
+                self._thin_out(self._kept, self._limit)
+        self.offset += self.pos
+        self.text = self.text[self.pos :] + chunk if self.pos < len(self.text) else chunk
+        self.pos = 0
+
+    def pass_through(self, chunk: str) -> None:
+        """Account for text that went by without a look; only while nothing is waiting here."""
+        if self._kept is not None:
+            self.push(chunk)
+            self.pos = len(self.text)
+        else:
+            self.offset += len(chunk)
+
+    @property
+    def here(self) -> int:
+        """How many characters of the whole stream are consumed."""
+        return self.offset + self.pos
+
+    @property
+    def at_end(self) -> bool:
+        return self.final and self.pos >= len(self.text)
+
+    # -- keeping what was consumed, so that it can be given back -------------------------------------------------
+
+    def keep(self) -> int:
+        """Keep the text from here on, so that ``rewind`` and ``since`` can reach it."""
+        self._kept = [(self.offset, self.text)]
+        self._limit = None
+        self._loose = 0
+        return self.here
+
+    def limit(self, end: int | None) -> None:
+        """Beyond ``end`` keep only the newest text; None keeps all again."""
+        self._limit = end
+
+    def release(self) -> None:
+        self._kept = None
+
+    def _thin_out(self, kept: list[tuple[int, str]], limit: int) -> None:
+        start, chunk = kept[-1]
+        if start < limit:
+            return
+        self._loose += len(chunk)
+        if self._loose > 8192:
+            first = bisect_left(kept, (limit, ""))
+            while self._loose > 4096 and first < len(kept) - 1:
+                half = max(1, (len(kept) - first) // 2)
+                self._loose -= sum(len(piece) for _, piece in kept[first : first + half])
+                del kept[first : first + half]
+
+    def since(self, start: int, end: int | None = None) -> str:
+        """The stream from ``start`` up to ``end`` (or up to here), as far as it was kept."""
+        stop = self.here if end is None else end
+        pieces: list[str] = []
+        for begin, chunk in self._kept or ():
+            if begin > start:
+                break
+            piece = chunk[start - begin : stop - begin]
+            pieces.append(piece)
+            start += len(piece)
+        return "".join(pieces)
+
+    def rewind(self, start: int) -> None:
+        """Go back to ``start``, which must have been kept."""
+        if start < self.offset:
+            self.text = self.since(start, self.offset) + self.text
+            self.offset = start
+        self.pos = start - self.offset
+
+    # -- looking ---------------------------------------------------------------------------------------------------
+
+    def match(self, mark: Mark) -> Steps[Match | None]:
+        """Consume the mark if it stands here."""
+        found = yield from self.look(mark)
+        if found is not None:
+            self.pos = found.end()
+        return found
+
+    def look(self, mark: Mark, ahead: int = 0) -> Steps[Match | None]:
+        """The mark at ``ahead`` characters from here, without consuming it."""
+        while True:
+            answer = mark.at(self.text, self.pos + ahead, self.final)
+            if not isinstance(answer, _More):
+                return answer
+            yield
+
+    def choose(self, choice: Choice, ahead: int = 0) -> Steps[int | None]:
+        while True:
+            answer = choice.at(self.text, self.pos + ahead, self.final)
+            if not isinstance(answer, _More):
+                return answer
+            yield
+
+    def find_nonblank(self, ahead: int = 0) -> Steps[int]:
+        """How far the next character that is not blank stands from here; blanks beyond measure count as text."""
+        while True:
+            found = _LAYOUT.match(self.text, self.pos + ahead)
+            end = found.end() if found is not None else self.pos + ahead
+            if end < len(self.text) or self.final or end - self.pos - ahead >= 4096:
+                return end - self.pos
+            yield
+
+    def skip_blanks(self) -> Steps[str]:
+        """Consume blanks; the next character, or "" at the end."""
+        while True:
+            found = _LAYOUT.match(self.text, self.pos)
+            if found is not None:
+                self.pos = found.end()
+            head = self.text[self.pos : self.pos + 1]
+            if self.final and not head:
+                return ""
+            if head and not head.isspace():
+                return head
+            if not head:
+                yield
+
+    def peek(self, size: int = 1) -> Steps[str]:
+        """The next ``size`` characters, fewer only at the end."""
+        while len(self.text) - self.pos < size and not self.final:
+            yield
+        return self.text[self.pos : self.pos + size]

@@ -1,0 +1,166 @@
+"""All dialects at once: every mark that may open, close or follow a call, compiled for one look.
+
+The records are taken apart here. Wrappers, headers, regions, results and noise become choices that the machine asks
+at one place of the text; ``select`` puts wrapper and header together again and says which dialect they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from functools import cached_property, lru_cache
+from typing import TypeAlias
+
+from toolglot.dialect import Call, Commitment, Dialect, Place, Region, Wrap
+from toolglot.scanner import Choice, Mark
+
+Header: TypeAlias = tuple[str, ...]
+Opening: TypeAlias = "Region | Wrap | Header"
+
+ELEMENT: Header = ("<{name}>",)
+"""The header of dialects that use the tool's own name as a tag; it opens a call only for names that are known."""
+
+BARE_JSON: tuple[Header, ...] = (("{{",), ("[{before_object}",))
+"""The headers of calls that are nothing but JSON: shown as often as meant."""
+
+
+def mark_names(names: Sequence[str]) -> Mark | None:
+    """The known names where a line may begin with one."""
+    spelled = tuple(prefix + _literal(name) for name in names for prefix in ("", "functions."))
+    return Mark(*spelled, named=False) if spelled else None
+
+
+def mark_elements(names: Sequence[str]) -> Mark | None:
+    """The tags that are known tools."""
+    return Mark(*(f"<{_literal(name)}>" for name in names), named=False) if names else None
+
+
+def _literal(name: str) -> str:
+    return name.replace("{", "{{").replace("}", "}}").replace(" ", "")
+
+
+@lru_cache(maxsize=1024)
+def mark(templates: tuple[str, ...]) -> Mark:
+    return Mark(*templates)
+
+
+@dataclass(slots=True)
+class Openings:
+    """What may open at one kind of place, and the choice over it."""
+
+    entries: list[Opening]
+    choice: Choice
+
+    @classmethod
+    def of(cls, entries: Iterable[Opening]) -> Openings:
+        unique = list(dict.fromkeys(entries))
+        return cls(unique, Choice([entry if isinstance(entry, tuple) else entry.open for entry in unique]))
+
+
+class Vocabulary:
+    """The records, compiled."""
+
+    def __init__(self, dialects: Sequence[Dialect]) -> None:
+        self.dialects = tuple(dialects)
+        self.by_name = {dialect.name: dialect for dialect in dialects}
+        self._by_header: dict[Header, list[tuple[Dialect, Call]]] = {}
+        for dialect in dialects:
+            for call in (dialect.call, *dialect.also):
+                self._by_header.setdefault(call.header, []).append((dialect, call))
+        self._closing: dict[Wrap | None, Choice] = {}
+
+    def _regions(self, place: Place) -> list[Region]:
+        return [region for dialect in self.dialects for region in dialect.regions if region.place is place]
+
+    def _wraps(self, place: Place) -> list[Wrap]:
+        return [wrap for dialect in self.dialects for wrap in dialect.wrap if wrap.place is place]
+
+    def _headers(self, *places: Place) -> list[Header]:
+        calls = [call for dialect in self.dialects for call in (dialect.call, *dialect.also)]
+        return [call.header for call in calls if call.place in places and call.header != ELEMENT]
+
+    @cached_property
+    def anywhere(self) -> Openings:
+        place = Place.ANYWHERE
+        return Openings.of([*self._regions(place), *self._headers(place), *self._wraps(place)])
+
+    @cached_property
+    def at_line(self) -> Openings:
+        place = Place.LINE
+        named = [header for header in self._headers(place) if not header[0].startswith("{name}")]
+        return Openings.of([*self._regions(place), *named, *self._wraps(place)])
+
+    @cached_property
+    def named(self) -> Openings:
+        """Headers that begin with the name of the tool itself."""
+        return Openings.of(header for header in self._headers(Place.LINE) if header[0].startswith("{name}"))
+
+    @cached_property
+    def inside(self) -> Openings:
+        """Headers inside a wrapper, the bare name last because it fits almost anything."""
+        headers = self._headers(Place.ANYWHERE, Place.LINE, Place.WRAPPED)
+        return Openings.of(sorted(headers, key=lambda header: (header[0].startswith("{name"), -len(header[0]))))
+
+    @cached_property
+    def wraps(self) -> Openings:
+        return Openings.of(wrap for wrap in self._wraps(Place.ANYWHERE) if wrap.commitment is Commitment.MARKED)
+
+    @cached_property
+    def leftovers(self) -> Choice:
+        """What may follow a call and means nothing: closing marks without an opener, ends of turns."""
+        found: dict[str, None] = {}
+        for dialect in self.dialects:
+            for close in (*dialect.noise, *dialect.call.close, *(c for wrap in dialect.wrap for c in wrap.close)):
+                if len(close.strip()) > 1 and "{key}" not in close and "```" not in close:
+                    found[close] = None
+        return Choice([tuple(found)])
+
+    @cached_property
+    def results(self) -> Choice:
+        """Marks of a tool's result: behind a call, the model has made it up."""
+        return Choice([tuple(dict.fromkeys(result for dialect in self.dialects for result in dialect.results))])
+
+    def closing(self, wrap: Wrap | None) -> Choice:
+        """What ends the calls of a wrapper: its own closing marks, or the opener of the next."""
+        found = self._closing.get(wrap)
+        if found is None:
+            if wrap is None or not wrap.close:
+                closers = tuple(
+                    close
+                    for dialect in self.dialects
+                    for other in dialect.wrap
+                    for close in other.close
+                    if len(close.strip()) > 1 and other.commitment is Commitment.MARKED
+                )
+            else:
+                closers = wrap.close
+            openers = [entry.open for entry in self.wraps.entries if isinstance(entry, Wrap)]
+            found = self._closing[wrap] = Choice([tuple(dict.fromkeys(closers)), *openers])
+        return found
+
+    def commitment(self, header: Header) -> Commitment:
+        """A header is tentative when one of its dialects is."""
+        commitments = {dialect.commitment for dialect, _ in self._by_header.get(header, ())}
+        return Commitment.TENTATIVE if Commitment.TENTATIVE in commitments else Commitment.MARKED
+
+    def select(self, wrap: Wrap | None, header: Header, head: str, hint: str) -> tuple[Dialect, Call] | None:
+        """The dialect that wrapper, header and the first character of the body make together."""
+        fitting = [pair for pair in self._by_header.get(header, ()) if pair[1].body.accepts(head)]
+        own = [pair for pair in fitting if (wrap in pair[0].wrap if wrap is not None else not pair[0].wrap)]
+        if wrap is not None and wrap.commitment is not Commitment.MARKED:
+            fitting = own
+        candidates = own or fitting
+        return next((pair for pair in candidates if pair[0].name == hint), candidates[0] if candidates else None)
+
+    def resolve_hint(self, hint: str) -> str | None:
+        """A dialect's name for a dialect name or a model id; None when nothing knows it."""
+        if hint in ("", "auto"):
+            return ""
+        if hint in self.by_name:
+            return hint
+        model = hint.lower().rsplit("/", 1)[-1]
+        for dialect in self.dialects:
+            if any(fnmatch(model, pattern) for pattern in dialect.models):
+                return dialect.name
+        return None

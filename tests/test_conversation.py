@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import dataclasses
+import inspect
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolglot import conversation
+from toolglot.conversation import (
+    PARTS_OF_ROLE,
+    Call,
+    Choice,
+    Conversation,
+    Image,
+    Limits,
+    Message,
+    Part,
+    Reasoning,
+    Result,
+    Role,
+    Text,
+    Tool,
+)
+
+PARTS: list[Part] = [
+    Text("hi"),
+    Image(url="https://example.org/cat.png"),
+    Reasoning("hm", seal="s3al"),
+    Call("c1", "read_file", '{"path":"a"}'),
+    Result("c1", "read_file", (Text("a line"),)),
+]
+ROLES: list[Role] = ["system", "user", "assistant", "tool"]
+LAWFUL = {
+    ("system", Text),
+    ("system", Image),
+    ("user", Text),
+    ("user", Image),
+    ("assistant", Text),
+    ("assistant", Image),
+    ("assistant", Reasoning),
+    ("assistant", Call),
+    ("tool", Result),
+}
+
+
+def nouns() -> list[type]:
+    return [
+        noun
+        for _, noun in inspect.getmembers(conversation, inspect.isclass)
+        if noun.__module__ == conversation.__name__ and dataclasses.is_dataclass(noun)
+    ]
+
+
+def test_the_nouns_are_all_here() -> None:
+    assert {noun.__name__ for noun in nouns()} == {
+        "Text", "Image", "Reasoning", "Call", "Result", "Message", "Tool", "Choice", "Limits", "Conversation",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("noun", nouns(), ids=lambda noun: noun.__name__)
+def test_every_noun_is_frozen_and_slotted(noun: type) -> None:
+    assert noun.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    assert "__slots__" in vars(noun)
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: type(part).__name__)
+def test_a_role_holds_only_its_own_parts(role: Role, part: Part) -> None:
+    if (role, type(part)) in LAWFUL:
+        assert Message(role, (part,)).parts == (part,)
+    else:
+        with pytest.raises(ValueError, match=f"role {role} cannot hold {type(part).__name__}"):
+            Message(role, (part,))
+
+
+def test_an_unknown_role_is_refused_and_the_known_ones_are_named() -> None:
+    with pytest.raises(ValueError, match="'robot' is not a role; roles are system, user, assistant, tool"):
+        Message("robot")  # type: ignore[arg-type]
+
+
+def test_the_roles_are_those_of_the_type() -> None:
+    assert list(PARTS_OF_ROLE) == ROLES
+
+
+def test_a_message_gives_its_text_and_its_calls_in_order() -> None:
+    first, second = Call("c1", "a"), Call("c2", "b")
+    message = Message("assistant", (Reasoning("not this"), Text("one "), first, Text("two"), second))
+    assert message.text == "one two"
+    assert message.calls == (first, second)
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({}, "either a url or data"),
+        ({"url": "https://example.org/a.png", "data": "AAAA", "media_type": "image/png"}, "either a url or data"),
+        ({"data": "AAAA"}, "needs a media type"),
+    ],
+)
+def test_an_image_has_one_source(fields: dict[str, str], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        Image(**fields)
+
+
+def test_an_image_may_be_given_as_data() -> None:
+    assert Image(data="AAAA", media_type="image/png").data == "AAAA"
+
+
+@given(st.text())
+def test_arguments_stay_the_text_they_were(arguments: str) -> None:
+    assert Call("c1", "read_file", arguments).arguments == arguments
+
+
+@pytest.mark.parametrize("name", ["", " ", "\n"])
+def test_a_blank_name_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="a call needs"):
+        Call("c1", name)
+    with pytest.raises(ValueError, match="a tool needs"):
+        Tool(name)
+    with pytest.raises(ValueError, match="a choice needs"):
+        Choice.one(name)
+
+
+def test_a_choice_is_a_mode_and_the_tools_to_choose_from() -> None:
+    assert Choice() == Choice("auto")
+    assert Choice.one("read_file") == Choice("required", ("read_file",))
+
+
+@pytest.mark.parametrize(
+    ("choice", "allowed"),
+    [
+        (Choice("auto"), {"a", "b", "c"}),
+        (Choice("required"), {"a", "b", "c"}),
+        (Choice("auto", ("a", "b")), {"a", "b"}),
+        (Choice("required", ("b", "c")), {"b", "c"}),
+        (Choice.one("c"), {"c"}),
+        (Choice("none"), set()),
+    ],
+)
+def test_a_choice_allows_what_it_names(choice: Choice, allowed: set[str]) -> None:
+    assert {name for name in ("a", "b", "c") if choice.allows(name)} == allowed
+
+
+def test_choices_that_cannot_be_meant_are_refused() -> None:
+    with pytest.raises(ValueError, match="'any' is not a choice; choices are none, auto, required"):
+        Choice("any")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="leaves no tool"):
+        Choice("none", ("a",))
+    with pytest.raises(ValueError, match="twice"):
+        Choice("auto", ("a", "a"))
+
+
+def test_two_tools_of_one_name_are_refused() -> None:
+    with pytest.raises(ValueError, match="same name"):
+        Conversation("m", (), tools=(Tool("a"), Tool("a", "again")))
+
+
+def test_equal_conversations_are_equal_and_hash_alike() -> None:
+    def build() -> Conversation:
+        return Conversation(
+            model="m",
+            messages=(Message("user", (Text("hi"),)), Message("tool", (Result("c1", content=(Text("x"),)),))),
+            tools=(Tool("a", "does a", {"type": "object", "properties": {}}),),
+            choice=Choice.one("a"),
+            limits=Limits(max_tokens=100, stop=("END",), parallel_calls=False),
+            extra={"user": "u1"},
+        )
+
+    assert build() == build()
+    assert hash(build()) == hash(build())
+    assert dataclasses.replace(build(), model="n") != build()
+    assert dataclasses.replace(build(), extra={}) != build()
+
+
+def test_limits_leave_everything_to_the_upstream_unless_told() -> None:
+    assert {value for value in dataclasses.asdict(Limits()).values()} == {None, ()}

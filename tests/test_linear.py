@@ -1,0 +1,166 @@
+"""No input makes the reader super-linear.
+
+Each text is read at one size and at ten times that size, whole and in small chunks. Linear work takes ten times as long,
+quadratic work a hundred times; the limit stands generously between, on the best of several rounds of CPU time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import process_time
+
+import pytest
+from samples import load_tools
+
+import toolglot
+
+HOUSE = load_tools("house")
+SMALL, LARGE = 20_000, 200_000
+LIMIT = 25
+NOISE = 0.02
+
+UNITS = {
+    "less-than": "<",
+    "backtick": "`",
+    "fence": "```",
+    "fence lines": "```\n",
+    "json fences": "```json\n",
+    "brace": "{",
+    "bracket": "[",
+    "braces closed": "{}",
+    "quote": '"',
+    "backslash": "\\",
+    "json opener": '{"name": "',
+    "json opener of a tool": '{"name": "save_note", "arguments": {',
+    "think": "<think>",
+    "think closed": "<think></think>",
+    "think closers": "</think>",
+    "hermes opener": "<tool_call>",
+    "hermes opener and line": "<tool_call>\n",
+    "hermes closer": "</tool_call>",
+    "hermes closed": "<tool_call></tool_call>",
+    "hermes brace": "<tool_call>{",
+    "function": "<function=save_note>",
+    "parameter": "<function=save_note><parameter=body>",
+    "parameters closed": "<parameter=body></parameter>",
+    "tool tags": "<save_note>",
+    "tool tags and elements": "<save_note><body>",
+    "invoke": '<invoke name="save_note">',
+    "arg keys": "<tool_call>save_note<arg_key>",
+    "dsml": "<｜DSML｜",
+    "kimi": "<|tool_call_begin|>",
+    "harmony": "<|channel|>",
+    "harmony recipients": "<|start|>assistant<|channel|>commentary to=functions.save_note ",
+    "gemma": '<|tool_call>call:save_note{body:<|"|>',
+    "mistral": "[TOOL_CALLS]",
+    "mistral arguments": '[TOOL_CALLS]save_note[ARGS]{"body": "',
+    "pythonic": "[save_note(",
+    "react": "Action: save_note\n",
+    "react input": "Action: save_note\nAction Input: ",
+    "alternating backticks": "` `` ",
+    "quotes and escapes": '\\"\\',
+    "seed 003": "<a_b><c>x</c>",
+    "spaces": " ",
+    "lines": "\n",
+    "entities": "&lt;",
+    "cdata": "<![CDATA[",
+    "yaml": "save_note:\n  body: |\n",
+}
+HEADS = {
+    "open json string": '<tool_call>\n{"name": "save_note", "arguments": {"body": "',
+    "open parameter": "<tool_call>\n<function=save_note>\n<parameter=body>\n",
+    "open element": "<save_note>\n<body>",
+    "open arg value": "<tool_call>save_note<arg_key>body</arg_key><arg_value>",
+    "open invoke": '<function_calls>\n<invoke name="save_note">\n<parameter name="body">',
+    "open gemma string": '<|tool_call>call:save_note{body:<|"|>',
+    "open fence": '```json\n{"name": "save_note", "arguments": {"body": "',
+    "open bare json": '{"name": "save_note", "arguments": {"body": "',
+    "open pythonic": '[save_note(body="',
+    "open object": '<tool_call>\n{"name": "set_thermostat", "arguments": {"schedule": ',
+    "open think": "<think>",
+}
+INNER = {
+    "closers": "</parameter>",
+    "all closers": '</body></save_note></arg_value></parameter></function></invoke></tool_call><|"|>',
+    "openers": "<tool_call><function=save_note><save_note>",
+    "quotes": '"',
+    "quoted ends": '"}',
+    "escapes": "\\\\",
+    "braces": '{"a":',
+    "fences": "\n```\n",
+    "brackets": '")]',
+}
+
+
+def whole(text: str) -> None:
+    toolglot.read(text, tools=HOUSE)
+
+
+def streamed(text: str) -> None:
+    reader = toolglot.Reader(tools=HOUSE)
+    for start in range(0, len(text), 8):
+        reader.feed(text[start : start + 8])
+    reader.close()
+
+
+def seconds(work: Callable[[str], None], text: str) -> float:
+    start = process_time()
+    work(text)
+    return process_time() - start
+
+
+def assert_linear(make: Callable[[int], str], work: Callable[[str], None]) -> None:
+    small, large = make(SMALL), make(LARGE)
+    quickest, slowest = seconds(work, small), seconds(work, large)
+    for _ in range(3):
+        if slowest <= NOISE or slowest <= LIMIT * quickest:
+            return
+        quickest, slowest = max(quickest, seconds(work, small)), min(slowest, seconds(work, large))
+    pytest.fail(f"{len(small)} characters: {quickest:.4f} s, {len(large)} characters: {slowest:.4f} s")
+
+
+def repeat(unit: str, head: str = "") -> Callable[[int], str]:
+    return lambda size: head + unit * (size // len(unit))
+
+
+both_ways = pytest.mark.parametrize("work", [whole, streamed], ids=["whole", "streamed"])
+
+
+@both_ways
+@pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS.keys())
+def test_repeated_marks(unit: str, work: Callable[[str], None]) -> None:
+    assert_linear(repeat(unit), work)
+
+
+@both_ways
+@pytest.mark.parametrize("inner", INNER.values(), ids=INNER.keys())
+@pytest.mark.parametrize("head", HEADS.values(), ids=HEADS.keys())
+def test_repeated_marks_inside_an_open_value(head: str, inner: str, work: Callable[[str], None]) -> None:
+    assert_linear(repeat(inner, head), work)
+
+
+@both_ways
+def test_deep_nesting_that_closes(work: Callable[[str], None]) -> None:
+    head = '<tool_call>\n{"name": "set_thermostat", "arguments": {"room": "a", "celsius": 1, "schedule": '
+    assert_linear(lambda size: head + '{"a":' * (size // 6) + "1" + "}" * (size // 6) + "}}\n</tool_call>", work)
+
+
+@both_ways
+def test_many_small_calls(work: Callable[[str], None]) -> None:
+    assert_linear(repeat('<tool_call>\n{"name": "list_sensors", "arguments": {}}\n</tool_call>\n'), work)
+
+
+def test_openers_repeated_a_hundred_thousand_times() -> None:
+    assert_linear(lambda size: "<tool_call>" * (size // 2), whole)
+
+
+@both_ways
+@pytest.mark.parametrize("size", [100_000])
+def test_deep_nesting_does_not_exhaust_the_stack(size: int, work: Callable[[str], None]) -> None:
+    for text in (
+        "[" * size,
+        '{"a":' * size,
+        '<tool_call>{"name": "save_note", "arguments": {"body": ' + "[" * size,
+        "<a>" * size,
+    ):
+        work(text)
