@@ -1,19 +1,22 @@
-"""Options and profiles of the whole test run."""
+"""Options and profiles of the whole test run.
+
+``SCALE=50 pytest tests/test_properties.py`` tries fifty times as many examples, and new ones each time.
+"""
 
 from __future__ import annotations
 
 import pytest
+from fragments import SCALE
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
     "house",
     deadline=None,
-    derandomize=True,
+    derandomize=SCALE == 1,
     database=None,
-    max_examples=100,
+    max_examples=100 * SCALE,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-settings.register_profile("deep", settings.get_profile("house"), derandomize=False, max_examples=5000)
 settings.load_profile("house")
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from functools import cache
 
 from samples import load_samples, load_tools
+
+SCALE = int(os.environ.get("SCALE", "1"))
+"""How many times more examples and rounds than usual."""
 
 MARK = re.compile(
     r"</?[^<>\s]{1,40}>?|<[^<>\n]{1,60}>|\[/?[A-Z_]{3,}\]|`{3,}\w*|[\w.✿]+[:(]|[{}\[\]\"',:=;|]+|\\[\"n\\u]|\S+"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from fragments import SCALE
 from fuzz_reader import fuzz_one, loop
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_seeded_rounds(seed: int) -> None:
-    loop(rounds=250, seed=seed)
+    loop(rounds=250 * SCALE, seed=seed)
 
 
 @pytest.mark.parametrize(

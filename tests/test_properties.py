@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from fragments import fragments, snippets
+from fragments import SCALE, fragments, snippets
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from samples import Sample, chunkings, load_samples, load_tools, random_cuts, read_events, squeeze
@@ -43,7 +43,7 @@ def numbered_jumbles(draw: st.DrawFn) -> str:
 # Any chunking, no exception, lawful order
 
 
-@settings(max_examples=400)
+@settings(max_examples=400 * SCALE)
 @given(text=jumbles, truncated=st.booleans(), seed=st.integers(0, 999), options=options)
 def test_any_chunking_gives_the_same_events(text: str, truncated: bool, seed: int, options: dict[str, Any]) -> None:
     whole = read_events([text], truncated=truncated, tools=HOUSE, **options)
@@ -51,7 +51,7 @@ def test_any_chunking_gives_the_same_events(text: str, truncated: bool, seed: in
     assert read_events(random_cuts(text, seed), truncated=truncated, tools=HOUSE, **options) == whole
 
 
-@settings(max_examples=200)
+@settings(max_examples=200 * SCALE)
 @given(first=st.sampled_from(CANONICAL), second=st.sampled_from(CANONICAL), seed=st.integers(0, 999))
 def test_two_dialects_in_one_answer(first: Sample, second: Sample, seed: int) -> None:
     text = f"{first.text}\n\n{second.text}"
@@ -61,7 +61,7 @@ def test_two_dialects_in_one_answer(first: Sample, second: Sample, seed: int) ->
 # Nothing is lost
 
 
-@settings(max_examples=600)
+@settings(max_examples=600 * SCALE)
 @given(text=jumbles, truncated=st.booleans(), options=options)
 @example(text="</tool_call>", truncated=False, options={})
 @example(text="<|im_end|>", truncated=False, options={})
@@ -73,7 +73,7 @@ def test_no_call_and_no_text_is_impossible(text: str, truncated: bool, options: 
         assert reading.text.strip() or reading.reasoning.strip() or reading.calls or reading.rejected
 
 
-@settings(max_examples=800)
+@settings(max_examples=800 * SCALE)
 @given(text=numbered_jumbles(), truncated=st.booleans(), options=options)
 def test_every_word_outside_of_calls_is_text_or_reasoning(text: str, truncated: bool, options: dict[str, Any]) -> None:
     reading = toolglot.read(text, tools=HOUSE, truncated=truncated, **options)
@@ -84,7 +84,7 @@ def test_every_word_outside_of_calls_is_text_or_reasoning(text: str, truncated: 
         assert inside or word[0] in kept, word
 
 
-@settings(max_examples=300)
+@settings(max_examples=300 * SCALE)
 @given(text=jumbles, truncated=st.booleans())
 def test_spans_and_raw_text_agree(text: str, truncated: bool) -> None:
     reading = toolglot.read(text, tools=HOUSE, truncated=truncated)
@@ -97,7 +97,7 @@ def test_spans_and_raw_text_agree(text: str, truncated: bool) -> None:
             assert text[slice(*rejected.span)] == rejected.raw
 
 
-@settings(max_examples=300)
+@settings(max_examples=300 * SCALE)
 @given(text=jumbles, truncated=st.booleans(), options=options)
 def test_arguments_of_a_complete_call_are_one_json_object(text: str, truncated: bool, options: dict[str, Any]) -> None:
     for call in toolglot.read(text, tools=HOUSE, truncated=truncated, **options).calls:
@@ -123,14 +123,34 @@ def cut_points(sample: Sample) -> list[int]:
     return sorted(Random(sample.id).sample(range(length), 60))
 
 
-@pytest.mark.parametrize("truncated", [True, False], ids=["truncated", "stopped"])
+def calls_of(text: str, *, truncated: bool = False) -> list[tuple[str, str]]:
+    return [(call.name, call.arguments) for call in toolglot.read(text, tools=HOUSE, truncated=truncated).calls]
+
+
 @pytest.mark.parametrize("sample", CANONICAL, ids=[sample.id for sample in CANONICAL])
-def test_cut_anywhere_never_shortens_a_complete_call(sample: Sample, truncated: bool) -> None:
-    whole = [(call.name, call.arguments) for call in toolglot.read(sample.text, tools=HOUSE).calls]
+def test_cut_anywhere_is_never_a_complete_call(sample: Sample) -> None:
+    whole = calls_of(sample.text)
     for cut in cut_points(sample):
-        reading = toolglot.read(sample.text[:cut], tools=HOUSE, truncated=truncated)
-        calls = [(call.name, call.arguments) for call in reading.calls]
+        calls = calls_of(sample.text[:cut], truncated=True)
         assert calls == whole[: len(calls)], f"cut at {cut}: ...{sample.text[max(0, cut - 60) : cut]!r}"
+
+
+# Without the word of the upstream an answer that ends after a closed value was stopped, not cut: the closers that follow
+# may be missing. A closing mark inside a value cannot be told from its end there, so those samples are left out.
+STOPPABLE = [sample for sample in CANONICAL if sample.path.stem != "nasty-closer"]
+
+
+@pytest.mark.parametrize("sample", STOPPABLE, ids=[sample.id for sample in STOPPABLE])
+def test_cut_anywhere_never_shortens_a_value(sample: Sample) -> None:
+    whole = calls_of(sample.text)
+    for cut in cut_points(sample):
+        calls = calls_of(sample.text[:cut])
+        place = f"cut at {cut}: ...{sample.text[max(0, cut - 60) : cut]!r}"
+        assert len(calls) <= len(whole), place
+        for (name, arguments), (whole_name, whole_arguments) in zip(calls, whole, strict=False):
+            assert name == whole_name, place
+            given, wanted = json.loads(arguments), json.loads(whole_arguments)
+            assert given == {key: wanted[key] for key in given if key in wanted}, place
 
 
 @pytest.mark.parametrize("sample", CANONICAL, ids=[sample.id for sample in CANONICAL])

@@ -43,7 +43,7 @@ class Body(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Wrap:
-    """Marks around calls; further spellings are known damage of the first.
+    """Marks around calls, in all their spellings; ``repair`` names what is wrong with damaged ones.
 
     Inside a marked wrapper any call shape counts, because models mix them. A wrapper that is ordinary text, such as a
     code fence, holds only the calls of its own dialects.
@@ -53,6 +53,7 @@ class Wrap:
     close: tuple[str, ...] = ()
     place: Place = Place.ANYWHERE
     commitment: Commitment = Commitment.MARKED
+    repair: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ class Call:
     body: Body
     close: tuple[str, ...] = ()
     place: Place = Place.ANYWHERE
+    repair: str = ""
 
     def at(self, place: Place) -> Call:
         return replace(self, place=place)

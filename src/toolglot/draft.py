@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from toolglot.events import (
     CallArguments,
@@ -26,7 +27,7 @@ from toolglot.events import (
 from toolglot.jsontext import Value, dump, escape
 from toolglot.options import Options
 from toolglot.scanner import Choice, Source
-from toolglot.schema import ANY, Shape, Tool, Toolbox, Typed, conform
+from toolglot.schema import ANY, Shape, Tool, Toolbox, Typed, conform, plain_name
 
 RAW_LIMIT = 65536
 """How much of a call's own text is kept once its arguments have left; its span tells the rest."""
@@ -132,6 +133,7 @@ class Frame:
     held: bool = False
     closing: Choice | None = None
     wrap_close: tuple[str, ...] = ()
+    repairs: tuple[str, ...] = ()
     drafts: list[Draft] = field(default_factory=list)
     open: Draft | None = None
     raw: str | None = None
@@ -143,8 +145,11 @@ class Frame:
             return None
         self.settle(start)
         first = self.start if not self.drafts else self.drafts[-1].end
-        draft = Draft(self, tool, tool.name if tool else written.strip(), first)
-        if tool is None and self.options.unknown_tools != "allow":
+        name = tool.name if tool else plain_name(written)
+        draft = Draft(self, tool, name, first)
+        if tool is None and not name.strip("0123456789"):
+            draft.flaw(Reason.MALFORMED, "tool name", "none", "the name of the tool to call")
+        elif tool is None and self.options.unknown_tools != "allow":
             draft.flaw(Reason.UNKNOWN_TOOL, "tool name", f'"{written}"', self._offer(written))
         self.open = draft
         return draft
@@ -219,6 +224,7 @@ class Draft:
 
     def __post_init__(self) -> None:
         self.dialect = self.frame.dialect
+        self.repairs.update(dict.fromkeys(self.frame.repairs))
 
     # -- what the codecs say ---------------------------------------------------------------------------------------
 
@@ -265,6 +271,19 @@ class Draft:
         """More of the string value that is open."""
         self.raw(escape(piece))
 
+    @property
+    def passing(self) -> Callable[[str], Event] | None:
+        """What turns JSON text of a live call into an event at once."""
+        return partial(CallArguments, self.index) if self.live else None
+
+    @property
+    def passing_text(self) -> Callable[[str], Event] | None:
+        """The same for the plain text of a string value."""
+        if not self.live:
+            return None
+        index = self.index
+        return lambda piece: CallArguments(index, escape(piece))
+
     def _key(self, key: str) -> None:
         if key in self.keys:
             self.flaw(Reason.DUPLICATE_ARGUMENT, f"argument {key}", "a second value", "one value")
@@ -280,6 +299,9 @@ class Draft:
 
     def add(self, key: str, typed: Typed) -> None:
         """One whole argument."""
+        if typed.value is None and typed.defects and self.tool is not None and key not in self.tool.required:
+            self.repair("omitted_null")
+            return
         self._key(key)
         self.raw(dump(typed.value))
         self.flaws.extend(typed.defects)

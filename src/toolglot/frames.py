@@ -101,6 +101,8 @@ class FrameReader:
                 continue
             if wrap.commitment is Commitment.MARKED and (yield from self._skip_noise(calls)):
                 continue
+            if wrap.close and frame.open is not None:
+                frame.open.repair("missing_closer")
             return calls > 0
 
     def _skip_noise(self, calls: int) -> Steps[bool]:
@@ -139,6 +141,7 @@ class FrameReader:
         frame.confidence = dialect.confidence
         wrapped = wrap is not None and wrap.commitment is Commitment.MARKED
         frame.marked = wrapped or dialect.commitment is Commitment.MARKED
+        frame.repairs = tuple(repair for repair in (wrap.repair if wrap is not None else "", call.repair) if repair)
         frame.wrap_close = wrap.close if wrap is not None else ()
         return (yield from call.body.read(frame, call, again))
 

@@ -12,7 +12,7 @@ import re
 
 from toolglot.dialect import Channel, Commitment, Region, Wrap
 from toolglot.draft import RAW_LIMIT, Ledger, Sink
-from toolglot.events import CallRejected, Defect, Reason
+from toolglot.events import CallRejected, Defect, Event, Reason, ReasoningDelta, TextDelta
 from toolglot.frames import FrameReader, consume
 from toolglot.held import Held
 from toolglot.options import Options
@@ -58,10 +58,10 @@ class Machine:
         self.line_start = True
         self.after_call = False
         self.tail = ""
-        heads = {"\n", "`", *vocabulary.anywhere.choice.heads}
-        self.stops = re.compile(f"[{re.escape(''.join(sorted(heads)))}]")
+        self.stops = re.compile(f"[\n`]|{vocabulary.anywhere.choice.stops()}")
         self.shown_stops = re.compile("[\n`]")
-        self.run_through = Run(self.stops.search, self.say)
+        self.text_run = Run(self.stops.search, self.pass_piece)
+        self.reasoning_run = Run(self.stops.search, ReasoningDelta)
 
     # -- text ----------------------------------------------------------------------------------------------------------
 
@@ -78,7 +78,17 @@ class Machine:
             self.sink.reasoning(piece)
         else:
             self.sink.text(piece)
-            self.tail = (self.tail + piece)[-TAIL:]
+            self.remember(piece)
+
+    def pass_piece(self, piece: str) -> Event:
+        """Text in the middle of a line, without anything that could matter."""
+        tail = self.tail + piece
+        self.tail = tail if len(tail) < 8 * TAIL else tail[-TAIL:]
+        return TextDelta(piece)
+
+    def remember(self, piece: str) -> None:
+        tail = self.tail + piece
+        self.tail = tail if len(tail) < 8 * TAIL else tail[-TAIL:]
 
     def say_one(self) -> None:
         self.say(self.source.text[self.source.pos])
@@ -93,7 +103,7 @@ class Machine:
             self.sink.reasoning(piece)
         else:
             self.sink.layout(piece)
-            self.tail = (self.tail + piece)[-TAIL:]
+            self.remember(piece)
 
     def run(self) -> Steps[None]:
         while not self.source.at_end:
@@ -118,7 +128,8 @@ class Machine:
                 self.say(piece)
             if found is not None or source.final:
                 return
-            source.run = self.run_through if not self.line_start and stops is self.stops else None
+            if not self.line_start and stops is self.stops and not self.held:
+                source.run = self.reasoning_run if self.thinking else self.text_run
             yield
             source.run = None
 
@@ -214,24 +225,34 @@ class Machine:
     def open(self) -> Steps[bool]:
         """Try everything that may open here; True when something was consumed."""
         source, vocabulary = self.source, self.vocabulary
+        if (self.after_call or self.held or self.ledger.delivered) and (yield from self.pass_aftermath()):
+            return True
+        if (yield from self.open_from(vocabulary.anywhere)):
+            return True
+        if self.line_start and (yield from self.open_line()):
+            return True
+        if self.elements is None or (yield from source.look(self.elements)) is None:
+            return False
+        return (yield from self.open_frame(None, ELEMENT))
+
+    def open_line(self) -> Steps[bool]:
+        """What may open only at the start of a line."""
+        if (yield from self.open_from(self.vocabulary.at_line)):
+            return True
+        if self.names is None or (yield from self.source.look(self.names)) is None:
+            return False
+        return (yield from self.open_from(self.vocabulary.named))
+
+    def pass_aftermath(self) -> Steps[bool]:
+        """What may follow a call and is no answer: stray marks, and results the model made up."""
+        source, vocabulary = self.source, self.vocabulary
         if (self.after_call or self.held) and (yield from source.choose(vocabulary.leftovers)) is not None:
             self.pass_leftover()
             return True
-        if (self.ledger.delivered or (self.held and not self.held.reasoning)) and not self.thinking:
-            if (yield from source.choose(vocabulary.results)) is not None:
-                yield from self.swallow_result()
-                return True
-        if (yield from self.open_from(vocabulary.anywhere)):
-            return True
-        if self.line_start:
-            if (yield from self.open_from(vocabulary.at_line)):
-                return True
-            if self.names is not None and (yield from source.look(self.names)) is not None:
-                if (yield from self.open_from(vocabulary.named)):
-                    return True
-        if self.elements is not None and (yield from source.look(self.elements)) is not None:
-            return (yield from self.open_frame(None, ELEMENT))
-        return False
+        if self.thinking or self.held.reasoning or (yield from source.choose(vocabulary.results)) is None:
+            return False
+        yield from self.swallow_result()
+        return True
 
     def open_from(self, openings: Openings) -> Steps[bool]:
         index = yield from self.source.choose(openings.choice)
@@ -328,4 +349,4 @@ class Machine:
 
     def announces_example(self) -> bool:
         """Whether the last words before this place say that a sample follows."""
-        return _EXAMPLE.search(self.tail.rstrip().rsplit("\n\n", 1)[-1]) is not None
+        return _EXAMPLE.search(self.tail[-TAIL:].rstrip().rsplit("\n\n", 1)[-1]) is not None

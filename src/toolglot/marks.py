@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from toolglot.dialect import Place, Region, Wrap
 
-TOOL_CALL = Wrap(
-    open=(
-        "<tool_call{junk} >",
-        "<tool_call_{type} >{before_json}",
-        "<tool_call{junk}{before_call}",
+TOOL_CALL = (
+    Wrap(open=("<tool_call>",), close=("</tool_call>", "</tool_call{junk} >")),
+    Wrap(
+        open=("<tool_call{junk} >", "<tool_call_{type} >{before_json}", "<tool_call{junk}{before_call}"),
+        close=("</tool_call{junk} >", "</tool_call_{type} >"),
+        repair="damaged_opener",
     ),
-    close=("</tool_call{junk} >", "</tool_call_{type} >"),
 )
 TOOL_CALLS = Wrap(open=("<tool_calls>",), close=("</tool_calls>",))
 FUNCTION_CALLS = Wrap(open=("<{ns}function_calls>",), close=("</{ns}function_calls>",))
 TOOL_CALL_TOKENS = Wrap(open=("<|tool_call_start|>",), close=("<|tool_call_end|>",))
-PYTHON_TAG = Wrap(open=("<|python_tag|>",), close=("<|eom_id|>", "<|eot_id|>"))
+PYTHON_TAG = Wrap(open=("<|python_tag|>",))
 
 THINK = Region(
     open=("<think{suffix}>", "<thinking>", "<thought>", "<reasoning>", "<scratch_pad>"),

@@ -79,9 +79,8 @@ class Reader:
         try:
             run = source.run
             if run is not None and run.stops(chunk) is None and not self._closed:
-                run.take(chunk)
                 source.pass_through(chunk)
-                return self._sink.drain()
+                return [run.take(chunk)]
         except TypeError:
             raise UsageError(f"the answer is text, not {type(chunk).__name__}") from None
         if self._closed:

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, TypeAlias, TypeVar
 
+from toolglot.events import Event
+
 T = TypeVar("T")
 Steps: TypeAlias = Generator[None, None, T]
 """A computation that yields whenever it needs more text and returns a ``T``."""
@@ -163,28 +165,81 @@ class Mark:
 
 
 class Choice:
-    """Many marks at once; the answer says which one it was."""
+    """Many marks at once; the answer says which one it was.
 
-    __slots__ = ("_full", "_prefix", "heads", "marks")
+    Templates are filed under their first two characters, so that text which only looks like a mark costs little.
+    """
 
-    def __init__(self, templates: Sequence[tuple[str, ...]]) -> None:
-        self.marks = templates
-        nodes = [either(*(sequence(*_nodes(spelling, False)) for spelling in group)) for group in templates]
-        self._full = re.compile("|".join(f"(?P<c{index}>{node.full})" for index, node in enumerate(nodes)) or "(?!)")
-        self._prefix = re.compile((either(*nodes).prefix if nodes else "(?!)") + r"\Z")
-        self.heads = frozenset(spelling.lstrip()[:1] for group in templates for spelling in group)
+    __slots__ = ("_anything", "_filed", "_files", "heads", "marks")
+
+    def __init__(self, groups: Sequence[tuple[str, ...]]) -> None:
+        self.marks = groups
+        self.heads = frozenset(spelling.lstrip()[:1] for group in groups for spelling in group)
+        self._filed: dict[str, list[tuple[int, str]]] = {}
+        for index, group in enumerate(groups):
+            for spelling in group:
+                self._filed.setdefault(_file(spelling), []).append((index, spelling))
+        self._anything = self._file_of("")
+        self._files: dict[str, _File] = {}
+
+    def _file_of(self, key: str) -> _File:
+        entries = sorted({*self._filed.get(key, ()), *self._filed.get("", ())}, key=lambda entry: entry[0])
+        nodes = [(index, sequence(*_nodes(spelling, False))) for index, spelling in entries]
+        # one name cannot stand twice in an expression, so spellings of one mark are joined
+        by_index: dict[int, list[Node]] = {}
+        for index, node in nodes:
+            by_index.setdefault(index, []).append(node)
+        full = "|".join(f"(?P<c{index}>{either(*group).full})" for index, group in by_index.items())
+        prefix = either(*(node for _, node in nodes)).prefix + r"\Z" if nodes else "(?!)"
+        return re.compile(full or "(?!)"), re.compile(prefix)
+
+    def _look_up(self, text: str, pos: int) -> _File:
+        key = text[pos : pos + 2]
+        if key not in self._filed:
+            return self._anything
+        found = self._files.get(key)
+        if found is None:
+            found = self._files[key] = self._file_of(key)
+        return found
 
     def at(self, text: str, pos: int, final: bool) -> int | None | _More:
         """The index of the group that stands at ``pos``, None, or MORE."""
-        if not final and len(text) - pos < _LONGEST and self._prefix.match(text, pos):
+        rest = len(text) - pos
+        if rest < 2 and not final:
+            return MORE if rest < 1 or text[pos] in self.heads or "" in self._filed else None
+        full, prefix = self._look_up(text, pos)
+        if not final and rest < _LONGEST and prefix.match(text, pos):
             return MORE
-        found = self._full.match(text, pos, pos + _LONGEST)
+        found = full.match(text, pos, pos + _LONGEST)
         return int(found.lastgroup[1:]) if found is not None and found.lastgroup else None
+
+    def stops(self) -> str:
+        """An expression for the characters where one of the marks may begin, told by the second one if possible."""
+        seconds: dict[str, set[str]] = {}
+        for group in self.marks:
+            for spelling in group:
+                seconds.setdefault(spelling[:1], set()).add(_file(spelling)[1:])
+        plain = "".join(head for head, following in seconds.items() if "" in following)
+        told = [
+            f"{re.escape(head)}(?=[{re.escape(''.join(sorted(following)))}]|\\Z)"
+            for head, following in seconds.items()
+            if "" not in following
+        ]
+        return "|".join([f"[{re.escape(plain)}]", *told] if plain else told)
 
     def size(self, text: str, pos: int) -> int:
         """How long the mark at ``pos`` is; 0 when there is none."""
-        found = self._full.match(text, pos, pos + _LONGEST)
+        found = self._look_up(text, pos)[0].match(text, pos, pos + _LONGEST)
         return 0 if found is None else found.end() - pos
+
+
+_File: TypeAlias = tuple[re.Pattern[str], re.Pattern[str]]
+
+
+def _file(spelling: str) -> str:
+    """The two characters under which a spelling is filed; none when it does not begin with two fixed ones."""
+    head = spelling[:2]
+    return "" if len(head) < 2 or "{" in head or " " in head or "\n" in head else head
 
 
 @dataclass(slots=True)
@@ -192,7 +247,7 @@ class Run:
     """What may pass straight through: pieces without a stop character need no look from the reader."""
 
     stops: Callable[[str], Any]
-    take: Callable[[str], None]
+    take: Callable[[str], Event]
 
 
 _LAYOUT = re.compile(r"\s{0,4096}")
@@ -225,11 +280,9 @@ class Source:
 
     def pass_through(self, chunk: str) -> None:
         """Account for text that went by without a look; only while nothing is waiting here."""
-        if self._kept is not None:
-            self.push(chunk)
-            self.pos = len(self.text)
-        else:
-            self.offset += len(chunk)
+        if self._kept is not None and (self._limit is None or self.offset < self._limit):
+            self._kept.append((self.offset + len(self.text), chunk))
+        self.offset += len(chunk)
 
     @property
     def here(self) -> int:

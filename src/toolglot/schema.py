@@ -360,6 +360,12 @@ def _respell(written: str) -> Iterator[str]:
                 yield name
 
 
+def plain_name(written: str) -> str:
+    """The name without anything that models put around it."""
+    *_, plain = written[:_LONGEST_NAME], *_respell(written[:_LONGEST_NAME])
+    return plain
+
+
 class Toolbox:
     """The tools on offer, and the names that are known without a schema."""
 
@@ -388,6 +394,5 @@ class Toolbox:
     def nearest(self, written: str) -> str | None:
         """The name that may have been meant: a suggestion to show, not to act on."""
         known = {name.lower(): name for name in self.names}
-        *_, plain = written[:_LONGEST_NAME], *_respell(written[:_LONGEST_NAME])
-        close = difflib.get_close_matches(plain.lower(), known, n=1)
+        close = difflib.get_close_matches(plain_name(written).lower(), known, n=1)
         return known[close[0]] if close else None

@@ -74,7 +74,8 @@ class Vocabulary:
         return [region for dialect in self.dialects for region in dialect.regions if region.place is place]
 
     def _wraps(self, place: Place) -> list[Wrap]:
-        return [wrap for dialect in self.dialects for wrap in dialect.wrap if wrap.place is place]
+        wraps = [wrap for dialect in self.dialects for wrap in dialect.wrap if wrap.place is place]
+        return sorted(wraps, key=lambda wrap: bool(wrap.repair))
 
     def _headers(self, *places: Place) -> list[Header]:
         calls = [call for dialect in self.dialects for call in (dialect.call, *dialect.also)]
@@ -88,13 +89,13 @@ class Vocabulary:
     @cached_property
     def at_line(self) -> Openings:
         place = Place.LINE
-        named = [header for header in self._headers(place) if not header[0].startswith("{name}")]
+        named = [header for header in self._headers(place) if not header[0].startswith("{name")]
         return Openings.of([*self._regions(place), *named, *self._wraps(place)])
 
     @cached_property
     def named(self) -> Openings:
         """Headers that begin with the name of the tool itself."""
-        return Openings.of(header for header in self._headers(Place.LINE) if header[0].startswith("{name}"))
+        return Openings.of(header for header in self._headers(Place.LINE) if header[0].startswith("{name"))
 
     @cached_property
     def inside(self) -> Openings:
@@ -146,7 +147,8 @@ class Vocabulary:
 
     def select(self, wrap: Wrap | None, header: Header, head: str, hint: str) -> tuple[Dialect, Call] | None:
         """The dialect that wrapper, header and the first character of the body make together."""
-        fitting = [pair for pair in self._by_header.get(header, ()) if pair[1].body.accepts(head)]
+        sharing = self._by_header.get(header, [])
+        fitting = [pair for pair in sharing if pair[1].body.accepts(head)] or sharing
         own = [pair for pair in fitting if (wrap in pair[0].wrap if wrap is not None else not pair[0].wrap)]
         if wrap is not None and wrap.commitment is not Commitment.MARKED:
             fitting = own

@@ -15,7 +15,7 @@ from toolglot.dialect import Call, Place
 from toolglot.draft import Draft, Frame
 from toolglot.events import Reason
 from toolglot.jsontext import NotJson, Value, parse
-from toolglot.scanner import Match, Steps
+from toolglot.scanner import Mark, Match, Steps
 
 NAME_KEYS = (
     "name",
@@ -42,6 +42,9 @@ ARGUMENT_KEYS = (
     "kwargs",
 )
 LIST_KEYS = ("tool_calls", "toolCalls", "tool_call", "function_call", "function_calls", "calls", "tool_uses")
+
+
+_NAME = Mark('"{name_id}"')
 
 
 @dataclass(slots=True)
@@ -146,8 +149,11 @@ class Envelope:
             source.pos += 1
             walk.depth += 1
             return True
-        text = yield from gather(source, ",}", closing=frame.closing)
-        value = _value(text)
+        found = yield from source.match(_NAME)
+        if found is not None:
+            value: Value = found["name"]
+        else:
+            value = _value((yield from gather(source, ",}", closing=frame.closing)))
         if not isinstance(value, str):
             return False
         walk.draft = frame.begin(value, walk.start)
@@ -181,8 +187,8 @@ class Envelope:
             walk.repairs = parsed.repairs
             return True
         value = _value(text)
-        if value is None:
-            walk.has_arguments = text.strip() == "null"
+        if value is None or value == "":
+            walk.has_arguments = text.strip() in ("null", '""', "''")
             return True
         if draft is None or draft.declares(key):
             walk.aside[key] = value
@@ -221,6 +227,8 @@ class Envelope:
 
     def _broken(self, frame: Frame, walk: _Walk, head: str) -> bool:
         draft = walk.draft
+        if frame.source.at_end:
+            return self._end_early(frame, walk, "")
         if draft is None or (not draft.live and not frame.marked):
             return False
         if walk.has_arguments:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from toolglot.codecs.elements import parse_elements
-from toolglot.codecs.members import OBJECT
+from toolglot.codecs.members import OBJECT, parse_object
 from toolglot.codecs.trim import Trim, Trimmer
 from toolglot.dialect import Call
 from toolglot.draft import Draft, Frame
@@ -38,6 +38,7 @@ class Parameter:
     verbatim: frozenset[str] = frozenset()
     texts: tuple[str, ...] = ("string", "str", "true", "text")
     decode: Callable[[str], str] | None = None
+    repair: str = ""
 
     def trim_for(self, key: str) -> Trim:
         return Trim.BREAK if key in self.verbatim else self.trim
@@ -56,6 +57,9 @@ def _choice(*groups: tuple[str, ...]) -> Choice:
 def _spell(template: str, key: str) -> str:
     return template.replace("{key}", key.replace("{", "{{").replace("}", "}}"))
 
+
+_ENVELOPES = ("arguments", "parameters", "args", "params", "input")
+"""Names of a parameter that holds all the others."""
 
 _CDATA = Mark("<![CDATA[")
 _FOREIGN_CLOSER = Mark("</{ns}{name}{junk}>", "</{ns}{name}\n")
@@ -96,11 +100,13 @@ class _Reading:
     call: Call
     draft: Draft
     closer: Mark = field(init=False)
+    header: Mark = field(init=False)
     openers: Choice = field(init=False)
 
     def __post_init__(self) -> None:
         closers = self.call.close or self.frame.wrap_close
         self.closer = _mark(*(_spell(close, self.draft.name) for close in closers))
+        self.header = _mark(*(header if header != "<{name}>" else f"<{self.draft.name}>" for header in self.call.header))
         self.openers = self.markup.openers()
 
     def read(self) -> Steps[bool]:
@@ -156,7 +162,7 @@ class _Reading:
             draft.repair("missing_closer")
             return True
         sole = draft.tool.sole_text_parameter if draft.tool is not None else None
-        if not draft.keys and sole and self.frame.marked and self.call.header[0].startswith("<"):
+        if not draft.keys and sole and head != "<" and self.frame.marked and self.call.header[0].startswith("<"):
             draft.sure()
             draft.repair("missing_parameter_opener")
             yield from self.value(self.markup.parameters[0], sole, draft.shape(sole))
@@ -195,9 +201,13 @@ class _Reading:
 
     def parameter(self, parameter: Parameter, found: Match) -> Steps[None]:
         key = found["key"].replace("\\", "")
+        if parameter.repair:
+            self.draft.repair(parameter.repair)
         shape = self.draft.shape(key)
         word = found.groupdict().get("type")
         if word and not shape.kinds and word.lower() not in parameter.texts:
+            shape = UNTYPED
+        if key in _ENVELOPES and not self.draft.declares(key) and self.draft.tool is not None:
             shape = UNTYPED
         yield from self.value(parameter, key, shape)
 
@@ -209,11 +219,11 @@ class _Reading:
         pieces: list[str] = []
         if (streams or not shape.kinds and shape is not UNTYPED) and parameter.decode is None:
             draft.open_text(key)
-            ended = yield from _Value(self, parameter, key, draft.text).read()
+            ended = yield from _Value(self, parameter, key, draft.text, True).read()
             if ended:
                 draft.close_text()
         else:
-            ended = yield from _Value(self, parameter, key, pieces.append).read()
+            ended = yield from _Value(self, parameter, key, pieces.append, False).read()
             if ended:
                 text = "".join(pieces)
                 self.add(key, parameter.decode(text) if parameter.decode else text, shape)
@@ -229,6 +239,13 @@ class _Reading:
 
     def add(self, key: str, text: str, shape: Shape) -> None:
         where = f"argument {key}"
+        if key in _ENVELOPES and not self.draft.declares(key):
+            parsed = parse_object(text)
+            if parsed is not None and isinstance(parsed.value, dict):
+                self.draft.repair("unwrapped_arguments")
+                for name, value in parsed.value.items():
+                    self.draft.add_value(name, value)
+                return
         if text.lstrip()[:1] in ("<", "]") and shape.kinds & {"array", "object"}:
             elements = parse_elements(text)
             if elements is not None:
@@ -248,7 +265,9 @@ class _Value:
     parameter: Parameter
     key: str
     take: Callable[[str], None]
+    streams: bool
     depth: int = 0
+    calls: int = 0
     clean: bool = True
     line_start: bool = True
 
@@ -260,7 +279,9 @@ class _Value:
         again = _mark(self.parameter.open if "<{key}>" not in self.parameter.open else f"<{self.key}{{attributes}}>")
         heads = "".join(sorted(closer.heads | again.heads | {"<"}))
         stops = re.compile(f"[{re.escape(heads)}]")
-        run = Run(re.compile(f"[{re.escape(heads)}\\s]").search, out.take)
+        passing = self.reading.draft.passing_text if self.streams else None
+        blanks = "\\s" if self.parameter.trim_for(self.key) is Trim.BLANKS else "\r\n"
+        run = Run(re.compile(f"[{re.escape(heads)}{blanks}]").search, passing) if passing is not None else None
         while True:
             found = stops.search(source.text, source.pos)
             end = len(source.text) if found is None else found.start()
@@ -272,10 +293,11 @@ class _Value:
             if found is None:
                 if source.final:
                     return False
+                offset = source.here
                 source.run = run if out.idle else None
                 yield
-                if source.run is not None:
-                    source.run = None
+                source.run = None
+                if source.offset > offset:
                     self.line_start = False
                 continue
             if (yield from self.ends(closer, again)):
@@ -314,9 +336,13 @@ class _Value:
         source, draft = reading.frame.source, reading.draft
         found = yield from source.look(reading.closer)
         if found is not None:
-            if (yield from self.call_is_over(found.end() - source.pos)):
+            if (yield from self.call_is_over(found.end() - source.pos, self.depth + self.calls > 0)):
                 draft.repair("missing_parameter_closer")
                 return True
+            self.calls = max(0, self.calls - 1)
+            return False
+        if (yield from source.look(reading.header)) is not None:
+            self.calls += 1
             return False
         opener = yield from reading.parameter_here(0)
         if opener is not None and self.line_start and draft.declares(opener[1]["key"]):
@@ -347,7 +373,7 @@ class _Value:
             return not strictly or (self.clean and reading.draft.declares(opener[1]["key"]))
         found = yield from source.look(reading.closer, gap)
         if found is not None:
-            return not strictly or (yield from self.call_is_over(found.end() - source.pos))
+            return not strictly or (yield from self.call_is_over(found.end() - source.pos, True))
         if source.final and reading.closer.begins(source.text, source.pos + gap):
             return True
         if (yield from source.look(_TRANSPARENT_END, gap)) is not None and not strictly:
@@ -355,11 +381,19 @@ class _Value:
         closing = reading.frame.closing
         return not strictly and closing is not None and (yield from source.choose(closing, gap)) is not None
 
-    def call_is_over(self, ahead: int) -> Steps[bool]:
-        """Whether behind the closing mark of the call comes what comes after calls, and not more of the value."""
+    def call_is_over(self, ahead: int, strictly: bool) -> Steps[bool]:
+        """Whether behind the closing mark of the call comes what comes after calls, and not more of the value.
+
+        Strictly: nothing but the end of the text.
+        """
         frame = self.reading.frame
         source = frame.source
         gap = yield from source.find_nonblank(ahead)
         if source.pos + gap >= len(source.text):
             return True
-        return frame.closing is not None and (yield from source.choose(frame.closing, gap)) is not None
+        if frame.closing is None or (yield from source.choose(frame.closing, gap)) is None:
+            return False
+        if not strictly:
+            return True
+        gap = yield from source.find_nonblank(gap + frame.closing.size(source.text, source.pos + gap))
+        return source.pos + gap >= len(source.text)

@@ -82,6 +82,9 @@ class Members:
         return True
 
     def _broken(self, draft: Draft, head: str) -> bool:
+        if draft.frame.source.at_end:
+            draft.truncate()
+            return True
         if not draft.live and not draft.frame.marked:
             return False
         draft.flaw(Reason.MALFORMED, "arguments", f"{head!r} where a key was due", f"a key or {self.closer!r}")
@@ -179,6 +182,9 @@ class Members:
                 yield
             behind = source.text[source.pos + gap + 1 : source.pos + gap + 2]
             return not (behind.isalnum() or behind in ('"', "'", "\\", "$"))
+        if head in _QUOTES_PAIR and "\n" in source.text[source.pos + ahead : source.pos + gap]:
+            # a new line that begins with a key: only the comma is missing
+            return (yield from source.choose(_next_key(self.assign, self.closer), gap)) is not None
         return frame.closing is not None and (yield from source.choose(frame.closing, gap)) is not None
 
     def _bare_value(self, frame: Frame, draft: Draft, key: str, shape: Shape) -> Steps[bool]:

@@ -22,14 +22,14 @@ class Named:
     members: tuple[Members, ...] = (OBJECT,)
 
     def accepts(self, head: str) -> bool:
-        return head != "<"
+        return head in ("", '"', "`", "j") or any(head == members.opener for members in self.members)
 
     def read(self, frame: Frame, call: Call, found: Match) -> Steps[bool]:
         source = frame.source
         start = source.here
         source.pos = found.end()
         yield from source.skip_blanks()
-        yield from source.match(_FENCE)
+        fenced = (yield from source.match(_FENCE)) is not None
         head = yield from source.skip_blanks()
         members = next((members for members in self.members if members.opener == head), None)
         if members is None:
@@ -44,7 +44,7 @@ class Named:
             return False
         if not draft.cut:
             draft.sure()
-            yield from self._close(frame, call)
+            yield from self._close(frame, call, fenced)
         return True
 
     def _irregular(self, frame: Frame, call: Call, found: Match, start: int, head: str) -> Steps[bool]:
@@ -63,17 +63,16 @@ class Named:
             draft.repair("double_encoded")
             for key, value in parsed.value.items():
                 draft.add_value(key, value)
-        yield from self._close(frame, call)
+        yield from self._close(frame, call, False)
         return True
 
-    def _close(self, frame: Frame, call: Call) -> Steps[None]:
-        if not call.close:
-            return
-        source = frame.source
-        gap = yield from source.find_nonblank()
-        found = yield from source.look(Mark(*call.close), gap)
-        if found is not None:
-            source.pos = found.end()
+    def _close(self, frame: Frame, call: Call, fenced: bool) -> Steps[None]:
+        for closers in (call.close, ("```",) if fenced else ()):
+            if closers:
+                gap = yield from frame.source.find_nonblank()
+                found = yield from frame.source.look(Mark(*closers), gap)
+                if found is not None:
+                    frame.source.pos = found.end()
 
 
 PYTHON_CALL = Call(

@@ -10,12 +10,16 @@ import re
 from collections.abc import Callable
 from typing import Protocol
 
+from toolglot.events import Event
 from toolglot.jsontext import Literals, escape
 from toolglot.scanner import Choice, Run, Source, Steps
 
 
 class Receiver(Protocol):
-    """Where the pieces go."""
+    """Where the pieces go. ``passing`` is what takes pieces without a look, if it may."""
+
+    @property
+    def passing(self) -> Callable[[str], Event] | None: ...
 
     def raw(self, fragment: str) -> None: ...
 
@@ -28,6 +32,10 @@ class Collector:
     def __init__(self) -> None:
         self.pieces: list[str] = []
         self.repairs: dict[str, None] = {}
+
+    @property
+    def passing(self) -> None:
+        return None
 
     def raw(self, fragment: str) -> None:
         self.pieces.append(fragment)
@@ -63,7 +71,7 @@ def read_string(
     ``outer`` is what closes the whole call: at the very end of the text it closes the string too.
     """
     stops = _stops(quote)
-    run = Run(stops.search, out.raw)
+    run = Run(stops.search, out.passing) if out.passing is not None else None
     while True:
         text, pos = source.text, source.pos
         found = stops.search(text, pos)
@@ -98,7 +106,8 @@ def _at_quote(source: Source, quote: str, out: Receiver, confirm: Confirm, outer
     if (yield from confirm(len(quote))):
         source.pos += len(quote)
         return True
-    out.repair("unescaped_quote")
+    if len(quote) == 1:
+        out.repair("unescaped_quote")
     out.raw(escape(quote))
     source.pos += len(quote)
     return False

@@ -30,14 +30,14 @@ DIALECTS = (
         "glm45",
         Call(("{name}",), PAIRS, place=Place.WRAPPED),
         sample="<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n</tool_call>",
-        wrap=(TOOL_CALL,),
+        wrap=TOOL_CALL,
         models=("glm-4.5*", "glm-4.6*", "laguna-xs*"),
     ),
     Dialect(
         "glm47",
         Call(("{name}",), PAIRS, place=Place.WRAPPED),
         sample="<tool_call>get_weather<arg_key>city</arg_key><arg_value>Oslo</arg_value></tool_call>",
-        wrap=(TOOL_CALL,),
+        wrap=TOOL_CALL,
         models=("glm-4.7*", "glm-5*", "ling-3*", "laguna-s*"),
     ),
     Dialect(

@@ -16,7 +16,7 @@ from toolglot.codecs.trim import Trim
 from toolglot.dialect import Call, Commitment, Dialect, Place, Wrap
 
 CLOSE = ("```",)
-JSON = Wrap(("```json ", "```JSON "), CLOSE, Place.LINE, Commitment.TENTATIVE)
+JSON = Wrap(("```json ", "```JSON ", "```\n{before_json}"), CLOSE, Place.LINE, Commitment.TENTATIVE)
 ACTION = Wrap(("Action: ```json ",), CLOSE, Place.LINE, Commitment.TENTATIVE)
 TOOL_CODE = Wrap(
     ("```tool_code ", "```tool_call ", "```tool_calls ", "```tool_use ", "```function_call "),
@@ -29,8 +29,8 @@ TOOL = Wrap(("```tool\n",), CLOSE, Place.LINE, Commitment.TENTATIVE)
 LINES = Markup((Parameter("BEGIN_ARG: {key}", ("END_ARG",), Trim.BREAK),))
 
 
-def fenced(name: str, call: Call, wrap: Wrap, sample: str) -> Dialect:
-    return Dialect(name, call, sample, (wrap,), confidence=0.95, commitment=Commitment.TENTATIVE)
+def fenced(name: str, call: Call, wrap: Wrap, sample: str, *also: Call) -> Dialect:
+    return Dialect(name, call, sample, (wrap,), also, 0.95, Commitment.TENTATIVE)
 
 
 DIALECTS = (
@@ -49,6 +49,7 @@ DIALECTS = (
         LIST,
         ACTION,
         'Action:\n```json\n[{"tool_name": "get_weather", "parameters": {"city": "Oslo"}}]\n```',
+        OBJECT,
     ),
     Dialect(
         "gemma_tool_code",

@@ -17,13 +17,19 @@ from toolglot.codecs.trim import Trim
 from toolglot.dialect import Call, Dialect, Place, Region, Wrap
 from toolglot.marks import THINK, TOOL_CALL
 
-FUNCTION = ("<function={q}{name}{q} >", "<function={name}\n")
+FUNCTION = ("<function={q}{name}{q} >",)
 CLOSE = ("</function>", "</function\n")
 
 SPACED = Markup(
     (
         Parameter("<parameter={q}{key}{q}>", ("</parameter>",), Trim.BREAK),
         Parameter("<parameter name={q}{key}{q}>", ("</parameter>",), Trim.BREAK),
+        # known damage: a lost bracket, the value in the tag, the key as the text of the tag
+        Parameter("<parameter={key}\n", ("</parameter>",), Trim.BREAK, repair="damaged_opener"),
+        Parameter("<parameter={key}=", ("</parameter>",), Trim.BREAK, repair="damaged_opener"),
+        Parameter(
+            "<parameter>{key}</parameter>", ("</parameter_value>",), Trim.BREAK, repair="key_outside_tag"
+        ),
         Parameter("<{key}>", ("</{key}>",), Trim.BREAK),
     )
 )
@@ -34,14 +40,31 @@ DIALECTS = (
         "qwen3_coder",
         Call(FUNCTION, SPACED, CLOSE),
         sample="<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n</function>\n</tool_call>",
-        wrap=(TOOL_CALL,),
+        wrap=TOOL_CALL,
         also=(
             # the tool's name opened as a parameter, or as a lone <name>
-            Call(("<parameter={name}> {before_parameter}",), SPACED, CLOSE, Place.WRAPPED),
-            Call(("<name>{name} </parameter>", "<name>{name}</name>"), SPACED, CLOSE),
+            Call(("<parameter={name}> {before_parameter}",), SPACED, CLOSE, Place.WRAPPED, "damaged_header"),
+            Call(("<name>{name} </parameter>",), SPACED, CLOSE, repair="damaged_header"),
+            Call(("<function={name}\n",), SPACED, CLOSE, repair="damaged_header"),
+            Call(("function={name}>",), SPACED, CLOSE, Place.WRAPPED, "damaged_header"),
+            Call(
+                (
+                    "<name>{name}</name>",
+                    "<tool_name>{name}</tool_name>",
+                    "<function_name>{name}</function_name>",
+                ),
+                SPACED,
+                place=Place.WRAPPED,
+            ),
         ),
         regions=(THINK,),
         models=("qwen3-coder*", "qwen3.5*", "qwen3.6*", "qwen3.8*", "step-3.5*", "nemotron-3*", "mimo-v2*"),
+    ),
+    Dialect(
+        "llama_function_tag",
+        Call(FUNCTION, Named(), CLOSE),
+        sample='<function=get_weather>{"city": "Oslo"}</function>',
+        models=("functionary-v3.1*", "*functionary-medium-v3.1*"),
     ),
     Dialect(
         "openhands",
@@ -57,11 +80,5 @@ DIALECTS = (
         wrap=(Wrap(("<seed:tool_call>",), ("</seed:tool_call>",)),),
         regions=(Region(("<seed:think>",), ("</seed:think>",)),),
         models=("seed-oss*",),
-    ),
-    Dialect(
-        "llama_function_tag",
-        Call(FUNCTION, Named(), CLOSE),
-        sample='<function=get_weather>{"city": "Oslo"}</function>',
-        models=("functionary-v3.1*", "*functionary-medium-v3.1*"),
     ),
 )

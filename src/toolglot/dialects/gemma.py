@@ -11,11 +11,9 @@ from toolglot.dialect import Call, Dialect, Place, Region, Wrap
 from toolglot.jsontext import Literals
 
 LITERALS = Literals(quotes=('<|"|>', "<escape>", '"', "'"), native=frozenset({"unquoted_key"}))
-CALL = Call(
-    ("call:{name}",),
-    Named((Members(literals=LITERALS), Members("(", ")", (":", "="), LITERALS))),
-    place=Place.WRAPPED,
-)
+BODY = Named((Members(literals=LITERALS), Members("(", ")", (":", "="), LITERALS)))
+CALL = Call(("call:{name}",), BODY, place=Place.WRAPPED)
+NAME_ONLY = Call(("{name}",), BODY, place=Place.WRAPPED, repair="damaged_header")
 
 DIALECTS = (
     Dialect(
@@ -23,6 +21,7 @@ DIALECTS = (
         CALL,
         sample='<|tool_call>call:get_weather{city:<|"|>Oslo<|"|>,days:3}<tool_call|>',
         wrap=(Wrap(("<|tool_call>",), ("<tool_call|>",)),),
+        also=(NAME_ONLY,),
         regions=(Region(("<|channel>thought\n", "<|channel>thought"), ("<channel|>",)),),
         models=("gemma-4*",),
     ),

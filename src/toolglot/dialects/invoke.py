@@ -44,9 +44,16 @@ PARAMS = Markup(
         Parameter("<param name={q}{key}{q} type={q}{type}{q}>", ("</param>",)),
         Parameter("<param name={q}{key}{q}>", ("</param>",)),
         Parameter("<parameter name={q}{key}{q}>", ("</parameter>",)),
+        Parameter("<argument name={q}{key}{q}>", ("</argument>",)),
+        Parameter("<arg name={q}{key}{q}>", ("</arg>",)),
     )
 )
-FUNCTION = ("<function name={q}{name}{q}{attributes}>",)
+FUNCTION = (
+    "<function name={q}{name}{q}{attributes}>",
+    "<tool_call name={q}{name}{q}{attributes}>",
+    "<function_call name={q}{name}{q}{attributes}>",
+    "<tool_use name={q}{name}{q}{attributes}>",
+)
 
 DIALECTS = (
     Dialect(
@@ -134,20 +141,20 @@ DIALECTS = (
     ),
     Dialect(
         "minicpm5",
-        Call(FUNCTION, PARAMS, ("</function>",)),
+        Call(FUNCTION, PARAMS, ("</function>", "</tool_call>", "</function_call>", "</tool_use>")),
         sample='<function name="get_weather"><param name="city">Oslo</param></function>',
         models=("minicpm5*",),
     ),
     Dialect(
         "bfcl_concise_xml",
-        Call(FUNCTION, PARAMS, ("</function>",)),
+        Call(FUNCTION, PARAMS, ("</function>", "</tool_call>", "</function_call>", "</tool_use>")),
         sample='<functions><function name="get_weather"><param name="city" type="string">Oslo</param></function>'
         "</functions>",
         wrap=(Wrap(("<functions>",), ("</functions>",)),),
     ),
     Dialect(
         "bfcl_verbose_xml",
-        Call(FUNCTION, PARAMS, ("</function>",)),
+        Call(FUNCTION, PARAMS, ("</function>", "</tool_call>", "</function_call>", "</tool_use>")),
         sample='<functions><function name="get_weather"><params><param name="city" value="Oslo" type="string"/>'
         "</params></function></functions>",
         wrap=(Wrap(("<functions>",), ("</functions>",)),),

@@ -11,14 +11,22 @@ from toolglot.codecs.envelope import LIST, OBJECT
 from toolglot.dialect import Channel, Commitment, Dialect, Place, Region, Wrap
 from toolglot.marks import PYTHON_TAG, STRAY_ENDS, THINK, TOOL_CALL, TOOL_CALLS, TURN_ENDS, TURN_STARTS
 
-TOOL_CALL_TOKEN = Wrap(open=("<|tool_call|>",), close=("<|/tool_call|>",))
+TOOL_CALL_TOKEN = Wrap(open=("<|tool_call|>",))
+
+# models rename the mark now and then; the JSON inside must then name a tool that is known
+RENAMED = Wrap(
+    open=("<{name}>{before_json}", "[{name}]{before_json}"),
+    close=("</{name}>", "[/{name}]", "[END_{name}]", "[END {name}]"),
+    commitment=Commitment.TENTATIVE,
+    repair="renamed_mark",
+)
 
 DIALECTS = (
     Dialect(
         "hermes",
         OBJECT,
         sample='<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>',
-        wrap=(TOOL_CALL,),
+        wrap=(*TOOL_CALL, RENAMED),
         regions=(THINK,),
         results=TURN_STARTS,
         noise=(*TURN_ENDS, *STRAY_ENDS),
@@ -29,7 +37,7 @@ DIALECTS = (
         OBJECT,
         sample='<think>\nThe user asks for weather.\n</think>\n\n<tool_call>\n{"name": "get_weather", '
         '"arguments": {"city": "Oslo"}}\n</tool_call>',
-        wrap=(TOOL_CALL,),
+        wrap=TOOL_CALL,
         models=("ernie-4.5*",),
     ),
     Dialect(
@@ -43,14 +51,15 @@ DIALECTS = (
         "granite3",
         LIST,
         sample='<|tool_call|>[{"name": "get_weather", "arguments": {"city": "Oslo"}}]',
-        wrap=(TOOL_CALL_TOKEN, TOOL_CALL),
+        wrap=(TOOL_CALL_TOKEN, *TOOL_CALL, RENAMED),
         models=("granite-3*",),
     ),
     Dialect(
         "granite20b",
         OBJECT,
         sample='<function_call> {"name": "get_weather", "arguments": {"city": "Oslo"}}',
-        wrap=(Wrap(("<function_call>",), ("</function_call>",)),),
+        wrap=(Wrap(("<function_call>",)),),
+        noise=("</function_call>",),
         models=("granite-20b-functioncalling*",),
     ),
     Dialect(
@@ -65,6 +74,7 @@ DIALECTS = (
         LIST,
         sample='<|tool_call|>[{"name": "get_weather", "arguments": {"city": "Oslo"}}]<|/tool_call|>',
         wrap=(TOOL_CALL_TOKEN,),
+        noise=("<|/tool_call|>",),
         models=("phi-4-mini*",),
     ),
     Dialect(
@@ -128,8 +138,8 @@ DIALECTS = (
         OBJECT,
         sample='<|function_call|>{"name": "get_weather", "arguments": {"city": "Oslo"}}',
         wrap=(
-            Wrap(("<|function_call|>",), ("<|message_sep|>",)),
-            Wrap(("function call<|role_sep|>",), ("<|message_sep|>",), Place.LINE),
+            Wrap(("<|function_call|>",)),
+            Wrap(("function call<|role_sep|>",), place=Place.LINE),
         ),
         models=("gigachat3*",),
     ),

@@ -26,7 +26,7 @@ DIALECTS = (
         Call(("{name}[ARGS]",), Named(), place=Place.LINE),
         sample='[TOOL_CALLS]get_weather[ARGS]{"city": "Oslo"}',
         wrap=(TOOL_CALLS,),
-        also=(Call(("{name}",), Named(), place=Place.WRAPPED),),
+        also=(Call(("{name}",), Named(), place=Place.WRAPPED, repair="damaged_header"),),
         models=("magistral*", "devstral*", "ministral-3*", "mistral-large-3*"),
     ),
     Dialect(
