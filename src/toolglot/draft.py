@@ -38,15 +38,17 @@ REPAIR_COST = 0.01
 class Sink:
     """Events on their way out; adjacent deltas are joined, layout around calls is held."""
 
-    __slots__ = ("_channel", "_layout", "_parts", "called", "events", "spoken")
+    __slots__ = ("_channel", "_layout", "_marks", "_parts", "called", "events", "spoken", "used")
 
     def __init__(self) -> None:
         self.events: list[Event] = []
         self._parts: list[str] = []
         self._channel: int | str = ""
         self._layout: list[str] = []
+        self._marks: list[str] = []
         self.spoken = False
         self.called = False
+        self.used = False
 
     def text(self, piece: str) -> None:
         if self._layout:
@@ -76,12 +78,20 @@ class Sink:
         self._layout.append(blanks)
 
     def event(self, event: Event) -> None:
+        self.used = True
         self._flush()
         self.events.append(event)
 
+    def pass_mark(self, mark: str) -> None:
+        """A mark nobody reads. An answer of nothing else is text after all."""
+        if not self.used:
+            self._marks.append(mark)
+
     def end(self) -> None:
         """The answer is over: layout behind a call is nobody's, other layout is text."""
-        if self._layout and not self.called:
+        if not self.used and self._marks:
+            self.text("".join(self._marks))
+        elif self._layout and not self.called:
             self.text("")
 
     def drain(self) -> list[Event]:
@@ -94,6 +104,7 @@ class Sink:
         parts = self._parts
         if not parts:
             return
+        self.used = True
         joined = parts[0] if len(parts) == 1 else "".join(parts)
         self._parts = []
         channel = self._channel
@@ -240,6 +251,11 @@ class Draft:
     def declares(self, key: str) -> bool:
         return self.tool is not None and self.tool.declares(key)
 
+    @property
+    def is_open_ended(self) -> bool:
+        """Whether the tool takes arguments that nobody declared."""
+        return self.tool is None or not self.tool.parameters.properties
+
     def sure(self) -> None:
         """The text is a call: from here on its arguments may leave."""
         frame = self.frame
@@ -307,6 +323,11 @@ class Draft:
         self.flaws.extend(typed.defects)
         for name in typed.repairs:
             self.repair(name)
+
+    def add_members(self, value: Value) -> None:
+        """The members of an object as arguments."""
+        for key, item in value.items() if isinstance(value, dict) else ():
+            self.add_value(key, item)
 
     def add_value(self, key: str, value: Value) -> None:
         self.add(key, conform(value, self.shape(key), f"argument {key}"))

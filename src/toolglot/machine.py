@@ -213,10 +213,11 @@ class Machine:
     def close_region(self, region: Region) -> Steps[bool]:
         source = self.source
         start = source.here
-        if not region.close or (yield from source.match(mark(region.close))) is None:
+        found = (yield from source.match(mark(region.close))) if region.close else None
+        if found is None:
             return False
-        if self.held:
-            self.held.closed = True
+        self.sink.pass_mark(found[0])
+        self.held.closed = bool(self.held)
         self.region = None
         self.fence = self.inline = ""
         self.line_start = source.here > start
@@ -268,7 +269,9 @@ class Machine:
     def enter(self, region: Region) -> bool:
         if self.held:
             self.held.drop()
-        consume(self.source, region.open)
+        source = self.source
+        size = consume(source, region.open)
+        self.sink.pass_mark(source.text[source.pos - size : source.pos])
         self.region = region
         self.line_start = True
         return True
@@ -307,40 +310,44 @@ class Machine:
             self.sink.event(CallRejected(raw, reason, None, (flaw,), span=(start, source.here)))
 
     def open_frame(self, wrap: Wrap | None, header: Header) -> Steps[bool]:
-        """Read a frame of calls that opens here; False when it is none (then nothing but text was consumed)."""
+        """Read a frame of calls that opens here; False when it is none and nothing was consumed."""
         source = self.source
-        tentative = self.is_tentative(wrap, header)
-        json = header in BARE_JSON
+        bare = header in BARE_JSON
         if self.held and self.held.reasoning and not self.thinking:
             self.held.drop()
         start = source.here
         frame = None
-        if not (tentative and self.announces_example()):
-            whole = wrap is not None and wrap.commitment is Commitment.WHOLE
-            hold = self.thinking or bool(self.held) or whole or (json and bool(self.tail.strip()))
-            frame = yield from self.frames.read(wrap, header, hold)
+        if not (self.is_tentative(wrap, header) and self.announces_example()):
+            frame = yield from self.frames.read(wrap, header, self.must_wait(wrap, bare))
         if frame is None:
-            consumed = source.here - start
-            if consumed < RESCAN:
-                source.rewind(start)
-            else:
-                self.say(source.since(start))
-            source.release()
-            if json and consumed < RESCAN:
-                yield from self.pass_json()
-                return True
-            return consumed >= RESCAN
+            return (yield from self.give_back(start, bare))
         source.release()
         self.line_start = True
-        if not frame.held:
-            self.after_call = True
-        else:
+        if frame.held:
             self.held.add(frame, self.thinking)
-            if not self.thinking and not json:
-                frame.give_up_if_cut(source.truncated)
-                self.held.promote()
-                self.after_call = True
+        if not self.thinking and not (bare and frame.held):
+            frame.give_up_if_cut(source.truncated)
+            self.held.promote()
+            self.after_call = True
         return True
+
+    def must_wait(self, wrap: Wrap | None, bare: bool) -> bool:
+        """Whether a frame counts only as a whole, or only if nothing follows it."""
+        whole = wrap is not None and wrap.commitment is Commitment.WHOLE
+        return self.thinking or bool(self.held) or whole or (bare and bool(self.tail.strip()))
+
+    def give_back(self, start: int, bare: bool) -> Steps[bool]:
+        """What set out to be a frame is text; True when it is told already."""
+        source = self.source
+        long = source.here - start >= RESCAN
+        if long:
+            self.say(source.since(start))
+        else:
+            source.rewind(start)
+        source.release()
+        if bare and not long:
+            yield from self.pass_json()
+        return bare or long
 
     def is_tentative(self, wrap: Wrap | None, header: Header) -> bool:
         if wrap is not None:

@@ -103,6 +103,9 @@ SLOTS: dict[str, Node] = {
 _TOKEN = re.compile(r"\{\{|\}\}|\{(\w+)\}|[ ]+|\n|[^{} \n]+|.", re.DOTALL)
 
 
+_HEADS = {"ns": r"\w\-", "name": r"\w.\-/\\", "bar": "|｜‖"}
+"""What a slot may begin with, for slots that follow the first character of a mark."""
+
 _NAMED = {"name": "name", "name_group": "name", "name_id": "name", "key": "key", "type": "type"}
 
 
@@ -218,14 +221,13 @@ class Choice:
         seconds: dict[str, set[str]] = {}
         for group in self.marks:
             for spelling in group:
-                seconds.setdefault(spelling[:1], set()).add(_file(spelling)[1:])
-        plain = "".join(head for head, following in seconds.items() if "" in following)
-        told = [
-            f"{re.escape(head)}(?=[{re.escape(''.join(sorted(following)))}]|\\Z)"
+                slot = _TOKEN.match(spelling, 1)
+                second = _HEADS.get(slot[1]) if slot is not None and slot[1] else re.escape(spelling[1:2])
+                seconds.setdefault(spelling[:1], set()).add(second or "")
+        return "|".join(
+            re.escape(head) + ("" if "" in following else f"(?=[{''.join(sorted(following))}]|\\Z)")
             for head, following in seconds.items()
-            if "" not in following
-        ]
-        return "|".join([f"[{re.escape(plain)}]", *told] if plain else told)
+        )
 
     def size(self, text: str, pos: int) -> int:
         """How long the mark at ``pos`` is; 0 when there is none."""

@@ -101,7 +101,8 @@ class Vocabulary:
     def inside(self) -> Openings:
         """Headers inside a wrapper, the bare name last because it fits almost anything."""
         headers = self._headers(Place.ANYWHERE, Place.LINE, Place.WRAPPED)
-        return Openings.of(sorted(headers, key=lambda header: (header[0].startswith("{name"), -len(header[0]))))
+        headers.sort(key=lambda header: (header[0].startswith("{name"), -len(header[0])))
+        return Openings.of(headers)
 
     @cached_property
     def wraps(self) -> Openings:

@@ -237,24 +237,23 @@ class Envelope:
         return True
 
     def _finish(self, frame: Frame, walk: _Walk) -> bool:
-        if walk.draft is None and walk.calls == 0:
-            kind = walk.aside.pop("type", None)
-            if isinstance(kind, str) and frame.toolbox.find(kind) is not None:
-                walk.draft = frame.begin(kind, walk.start)
-        draft = walk.draft
+        draft = walk.draft or self._named_by_type(frame, walk)
         if draft is None:
             return walk.calls > 0
-        if not frame.marked and not walk.has_arguments and not draft.keys and not walk.aside and draft.tool is None:
-            return False
         given = walk.arguments if walk.arguments is not None else self._flat(walk, draft)
+        if not frame.marked and not all(draft.declares(key) for key in given) and not draft.is_open_ended:
+            return draft.live
         for name in walk.repairs:
             draft.repair(name)
-        if not frame.marked and draft.tool is not None and draft.tool.parameters.properties:
-            if any(not draft.declares(key) for key in given):
-                return draft.live
-        for key, value in given.items():
-            draft.add_value(key, value)
+        draft.add_members(given)
         return True
+
+    def _named_by_type(self, frame: Frame, walk: _Walk) -> Draft | None:
+        """Some envelopes put the tool where the kind of call belongs."""
+        kind = walk.aside.pop("type", None)
+        if walk.calls or not isinstance(kind, str) or frame.toolbox.find(kind) is None:
+            return None
+        return frame.begin(kind, walk.start)
 
     def _flat(self, walk: _Walk, draft: Draft) -> dict[str, Value]:
         """Arguments that stood beside the name, before it was known."""

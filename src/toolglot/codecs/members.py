@@ -92,7 +92,7 @@ class Members:
 
     def _admit(self, frame: Frame, draft: Draft, key: str) -> bool:
         """Whether the call may go on with this key; the first right one makes a tentative call sure."""
-        if frame.marked or draft.declares(key) or (draft.tool is not None and not draft.tool.parameters.properties):
+        if frame.marked or draft.declares(key) or draft.is_open_ended:
             draft.sure()
             return True
         return draft.live
@@ -102,7 +102,7 @@ class Members:
     def key(self, source: Source) -> Steps[str | None]:
         """The key that stands here, and the sign behind it."""
         key: str | None
-        quote = yield from self._opening_quote(source)
+        quote = yield from _string_here(source, self.literals.quotes)
         if quote:
             source.pos += len(quote)
             key = yield from self._quoted_key(source, quote)
@@ -130,18 +130,13 @@ class Members:
             return None
         return decode(out)
 
-    def _opening_quote(self, source: Source) -> Steps[str]:
-        longest = max(map(len, self.literals.quotes))
-        here = yield from source.peek(longest)
-        return next((quote for quote in self.literals.quotes if here.startswith(quote)), "")
-
     # -- values ------------------------------------------------------------------------------------------------------
 
     def value(self, frame: Frame, draft: Draft, key: str) -> Steps[bool]:
         """Read the value of one member into the draft; False when the text ended inside it."""
         source = frame.source
         yield from source.skip_blanks()
-        quote = yield from self._opening_quote(source)
+        quote = yield from _string_here(source, self.literals.quotes)
         shape = draft.shape(key)
         if not quote:
             return (yield from self._bare_value(frame, draft, key, shape))
@@ -242,8 +237,6 @@ def gather(
 ) -> Steps[str | None]:
     """The text up to one of ``ends`` outside brackets and strings (not consumed); None when the text ends first."""
     state = _Gathering()
-    heads = {quote[0] for quote in quotes}
-    longest = max(map(len, quotes))
     while True:
         found = _STRUCTURE.search(source.text, source.pos)
         state.take(source, len(source.text) if found is None else found.start())
@@ -252,19 +245,21 @@ def gather(
                 return None
             yield
             continue
-        token = found[0]
-        if not state.closers and (
-            token in ends or (closing is not None and (yield from source.choose(closing)) is not None)
-        ):
-            return "".join(state.pieces)
-        if token in heads and state.last in ":=,[{(":
-            here = yield from source.peek(longest)
-            quote = next((quote for quote in quotes if here.startswith(quote)), "")
-            if quote:
-                if not (yield from _gather_string(source, quote, state)):
-                    return None
-                continue
-        state.take_bracket(source, token)
+        if not state.closers:
+            over = found[0] in ends or (closing is not None and (yield from source.choose(closing)) is not None)
+            if over:
+                return "".join(state.pieces)
+        quote = (yield from _string_here(source, quotes)) if state.last in ":=,[{(" else ""
+        if not quote:
+            state.take_bracket(source, source.text[source.pos])
+        elif not (yield from _gather_string(source, quote, state)):
+            return None
+
+
+def _string_here(source: Source, quotes: tuple[str, ...]) -> Steps[str]:
+    """The quote that opens a string here, if one does."""
+    here = yield from source.peek(max(map(len, quotes)))
+    return next((quote for quote in quotes if here.startswith(quote)), "")
 
 
 @lru_cache(maxsize=16)

@@ -58,7 +58,7 @@ class YamlBody:
 
     def _fill(self, draft: Draft, text: str) -> bool:
         try:
-            values = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506
+            values = yaml.load(text, Loader=yaml.BaseLoader)
         except (yaml.YAMLError, RecursionError, ValueError):
             values = None
         if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):

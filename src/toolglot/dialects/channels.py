@@ -1,6 +1,6 @@
 """Messages in channels, some of them addressed to a tool: harmony, Kimi K3, Inkling.
 
-    <|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Oslo"}<|call|>
+    <|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Oslo"}<|call|>
 """
 
 from __future__ import annotations

@@ -53,7 +53,15 @@ DIALECTS = (
                 ("<|tool_calls_section_end|>", "<|tool_call_section_end|>"),
             ),
         ),
-        also=(Call(("{name_id}<|tool_call_argument_begin|>",), Named(), ("<|tool_call_end|>",), Place.LINE, "missing_opener"),),
+        also=(
+            Call(
+                ("{name_id}<|tool_call_argument_begin|>",),
+                Named(),
+                ("<|tool_call_end|>",),
+                Place.LINE,
+                "missing_opener",
+            ),
+        ),
         results=("## Return of functions.",),
         models=("kimi-k2*", "*moonshot*"),
     ),

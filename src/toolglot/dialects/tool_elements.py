@@ -16,8 +16,8 @@ from toolglot.dialect import Call, Commitment, Dialect, Region, Wrap
 from toolglot.marks import FUNCTION_CALLS
 
 VERBATIM = frozenset(
-    "content diff contents file_text new_string old_string new_str old_str search replace body code text "
-    "insert_text patch input".split()
+    ("content", "contents", "diff", "patch", "file_text", "insert_text", "old_string", "new_string", "old_str")
+    + ("new_str", "search", "replace", "body", "code", "text", "input")
 )
 """Parameters that hold pieces of files: only one line break on each side is layout, blanks are data."""
 

@@ -1,0 +1,232 @@
+"""Where a raw value ends.
+
+Strategy. A closing mark counts only if what follows it continues the structure: the next parameter, the end of the
+call, the end of the text. Openers of the same parameter, and headers of calls, inside a value are counted, so a quoted
+example closes its own marks. When the closing mark is missing, the value ends where the structure proves it: before a
+declared parameter that has not been given yet and stands at the start of a line, or before the mark that closes the
+whole call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Protocol
+
+from toolglot.codecs.trim import Trim, Trimmer
+from toolglot.draft import Draft, Frame
+from toolglot.events import Event
+from toolglot.scanner import Mark, Match, Run, Steps
+
+FOREIGN_CLOSER = Mark("</{ns}{name}{junk}>", "</{ns}{name}\n")
+_GROUP_END = Mark("</{ns}{name_group}>")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """How one parameter is written. ``{key}`` in the closing mark is the key of the opening one.
+
+    ``verbatim`` are keys whose values keep their blanks whatever ``trim`` says; ``texts`` are type words in the opening
+    mark that say "this is text", any other word says "this is JSON"; ``repair`` names what is wrong with this spelling.
+    """
+
+    open: str
+    close: tuple[str, ...]
+    trim: Trim = Trim.NONE
+    verbatim: frozenset[str] = frozenset()
+    texts: tuple[str, ...] = ("string", "str", "true", "text")
+    decode: Callable[[str], str] | None = None
+    repair: str = ""
+
+    def trim_for(self, key: str) -> Trim:
+        return Trim.BREAK if key in self.verbatim else self.trim
+
+
+def spell(template: str, key: str) -> str:
+    return template.replace("{key}", key.replace("{", "{{").replace("}", "}}"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """The marks that matter inside the value of one parameter."""
+
+    closer: Mark
+    again: Mark
+    stops: re.Pattern[str]
+    run_stops: re.Pattern[str]
+
+
+@lru_cache(maxsize=4096)
+def _marks(parameter: Parameter, key: str) -> _Marks:
+    closer = Mark(*(spell(close, key) for close in parameter.close))
+    again = Mark(parameter.open.replace("<{key}>", f"<{key}{{attributes}}>"))
+    heads = re.escape("".join(sorted(closer.heads | again.heads | {"<"})))
+    blanks = r"\s" if parameter.trim_for(key) is Trim.BLANKS else "\r\n"
+    return _Marks(closer, again, re.compile(f"[{heads}]"), re.compile(f"[{heads}{blanks}]"))
+
+
+class Surroundings(Protocol):
+    """The call around a value."""
+
+    frame: Frame
+    draft: Draft
+    closer: Mark
+    header: Mark
+
+    def parameter_here(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]: ...
+
+
+@dataclass(slots=True)
+class Value:
+    """One value while its end is looked for."""
+
+    call: Surroundings
+    parameter: Parameter
+    key: str
+    take: Callable[[str], None]
+    passing: Callable[[str], Event] | None = None
+    nested: bool = False
+    depth: int = 0
+    calls: int = 0
+    clean: bool = True
+    line_start: bool = True
+    marks: _Marks = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.marks = _marks(self.parameter, self.key)
+
+    def read(self) -> Steps[bool]:
+        """Hand the value on up to its end, which is consumed; False when the text ends first."""
+        source = self.call.frame.source
+        out = Trimmer(self.take, self.parameter.trim_for(self.key))
+        run = Run(self.marks.run_stops.search, self.passing) if self.passing is not None else None
+        while True:
+            found = self.marks.stops.search(source.text, source.pos)
+            end = len(source.text) if found is None else found.start()
+            if end > source.pos:
+                piece = source.text[source.pos : end]
+                self.line_start = piece.rstrip(" \t").endswith("\n") or (self.line_start and piece.isspace())
+                out.take(piece)
+                source.pos = end
+            if found is None:
+                if source.final:
+                    return False
+                yield from self.wait(run if out.idle else None)
+            elif (yield from self.ends()):
+                out.end()
+                return True
+            else:
+                self.clean = self.line_start = False
+                out.take(source.text[source.pos])
+                source.pos += 1
+
+    def wait(self, run: Run | None) -> Steps[None]:
+        source = self.call.frame.source
+        here = source.here
+        source.run = run
+        yield
+        source.run = None
+        if source.offset > here:
+            self.line_start = False
+
+    def ends(self) -> Steps[bool]:
+        """Whether the value ends here; its closing mark is consumed."""
+        source, draft = self.call.frame.source, self.call.draft
+        found = yield from source.look(self.marks.closer)
+        if found is not None:
+            size = found.end() - source.pos
+            if (yield from self.structure_follows(size, self.depth > 0)):
+                source.pos += size
+                return True
+            self.depth = max(0, self.depth - 1)
+            return False
+        opened = yield from source.look(self.marks.again)
+        if opened is None:
+            return (yield from self.ends_with_call())
+        if self.is_next(opened.groupdict().get("key", self.key)):
+            draft.repair("missing_parameter_closer")
+            return True
+        self.depth += 1
+        return False
+
+    def is_next(self, key: str) -> bool:
+        """Whether an opener here must be the next parameter: declared, not given yet, at the start of a line."""
+        draft = self.call.draft
+        return self.line_start and not self.nested and draft.declares(key) and key not in draft.keys
+
+    def ends_with_call(self) -> Steps[bool]:
+        """Whether the whole call ends here although the closing mark of the value is missing."""
+        call, source = self.call, self.call.frame.source
+        found = yield from source.look(call.closer)
+        if found is not None:
+            if (yield from self.call_is_over(found.end() - source.pos, self.depth + self.calls > 0)):
+                call.draft.repair("missing_parameter_closer")
+                return True
+            self.calls = max(0, self.calls - 1)
+            return False
+        if (yield from source.look(call.header)) is not None:
+            self.calls += 1
+            return False
+        opener = yield from call.parameter_here(0)
+        if opener is not None and self.is_next(opener[1]["key"]):
+            call.draft.repair("missing_parameter_closer")
+            return True
+        return self.clean and not self.nested and (yield from self.wrong_closer())
+
+    def wrong_closer(self) -> Steps[bool]:
+        """A closing mark of another name, right behind a value without any mark in it."""
+        source = self.call.frame.source
+        found = yield from source.look(FOREIGN_CLOSER)
+        if found is None:
+            return False
+        size = len(found[0].rstrip("\n"))
+        if not (yield from self.structure_follows(size, True)):
+            return False
+        source.pos += size
+        self.call.draft.repair("wrong_closer")
+        return True
+
+    # -- what follows --------------------------------------------------------------------------------------------------
+
+    def structure_follows(self, ahead: int, strictly: bool) -> Steps[bool]:
+        """Whether the structure goes on behind a mark that ends ``ahead`` characters from here.
+
+        Strictly: inside a quoted example only the end of everything counts, or a parameter not given yet.
+        """
+        call, source = self.call, self.call.frame.source
+        gap = yield from source.find_nonblank(ahead)
+        if source.pos + gap >= len(source.text):
+            return True
+        opener = yield from call.parameter_here(gap)
+        if opener is not None:
+            return not strictly or (self.clean and call.draft.declares(opener[1]["key"]))
+        found = yield from source.look(call.closer, gap)
+        if found is not None:
+            return not strictly or (yield from self.call_is_over(found.end() - source.pos, True))
+        if source.final and call.closer.begins(source.text, source.pos + gap):
+            return True
+        return not strictly and (yield from self.wrapper_follows(gap))
+
+    def wrapper_follows(self, gap: int) -> Steps[bool]:
+        source, closing = self.call.frame.source, self.call.frame.closing
+        if (yield from source.look(_GROUP_END, gap)) is not None:
+            return True
+        return closing is not None and (yield from source.choose(closing, gap)) is not None
+
+    def call_is_over(self, ahead: int, strictly: bool) -> Steps[bool]:
+        """Whether behind the closing mark of the call comes what comes after calls, and not more of the value.
+
+        Strictly: nothing but the end of the text.
+        """
+        source, closing = self.call.frame.source, self.call.frame.closing
+        gap = yield from source.find_nonblank(ahead)
+        if source.pos + gap >= len(source.text):
+            return True
+        if closing is None or (yield from source.choose(closing, gap)) is None:
+            return False
+        if not strictly:
+            return True
+        gap = yield from source.find_nonblank(gap + closing.size(source.text, source.pos + gap))
+        return source.pos + gap >= len(source.text)
