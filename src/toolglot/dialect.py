@@ -108,3 +108,7 @@ class Dialect:
     family: str = ""
     file: str = ""
 
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        return (self.call, *self.also)
+

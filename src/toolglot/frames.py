@@ -116,7 +116,7 @@ class FrameReader:
         return (yield from source.match(_INNER_FENCE)) is not None
 
     def _call_inside(self, frame: Frame, wrap: Wrap) -> Steps[bool]:
-        openings = self.vocabulary.inside
+        openings = self.vocabulary.inside(wrap)
         index = yield from self.source.choose(openings.choice)
         if index is not None:
             header = openings.entries[index]

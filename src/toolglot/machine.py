@@ -31,7 +31,6 @@ _EXAMPLE = re.compile(
     r"|the (?:syntax|format|schema)|\bsample\b|placeholder|例如|比如|zum beispiel|par exemple",
     re.IGNORECASE,
 )
-_BACKTICKS = re.compile(r"`+")
 _BLANKS = re.compile(r"\s+")
 _JSON_STOPS = re.compile(r'["{}\[\]\\\n]')
 
@@ -116,11 +115,9 @@ class Machine:
     def pass_text(self) -> Steps[None]:
         """Let text go by up to a character that could matter."""
         source = self.source
-        while True:
-            if self.line_start and source.pos < len(source.text):
-                return
-            stops = self.shown_stops if (self.fence or self.inline) and self.region is None else self.stops
-            found = stops.search(source.text, source.pos)
+        while not (self.line_start and source.pos < len(source.text)):
+            shown = (self.fence or self.inline) and self.region is None
+            found = (self.shown_stops if shown else self.stops).search(source.text, source.pos)
             end = len(source.text) if found is None else found.start()
             if end > source.pos:
                 piece = source.text[source.pos : end]
@@ -128,23 +125,19 @@ class Machine:
                 self.say(piece)
             if found is not None or source.final:
                 return
-            if not self.line_start and stops is self.stops and not self.held:
-                source.run = self.reasoning_run if self.thinking else self.text_run
+            source.run = None if shown or self.line_start or self.held else self.run_here()
             yield
             source.run = None
+
+    def run_here(self) -> Run:
+        return self.reasoning_run if self.thinking else self.text_run
 
     def stop(self) -> Steps[None]:
         """Something that could matter stands here."""
         source = self.source
         head = source.text[source.pos]
         if head == "\n" or (head.isspace() and self.line_start):
-            found = _BLANKS.match(source.text, source.pos)
-            assert found is not None
-            source.pos = found.end()
-            self.pass_blanks(found[0])
-            if head == "\n" or "\n" in found[0]:
-                self.line_start = True
-                self.inline = ""
+            self.pass_layout()
             return
         if self.region is not None and (yield from self.close_region(self.region)):
             return
@@ -153,30 +146,39 @@ class Machine:
         elif self.fence or self.inline or not (yield from self.open()):
             self.say_one()
 
+    def pass_layout(self) -> None:
+        """Blanks from the end of a line on."""
+        source = self.source
+        start = source.pos
+        found = _BLANKS.match(source.text, start)
+        source.pos = found.end() if found is not None else start
+        blanks = source.text[start : source.pos]
+        if "\n" in blanks:
+            self.line_start = True
+            self.inline = ""
+        self.pass_blanks(blanks)
+
     # -- what is only shown --------------------------------------------------------------------------------------------
 
     def pass_backticks(self) -> Steps[None]:
         """A run of backticks opens or closes a fence or inline code."""
         source = self.source
-        while True:
-            found = _BACKTICKS.match(source.text, source.pos)
-            assert found is not None
-            if found.end() < len(source.text) or source.final:
-                break
-            yield
-        ticks = found[0]
+        ticks = yield from source.peek_run("`")
         is_fence = len(ticks) >= 3 and self.line_start
         if is_fence and not self.fence and (yield from self.open()):
             return
         source.pos += len(ticks)
+        self.toggle_shield(ticks, is_fence)
+        self.say(ticks)
+        self.line_start = False
+
+    def toggle_shield(self, ticks: str, is_fence: bool) -> None:
         if self.fence:
             self.fence = "" if is_fence and len(ticks) >= len(self.fence) else self.fence
         elif is_fence:
             self.fence = ticks
         else:
             self.inline = "" if self.inline == ticks else self.inline or ticks
-        self.say(ticks)
-        self.line_start = False
 
     def pass_json(self) -> Steps[None]:
         """JSON that is an answer: up to its last bracket, or the end of the paragraph, nothing in it is a call."""

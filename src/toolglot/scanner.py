@@ -80,6 +80,7 @@ SLOTS: dict[str, Node] = {
     "name_group": either(*map(literal, ("parameters", "arguments", "args", "params", "input", "file"))),
     "key": chars(r"[\w.\-$\\]", 1, 128),
     "id": chars(r"[\w.\-/\\:]", 1, 160),
+    "command": chars(r"[^\n`]", 1, 400),
     "type": chars(r"[\w]", 1, 32),
     "index": chars(r"\d", 1, 8),
     "q": chars("[\"']", 0, 1),
@@ -388,6 +389,16 @@ class Source:
                 return head
             if not head:
                 yield
+
+    def peek_run(self, char: str) -> Steps[str]:
+        """The run of one character that begins here, as far as a run can matter."""
+        size = 0
+        while True:
+            while size < 64 and self.text.startswith(char, self.pos + size):
+                size += 1
+            if size == 64 or self.pos + size < len(self.text) or self.final:
+                return char * size
+            yield
 
     def peek(self, size: int = 1) -> Steps[str]:
         """The next ``size`` characters, fewer only at the end."""

@@ -21,6 +21,9 @@ Opening: TypeAlias = "Region | Wrap | Header"
 ELEMENT: Header = ("<{name}>",)
 """The header of dialects that use the tool's own name as a tag; it opens a call only for names that are known."""
 
+COMMAND: Header = ("{command}",)
+"""The header of a shell command: any line, so it counts only in a wrapper of its own."""
+
 BARE_JSON: tuple[Header, ...] = (("{{",), ("[{before_object}",))
 """The headers of calls that are nothing but JSON: shown as often as meant."""
 
@@ -66,8 +69,9 @@ class Vocabulary:
         self.by_name = {dialect.name: dialect for dialect in dialects}
         self._by_header: dict[Header, list[tuple[Dialect, Call]]] = {}
         for dialect in dialects:
-            for call in (dialect.call, *dialect.also):
+            for call in dialect.calls:
                 self._by_header.setdefault(call.header, []).append((dialect, call))
+        self._inside: dict[Wrap | None, Openings] = {}
         self._closing: dict[Wrap | None, Choice] = {}
 
     def _regions(self, place: Place) -> list[Region]:
@@ -78,7 +82,7 @@ class Vocabulary:
         return sorted(wraps, key=lambda wrap: bool(wrap.repair))
 
     def _headers(self, *places: Place) -> list[Header]:
-        calls = [call for dialect in self.dialects for call in (dialect.call, *dialect.also)]
+        calls = [call for dialect in self.dialects for call in dialect.calls]
         return [call.header for call in calls if call.place in places and call.header != ELEMENT]
 
     @cached_property
@@ -97,12 +101,16 @@ class Vocabulary:
         """Headers that begin with the name of the tool itself."""
         return Openings.of(header for header in self._headers(Place.LINE) if header[0].startswith("{name"))
 
-    @cached_property
-    def inside(self) -> Openings:
-        """Headers inside a wrapper, the bare name last because it fits almost anything."""
-        headers = self._headers(Place.ANYWHERE, Place.LINE, Place.WRAPPED)
-        headers.sort(key=lambda header: (header[0].startswith("{name"), -len(header[0])))
-        return Openings.of(headers)
+    def inside(self, wrap: Wrap) -> Openings:
+        """Headers inside a wrapper, the loosest last; a wrapper that is ordinary text holds only its own."""
+        owner = wrap if wrap.commitment is not Commitment.MARKED else None
+        found = self._inside.get(owner)
+        if found is None:
+            calls = [call for dialect in self.dialects if owner in (None, *dialect.wrap) for call in dialect.calls]
+            headers = [call.header for call in calls if call.header not in (ELEMENT, COMMAND) or owner is not None]
+            headers.sort(key=lambda header: (header[0].startswith("{name"), -len(header[0])))
+            found = self._inside[owner] = Openings.of(headers)
+        return found
 
     @cached_property
     def wraps(self) -> Openings:

@@ -14,36 +14,42 @@ def parse_elements(text: str) -> Value | None:
 
     Children of one name several times are a list. Text beside elements has no place and makes it None.
     """
-    stack: list[tuple[str, dict[str, Value]]] = [("", {})]
-    leaf_start: int | None = None
-    pos = 0
-    for tag in _TAG.finditer(text):
-        closing, name = tag[1], tag[2]
-        if not closing:
-            if text[pos : tag.start()].strip() or len(stack) > MAX_DEPTH:
-                return None
-            stack.append((name, {}))
-            leaf_start = tag.end()
+    tree = _Tree(text)
+    if all(tree.step(tag) for tag in _TAG.finditer(text)) and len(tree.stack) == 1 and not text[tree.pos :].strip():
+        return tree.stack[0][1]
+    return None
+
+
+class _Tree:
+    """Elements while they are put together."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.stack: list[tuple[str, dict[str, Value]]] = [("", {})]
+        self.pos = 0
+
+    def step(self, tag: re.Match[str]) -> bool:
+        between = self.text[self.pos : tag.start()]
+        self.pos = tag.end()
+        return self.close(tag[2], between) if tag[1] else self.open(tag[2], between)
+
+    def open(self, name: str, between: str) -> bool:
+        self.stack.append((name, {}))
+        return not between.strip() and len(self.stack) <= MAX_DEPTH
+
+    def close(self, name: str, between: str) -> bool:
+        if len(self.stack) == 1 or self.stack[-1][0] != name:
+            return False
+        _, children = self.stack.pop()
+        self.put(name, children or between.strip())
+        return not (children and between.strip())
+
+    def put(self, name: str, value: Value) -> None:
+        parent = self.stack[-1][1]
+        given = parent.get(name)
+        if name not in parent:
+            parent[name] = value
+        elif isinstance(given, list):
+            given.append(value)
         else:
-            if len(stack) == 1 or stack[-1][0] != name:
-                return None
-            _, children = stack.pop()
-            if children and text[pos : tag.start()].strip():
-                return None
-            value: Value = children if children else text[leaf_start : tag.start()].strip()
-            _put(stack[-1][1], name, value)
-        pos = tag.end()
-    if len(stack) != 1 or text[pos:].strip():
-        return None
-    return stack[0][1]
-
-
-def _put(parent: dict[str, Value], name: str, value: Value) -> None:
-    if name not in parent:
-        parent[name] = value
-        return
-    given = parent[name]
-    if isinstance(given, list):
-        given.append(value)
-    else:
-        parent[name] = [given, value]
+            parent[name] = [given, value]

@@ -41,9 +41,13 @@ ARGUMENT_KEYS = (
     "function_arguments",
     "kwargs",
 )
+LEADING_KEYS = ("id", "type", "tool_call_id", "call_id", "index", "thought", "thoughts", "reasoning")
+"""Keys that real envelopes put before the name."""
+
 LIST_KEYS = ("tool_calls", "toolCalls", "tool_call", "function_call", "function_calls", "calls", "tool_uses")
 
 
+_PUNCTUATION = ("}", ",")
 _NAME = Mark('"{name_id}"')
 
 
@@ -103,111 +107,127 @@ class Envelope:
         source.pos += 1
         while walk.depth:
             head = yield from source.skip_blanks()
-            if head == "}":
+            if head in _PUNCTUATION:
                 source.pos += 1
-                walk.depth -= 1
-            elif head == ",":
-                source.pos += 1
-            elif not head or (
-                frame.closing is not None and (yield from source.choose(frame.closing)) is not None
-            ):
+                walk.depth -= head == "}"
+            elif (yield from self._is_over(frame, head)):
                 return self._end_early(frame, walk, head)
             else:
-                key = yield from self.members.key(source)
-                if key is None:
-                    return self._broken(frame, walk, head)
-                if not (yield from self._member(frame, walk, key)):
-                    return walk.calls > 0
-                if walk.draft is not None and walk.draft.cut:
-                    return True
+                outcome = yield from self._member(frame, walk, head)
+                if outcome is not None:
+                    return outcome
         return self._finish(frame, walk)
+
+    def _is_over(self, frame: Frame, head: str) -> Steps[bool]:
+        """Whether the text, or the mark around the call, ends before the object does."""
+        return not head or (frame.closing is not None and (yield from frame.source.choose(frame.closing)) is not None)
 
     # -- one member --------------------------------------------------------------------------------------------------
 
-    def _member(self, frame: Frame, walk: _Walk, key: str) -> Steps[bool]:
-        """Take one member in; False when the object cannot be a call."""
+    def _member(self, frame: Frame, walk: _Walk, head: str) -> Steps[bool | None]:
+        """Take one member in; the outcome of the whole object when that is clear already."""
+        key = yield from self.members.key(frame.source)
+        if key is None:
+            return self._broken(frame, walk, head)
         head = yield from frame.source.skip_blanks()
-        draft = walk.draft
-        if draft is None and key in NAME_KEYS and head in ("{", '"', "'"):
-            return (yield from self._name(frame, walk, key, head))
-        if draft is None and key in LIST_KEYS and head in ("[", "{"):
-            return (yield from self._nested(frame, walk, head))
-        if key in ARGUMENT_KEYS and not walk.has_arguments:
-            return (yield from self._arguments(frame, walk, key, head))
-        if draft is not None and not walk.has_arguments and draft.declares(key):
-            draft.sure()
-            yield from self.members.value(frame, draft, key)
-            return True
-        if draft is None and head == "{" and frame.toolbox.find(key) is not None:
-            walk.draft = frame.begin(key, walk.start)
-            return (yield from self._arguments(frame, walk, key, head))
-        return (yield from self._set_aside(frame, walk, key))
+        for attempt in (self._name, self._calls, self._arguments, self._argument, self._tool_as_key, self._aside):
+            taken = yield from attempt(frame, walk, key, head)
+            if taken is not None:
+                break
+        if not taken:
+            return walk.calls > 0
+        return True if walk.draft is not None and walk.draft.cut else None
 
-    def _name(self, frame: Frame, walk: _Walk, key: str, head: str) -> Steps[bool]:
-        source = frame.source
+    def _name(self, frame: Frame, walk: _Walk, key: str, head: str) -> Steps[bool | None]:
+        if walk.draft is not None or key not in NAME_KEYS or head not in ("{", '"', "'"):
+            return None
         if head == "{":
-            source.pos += 1
-            walk.depth += 1
-            return True
-        found = yield from source.match(_NAME)
-        if found is not None:
-            value: Value = found["name"]
-        else:
-            value = _value((yield from gather(source, ",}", closing=frame.closing)))
-        if not isinstance(value, str):
-            return False
-        walk.draft = frame.begin(value, walk.start)
+            return self._step_inside(frame, walk)
+        found = yield from frame.source.match(_NAME)
+        name = found["name"] if found is not None else _value((yield from self._gather(frame)))
+        walk.draft = frame.begin(name, walk.start) if isinstance(name, str) else None
         return walk.draft is not None
 
-    def _nested(self, frame: Frame, walk: _Walk, head: str) -> Steps[bool]:
+    def _calls(self, frame: Frame, walk: _Walk, key: str, head: str) -> Steps[bool | None]:
+        """A list of calls, or one call, wrapped once more."""
+        if walk.draft is not None or key not in LIST_KEYS or head not in ("[", "{"):
+            return None
         if head == "{":
-            frame.source.pos += 1
-            walk.depth += 1
-            return True
-        if not (yield from self._list(frame)):
-            return False
-        walk.calls += 1
+            return self._step_inside(frame, walk)
+        taken = yield from self._list(frame)
+        walk.calls += taken
+        return taken
+
+    def _step_inside(self, frame: Frame, walk: _Walk) -> bool:
+        frame.source.pos += 1
+        walk.depth += 1
         return True
 
-    def _arguments(self, frame: Frame, walk: _Walk, key: str, head: str) -> Steps[bool]:
-        source, draft = frame.source, walk.draft
-        if head == "{" and draft is not None:
-            walk.has_arguments = True
-            source.pos += 1
-            if frame.marked:
-                draft.sure()
-            return (yield from self.members.read(frame, draft))
-        text = yield from gather(source, ",}", closing=frame.closing)
+    def _arguments(self, frame: Frame, walk: _Walk, key: str, head: str) -> Steps[bool | None]:
+        if key not in ARGUMENT_KEYS or walk.has_arguments:
+            return None
+        if head == "{" and walk.draft is not None:
+            return (yield from self._stream(frame, walk, walk.draft))
+        text = yield from self._gather(frame)
         if text is None:
-            return self._cut(frame, walk)
+            return self._cut(walk)
         parsed = parse_object(text)
         if parsed is not None and isinstance(parsed.value, dict):
-            walk.has_arguments = True
-            walk.arguments = parsed.value
-            walk.repairs = parsed.repairs
+            walk.has_arguments, walk.arguments, walk.repairs = True, parsed.value, parsed.repairs
             return True
+        return self._odd_arguments(frame, walk, key, text)
+
+    def _stream(self, frame: Frame, walk: _Walk, draft: Draft) -> Steps[bool]:
+        walk.has_arguments = True
+        frame.source.pos += 1
+        if frame.marked:
+            draft.sure()
+        return (yield from self.members.read(frame, draft))
+
+    def _odd_arguments(self, frame: Frame, walk: _Walk, key: str, text: str) -> bool:
+        """Arguments that are no object: none at all, or an argument of that very name."""
         value = _value(text)
         if value is None or value == "":
             walk.has_arguments = text.strip() in ("null", '""', "''")
             return True
+        draft = walk.draft
         if draft is None or draft.declares(key):
             walk.aside[key] = value
             return True
         draft.flaw(Reason.INVALID_VALUE, key, text[:80], "an object with the arguments by name")
         return frame.marked
 
-    def _set_aside(self, frame: Frame, walk: _Walk, key: str) -> Steps[bool]:
-        if walk.draft is None and not frame.marked and not _may_stand_first(key):
+    def _argument(self, frame: Frame, walk: _Walk, key: str, head: str) -> Steps[bool | None]:
+        """An argument that stands beside the name."""
+        draft = walk.draft
+        if draft is None or walk.has_arguments or not draft.declares(key):
+            return None
+        draft.sure()
+        yield from self.members.value(frame, draft, key)
+        return True
+
+    def _tool_as_key(self, frame: Frame, walk: _Walk, key: str, head: str) -> Steps[bool | None]:
+        if walk.draft is not None or head != "{" or frame.toolbox.find(key) is None:
+            return None
+        walk.draft = frame.begin(key, walk.start)
+        return walk.draft is not None and (yield from self._stream(frame, walk, walk.draft))
+
+    def _aside(self, frame: Frame, walk: _Walk, key: str, head: str) -> Steps[bool | None]:
+        """Anything else: set aside, it may turn out to be an argument when the name is known."""
+        if walk.draft is None and not frame.marked and key not in LEADING_KEYS:
             return False
-        text = yield from gather(frame.source, ",}", closing=frame.closing)
+        text = yield from self._gather(frame)
         if text is None:
-            return self._cut(frame, walk)
+            return self._cut(walk)
         walk.aside[key] = _value(text)
         return True
 
+    def _gather(self, frame: Frame) -> Steps[str | None]:
+        return gather(frame.source, ",}", closing=frame.closing)
+
     # -- the end -----------------------------------------------------------------------------------------------------
 
-    def _cut(self, frame: Frame, walk: _Walk) -> bool:
+    def _cut(self, walk: _Walk) -> bool:
         if walk.draft is None:
             return False
         if not walk.has_arguments:
@@ -260,11 +280,6 @@ class Envelope:
         if walk.has_arguments:
             return {}
         return {key: value for key, value in walk.aside.items() if draft.declares(key) and key not in draft.keys}
-
-
-def _may_stand_first(key: str) -> bool:
-    """Keys that real envelopes put before the name."""
-    return key in ("id", "type", "tool_call_id", "call_id", "index", "thought", "thoughts", "reasoning")
 
 
 def _value(text: str | None) -> Value:

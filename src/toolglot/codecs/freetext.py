@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from toolglot.dialect import Call
-from toolglot.draft import Frame
+from toolglot.draft import Draft, Frame
 from toolglot.scanner import Choice, Match, Steps
 
 
@@ -31,22 +31,27 @@ class FreeText:
         draft.repair("free_text_argument")
         draft.sure()
         draft.open_text(key)
+        yield from self._text(frame, draft)
+        draft.close_text()
+        if source.truncated:
+            draft.truncate()
+        return True
+
+    def _text(self, frame: Frame, draft: Draft) -> Steps[None]:
+        source = frame.source
         ends = Choice([self.ends])
         while True:
             end = source.text.find("\n", source.pos)
-            draft.text(source.text[source.pos : len(source.text) if end < 0 else end])
-            source.pos = len(source.text) if end < 0 else end
+            stop = len(source.text) if end < 0 else end
+            draft.text(source.text[source.pos : stop])
+            source.pos = stop
             if source.at_end:
-                break
+                return
             if end < 0:
                 yield
                 continue
             gap = yield from source.find_nonblank()
             if source.pos + gap >= len(source.text) or (yield from source.choose(ends, gap)) is not None:
-                break
+                return
             draft.text(source.text[source.pos : source.pos + gap])
             source.pos += gap
-        draft.close_text()
-        if source.truncated:
-            draft.truncate()
-        return True

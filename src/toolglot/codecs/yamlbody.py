@@ -33,28 +33,36 @@ class YamlBody:
     def read(self, frame: Frame, call: Call, found: Match) -> Steps[bool]:
         source = frame.source
         draft = frame.begin(found["name"], source.here)
-        if draft is None or draft.tool is None:
+        if draft is None:
             return False
         source.pos = found.end()
         start = yield from source.peek(200)
         if not _KEY.match(start) or not any(draft.declares(line.split(":")[0].strip()) for line in start.split("\n")):
             return False
-        closer = Mark(*(close.replace("{key}", found["name"]) for close in call.close))
+        text = yield from self._body(frame, Mark(*(close.replace("{key}", found["name"]) for close in call.close)))
+        if text is None:
+            draft.truncate()
+            return True
+        return self._fill(draft, text)
+
+    def _body(self, frame: Frame, closer: Mark) -> Steps[str | None]:
+        """The text up to the closing mark, which is consumed; None when the text ends first."""
+        source = frame.source
         pieces: list[str] = []
         while True:
             end = source.text.find("<", source.pos)
-            pieces.append(source.text[source.pos : end if end >= 0 else len(source.text)])
-            source.pos = end if end >= 0 else len(source.text)
+            stop = len(source.text) if end < 0 else end
+            pieces.append(source.text[source.pos : stop])
+            source.pos = stop
+            if source.at_end:
+                return None
             if end < 0:
-                if source.final:
-                    draft.truncate()
-                    return True
                 yield
-                continue
-            if (yield from source.match(closer)) is not None:
-                return self._fill(draft, "".join(pieces))
-            pieces.append("<")
-            source.pos += 1
+            elif (yield from source.match(closer)) is not None:
+                return "".join(pieces)
+            else:
+                pieces.append("<")
+                source.pos += 1
 
     def _fill(self, draft: Draft, text: str) -> bool:
         try:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from toolglot.codecs.envelope import LIST, OBJECT
 from toolglot.codecs.markup import Markup, Parameter
 from toolglot.codecs.named import PYTHON_CALL
+from toolglot.codecs.shell import Shell
 from toolglot.codecs.trim import Trim
 from toolglot.dialect import Call, Commitment, Dialect, Place, Wrap
 
@@ -23,6 +24,9 @@ TOOL_CODE = Wrap(
     CLOSE,
     Place.LINE,
     Commitment.TENTATIVE,
+)
+SHELL = Wrap(
+    ("```bash\n", "```sh\n", "```shell\n", "```zsh\n", "```console\n"), CLOSE, Place.LINE, Commitment.WHOLE
 )
 TOOL = Wrap(("```tool\n",), CLOSE, Place.LINE, Commitment.TENTATIVE)
 
@@ -59,6 +63,14 @@ DIALECTS = (
         confidence=0.95,
         commitment=Commitment.TENTATIVE,
         models=("gemini*",),
+    ),
+    Dialect(
+        "shell_fence",
+        Call(("{command}",), Shell(), place=Place.WRAPPED),
+        sample="```bash\ngit status\n```",
+        wrap=(SHELL,),
+        confidence=0.8,
+        commitment=Commitment.TENTATIVE,
     ),
     Dialect(
         "continue_block",

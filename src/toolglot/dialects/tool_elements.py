@@ -15,10 +15,9 @@ from toolglot.codecs.yamlbody import YamlBody
 from toolglot.dialect import Call, Commitment, Dialect, Region, Wrap
 from toolglot.marks import FUNCTION_CALLS
 
-VERBATIM = frozenset(
-    ("content", "contents", "diff", "patch", "file_text", "insert_text", "old_string", "new_string", "old_str")
-    + ("new_str", "search", "replace", "body", "code", "text", "input")
-)
+FILE_TEXTS = ("content", "contents", "diff", "patch", "file_text", "insert_text", "body", "code", "text", "input")
+REPLACEMENTS = ("old_string", "new_string", "old_str", "new_str", "search", "replace")
+VERBATIM = frozenset((*FILE_TEXTS, *REPLACEMENTS))
 """Parameters that hold pieces of files: only one line break on each side is layout, blanks are data."""
 
 PREFIXED = Markup((Parameter("]<]minimax[>[<{key}>", ("]<]minimax[>[</{key}>",)),))
