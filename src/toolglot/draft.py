@@ -369,10 +369,10 @@ class Draft:
     def _refuse(self) -> None:
         frame = self.frame
         raw = frame.text_of(self)
-        if frame.options.unknown_tools == "text":
+        defects = tuple(self.flaws)
+        if frame.options.unknown_tools == "text" or defects[0].reason is Reason.LOW_CONFIDENCE:
             frame.sink.text(raw)
             return
-        defects = tuple(self.flaws)
         tool = self.tool.name if self.tool else frame.toolbox.nearest(self.name)
         index = self.index if self.live else None
         span = (self.start, self.end)

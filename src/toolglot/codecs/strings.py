@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Protocol
 
 from toolglot.events import Event
@@ -45,19 +46,23 @@ class Collector:
 
 
 _ODD = "\x00-\x1f\ud800-\udfff"
-_STOPS: dict[str, re.Pattern[str]] = {
-    '"': re.compile(f'["\\\\{_ODD}]'),
-    "'": re.compile(f"['\"\\\\{_ODD}]"),
-}
 _JSON_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _PYTHON_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
 
 
-def _stops(quote: str) -> re.Pattern[str]:
-    found = _STOPS.get(quote)
-    if found is None:
-        found = _STOPS[quote] = re.compile(f'[{re.escape(quote[0])}"\\\\{_ODD}]')
-    return found
+@lru_cache(maxsize=32)
+def _plain(quote: str, escapes: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Text that means the same inside a JSON string; and an expression that fits only if a piece is not all such."""
+    stops = f'{re.escape(quote[0])}"\\\\{_ODD}'
+    same = f"(?:[^{stops}]++|\\\\[{escapes}])" if escapes else f"[^{stops}]"
+    return re.compile(f"{same}*+"), re.compile(f"(?!{same}*+\\Z)")
+
+
+def _escapes(quote: str, literals: Literals) -> str:
+    """The escapes that JSON has too, and with the same meaning."""
+    if quote[0] not in "\"'":
+        return ""
+    return '"\\\\/bfnrt' if literals.unescape is None else '"\\\\bfnrt'
 
 
 Confirm = Callable[[int], Steps[bool]]
@@ -70,27 +75,29 @@ def read_string(
 
     ``outer`` is what closes the whole call: at the very end of the text it closes the string too.
     """
-    stops = _stops(quote)
-    run = Run(stops.search, out.passing) if out.passing is not None else None
+    plain, special = _plain(quote, _escapes(quote, literals))
+    run = Run(special.match, out.passing) if out.passing is not None else None
     while True:
-        text, pos = source.text, source.pos
-        found = stops.search(text, pos)
-        end = len(text) if found is None else found.start()
-        if end > pos:
-            out.raw(text[pos:end])
-            source.pos = end
-        if found is None:
+        _pass_plain(source, plain, out)
+        if source.pos == len(source.text):
             if source.final:
                 return False
             source.run = run
             yield
             source.run = None
             continue
-        head = text[end]
-        if head == quote[0] and (yield from _at_quote(source, quote, out, confirm, outer)):
-            return True
-        if source.pos == end and head != quote[0]:
+        head = source.text[source.pos]
+        if head != quote[0]:
             yield from _special(source, head, quote, literals, out)
+        elif (yield from _at_quote(source, quote, out, confirm, outer)):
+            return True
+
+
+def _pass_plain(source: Source, plain: re.Pattern[str], out: Receiver) -> None:
+    found = plain.match(source.text, source.pos)
+    if found is not None and found[0]:
+        out.raw(found[0])
+        source.pos = found.end()
 
 
 def _at_quote(source: Source, quote: str, out: Receiver, confirm: Confirm, outer: Choice | None) -> Steps[bool]:
