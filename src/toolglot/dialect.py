@@ -12,7 +12,8 @@ from enum import Enum
 from typing import Protocol
 
 from toolglot.draft import Frame
-from toolglot.scanner import Match, Steps
+from toolglot.pattern import Match
+from toolglot.scanner import Steps
 
 
 class Place(Enum):

@@ -26,7 +26,8 @@ from toolglot.events import (
 )
 from toolglot.jsontext import Value, dump, escape
 from toolglot.options import Options
-from toolglot.scanner import Choice, Source
+from toolglot.pattern import Choice
+from toolglot.scanner import Source
 from toolglot.schema import ANY, Shape, Tool, Toolbox, Typed, conform, plain_name
 
 RAW_LIMIT = 65536

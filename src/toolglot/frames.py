@@ -14,7 +14,8 @@ from toolglot.dialect import Commitment, Wrap
 from toolglot.draft import Frame, Ledger, Sink
 from toolglot.events import Reason
 from toolglot.options import Options
-from toolglot.scanner import Mark, Source, Steps
+from toolglot.pattern import Mark
+from toolglot.scanner import Source, Steps
 from toolglot.schema import Toolbox
 from toolglot.vocabulary import ELEMENT, Header, Vocabulary, mark
 
@@ -140,7 +141,8 @@ class FrameReader:
         frame.dialect = dialect.name
         frame.confidence = dialect.confidence
         wrapped = wrap is not None and wrap.commitment is Commitment.MARKED
-        frame.marked = wrapped or dialect.commitment is Commitment.MARKED
+        reported = header == ELEMENT and self.options.unknown_tools == "reject"
+        frame.marked = wrapped or reported or dialect.commitment is Commitment.MARKED
         frame.repairs = tuple(repair for repair in (wrap.repair if wrap is not None else "", call.repair) if repair)
         frame.wrap_close = wrap.close if wrap is not None else ()
         return (yield from call.body.read(frame, call, again))

@@ -61,4 +61,5 @@ class Held:
             self.promote()
 
     def _reset(self) -> None:
-        self.frames, self.raw, self.closed = [], [], False
+        self.frames, self.raw = [], []
+        self.reasoning = self.closed = False

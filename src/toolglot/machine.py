@@ -16,6 +16,7 @@ from toolglot.events import CallRejected, Defect, Event, Reason, ReasoningDelta,
 from toolglot.frames import FrameReader, consume
 from toolglot.held import Held
 from toolglot.options import Options
+from toolglot.pattern import Mark
 from toolglot.scanner import Run, Source, Steps
 from toolglot.schema import Toolbox
 from toolglot.vocabulary import BARE_JSON, ELEMENT, Header, Openings, Vocabulary, mark, mark_elements, mark_names
@@ -31,6 +32,7 @@ _EXAMPLE = re.compile(
     r"|the (?:syntax|format|schema)|\bsample\b|placeholder|例如|比如|zum beispiel|par exemple",
     re.IGNORECASE,
 )
+_STRAY_END = Mark("</think>{before_break}", named=False)
 _BLANKS = re.compile(r"\s+")
 _JSON_STOPS = re.compile(r'["{}\[\]\\\n]')
 
@@ -47,7 +49,7 @@ class Machine:
         self.sink = Sink()
         self.held = Held(self.sink)
         self.names = mark_names(toolbox.names)
-        self.elements = mark_elements(toolbox.names)
+        self.elements = mark_elements(toolbox.names, options.unknown_tools == "reject")
         self.frames = FrameReader(
             self.source, self.sink, vocabulary, toolbox, options, ledger, self.elements, hint
         )
@@ -57,7 +59,7 @@ class Machine:
         self.line_start = True
         self.after_call = False
         self.tail = ""
-        self.stops = re.compile(f"[\n`]|{vocabulary.anywhere.choice.stops()}")
+        self.stops = re.compile(f"[\n`]|{vocabulary.stops()}")
         self.shown_stops = re.compile("[\n`]")
         self.text_run = Run(self.stops.search, self.pass_piece)
         self.reasoning_run = Run(self.stops.search, ReasoningDelta)
@@ -241,6 +243,8 @@ class Machine:
     def open_line(self) -> Steps[bool]:
         """What may open only at the start of a line."""
         if (yield from self.open_from(self.vocabulary.at_line)):
+            return True
+        if self.region is None and (yield from self.source.match(_STRAY_END)) is not None:
             return True
         if self.names is None or (yield from self.source.look(self.names)) is None:
             return False

@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from typing import TypeAlias
 
 from toolglot.dialect import Call, Commitment, Dialect, Place, Region, Wrap
-from toolglot.scanner import Choice, Mark
+from toolglot.pattern import Choice, Mark
 
 Header: TypeAlias = tuple[str, ...]
 Opening: TypeAlias = "Region | Wrap | Header"
@@ -34,9 +34,12 @@ def mark_names(names: Sequence[str]) -> Mark | None:
     return Mark(*spelled, named=False) if spelled else None
 
 
-def mark_elements(names: Sequence[str]) -> Mark | None:
-    """The tags that are known tools."""
-    return Mark(*(f"<{_literal(name)}>" for name in names), named=False) if names else None
+def mark_elements(names: Sequence[str], unknown: bool) -> Mark | None:
+    """The tags that are known tools; and tags that look like one, where those are to be reported."""
+    spelled = [f"<{_literal(name)}>" for name in names]
+    if unknown:
+        spelled.append("<{snake}> <{key}>")
+    return Mark(*spelled, named=False) if spelled else None
 
 
 def _literal(name: str) -> str:
@@ -130,6 +133,11 @@ class Vocabulary:
     def results(self) -> Choice:
         """Marks of a tool's result: behind a call, the model has made it up."""
         return Choice([tuple(dict.fromkeys(result for dialect in self.dialects for result in dialect.results))])
+
+    def stops(self) -> str:
+        """An expression for the characters in the middle of a line where something may begin."""
+        results = tuple(result for result in self.results.marks[0] if not result[0].isalnum())
+        return Choice([*self.anywhere.choice.marks, results]).stops()
 
     def closing(self, wrap: Wrap | None) -> Choice:
         """What ends the calls of a wrapper: its own closing marks, or the opener of the next."""

@@ -15,7 +15,8 @@ from toolglot.dialect import Call, Place
 from toolglot.draft import Draft, Frame
 from toolglot.events import Reason
 from toolglot.jsontext import NotJson, Value, parse
-from toolglot.scanner import Mark, Match, Steps
+from toolglot.pattern import Mark, Match
+from toolglot.scanner import Steps
 
 NAME_KEYS = (
     "name",

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from toolglot.dialect import Call
 from toolglot.draft import Draft, Frame
-from toolglot.scanner import Choice, Match, Steps
+from toolglot.pattern import Choice, Match
+from toolglot.scanner import Steps
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ from toolglot.codecs.values import FOREIGN_CLOSER, Parameter, Value, spell
 from toolglot.dialect import Call
 from toolglot.draft import Draft, Frame
 from toolglot.events import Reason
-from toolglot.scanner import Choice, Mark, Match, Steps
+from toolglot.pattern import Choice, Mark, Match
+from toolglot.scanner import Steps
 from toolglot.schema import UNTYPED, Shape, conform_text_leaves, read_text
 
 __all__ = ["Markup", "Parameter", "Trim"]
@@ -166,7 +167,7 @@ class _Reading:
         if not draft.keys and draft.tool is None:
             return _Next.REFUSED
         source.pos = len(source.text)
-        if not draft.keys or source.truncated:
+        if not draft.keys or source.truncated or (not head and not self.frame.marked):
             draft.truncate()
         draft.repair("missing_closer")
         return _Next.DONE

@@ -17,9 +17,11 @@ from toolglot.codecs.strings import Collector, read_string
 from toolglot.draft import Draft, Frame
 from toolglot.events import Reason
 from toolglot.jsontext import JSON, PYTHON, Literals, NotJson, Parsed, Value, parse
-from toolglot.scanner import Choice, Mark, Source, Steps
+from toolglot.pattern import Choice, Mark
+from toolglot.scanner import Source, Steps
 from toolglot.schema import Shape, conform, read_text
 
+_NOT_PLAIN = re.compile(r"[\"<>{}\[\]\n]")
 _BARE_KEY = Mark("{key}")
 _QUOTES_PAIR = ('"', "'")
 
@@ -191,13 +193,20 @@ class Members:
         try:
             parsed = parse(text, self.literals)
         except NotJson:
-            draft.add(key, read_text(text.strip(), shape, where))
-            draft.repair("unquoted_value")
+            self._unquoted(draft, key, text.strip(), shape)
             return True
         for name in parsed.repairs:
             draft.repair(name)
         draft.add(key, conform(parsed.value, shape, where))
         return True
+
+    def _unquoted(self, draft: Draft, key: str, text: str, shape: Shape) -> None:
+        """Text without quotes: clear if it is one plain line."""
+        if not text or _NOT_PLAIN.search(text):
+            draft.flaw(Reason.INVALID_VALUE, f"argument {key}", text[:80] or "nothing", "a value in quotes")
+            return
+        draft.add(key, read_text(text, shape, f"argument {key}"))
+        draft.repair("unquoted_value")
 
 
 def decode(out: Collector) -> str:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from toolglot.codecs.members import KEYWORDS, OBJECT, Members, gather, parse_object
 from toolglot.dialect import Call, Place
 from toolglot.draft import Frame
-from toolglot.scanner import Mark, Match, Steps
+from toolglot.pattern import Mark, Match
+from toolglot.scanner import Steps
 
 _FENCE = Mark("```{language}\n", "```{language} ", "json\n")
 

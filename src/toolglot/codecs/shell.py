@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from toolglot.dialect import Call
 from toolglot.draft import Frame
-from toolglot.scanner import Match, Steps
+from toolglot.pattern import Match
+from toolglot.scanner import Steps
 from toolglot.schema import Tool, Toolbox
 
 COMMAND = "command"

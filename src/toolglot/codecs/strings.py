@@ -13,7 +13,8 @@ from typing import Protocol
 
 from toolglot.events import Event
 from toolglot.jsontext import Literals, escape
-from toolglot.scanner import Choice, Run, Source, Steps
+from toolglot.pattern import Choice
+from toolglot.scanner import Run, Source, Steps
 
 
 class Receiver(Protocol):

@@ -18,7 +18,8 @@ from typing import Protocol
 from toolglot.codecs.trim import Trim, Trimmer
 from toolglot.draft import Draft, Frame
 from toolglot.events import Event
-from toolglot.scanner import Mark, Match, Run, Steps
+from toolglot.pattern import Mark, Match
+from toolglot.scanner import Run, Steps
 
 FOREIGN_CLOSER = Mark("</{ns}{name}{junk}>", "</{ns}{name}\n")
 _GROUP_END = Mark("</{ns}{name_group}>")

@@ -19,7 +19,8 @@ import yaml
 from toolglot.dialect import Call
 from toolglot.draft import Draft, Frame
 from toolglot.events import Reason
-from toolglot.scanner import Mark, Match, Steps
+from toolglot.pattern import Mark, Match
+from toolglot.scanner import Steps
 from toolglot.schema import conform_text_leaves
 
 _KEY = re.compile(r"\s*[\w\-]+[ ]*:(?:\s|\Z)")
