@@ -36,10 +36,11 @@ _FORMS: dict[str, Form] = {
 }
 _ANY_FORM: Form = ((object,), "anything")
 _COMBINERS = frozenset({"$ref", "allOf", "anyOf", "oneOf"})
-_LINKED = {"items": (bool, dict, Mapping), "additionalProperties": (dict, Mapping)}
+_LINKED_UNLESS = {"items": list, "additionalProperties": bool}
 _IMPLIED_KINDS = {"properties": "object", "additionalProperties": "object", "required": "object", "items": "array"}
 _DETAILS = frozenset({*_IMPLIED_KINDS, "anyOf", "enum", "const"})
-_CONSTANTS: dict[bool, Node] = {True: {}, False: {"enum": [], "anyOf": []}}
+_ALLOWS_ALL: Node = {}
+_ALLOWS_NONE: Node = {"enum": []}
 _MOST_ALTERNATIVES = 256
 
 
@@ -82,7 +83,7 @@ class _Compiler:
 
     def build(self, node: Node, path: str) -> Shape:
         if _DETAILS.isdisjoint(node):
-            return _share_plain(_list_kinds(node, None))
+            return _share_plain(_list_kinds(node))
         alternatives: Sequence[Node] = node.get("anyOf", ())
         branches = [self.shape_flat(each, f"{path}.anyOf[{i}]") for i, each in enumerate(alternatives)]
         shape = _join(branches) if branches else self.build_leaf(node, path)
@@ -108,9 +109,10 @@ class _Compiler:
     def link(self, shape: Shape, nodes: Sequence[Node], path: str) -> None:
         """Give a shape its children."""
         for node in nodes:
-            self.link_properties(shape, node.get("properties", {}), path)
-            for word, forms in _LINKED.items():
-                if isinstance(node.get(word), forms):
+            if "properties" in node:
+                self.link_properties(shape, node["properties"], path)
+            for word, unlinked in _LINKED_UNLESS.items():
+                if word in node and not isinstance(node[word], unlinked):
                     shape.links.setdefault(word, self.shape(node[word], f"{path}.{word}"))
 
     def link_properties(self, shape: Shape, properties: Node, path: str) -> None:
@@ -126,8 +128,8 @@ class _Compiler:
     def flatten(self, node: object, path: str) -> Node:
         """The node with everything it refers to merged in; its ``anyOf``, if left, lists flat alternatives."""
         if isinstance(node, bool):
-            return _CONSTANTS[node]
-        if not isinstance(node, Mapping):
+            return _ALLOWS_ALL if node else _ALLOWS_NONE
+        if not isinstance(node, (dict, Mapping)):
             self.fail(path, "must be a mapping or a boolean")
         flat = self.flat.get(id(node))
         if flat is None:
@@ -165,12 +167,12 @@ class _Compiler:
             yield self.flatten(part, f"{path}.allOf[{i}]")
 
     def list_alternatives(self, node: Node, path: str) -> list[Node]:
-        """The nodes of which one has to hold; one that allows nothing has no alternatives to give."""
+        """The nodes of which one has to hold."""
         alternatives: list[Node] = []
         for word in ("anyOf", "oneOf"):
             for i, branch in enumerate(node.get(word, ())):
                 flat = self.flatten(branch, f"{path}.{word}[{i}]")
-                alternatives += flat.get("anyOf", [flat])
+                alternatives += _split(flat)
                 if len(alternatives) > _MOST_ALTERNATIVES:
                     self.fail(path, f"has more than {_MOST_ALTERNATIVES} alternatives")
         return alternatives
@@ -191,11 +193,9 @@ class _Compiler:
             types, wanted = _FORMS.get(key, _ANY_FORM)
             if not isinstance(value, types):
                 self.fail(f"{path}.{key}", f"must be {wanted}")
-        self.check_names(node, path)
-
-    def check_names(self, node: Node, path: str) -> None:
-        if not all(isinstance(name, str) for name in node.get("required", ())):
-            self.fail(f"{path}.required", "must be a list of strings")
+        for name in node.get("required", ()):
+            if not isinstance(name, str):
+                self.fail(f"{path}.required", "must be a list of strings")
         for kind in _list_types(node.get("type", [])):
             if kind not in KINDS:
                 self.fail(f"{path}.type", f"unknown type {kind!r}, use one of {', '.join(KINDS)}")
@@ -208,9 +208,9 @@ def _list_types(types: str | list[Any]) -> list[Any]:
     return types if isinstance(types, list) else [types]
 
 
-def _list_kinds(node: Node, enum: Sequence[Value] | None) -> tuple[str, ...]:
+def _list_kinds(node: Node, enum: Sequence[Value] | None = None) -> tuple[str, ...]:
     kinds = _list_types(node.get("type", [])) or _imply_kinds(node, enum)
-    if kinds and node.get("nullable") is True:
+    if node.get("nullable") is True and kinds:
         kinds = [*kinds, "null"]
     return tuple(dict.fromkeys(kinds))
 
@@ -254,6 +254,14 @@ def _join_kinds(leaves: Sequence[Shape]) -> tuple[str, ...]:
 def _join_members(leaves: Sequence[Shape]) -> tuple[Value, ...] | None:
     enums = [leaf.enum for leaf in leaves if leaf.enum is not None]
     return tuple(chain.from_iterable(enums)) if len(enums) == len(leaves) else None
+
+
+def _split(node: Node) -> Sequence[Node]:
+    """The alternatives that a flat node gives."""
+    if node is _ALLOWS_NONE:
+        return ()
+    alternatives: Sequence[Node] = node.get("anyOf", (node,))
+    return alternatives
 
 
 # -- nodes merged ------------------------------------------------------------------------------------------------------

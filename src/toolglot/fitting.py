@@ -101,26 +101,22 @@ def _read_untyped(text: str) -> Iterator[Reading]:
 
 
 def _read_typed(text: str, shape: Shape) -> Iterator[Reading]:
-    return chain(
-        _read_null(text, shape.kinds),
-        _read_literal(text, shape.order),
-        _read_container(text, shape.kinds, strict=False),
-        _read_loosely(text, shape.kinds),
-    )
+    yield from _read_null(text, shape.kinds)
+    yield from _read_literal(text, shape.order)
+    yield from _read_container(text, shape.kinds, strict=False)
+    yield from _read_loosely(text, shape.kinds)
 
 
 def _read_beside_text(text: str, shape: Shape) -> Iterator[Reading]:
     """Where text is right too, another kind needs the exact letters, and comes first only if it was declared first."""
     bare, rank = text.strip(), shape.order.index("string")
-    return chain(
-        _read_null(text, shape.kinds),
-        _read_literal(text, shape.order[:rank]),
-        _read_container(bare, shape.kinds, strict=True),
-        [(text, ())],
-        _read_literal(bare, shape.order[rank:]),
-        [(bare, ("trimmed_value",))],
-        _read_loosely(bare, shape.kinds),
-    )
+    yield from _read_null(text, shape.kinds)
+    yield from _read_literal(text, shape.order[:rank])
+    yield from _read_container(bare, shape.kinds, strict=True)
+    yield text, ()
+    yield from _read_literal(bare, shape.order[rank:])
+    yield bare, ("trimmed_value",)
+    yield from _read_loosely(bare, shape.kinds)
 
 
 def _read_null(text: str, kinds: Collection[str]) -> Iterator[Reading]:
@@ -228,9 +224,9 @@ class _Fitting:
         return _assemble(whole, fitted.values(), list_absent(shape, value, f"{where}."))
 
     def fit_items(self, value: list[Value], shape: Shape, where: str, depth: int) -> Typed:
-        fitted: list[Typed] = []
+        items, fitted = shape.items, []
         for i, part in enumerate(value):
-            fitted.append(self.fit(part, shape.items, f"{where}[{i}]", depth + 1))
+            fitted.append(self.fit(part, items, f"{where}[{i}]", depth + 1))
         return _assemble([typed.value for typed in fitted], fitted, ())
 
     def fit_union(self, value: Value, shape: Shape, where: str, depth: int) -> Typed:

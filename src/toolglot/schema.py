@@ -92,7 +92,7 @@ def _define_parameters(declared: Mapping[str, Any], tool: str) -> Shape:
 
 
 def _expect_mapping(thing: object, tool: str, path: str) -> Mapping[str, Any]:
-    if not isinstance(thing, Mapping):
+    if not isinstance(thing, (dict, Mapping)):
         raise ToolSchemaError(tool, path, "must be a mapping")
     return thing
 
@@ -151,7 +151,8 @@ class Toolbox:
 
     def find(self, written: str) -> Tool | None:
         """The tool of that name, as written or without what models put around names; never a similar one."""
-        return next((self._tools[name] for name in _respell(written) if name in self._tools), None)
+        found = self._tools.get(written)
+        return found or next((self._tools[name] for name in _respell(written) if name in self._tools), None)
 
     def nearest(self, written: str) -> str | None:
         """The name that may have been meant: a suggestion to show, not to act on."""

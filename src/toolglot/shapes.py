@@ -138,11 +138,20 @@ def _spell_real(text: str) -> Number | None:
 def spell_whole(text: str) -> Number | None:
     """The digits of a whole number, however it was written; None if it is not one."""
     found = _NUMBER.fullmatch(text)
-    if found is None or len(found[4] or "") > _LONGEST_EXPONENT:
+    if found is None:
         return None
     sign, digits, fraction, exponent = found.groups("")
+    if fraction or exponent:
+        return _shift_point(sign, digits, fraction[1:], exponent)
+    return Number(sign + (digits or "0"))
+
+
+def _shift_point(sign: str, digits: str, fraction: str, exponent: str) -> Number | None:
+    """The number without its exponent; None if digits are left behind the point."""
+    if len(exponent) > _LONGEST_EXPONENT:
+        return None
     point = max(0, len(digits) + int(exponent[1:] or 0))
-    digits += fraction[1:]
+    digits += fraction
     if digits[point:].strip("0"):
         return None
     return Number(sign + (digits[:point].ljust(point, "0").lstrip("0") or "0"))
@@ -150,13 +159,18 @@ def spell_whole(text: str) -> Number | None:
 
 # -- values and their words --------------------------------------------------------------------------------------------
 
-_KINDS_BY_TYPE = ((str, "string"), (bool, "boolean"), (type(None), "null"), (list, "array"), (object, "object"))
-
 
 def kind_of(value: Value) -> str:
-    if isinstance(value, Number):
-        return "integer" if spell_whole(value) == value else "number"
-    return next(kind for python_type, kind in _KINDS_BY_TYPE if isinstance(value, python_type))
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case Number():
+            return "integer" if spell_whole(value) == value else "number"
+        case str():
+            return "string"
+    return "array" if isinstance(value, list) else "object"
 
 
 def same(one: Value, other: Value) -> bool:
