@@ -35,6 +35,9 @@ RAW_LIMIT = 65536
 
 REPAIR_COST = 0.01
 
+_NOTHING = (None, "", "null", "None")
+"""What models write for an optional argument they do not give."""
+
 
 class Sink:
     """Events on their way out; adjacent deltas are joined, layout around calls is held."""
@@ -153,7 +156,7 @@ class Frame:
     def begin(self, written: str, start: int | None = None) -> Draft | None:
         """A draft for a call to the tool that was written, or None when that cannot be a call here."""
         tool = self.toolbox.find(written)
-        if tool is None and not self.marked:
+        if tool is None and (not self.marked or written == "json"):
             return None
         self.settle(start)
         first = self.start if not self.drafts else self.drafts[-1].end
@@ -316,7 +319,7 @@ class Draft:
 
     def add(self, key: str, typed: Typed) -> None:
         """One whole argument."""
-        if typed.value is None and typed.defects and self.tool is not None and key not in self.tool.required:
+        if typed.defects and typed.value in _NOTHING and self.tool is not None and key not in self.tool.required:
             self.repair("omitted_null")
             return
         self._key(key)

@@ -72,7 +72,7 @@ class FrameReader:
             if source.text[source.pos + gap : source.pos + gap + 1] not in (",", ";"):
                 return True
             next_call = yield from source.find_nonblank(gap + 1)
-            if (yield from source.look(mark(header), next_call)) is None:
+            if (yield from source.look(mark((header,)), next_call)) is None:
                 return True
             here, before = source.here, frame.open
             source.pos += next_call
@@ -121,20 +121,20 @@ class FrameReader:
         index = yield from self.source.choose(openings.choice)
         if index is not None:
             header = openings.entries[index]
-            return isinstance(header, tuple) and (yield from self._call(frame, wrap, header))
+            return isinstance(header, str) and (yield from self._call(frame, wrap, header))
         if self.elements is not None and (yield from self.source.look(self.elements)) is not None:
             return (yield from self._call(frame, wrap, ELEMENT))
         return False
 
     def _call(self, frame: Frame, wrap: Wrap | None, header: Header) -> Steps[bool]:
         source = self.source
-        found = yield from source.look(mark(header))
+        found = yield from source.look(mark((header,)))
         if found is None:
             return False
         gap = yield from source.find_nonblank(found.end() - source.pos)
         head = source.text[source.pos + gap : source.pos + gap + 1]
         chosen = self.vocabulary.select(wrap, header, head, self.hint)
-        again = mark(header).at(source.text, source.pos, True)
+        again = mark((header,)).at(source.text, source.pos, True)
         if chosen is None or not isinstance(again, re.Match):
             return False
         dialect, call = chosen

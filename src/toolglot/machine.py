@@ -269,7 +269,7 @@ class Machine:
         if isinstance(opening, Region):
             return self.enter(opening)
         if isinstance(opening, Wrap):
-            return (yield from self.open_frame(opening, ()))
+            return (yield from self.open_frame(opening, ""))
         return (yield from self.open_frame(None, opening))
 
     def enter(self, region: Region) -> bool:

@@ -81,13 +81,19 @@ SLOTS: dict[str, Node] = {
     "quoted": chars(r'[^"\n]', 0, 256),
     "words": chars(r"[^<>{}\n]", 0, 60),
     "junk": chars("[\"'=]", 0, 2),
+    "eqkey": optional(sequence(literal("="), chars(r"[\w.\-]", 1, 128))),
+    "gap": chars("[▁_ ]", 1, 1),
+    "marker": Node(
+        r"[\w\- ]{0,20}(?:tool|call|func|action|TOOL|CALL|FUNC|ACTION)[\w\- ]{0,20}", r"[\w\- ]{0,48}"
+    ),
     "slash": chars("/", 0, 1),
     "language": chars(r"[\w\-+]", 0, 20),
     # what must follow is looked at, not consumed
     "before_object": Node(r"(?=\s*\{)", r"\s*"),
     "before_json": Node(r"(?=\s*[\[{])", r"\s*"),
     "before_break": Node(r"(?=[ \t\r]*(?:\n|\Z))", r"[ \t\r]*"),
-    "before_parenthesis": Node(r"(?=\()", ""),
+    "before_parenthesis": Node(r"(?=\s?\()", r"\s?"),
+    "before_arg_key": Node(r"(?=\s*<arg_key>)", rf"\s*{literal('<arg_key>').prefix}"),
     "before_parameter": Node(r"(?=\s*<parameter=)", rf"\s*{literal('<parameter=').prefix}"),
     "before_call": Node(r"(?=\s*(?:[\[{]|<tool_call))", rf"\s*{literal('<tool_call').prefix}"),
 }
@@ -95,7 +101,7 @@ SLOTS: dict[str, Node] = {
 _TOKEN = re.compile(r"\{\{|\}\}|\{(\w+)\}|[ ]+|\n|[^{} \n]+|.", re.DOTALL)
 
 
-_HEADS = {"ns": r"\w\-", "name": r"\w.\-/\\", "bar": "|｜‖"}
+_HEADS = {"marker": r"\w\-", "ns": r"\w\-", "name": r"\w.\-/\\", "bar": "|｜‖"}
 """What a slot may begin with, for slots that follow the first character of a mark."""
 
 _NAMED = {"name": "name", "name_group": "name", "name_id": "name", "key": "key", "type": "type"}

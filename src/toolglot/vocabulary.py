@@ -15,16 +15,16 @@ from typing import TypeAlias
 from toolglot.dialect import Call, Commitment, Dialect, Place, Region, Wrap
 from toolglot.pattern import Choice, Mark
 
-Header: TypeAlias = tuple[str, ...]
+Header: TypeAlias = str
 Opening: TypeAlias = "Region | Wrap | Header"
 
-ELEMENT: Header = ("<{name}>",)
+ELEMENT: Header = "<{name}>"
 """The header of dialects that use the tool's own name as a tag; it opens a call only for names that are known."""
 
-COMMAND: Header = ("{command}",)
+COMMAND: Header = "{command}"
 """The header of a shell command: any line, so it counts only in a wrapper of its own."""
 
-BARE_JSON: tuple[Header, ...] = (("{{",), ("[{before_object}",))
+BARE_JSON: tuple[Header, ...] = ("{{", "[{before_object}")
 """The headers of calls that are nothing but JSON: shown as often as meant."""
 
 
@@ -61,7 +61,7 @@ class Openings:
     @classmethod
     def of(cls, entries: Iterable[Opening]) -> Openings:
         unique = list(dict.fromkeys(entries))
-        return cls(unique, Choice([entry if isinstance(entry, tuple) else entry.open for entry in unique]))
+        return cls(unique, Choice([(entry,) if isinstance(entry, str) else entry.open for entry in unique]))
 
 
 class Vocabulary:
@@ -73,7 +73,8 @@ class Vocabulary:
         self._by_header: dict[Header, list[tuple[Dialect, Call]]] = {}
         for dialect in dialects:
             for call in dialect.calls:
-                self._by_header.setdefault(call.header, []).append((dialect, call))
+                for header in call.header:
+                    self._by_header.setdefault(header, []).append((dialect, call))
         self._inside: dict[Wrap | None, Openings] = {}
         self._closing: dict[Wrap | None, Choice] = {}
 
@@ -86,7 +87,7 @@ class Vocabulary:
 
     def _headers(self, *places: Place) -> list[Header]:
         calls = [call for dialect in self.dialects for call in dialect.calls]
-        return [call.header for call in calls if call.place in places and call.header != ELEMENT]
+        return [header for call in calls if call.place in places for header in call.header if header != ELEMENT]
 
     @cached_property
     def anywhere(self) -> Openings:
@@ -96,13 +97,13 @@ class Vocabulary:
     @cached_property
     def at_line(self) -> Openings:
         place = Place.LINE
-        named = [header for header in self._headers(place) if not header[0].startswith("{name")]
+        named = [header for header in self._headers(place) if not header.startswith("{name")]
         return Openings.of([*self._regions(place), *named, *self._wraps(place)])
 
     @cached_property
     def named(self) -> Openings:
         """Headers that begin with the name of the tool itself."""
-        return Openings.of(header for header in self._headers(Place.LINE) if header[0].startswith("{name"))
+        return Openings.of(header for header in self._headers(Place.LINE) if header.startswith("{name"))
 
     def inside(self, wrap: Wrap) -> Openings:
         """Headers inside a wrapper, the loosest last; a wrapper that is ordinary text holds only its own."""
@@ -110,8 +111,9 @@ class Vocabulary:
         found = self._inside.get(owner)
         if found is None:
             calls = [call for dialect in self.dialects if owner in (None, *dialect.wrap) for call in dialect.calls]
-            headers = [call.header for call in calls if call.header not in (ELEMENT, COMMAND) or owner is not None]
-            headers.sort(key=lambda header: (header[0].startswith("{name"), -len(header[0])))
+            headers = [header for call in calls for header in call.header]
+            headers = [header for header in headers if header not in (ELEMENT, COMMAND) or owner is not None]
+            headers.sort(key=lambda header: (header.startswith("{name"), -len(header)))
             found = self._inside[owner] = Openings.of(headers)
         return found
 

@@ -6,50 +6,46 @@ import re
 
 from toolglot.jsontext import MAX_DEPTH, Value
 
-_TAG = re.compile(r"(?:\]<\]\w+\[>\[)?<(/?)([\w:.\-]+)>")
+_PREFIX = re.compile(r"\]<\]\w+\[>\[")
+_OPEN = re.compile(r"\s*<([\w:.\-]+)>")
 
 
 def parse_elements(text: str) -> Value | None:
-    """The value that nested elements stand for, its leaves as text; None when they do not nest properly.
+    """The value that nested elements stand for, its leaves as text; None when the text is not all elements.
 
-    Children of one name several times are a list. Text beside elements has no place and makes it None.
+    Children of one name several times are a list. What is not all elements inside an element is its text.
     """
-    tree = _Tree(text)
-    if all(tree.step(tag) for tag in _TAG.finditer(text)) and len(tree.stack) == 1 and not text[tree.pos :].strip():
-        return tree.stack[0][1]
-    return None
+    return _children(_PREFIX.sub("", text), 0)
 
 
-class _Tree:
-    """Elements while they are put together."""
+def _children(text: str, depth: int) -> dict[str, Value] | None:
+    found: dict[str, Value] = {}
+    pos = 0
+    while (opener := _OPEN.match(text, pos)) is not None:
+        end = _closer(text, opener[1], opener.end())
+        if end < 0 or depth > MAX_DEPTH:
+            return None
+        inner = text[opener.end() : end]
+        _put(found, opener[1], _children(inner, depth + 1) or inner.strip())
+        pos = end + len(opener[1]) + 3
+    return None if text[pos:].strip() else found
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.stack: list[tuple[str, dict[str, Value]]] = [("", {})]
-        self.pos = 0
 
-    def step(self, tag: re.Match[str]) -> bool:
-        between = self.text[self.pos : tag.start()]
-        self.pos = tag.end()
-        return self.close(tag[2], between) if tag[1] else self.open(tag[2], between)
+def _closer(text: str, name: str, pos: int) -> int:
+    """Where the element of that name closes, elements of the same name inside it counted; -1 if it does not."""
+    depth = 1
+    for tag in re.finditer(f"<(/?){re.escape(name)}>", text[pos:]):
+        depth += -1 if tag[1] else 1
+        if not depth:
+            return pos + tag.start()
+    return -1
 
-    def open(self, name: str, between: str) -> bool:
-        self.stack.append((name, {}))
-        return not between.strip() and len(self.stack) <= MAX_DEPTH
 
-    def close(self, name: str, between: str) -> bool:
-        if len(self.stack) == 1 or self.stack[-1][0] != name:
-            return False
-        _, children = self.stack.pop()
-        self.put(name, children or between.strip())
-        return not (children and between.strip())
-
-    def put(self, name: str, value: Value) -> None:
-        parent = self.stack[-1][1]
-        given = parent.get(name)
-        if name not in parent:
-            parent[name] = value
-        elif isinstance(given, list):
-            given.append(value)
-        else:
-            parent[name] = [given, value]
+def _put(parent: dict[str, Value], name: str, value: Value) -> None:
+    given = parent.get(name)
+    if name not in parent:
+        parent[name] = value
+    elif isinstance(given, list):
+        given.append(value)
+    else:
+        parent[name] = [given, value]

@@ -12,9 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
+from html import unescape
 
 from toolglot.codecs.elements import parse_elements
-from toolglot.codecs.members import OBJECT, parse_object
+from toolglot.codecs.members import ENVELOPES, OBJECT, parse_object
 from toolglot.codecs.trim import Trim
 from toolglot.codecs.values import FOREIGN_CLOSER, Parameter, Value, spell
 from toolglot.dialect import Call
@@ -26,9 +27,6 @@ from toolglot.schema import UNTYPED, Shape, conform_text_leaves, read_text
 
 __all__ = ["Markup", "Parameter", "Trim"]
 
-ENVELOPES = ("arguments", "parameters", "args", "params", "input")
-"""Names of a parameter that holds all the others."""
-
 _CDATA = Mark("<![CDATA[")
 _GROUP = Mark("<{slash}{ns}{name_group}>")
 
@@ -38,7 +36,34 @@ def _mark(*templates: str) -> Mark:
     return Mark(*templates)
 
 
-@lru_cache(maxsize=256)
+BORROWED = (
+    ('<{ns}parameter name={q}{key}{q} value="', ('" {attributes}/>', '" />', '">')),
+    ("<{ns}parameter name={q}{key}{q}{attributes}>", ("</ {ns}parameter{eqkey} >",)),
+    ("<{ns}parameter = {q}{key}{q} >", ("</ {ns}parameter{eqkey} >",)),
+    ("<{ns}param name={q}{key}{q}{attributes}>", ("</ {ns}param >",)),
+    ("<param = {q}{key}{q} >", ("</ param{eqkey} >",)),
+    ("<argument name={q}{key}{q}{attributes}>", ("</ argument >",)),
+    ("<argument = {q}{key}{q} >", ("</ argument{eqkey} >",)),
+    ("<arg name={q}{key}{q}{attributes}>", ("</ arg >",)),
+    ("<arg = {q}{key}{q} >", ("</ arg{eqkey} >",)),
+    ("<arg_key>{key}</arg_key> <arg_value>", ("</arg_value>",)),
+    ("<{key}>", ("</ {key} >",)),
+)
+"""How others write parameters: models mix these into any call that is made of tags."""
+
+
+@lru_cache(maxsize=64)
+def _spellings(own: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
+    """The dialect's own spellings, then everybody else's with its layout."""
+    known = {parameter.open for parameter in own}
+    return own + tuple(
+        Parameter(opener, close, own[0].trim, own[0].verbatim, decode=unescape if opener.endswith('"') else None)
+        for opener, close in BORROWED
+        if opener not in known
+    )
+
+
+@lru_cache(maxsize=64)
 def _openers(parameters: tuple[Parameter, ...]) -> Choice:
     return Choice([(parameter.open,) for parameter in parameters])
 
@@ -84,12 +109,15 @@ class _Reading:
     closer: Mark = field(init=False)
     header: Mark = field(init=False)
     openers: Choice = field(init=False)
+    spellings: tuple[Parameter, ...] = field(init=False)
+    behind_parameter: bool = False
 
     def __post_init__(self) -> None:
         name = self.draft.name
+        self.spellings = _spellings(self.markup.parameters)
         self.closer = _mark(*(spell(close, name) for close in self.call.close or self.frame.wrap_close))
         self.header = _mark(*(f"<{name}>" if header == "<{name}>" else header for header in self.call.header))
-        self.openers = _openers(self.markup.parameters)
+        self.openers = _openers(self.spellings)
 
     def read(self) -> Steps[bool]:
         attempts: tuple[Callable[[str], Steps[_Next | None]], ...] = (
@@ -104,6 +132,7 @@ class _Reading:
         )
         while True:
             head = yield from self.frame.source.skip_blanks()
+            self.behind_parameter = self.draft.live and bool(self.draft.keys)
             for attempt in attempts:
                 outcome = yield from attempt(head)
                 if outcome is not None:
@@ -122,7 +151,8 @@ class _Reading:
         if found is None:
             return None
         size, name = found.end() - source.pos, found["name"]
-        if self.draft.declares(name) and (yield from self.parameter_here(0)) is not None:
+        own = any(parameter.is_element for parameter in self.markup.parameters)
+        if own and self.draft.declares(name) and name not in self.draft.keys:
             return None
         source.pos += size
         return _Next.GO_ON
@@ -133,6 +163,7 @@ class _Reading:
             return None
         parameter, found = opener
         self.frame.source.pos = found.end()
+        self.behind_parameter = False
         self.draft.sure()
         if parameter.repair:
             self.draft.repair(parameter.repair)
@@ -146,6 +177,8 @@ class _Reading:
         if found is None:
             return None
         # without a closing mark of its own the call ends where its wrapper does, and leaves that mark to it
+        if not self.draft.keys and self.draft.tool is None and "{name}" in self.call.header:
+            return _Next.REFUSED
         source.pos = found.end() if self.call.close else source.pos
         self.draft.sure()
         return _Next.DONE
@@ -213,20 +246,26 @@ class _Reading:
         index = yield from source.choose(self.openers, ahead)
         if index is None:
             return None
-        parameter = self.markup.parameters[index]
+        parameter = self.spellings[index]
         found = _mark(parameter.open).at(source.text, source.pos + ahead, True)
         if not isinstance(found, re.Match) or not self.admits(parameter, found["key"]):
             return None
+        if parameter.is_element and not self.draft.declares(found["key"]) and (yield from self.is_wrapper(ahead)):
+            return None
         return parameter, found
 
+    def is_wrapper(self, ahead: int) -> Steps[bool]:
+        closing = self.frame.closing
+        return closing is not None and (yield from self.frame.source.choose(closing, ahead)) is not None
+
     def admits(self, parameter: Parameter, key: str) -> bool:
-        """A plain element is a parameter only when the tool declares it, and only once."""
-        if not parameter.open.endswith("<{key}>"):
-            return True
-        tool = self.draft.tool
-        if tool is None or not tool.parameters.properties:
-            return key not in self.draft.keys
-        return tool.declares(key) and key not in self.draft.keys
+        """A plain element is a parameter only once, and the first one only if the tool declares it."""
+        draft = self.draft
+        if draft.declares(key):
+            return not parameter.is_element or key not in draft.keys
+        if parameter.is_element:
+            return (draft.is_open_ended or self.behind_parameter) and key not in draft.keys
+        return self.frame.marked or draft.live
 
     def shape_of(self, parameter: Parameter, key: str, word: str | None) -> Shape:
         """The type of a parameter: what the schema says, else what the mark says."""
@@ -239,6 +278,7 @@ class _Reading:
 
     def value(self, parameter: Parameter, key: str, shape: Shape) -> Steps[None]:
         draft = self.draft
+        self.behind_parameter = False
         if (yield from self.frame.source.match(_CDATA)) is not None:
             parameter = Parameter(parameter.open, tuple(f"]]> {close}" for close in parameter.close))
         streams = shape.streams or not (shape.kinds or shape is UNTYPED)

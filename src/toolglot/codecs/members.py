@@ -21,17 +21,20 @@ from toolglot.pattern import Choice, Mark
 from toolglot.scanner import Source, Steps
 from toolglot.schema import Shape, conform, read_text
 
+ENVELOPES = ("arguments", "parameters", "args", "params", "input")
+"""Names of an argument that holds all the others."""
+
 _NOT_PLAIN = re.compile(r"[\"<>{}\[\]\n]")
 _BARE_KEY = Mark("{key}")
 _QUOTES_PAIR = ('"', "'")
 
 
 @lru_cache(maxsize=64)
-def _next_key(assign: tuple[str, ...], closer: str) -> Choice:
+def _next_key(assign: tuple[str, ...], closer: str, quotes: tuple[str, ...]) -> Mark:
     """What may stand behind a comma: the next key, or the closer (a comma too many)."""
     closing = "}}" if closer == "}" else closer
-    spellings = tuple(f" {key} {sign}" for sign in assign for key in ('"{quoted}"', "'{key}'", "{key}"))
-    return Choice([(*spellings, f" {closing}")])
+    keys = ["{key}", *(f"{quote}{{key}}{quote}" for quote in quotes), '"{quoted}"']
+    return Mark(*(f" {key} {sign}" for sign in assign for key in keys), f" {closing}")
 
 
 def takes_any_string(shape: Shape) -> bool:
@@ -68,13 +71,39 @@ class Members:
             if not head:
                 draft.truncate()
                 return True
+            if (yield from self._unkeyed(frame, draft, head)):
+                continue
             key = yield from self.key(source)
             if key is None:
                 return self._broken(draft, head)
+            if (yield from self._is_wrapped(source, draft, key)):
+                draft.repair("unwrapped_arguments")
+                source.pos += 1
+                if not (yield from self.read(frame, draft)) or draft.cut:
+                    return True
+                continue
             if not self._admit(frame, draft, key):
                 return False
             if not (yield from self.value(frame, draft, key)):
                 return True
+
+    def _unkeyed(self, frame: Frame, draft: Draft, head: str) -> Steps[bool]:
+        """Arguments of a function call without a name: a whole object of them, or the only text the tool takes."""
+        if self.closer != ")" or draft.keys:
+            return False
+        source = frame.source
+        if head == "*" and (yield from source.peek(3)) == "**{":
+            source.pos, head = source.pos + 2, "{"
+        if head == "{":
+            source.pos += 1
+            return (yield from OBJECT.read(frame, draft))
+        sole = draft.tool.sole_text_parameter if draft.tool is not None else None
+        if head not in _QUOTES_PAIR or sole is None:
+            return False
+        draft.repair("positional_argument")
+        draft.sure()
+        yield from self.value(frame, draft, sole)
+        return True
 
     def _is_closed_from_outside(self, frame: Frame, draft: Draft) -> Steps[bool]:
         """The mark that closes the whole call stands here: our own closer is missing, and nothing else is."""
@@ -82,6 +111,12 @@ class Members:
             return False
         draft.repair("missing_bracket")
         return True
+
+    def _is_wrapped(self, source: Source, draft: Draft, key: str) -> Steps[bool]:
+        """The arguments are wrapped once more, under a name that is none of them."""
+        if key not in ENVELOPES or draft.keys or draft.is_open_ended or draft.declares(key):
+            return False
+        return (yield from source.skip_blanks()) == self.opener
 
     def _broken(self, draft: Draft, head: str) -> bool:
         if draft.frame.source.at_end:
@@ -110,7 +145,8 @@ class Members:
             key = yield from self._quoted_key(source, quote)
         else:
             found = yield from source.match(_BARE_KEY)
-            key = found["key"].replace("\\", "").lstrip("-") if found is not None else None
+            key = found["key"].replace("\\", "") if found is not None else None
+            key = key.lstrip("-") if key and self.assign == ("",) else key
         if key is None:
             return None
         yield from source.skip_blanks()
@@ -124,7 +160,7 @@ class Members:
     def _quoted_key(self, source: Source, quote: str) -> Steps[str | None]:
         out = Collector()
 
-        def confirm(ahead: int) -> Steps[bool]:
+        def confirm(ahead: int, doubted: bool) -> Steps[bool]:
             gap = yield from source.find_nonblank(ahead)
             return source.text[source.pos + gap : source.pos + gap + 1] in {"", *(sign[0] for sign in self.assign)}
 
@@ -146,8 +182,8 @@ class Members:
         if quote == "'" and "single_quotes" not in self.literals.native:
             draft.repair("single_quotes")
 
-        def confirm(ahead: int) -> Steps[bool]:
-            return self._ends_value(frame, ahead)
+        def confirm(ahead: int, doubted: bool) -> Steps[bool]:
+            return self._ends_value(frame, draft, ahead, doubted)
 
         if takes_any_string(shape):
             draft.open_text(key)
@@ -165,24 +201,44 @@ class Members:
         draft.add(key, conform(decode(out), shape, f"argument {key}"))
         return True
 
-    def _ends_value(self, frame: Frame, ahead: int) -> Steps[bool]:
-        """Whether a quote that ends ``ahead`` characters from here ends its value."""
+    def _ends_value(self, frame: Frame, draft: Draft, ahead: int, doubted: bool) -> Steps[bool]:
+        """Whether a quote that ends ``ahead`` characters from here ends its value.
+
+        Once a quote turned out to be part of the value, the next one must be followed by a declared key, or by the
+        brackets that close the call.
+        """
         source = frame.source
         gap = yield from source.find_nonblank(ahead)
         head = source.text[source.pos + gap : source.pos + gap + 1]
         if not head:
-            return True
+            return not doubted
         if head == self.separator:
-            return (yield from source.choose(_next_key(self.assign, self.closer), gap + 1)) is not None
+            return (yield from self._key_follows(source, draft, gap + 1, doubted))
         if head == self.closer:
-            while len(source.text) <= source.pos + gap + 1 and not source.final:
-                yield
-            behind = source.text[source.pos + gap + 1 : source.pos + gap + 2]
-            return not (behind.isalnum() or behind in ('"', "'", "\\", "$"))
+            return (yield from self._end_follows(frame, gap + 1, doubted))
         if head in _QUOTES_PAIR and "\n" in source.text[source.pos + ahead : source.pos + gap]:
             # a new line that begins with a key: only the comma is missing
-            return (yield from source.choose(_next_key(self.assign, self.closer), gap)) is not None
+            return (yield from self._key_follows(source, draft, gap, True))
+        if head in _QUOTES_PAIR and self.literals is PYTHON:
+            return True
         return frame.closing is not None and (yield from source.choose(frame.closing, gap)) is not None
+
+    def _key_follows(self, source: Source, draft: Draft, ahead: int, declared: bool) -> Steps[bool]:
+        found = yield from source.look(_next_key(self.assign, self.closer, self.literals.quotes), ahead)
+        if found is None:
+            return False
+        key = found.groupdict().get("key")
+        return not declared or key is None or draft.declares(key) or draft.is_open_ended
+
+    def _end_follows(self, frame: Frame, ahead: int, doubted: bool) -> Steps[bool]:
+        source = frame.source
+        if doubted:
+            gap = yield from source.find_nonblank(ahead)
+            return source.text[source.pos + gap : source.pos + gap + 1] in ("}", "]", ",", "<", "`", "[")
+        while len(source.text) <= source.pos + ahead and not source.final:
+            yield
+        behind = source.text[source.pos + ahead : source.pos + ahead + 1]
+        return not (behind.isalnum() or behind in ('"', "'", "\\", "$"))
 
     def _bare_value(self, frame: Frame, draft: Draft, key: str, shape: Shape) -> Steps[bool]:
         text = yield from gather(frame.source, self.separator + self.closer, self.literals.quotes, frame.closing)
@@ -321,4 +377,4 @@ def parse_object(text: str, literals: Literals = JSON) -> Parsed | None:
 
 
 OBJECT = Members()
-KEYWORDS = Members("(", ")", ("=",), PYTHON)
+KEYWORDS = Members("(", ")", ("=", ":"), PYTHON)

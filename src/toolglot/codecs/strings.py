@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Protocol
 
 from toolglot.events import Event
@@ -66,7 +66,10 @@ def _escapes(quote: str, literals: Literals) -> str:
     return '"\\\\/bfnrt' if literals.unescape is None else '"\\\\bfnrt'
 
 
-Confirm = Callable[[int], Steps[bool]]
+class Confirm(Protocol):
+    """Whether a quote that ends ``ahead`` characters from here ends the string; doubted if others before it did not."""
+
+    def __call__(self, ahead: int, doubted: bool) -> Steps[bool]: ...
 
 
 def read_string(
@@ -76,6 +79,7 @@ def read_string(
 
     ``outer`` is what closes the whole call: at the very end of the text it closes the string too.
     """
+    doubted = False
     plain, special = _plain(quote, _escapes(quote, literals))
     run = Run(special.match, out.passing) if out.passing is not None else None
     while True:
@@ -90,8 +94,10 @@ def read_string(
         head = source.text[source.pos]
         if head != quote[0]:
             yield from _special(source, head, quote, literals, out)
-        elif (yield from _at_quote(source, quote, out, confirm, outer)):
+        elif (yield from _at_quote(source, quote, out, partial(confirm, doubted=doubted), outer)):
             return True
+        else:
+            doubted = True
 
 
 def _pass_plain(source: Source, plain: re.Pattern[str], out: Receiver) -> None:
@@ -101,7 +107,9 @@ def _pass_plain(source: Source, plain: re.Pattern[str], out: Receiver) -> None:
         source.pos = found.end()
 
 
-def _at_quote(source: Source, quote: str, out: Receiver, confirm: Confirm, outer: Choice | None) -> Steps[bool]:
+def _at_quote(
+    source: Source, quote: str, out: Receiver, confirm: Callable[[int], Steps[bool]], outer: Choice | None
+) -> Steps[bool]:
     """Consume the quote; True when it closes the string, otherwise it was part of it."""
     here = yield from source.peek(len(quote))
     if here != quote:

@@ -21,7 +21,9 @@ from toolglot.events import Event
 from toolglot.pattern import Mark, Match
 from toolglot.scanner import Run, Steps
 
-FOREIGN_CLOSER = Mark("</{ns}{name}{junk}>", "</{ns}{name}\n")
+FOREIGN_CLOSER = Mark("</{ns}{name}{eqkey}{junk}>", "</{ns}{name}\n", "<function>", "<parameter>{before_break}")
+_QUOTED_CALL = Mark("<function={name}>", "<{ns}invoke name={q}{name}{q}>", named=False)
+_ELEMENT = Mark("<{key}>", named=False)
 _GROUP_END = Mark("</{ns}{name_group}>")
 
 
@@ -41,8 +43,13 @@ class Parameter:
     decode: Callable[[str], str] | None = None
     repair: str = ""
 
+    @property
+    def is_element(self) -> bool:
+        """Whether the key itself is the tag, as it is for many things that are no parameters."""
+        return self.open.endswith("<{key}>")
+
     def trim_for(self, key: str) -> Trim:
-        return Trim.BREAK if key in self.verbatim else self.trim
+        return Trim.BREAK if key.replace("_", "").lower() in self.verbatim else self.trim
 
 
 def spell(template: str, key: str) -> str:
@@ -114,7 +121,7 @@ class Value:
             if found is None:
                 if source.final:
                     return False
-                yield from self.wait(run if out.idle else None)
+                yield from self.wait(run if out.idle and not self.line_start else None)
             elif (yield from self.ends()):
                 out.end()
                 return True
@@ -125,12 +132,9 @@ class Value:
 
     def wait(self, run: Run | None) -> Steps[None]:
         source = self.call.frame.source
-        here = source.here
         source.run = run
         yield
         source.run = None
-        if source.offset > here:
-            self.line_start = False
 
     def ends(self) -> Steps[bool]:
         """Whether the value ends here; its closing mark is consumed."""
@@ -146,16 +150,21 @@ class Value:
         opened = yield from source.look(self.marks.again)
         if opened is None:
             return (yield from self.ends_with_call())
-        if self.is_next(opened.groupdict().get("key", self.key)):
+        if self.is_next(opened.groupdict().get("key", self.key), False):
             draft.repair("missing_parameter_closer")
             return True
         self.depth += 1
         return False
 
-    def is_next(self, key: str) -> bool:
-        """Whether an opener here must be the next parameter: declared, not given yet, at the start of a line."""
+    def is_next(self, key: str, is_element: bool) -> bool:
+        """Whether an opener here must be the next parameter: declared, not given yet, at the start of a line.
+
+        Not inside a quoted call; and a plain element only right behind text without any mark, because files are full
+        of elements that happen to be called like a parameter.
+        """
         draft = self.call.draft
-        return self.line_start and not self.nested and draft.declares(key) and key not in draft.keys
+        proved = self.line_start and not self.nested and not self.calls
+        return proved and (self.clean or not is_element) and draft.declares(key) and key not in draft.keys
 
     def ends_with_call(self) -> Steps[bool]:
         """Whether the whole call ends here although the closing mark of the value is missing."""
@@ -167,11 +176,11 @@ class Value:
                 return True
             self.calls = max(0, self.calls - 1)
             return False
-        if (yield from source.look(call.header)) is not None:
+        if (yield from source.look(call.header)) is not None or (yield from source.look(_QUOTED_CALL)) is not None:
             self.calls += 1
             return False
         opener = yield from call.parameter_here(0)
-        if opener is not None and self.is_next(opener[1]["key"]):
+        if opener is not None and self.is_next(opener[1]["key"], opener[0].is_element):
             call.draft.repair("missing_parameter_closer")
             return True
         return self.clean and not self.nested and (yield from self.wrong_closer())
@@ -199,22 +208,30 @@ class Value:
         call, source = self.call, self.call.frame.source
         gap = yield from source.find_nonblank(ahead)
         if source.pos + gap >= len(source.text):
-            return True
+            return not strictly
         opener = yield from call.parameter_here(gap)
         if opener is not None:
             return not strictly or (self.clean and call.draft.declares(opener[1]["key"]))
         found = yield from source.look(call.closer, gap)
         if found is not None:
             return not strictly or (yield from self.call_is_over(found.end() - source.pos, True))
+        if strictly:
+            return False
         if source.final and call.closer.begins(source.text, source.pos + gap):
             return True
-        return not strictly and (yield from self.wrapper_follows(gap))
+        return (yield from self.wrapper_follows(gap))
 
     def wrapper_follows(self, gap: int) -> Steps[bool]:
+        """Whether something else than a parameter goes on with the structure: a group, a wrapper, an odd mark."""
         source, closing = self.call.frame.source, self.call.frame.closing
         if (yield from source.look(_GROUP_END, gap)) is not None:
             return True
-        return closing is not None and (yield from source.choose(closing, gap)) is not None
+        if self.clean and self.parameter.is_element and (yield from source.look(_ELEMENT, gap)) is not None:
+            return True
+        if closing is not None and (yield from source.choose(closing, gap)) is not None:
+            return True
+        found = yield from source.look(FOREIGN_CLOSER, gap)
+        return found is not None and (yield from self.call_is_over(found.end() - source.pos, False))
 
     def call_is_over(self, ahead: int, strictly: bool) -> Steps[bool]:
         """Whether behind the closing mark of the call comes what comes after calls, and not more of the value.

@@ -15,33 +15,33 @@ from toolglot.codecs.yamlbody import YamlBody
 from toolglot.dialect import Call, Commitment, Dialect, Region, Wrap
 from toolglot.marks import FUNCTION_CALLS
 
-FILE_TEXTS = ("content", "contents", "diff", "patch", "file_text", "insert_text", "body", "code", "text", "input")
-REPLACEMENTS = ("old_string", "new_string", "old_str", "new_str", "search", "replace")
-VERBATIM = frozenset((*FILE_TEXTS, *REPLACEMENTS))
+VERBATIM = frozenset(
+    ("content", "contents", "diff", "patch", "filetext", "inserttext", "oldstring", "newstring", "oldstr", "newstr")
+) | {"search", "replace", "body", "code", "text", "input"}
 """Parameters that hold pieces of files: only one line break on each side is layout, blanks are data."""
 
-PREFIXED = Markup((Parameter("]<]minimax[>[<{key}>", ("]<]minimax[>[</{key}>",)),))
-ELEMENTS = Markup((Parameter("<{key}>", ("</{key}>",), Trim.BLANKS, VERBATIM),), heads="<{")
+PREFIXED = Markup((Parameter("]<]minimax[>[<{key}>", ("]<]minimax[>[</{key}>", "</{key}>")),))
+ELEMENTS = Markup((Parameter("<{key}>", ("</ {key} >",), Trim.BLANKS, VERBATIM),), heads="<{")
 
 DIALECTS = (
     Dialect(
         "roo_xml",
-        Call(("<{name}>",), ELEMENTS, ("</{key}>",)),
+        Call(("<{name}>",), ELEMENTS, ("</ {key} >",)),
         sample="<get_weather>\n<city>Oslo</city>\n</get_weather>",
         commitment=Commitment.TENTATIVE,
     ),
     Dialect(
         "yaml_xml",
-        Call(("<{name}>",), YamlBody(), ("</{key}>",)),
+        Call(("<{name}>",), YamlBody(), ("</ {key} >",)),
         sample="<get_weather>\ncity: Oslo\n</get_weather>",
         commitment=Commitment.TENTATIVE,
     ),
     Dialect(
         "minimax_m3",
-        Call(("]<]minimax[>[<invoke name={q}{name}{q}>",), PREFIXED, ("]<]minimax[>[</invoke>",)),
+        Call(("]<]minimax[>[<invoke name={q}{name}{q}>",), PREFIXED, ("]<]minimax[>[</invoke>", "</invoke>")),
         sample=']<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="get_weather">]<]minimax[>[<city>Oslo'
         "]<]minimax[>[</city>]<]minimax[>[</invoke>\n]<]minimax[>[</tool_call>",
-        wrap=(Wrap(("]<]minimax[>[<tool_call>",), ("]<]minimax[>[</tool_call>",)),),
+        wrap=(Wrap(("]<]minimax[>[<tool_call>",), ("]<]minimax[>[</tool_call>", "</tool_call>")),),
         regions=(Region(("<mm:think>",), ("</mm:think>",)),),
         models=("minimax-m3*",),
     ),
