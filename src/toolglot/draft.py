@@ -148,6 +148,7 @@ class Frame:
     held: bool = False
     closing: Choice | None = None
     wrap_close: tuple[str, ...] = ()
+    headers: tuple[str, ...] = ()
     repairs: tuple[str, ...] = ()
     drafts: list[Draft] = field(default_factory=list)
     open: Draft | None = None
@@ -208,6 +209,11 @@ class Frame:
             for draft in self.drafts:
                 draft.truncate()
 
+    @property
+    def is_text(self) -> bool:
+        """Whether all of it was given back as text."""
+        return all(draft.told for draft in self.drafts)
+
     def promote(self, note: str = "") -> None:
         """Let everything go that was held."""
         self.held = False
@@ -231,6 +237,7 @@ class Draft:
     live: bool = False
     closed: bool = False
     cut: bool = False
+    told: bool = False
     dialect: str = ""
     keys: dict[str, None] = field(default_factory=dict)
     repairs: dict[str, None] = field(default_factory=dict)
@@ -375,6 +382,7 @@ class Draft:
         raw = frame.text_of(self)
         defects = tuple(self.flaws)
         if frame.options.unknown_tools == "text" or defects[0].reason is Reason.LOW_CONFIDENCE:
+            self.told = True
             frame.sink.text(raw)
             return
         tool = self.tool.name if self.tool else frame.toolbox.nearest(self.name)

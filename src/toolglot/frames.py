@@ -19,7 +19,7 @@ from toolglot.scanner import Source, Steps
 from toolglot.schema import Toolbox
 from toolglot.vocabulary import ELEMENT, Header, Vocabulary, mark
 
-_INNER_FENCE = Mark("```{language}\n", "```{language} ", named=False)
+_NOISE = Mark("```{language}\n", "```{language} ", "json\n", "</think>", "<?xml {attributes}?>", named=False)
 _SEPARATORS = frozenset(",;]})")
 
 
@@ -88,10 +88,10 @@ class FrameReader:
         calls = 0
         while True:
             head = yield from source.skip_blanks()
-            if calls and wrap.close and (yield from source.match(mark(wrap.close))) is not None:
+            if calls and (yield from self._is_closed(wrap)):
                 return True
             here, before = source.here, frame.open
-            if (yield from self._call_inside(frame, wrap)):
+            if (yield from self._call_inside(frame, wrap, calls)):
                 calls += 1
                 yield from self._skip_broken(frame)
                 continue
@@ -114,13 +114,34 @@ class FrameReader:
         if index is not None and not calls:
             wrap = wraps.entries[index]
             return isinstance(wrap, Wrap) and consume(source, wrap.open) > 0
-        return (yield from source.match(_INNER_FENCE)) is not None
+        return (yield from source.match(_NOISE)) is not None
 
-    def _call_inside(self, frame: Frame, wrap: Wrap) -> Steps[bool]:
+    def _is_closed(self, wrap: Wrap) -> Steps[bool]:
+        """The closing mark stands here, or what the end of the text left of it, or the opener in its place."""
+        source = self.source
+        if wrap.close and (yield from source.match(mark(wrap.close))) is not None:
+            return True
+        if source.final and wrap.close and mark(wrap.close).begins(source.text, source.pos):
+            source.pos = len(source.text)
+            return True
+        found = yield from source.look(mark(wrap.open))
+        if found is None or wrap.commitment is not Commitment.MARKED:
+            return False
+        size = found.end() - source.pos
+        gap = yield from source.find_nonblank(size)
+        if source.pos + gap < len(source.text):
+            return False
+        source.pos += size
+        return True
+
+    def _call_inside(self, frame: Frame, wrap: Wrap, calls: int) -> Steps[bool]:
         openings = self.vocabulary.inside(wrap)
         index = yield from self.source.choose(openings.choice)
         if index is not None:
             header = openings.entries[index]
+            # a bare name fits almost any text: behind another call it counts only if that one began like this too
+            if calls and isinstance(header, str) and header.startswith("{name") and header not in frame.headers:
+                return False
             return isinstance(header, str) and (yield from self._call(frame, wrap, header))
         if self.elements is not None and (yield from self.source.look(self.elements)) is not None:
             return (yield from self._call(frame, wrap, ELEMENT))
@@ -139,6 +160,7 @@ class FrameReader:
             return False
         dialect, call = chosen
         frame.dialect = dialect.name
+        frame.headers = call.header
         frame.confidence = dialect.confidence
         wrapped = wrap is not None and wrap.commitment is Commitment.MARKED
         reported = header == ELEMENT and self.options.unknown_tools == "reject"

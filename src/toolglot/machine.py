@@ -28,8 +28,8 @@ RESCAN = 4096
 """A frame that fails after this many characters is text as a whole; shorter ones are looked at again."""
 
 _EXAMPLE = re.compile(
-    r"for example|for instance|\be\.g\.|an example|example:|would (?:send|look|write|be)|looks? like"
-    r"|the (?:syntax|format|schema)|\bsample\b|placeholder|例如|比如|zum beispiel|par exemple",
+    r"(?:for example|for instance|\be\.g\.|an example|\bexample:|would (?:send|look|write)|the syntax|placeholder"
+    r"|例如|比如|zum beispiel|par exemple)[^\n]*[:：]\s*\Z",
     re.IGNORECASE,
 )
 _STRAY_END = Mark("</think>{before_break}", named=False)
@@ -334,7 +334,8 @@ class Machine:
         if not self.thinking and not (bare and frame.held):
             frame.give_up_if_cut(source.truncated)
             self.held.promote()
-            self.after_call = True
+            self.after_call = not frame.is_text
+            self.line_start = self.after_call
         return True
 
     def must_wait(self, wrap: Wrap | None, bare: bool) -> bool:
@@ -361,5 +362,5 @@ class Machine:
         return self.vocabulary.commitment(header) is Commitment.TENTATIVE
 
     def announces_example(self) -> bool:
-        """Whether the last words before this place say that a sample follows."""
-        return _EXAMPLE.search(self.tail[-TAIL:].rstrip().rsplit("\n\n", 1)[-1]) is not None
+        """Whether the last line before this place announces an example."""
+        return _EXAMPLE.search(self.tail[-TAIL:]) is not None

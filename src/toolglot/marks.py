@@ -12,7 +12,10 @@ TOOL_CALL = (
         repair="damaged_opener",
     ),
 )
-TOOL_CALLS = Wrap(open=("<tool_calls>",), close=("</tool_calls>",))
+TOOL_CALLS = Wrap(
+    open=("<tool_calls>", "<tool_use>", "<use_tool>", "<toolcall>", "<minimax:toolcall>"),
+    close=("</tool_calls>", "</tool_use>", "</use_tool>", "</toolcall>", "</minimax:toolcall>"),
+)
 FUNCTION_CALLS = Wrap(open=("<{ns}function_calls>",), close=("</{ns}function_calls>",))
 TOOL_CALL_TOKENS = Wrap(open=("<|tool_call_start|>",), close=("<|tool_call_end|>",))
 PYTHON_TAG = Wrap(open=("<|python_tag|>",))
@@ -38,6 +41,22 @@ TURN_ENDS = (
     "<|end_of_message|>",
     "<|message_sep|>",
     "</s>",
+    "[e~[",
+    "<turn|>",
+    "<eos>",
+    "<bos>",
+    "[EOS]",
+    "<|end_of_text|>",
+    "<|EOT|>",
+    "<|end_of_msg|>",
+    "<|end_of_sentence|>",
+    "<|endofassistant|>",
+    "<|role_end|>",
+    "<seed:eos>",
+    "[|endofturn|]",
+    "<|close|>message<|sep|>",
+    "<|tool_call|>",
+    "<function>",
 )
 STRAY_ENDS = ("</think>", "</function>", "</parameter>", "</invoke>", "</arguments>")
 

@@ -139,7 +139,8 @@ class Vocabulary:
     def stops(self) -> str:
         """An expression for the characters in the middle of a line where something may begin."""
         results = tuple(result for result in self.results.marks[0] if not result[0].isalnum())
-        return Choice([*self.anywhere.choice.marks, results]).stops()
+        closers = tuple(close for dialect in self.dialects for region in dialect.regions for close in region.close)
+        return Choice([*self.anywhere.choice.marks, results, closers, ("<{name}>",)]).stops()
 
     def closing(self, wrap: Wrap | None) -> Choice:
         """What ends the calls of a wrapper: its own closing marks, or the opener of the next."""

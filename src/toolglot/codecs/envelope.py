@@ -14,7 +14,7 @@ from toolglot.codecs.members import Members, gather, parse_object
 from toolglot.dialect import Call, Place
 from toolglot.draft import Draft, Frame
 from toolglot.events import Reason
-from toolglot.jsontext import NotJson, Value, parse
+from toolglot.jsontext import NotJson, Value, dump, parse
 from toolglot.pattern import Mark, Match
 from toolglot.scanner import Steps
 
@@ -28,6 +28,8 @@ NAME_KEYS = (
     "action",
     "recipient_name",
     "call",
+    "func",
+    "api_name",
 )
 ARGUMENT_KEYS = (
     "arguments",
@@ -41,11 +43,24 @@ ARGUMENT_KEYS = (
     "tool_parameters",
     "function_arguments",
     "kwargs",
+    "function_args",
+    "tool_args",
+    "toolInput",
 )
-LEADING_KEYS = ("id", "type", "tool_call_id", "call_id", "index", "thought", "thoughts", "reasoning")
+LEADING_KEYS = ("id", "type", "tool_call_id", "call_id", "index", "thought", "thoughts", "reasoning") + (
+    "explanation",
+    "reason",
+    "analysis",
+    "role",
+    "comment",
+)
 """Keys that real envelopes put before the name."""
 
-LIST_KEYS = ("tool_calls", "toolCalls", "tool_call", "function_call", "function_calls", "calls", "tool_uses")
+LIST_KEYS = ("tool_calls", "toolCalls", "tool_call", "function_call", "function_calls", "calls") + (
+    "tool_uses",
+    "functionCall",
+    "tool_request",
+)
 
 
 _PUNCTUATION = ("}", ",")
@@ -172,7 +187,7 @@ class Envelope:
         text = yield from self._gather(frame)
         if text is None:
             return self._cut(walk)
-        parsed = parse_object(text)
+        parsed = parse_object(_only_element(text))
         if parsed is not None and isinstance(parsed.value, dict):
             walk.has_arguments, walk.arguments, walk.repairs = True, parsed.value, parsed.repairs
             return True
@@ -281,6 +296,12 @@ class Envelope:
         if walk.has_arguments:
             return {}
         return {key: value for key, value in walk.aside.items() if draft.declares(key) and key not in draft.keys}
+
+
+def _only_element(text: str) -> str:
+    """The object in a list of one; any other text as it is."""
+    value = _value(text) if text.startswith("[") else None
+    return dump(value[0]) if isinstance(value, list) and len(value) == 1 else text
 
 
 def _value(text: str | None) -> Value:

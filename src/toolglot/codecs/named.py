@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from toolglot.codecs.members import KEYWORDS, OBJECT, Members, gather, parse_object
+from toolglot.codecs.members import KEYWORDS, OBJECT, Members, decode, parse_object
+from toolglot.codecs.strings import Collector, read_string
 from toolglot.dialect import Call, Place
 from toolglot.draft import Frame
+from toolglot.jsontext import JSON, Parsed
 from toolglot.pattern import Mark, Match
 from toolglot.scanner import Steps
 
@@ -57,8 +59,7 @@ class Named:
         if draft is None:
             return False
         if not empty:
-            text = yield from gather(frame.source, ",}", closing=frame.closing)
-            parsed = parse_object(text) if text is not None else None
+            parsed = yield from self._encoded(frame)
             if parsed is None or not isinstance(parsed.value, dict):
                 return False
             draft.repair("double_encoded")
@@ -66,6 +67,20 @@ class Named:
                 draft.add_value(key, value)
         yield from self._close(frame, call, False)
         return True
+
+    def _encoded(self, frame: Frame) -> Steps[Parsed | None]:
+        """Arguments that were encoded once more, as a string."""
+        source = frame.source
+        out = Collector()
+
+        def confirm(ahead: int, doubted: bool) -> Steps[bool]:
+            gap = yield from source.find_nonblank(ahead)
+            return source.text[source.pos + gap : source.pos + gap + 1] in ("", "<", "[", ")", "`")
+
+        source.pos += 1
+        if not (yield from read_string(source, '"', JSON, out, confirm)):
+            return None
+        return parse_object(decode(out))
 
     def _close(self, frame: Frame, call: Call, fenced: bool) -> Steps[None]:
         for closers in (call.close, ("```",) if fenced else ()):

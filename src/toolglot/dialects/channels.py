@@ -8,11 +8,11 @@ from __future__ import annotations
 from toolglot.codecs.envelope import OBJECT
 from toolglot.codecs.markup import Markup, Parameter
 from toolglot.codecs.named import Named
-from toolglot.dialect import Call, Channel, Dialect, Region, Wrap
+from toolglot.dialect import Call, Channel, Dialect, Place, Region, Wrap
 
-MESSAGE = "<|channel|>{words}to={name} {words}<|message|>"
-CONSTRAINED = "<|channel|>{words}to={name} {words}<|constrain|>{words}<|message|>"
-IN_ROLE = "<|start|>assistant to={name} {words}<|channel|>{words}<|message|>"
+MESSAGE = "<|channel|>{words}to={name_id} {words}<|message|>"
+CONSTRAINED = "<|channel|>{words}to={name_id} {words}<|constrain|>{words}<|message|>"
+IN_ROLE = "<|start|>assistant to={name_id} {words}<|channel|>{words}<|message|>"
 
 DIALECTS = (
     Dialect(
@@ -21,8 +21,9 @@ DIALECTS = (
             (
                 f"<|start|>assistant{CONSTRAINED}",
                 f"<|start|>assistant{MESSAGE}",
-                "<|start|>assistant to={name} {words}<|channel|>{words}<|constrain|>{words}<|message|>",
+                "<|start|>assistant to={name_id} {words}<|channel|>{words}<|constrain|>{words}<|message|>",
                 IN_ROLE,
+                "<|channel|>{words}to={name_id}<|channel|>{words}<|constrain|>{words}<|message|>",
                 CONSTRAINED,
                 MESSAGE,
             ),
@@ -31,6 +32,15 @@ DIALECTS = (
         ),
         sample="<|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>"
         '{"city": "Oslo"}<|call|>',
+        also=(
+            # the special tokens were stripped on the way
+            Call(
+                ("commentary to={name_id} {words}{before_object}", "assistantcommentary to={name_id} {words}{before_object}"),
+                Named(),
+                place=Place.LINE,
+                repair="missing_marks",
+            ),
+        ),
         regions=(
             Region(
                 ("<|start|>assistant<|channel|>analysis<|message|>", "<|channel|>analysis<|message|>"), ("<|end|>",)
@@ -52,11 +62,19 @@ DIALECTS = (
     Dialect(
         "kimi_k3",
         Call(
-            ("<|open|> call tool={q}{name}{q}{attributes} <|sep|>",),
+            (
+                "<|open|> call tool={q}{name}{q}{attributes} <|sep|>",
+                "<|open|> call{attributes} tool={q}{name}{q} <|sep|>",
+                "<|open|> call name={q}{name}{q}{attributes} <|sep|>",
+            ),
             Markup(
                 (
                     Parameter(
                         "<|open|> argument key={q}{key}{q} type={q}{type}{q} <|sep|>",
+                        ("<|close|> argument <|sep|>",),
+                    ),
+                    Parameter(
+                        "<|open|> argument type={q}{type}{q} key={q}{key}{q} <|sep|>",
                         ("<|close|> argument <|sep|>",),
                     ),
                     Parameter("<|open|> argument key={q}{key}{q} <|sep|>", ("<|close|> argument <|sep|>",)),

@@ -17,10 +17,11 @@ from toolglot.codecs.trim import Trim
 from toolglot.dialect import Call, Commitment, Dialect, Place, Wrap
 
 CLOSE = ("```",)
-JSON = Wrap(("```json ", "```JSON ", "```\n{before_json}"), CLOSE, Place.LINE, Commitment.TENTATIVE)
+JSON = Wrap(("```json ", "```JSON ", "```jsonc ", "```\n{before_json}"), CLOSE, Place.LINE, Commitment.TENTATIVE)
 ACTION = Wrap(("Action: ```json ",), CLOSE, Place.LINE, Commitment.TENTATIVE)
 TOOL_CODE = Wrap(
-    ("```tool_code ", "```tool_call ", "```tool_calls ", "```tool_use ", "```function_call "),
+    ("```tool_code ", "```tool_call ", "```tool_calls ", "```tool_use ", "```function_call ", "```tool_json ")
+    + ("```toolcall ", "```tool\n"),
     CLOSE,
     Place.LINE,
     Commitment.TENTATIVE,
@@ -28,9 +29,8 @@ TOOL_CODE = Wrap(
 SHELL = Wrap(
     ("```bash\n", "```sh\n", "```shell\n", "```zsh\n", "```console\n"), CLOSE, Place.LINE, Commitment.WHOLE
 )
-TOOL = Wrap(("```tool\n",), CLOSE, Place.LINE, Commitment.TENTATIVE)
 
-LINES = Markup((Parameter("BEGIN_ARG: {key}", ("END_ARG",), Trim.BREAK),))
+LINES = Markup((Parameter("BEGIN_ARG: {key}", ("END_ARG: {key}", "END_ARG"), Trim.BREAK),))
 
 
 def fenced(name: str, call: Call, wrap: Wrap, sample: str, *also: Call) -> Dialect:
@@ -41,7 +41,7 @@ DIALECTS = (
     fenced(
         "fenced_json", OBJECT, JSON, '```json\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n```'
     ),
-    fenced("fenced_tool_flat", OBJECT, TOOL_CODE, '```tool_code\n{"tool": "get_weather", "city": "Oslo"}\n```'),
+    fenced("fenced_tool_flat", OBJECT, TOOL_CODE, '```tool_code\n{"tool": "get_weather", "city": "Oslo"}\n```', LIST),
     fenced(
         "bfcl_json", LIST, JSON, '```json\n[{"function": "get_weather", "parameters": {"city": "Oslo"}}]\n```'
     ),
@@ -76,7 +76,7 @@ DIALECTS = (
         "continue_block",
         Call(("TOOL_NAME: {name}\n",), LINES, place=Place.WRAPPED),
         sample="```tool\nTOOL_NAME: get_weather\nBEGIN_ARG: city\nOslo\nEND_ARG\n```",
-        wrap=(TOOL,),
+        wrap=(TOOL_CODE,),
         commitment=Commitment.TENTATIVE,
     ),
 )

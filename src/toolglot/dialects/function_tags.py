@@ -17,12 +17,19 @@ from toolglot.codecs.trim import Trim
 from toolglot.dialect import Call, Dialect, Place, Region, Wrap
 from toolglot.marks import THINK, TOOL_CALL
 
-FUNCTION = ("<function={q}{name}{q} >",)
-CLOSE = ("</function>", "</function\n")
+FUNCTION = ("<function={q}{name}{q}>",)
+CLOSE = ("</ function{eqkey} >", "</function\n", "</{ns}invoke>", "</tool>")
+DRIFTED = (
+    "<function = {q}{name}{q} >",
+    "<function name={q}{name}{q}{attributes}>",
+    "<function:{name}>",
+    "<tool={q}{name}{q}>",
+    "<{ns}invoke={q}{name}{q}>",
+)
 
 SPACED = Markup(
     (
-        Parameter("<parameter={q}{key}{q}>", ("</parameter>",), Trim.BREAK),
+        Parameter("<parameter={q}{key}{q}>", ("</parameter{eqkey}>",), Trim.BREAK),
         Parameter("<parameter name={q}{key}{q}>", ("</parameter>",), Trim.BREAK),
         # known damage: a lost bracket, the value in the tag, the key as the text of the tag
         Parameter("<parameter={key}\n", ("</parameter>",), Trim.BREAK, repair="damaged_opener"),
@@ -45,6 +52,8 @@ DIALECTS = (
             # the tool's name opened as a parameter, or as a lone <name>
             Call(("<parameter={name}> {before_parameter}",), SPACED, CLOSE, Place.WRAPPED, "damaged_header"),
             Call(("<name>{name} </parameter>",), SPACED, CLOSE, repair="damaged_header"),
+            Call(DRIFTED, SPACED, CLOSE, repair="damaged_header"),
+            Call(("<tool_call={q}{name}{q}>",), SPACED, ("</tool_call>",), repair="damaged_header"),
             Call(("<function={name}\n",), SPACED, CLOSE, repair="damaged_header"),
             Call(("function={name}>",), SPACED, CLOSE, Place.WRAPPED, "damaged_header"),
             Call(

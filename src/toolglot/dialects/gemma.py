@@ -12,7 +12,8 @@ from toolglot.jsontext import Literals
 
 LITERALS = Literals(quotes=('<|"|>', "<escape>", '"', "'"), native=frozenset({"unquoted_key"}))
 BODY = Named((Members(literals=LITERALS), Members("(", ")", (":", "="), LITERALS)))
-CALL = Call(("call:{name}",), BODY, place=Place.WRAPPED)
+CALL = Call(("call: {name}",), BODY, place=Place.WRAPPED)
+BARE = Call(("call:{name}{before_object}",), BODY, place=Place.LINE, repair="missing_opener")
 NAME_ONLY = Call(("{name}",), BODY, place=Place.WRAPPED, repair="damaged_header")
 
 DIALECTS = (
@@ -20,8 +21,8 @@ DIALECTS = (
         "gemma4",
         CALL,
         sample='<|tool_call>call:get_weather{city:<|"|>Oslo<|"|>,days:3}<tool_call|>',
-        wrap=(Wrap(("<|tool_call>",), ("<tool_call|>",)),),
-        also=(NAME_ONLY,),
+        wrap=(Wrap(("<|tool_call>",), ("<tool_call|>", "<|tool_call|>")),),
+        also=(NAME_ONLY, BARE),
         regions=(Region(("<|channel>thought\n", "<|channel>thought"), ("<channel|>",)),),
         models=("gemma-4*",),
     ),

@@ -16,27 +16,29 @@ from toolglot.dialect import Call, Channel, Dialect, Place, Region, Wrap
 from toolglot.marks import FUNCTION_CALLS, TOOL_CALLS
 
 INVOKE = Call(
-    ("<{ns}invoke name={q}{name}{q}{attributes}{slash}>",),
+    ("<{ns}invoke name={q}{name}{q}{attributes}{slash}>", "<{ns}invoke tool={q}{name}{q}{attributes}>"),
     Markup(
         (
             Parameter("<{ns}parameter name={q}{key}{q} type={q}{type}{q}>", ("</{ns}parameter>",)),
-            Parameter("<{ns}parameter name={q}{key}{q}{attributes}>", ("</{ns}parameter>",)),
+            Parameter(
+                '<{ns}parameter name={q}{key}{q} value="', ('" {attributes}/>', '" />', '">'), decode=unescape
+            ),
+            Parameter("<{ns}parameter name={q}{key}{q}{attributes}>", ("</{ns}parameter{eqkey}>",)),
             Parameter("<{key}>", ("</{key}>",)),
         )
     ),
     ("</{ns}invoke>",),
 )
+DSML_END = ("</{bar}DSML{bar}parameter>", "<{bar}/DSML{bar}parameter>", "</parameter>")
 DSML = Call(
     ("<{bar}DSML{bar}invoke name={q}{name}{q} {slash}>",),
     Markup(
         (
-            Parameter(
-                "<{bar}DSML{bar}parameter name={q}{key}{q} string={q}{type}{q}>", ("</{bar}DSML{bar}parameter>",)
-            ),
-            Parameter("<{bar}DSML{bar}parameter name={q}{key}{q}{attributes}>", ("</{bar}DSML{bar}parameter>",)),
+            Parameter("<{bar}DSML{bar}parameter name={q}{key}{q} string={q}{type}{q}>", DSML_END),
+            Parameter("<{bar}DSML{bar}parameter name={q}{key}{q}{attributes}>", DSML_END),
         )
     ),
-    ("</{bar}DSML{bar}invoke>",),
+    ("</{bar}DSML{bar}invoke>", "<{bar}/DSML{bar}invoke>", "</invoke>"),
 )
 PARAMS = Markup(
     (
@@ -53,6 +55,7 @@ FUNCTION = (
     "<tool_call name={q}{name}{q}{attributes}>",
     "<function_call name={q}{name}{q}{attributes}>",
     "<tool_use name={q}{name}{q}{attributes}>",
+    "<tool name={q}{name}{q}{attributes}>",
 )
 
 DIALECTS = (
@@ -61,7 +64,7 @@ DIALECTS = (
         DSML,
         sample='<｜DSML｜function_calls>\n<｜DSML｜invoke name="get_weather">\n<｜DSML｜parameter name="city" '
         'string="true">Oslo</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>',
-        wrap=(Wrap(("<{bar}DSML{bar}function_calls>",), ("</{bar}DSML{bar}function_calls>",)),),
+        wrap=(Wrap(("<{bar}DSML{bar}function_calls>",), ("</{bar}DSML{bar}function_calls>", "<{bar}/DSML{bar}function_calls>", "</function_calls>")),),
         models=("deepseek-v3.2*",),
     ),
     Dialect(
@@ -69,7 +72,7 @@ DIALECTS = (
         DSML,
         sample='<｜DSML｜tool_calls>\n<｜DSML｜invoke name="get_weather">\n<｜DSML｜parameter name="city" '
         'string="true">Oslo</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>',
-        wrap=(Wrap(("<{bar}DSML{bar}tool_calls>",), ("</{bar}DSML{bar}tool_calls>",)),),
+        wrap=(Wrap(("<{bar}DSML{bar}tool_calls>",), ("</{bar}DSML{bar}tool_calls>", "<{bar}/DSML{bar}tool_calls>", "</tool_calls>")),),
         models=("deepseek-v4*",),
     ),
     Dialect(
@@ -141,20 +144,20 @@ DIALECTS = (
     ),
     Dialect(
         "minicpm5",
-        Call(FUNCTION, PARAMS, ("</function>", "</tool_call>", "</function_call>", "</tool_use>")),
+        Call(FUNCTION, PARAMS, ("</function>", "</tool_call>", "</function_call>", "</tool_use>", "</tool>")),
         sample='<function name="get_weather"><param name="city">Oslo</param></function>',
         models=("minicpm5*",),
     ),
     Dialect(
         "bfcl_concise_xml",
-        Call(FUNCTION, PARAMS, ("</function>", "</tool_call>", "</function_call>", "</tool_use>")),
+        Call(FUNCTION, PARAMS, ("</function>", "</tool_call>", "</function_call>", "</tool_use>", "</tool>")),
         sample='<functions><function name="get_weather"><param name="city" type="string">Oslo</param></function>'
         "</functions>",
         wrap=(Wrap(("<functions>",), ("</functions>",)),),
     ),
     Dialect(
         "bfcl_verbose_xml",
-        Call(FUNCTION, PARAMS, ("</function>", "</tool_call>", "</function_call>", "</tool_use>")),
+        Call(FUNCTION, PARAMS, ("</function>", "</tool_call>", "</function_call>", "</tool_use>", "</tool>")),
         sample='<functions><function name="get_weather"><params><param name="city" value="Oslo" type="string"/>'
         "</params></function></functions>",
         wrap=(Wrap(("<functions>",), ("</functions>",)),),

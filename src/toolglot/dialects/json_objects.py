@@ -15,8 +15,8 @@ TOOL_CALL_TOKEN = Wrap(open=("<|tool_call|>",))
 
 # models rename the mark now and then; the JSON inside must then name a tool that is known
 RENAMED = Wrap(
-    open=("<{name}>{before_json}", "[{name}]{before_json}"),
-    close=("</{name}>", "[/{name}]", "[END_{name}]", "[END {name}]"),
+    open=("<{marker}>{before_json}", "[{marker}]{before_json}"),
+    close=("</{marker}>", "[/{marker}]", "[END_{marker}]", "[END {marker}]"),
     commitment=Commitment.TENTATIVE,
     repair="renamed_mark",
 )

@@ -9,15 +9,18 @@ from __future__ import annotations
 from toolglot.codecs.named import Named
 from toolglot.dialect import Call, Dialect, Place, Wrap
 
-DEEPSEEK = Wrap(("<｜tool▁calls▁begin｜>",), ("<｜tool▁calls▁end｜>",))
+DEEPSEEK = Wrap(("<{bar}tool{gap}calls{gap}begin{bar}>",), ("<{bar}tool{gap}calls{gap}end{bar}>",))
+BEGIN = "<{bar}tool{gap}call{gap}begin{bar}>"
+END = "<{bar}tool{gap}call{gap}end{bar}>"
+SEP = "<{bar}tool{gap}sep{bar}>"
 
 DIALECTS = (
     Dialect(
         "deepseek_v3",
         Call(
-            ("<｜tool▁call▁begin｜>function<｜tool▁sep｜>{name}\n",),
+            (f"{BEGIN}function{SEP}{{name}}{SEP}", f"{BEGIN}function{SEP}{{name}}"),
             Named(),
-            ("``` <｜tool▁call▁end｜>", "<｜tool▁call▁end｜>", "```"),
+            (f"``` {END}", END, "```"),
         ),
         sample='<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n```json\n{"city": "Oslo"}'
         "\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
@@ -29,21 +32,26 @@ DIALECTS = (
     Dialect(
         "deepseek_v31",
         Call(
-            ("<｜tool▁call▁begin｜>{name}<｜tool▁sep｜>",),
+            (f"{BEGIN}{{name}}{SEP}", f"{BEGIN}{{name}}\n"),
             Named(),
-            ("<｜tool▁call▁end｜>", "``` <｜tool▁call▁end｜>"),
+            (END, f"``` {END}"),
         ),
         sample='<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": "Oslo"}<｜tool▁call▁end｜>'
         "<｜tool▁calls▁end｜>",
         wrap=(DEEPSEEK,),
+        also=(Call((f"{{name}}{SEP}",), Named(), (END,), Place.WRAPPED, "missing_opener"),),
         models=("deepseek-v3.1*", "*terminus*", "deepseek-v3.2-exp*", "cogito-v2*"),
     ),
     Dialect(
         "kimi_k2",
         Call(
-            ("<|tool_call_begin|> {name_id} <|tool_call_argument_begin|>",),
+            (
+                "<|tool_call_begin|> {name_id} <|tool_call_argument_begin|>",
+                "<|tool_call_begin|> {name_id} <|tool_call_arguments_begin|>",
+                "<|tool_call_begin|> {name_id}{before_object}",
+            ),
             Named(),
-            ("<|tool_call_end|>",),
+            ("<|tool_call_argument_end|> <|tool_call_end|>", "<|tool_call_end|>"),
         ),
         sample='<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>'
         '{"city": "Oslo"}<|tool_call_end|><|tool_calls_section_end|>',
