@@ -43,11 +43,12 @@ class FrameReader:
     ledger: Ledger
     elements: Mark | None
     hint: str = ""
+    reached: int = 0
 
     def read(self, wrap: Wrap | None, header: Header, held: bool) -> Steps[Frame | None]:
         """The frame that opens here; None (and nothing consumed) when it holds no call."""
         source = self.source
-        start = source.keep()
+        start = self.reached = source.keep()
         frame = Frame(source, self.sink, self.toolbox, self.options, self.ledger, start, held=held)
         frame.closing = self.vocabulary.closing(wrap)
         if wrap is not None:
@@ -55,6 +56,7 @@ class FrameReader:
         else:
             taken = yield from self._chain(frame, header)
         if not taken and not frame.started and not frame.drafts:
+            self.reached = max(self.reached, source.here)
             return None
         frame.settle()
         frame.raw = source.since(start) if held else None
@@ -78,8 +80,12 @@ class FrameReader:
             source.pos += next_call
         frame.abandon(before)
         if calls:
-            source.rewind(here)
+            self._rewind(here)
         return calls > 0
+
+    def _rewind(self, here: int) -> None:
+        self.reached = max(self.reached, self.source.here)
+        self.source.rewind(here)
 
     def _section(self, frame: Frame, wrap: Wrap) -> Steps[bool]:
         """The calls inside a wrapper."""
@@ -96,7 +102,7 @@ class FrameReader:
                 yield from self._skip_broken(frame)
                 continue
             frame.abandon(before)
-            source.rewind(here)
+            self._rewind(here)
             if calls and head in _SEPARATORS:
                 source.pos += 1
                 continue

@@ -346,11 +346,12 @@ class Machine:
     def give_back(self, start: int, bare: bool) -> Steps[bool]:
         """What set out to be a frame is text; True when it is told already."""
         source = self.source
-        long = source.here - start >= RESCAN
+        reached = max(source.here, self.frames.reached)
+        long = reached - start >= RESCAN
+        source.rewind(start)
         if long:
+            source.rewind(reached)
             self.say(source.since(start))
-        else:
-            source.rewind(start)
         source.release()
         if bare and not long:
             yield from self.pass_json()

@@ -79,7 +79,9 @@ SLOTS: dict[str, Node] = {
     "bar": chars(r"[|｜‖]", 1, 2),
     "attributes": optional(sequence(chars(r"\s", 1, 1), chars(r"[^<>\n]", 0, 200))),
     "quoted": chars(r'[^"\n]', 0, 256),
+    "quoted_once": chars(r"[^'\n]", 0, 256),
     "words": chars(r"[^<>{}\n]", 0, 60),
+    "tick": chars("[`\"'\\[\\]]", 0, 1),
     "junk": chars("[\"'=]", 0, 2),
     "eqkey": optional(sequence(literal("="), chars(r"[\w.\-]", 1, 128))),
     "gap": chars("[▁_ ]", 1, 1),
@@ -104,7 +106,7 @@ _TOKEN = re.compile(r"\{\{|\}\}|\{(\w+)\}|[ ]+|\n|[^{} \n]+|.", re.DOTALL)
 _HEADS = {"marker": r"\w\-", "ns": r"\w\-", "name": r"\w.\-/\\", "bar": "|｜‖"}
 """What a slot may begin with, for slots that follow the first character of a mark."""
 
-_NAMED = {"name": "name", "name_group": "name", "name_id": "name", "key": "key", "type": "type"}
+_NAMED = {"name": "name", "name_group": "name", "quoted": "quoted", "quoted_once": "quoted", "name_id": "name", "key": "key", "type": "type"}
 
 
 def _nodes(template: str, named: bool) -> list[Node]:

@@ -64,7 +64,7 @@ LIST_KEYS = ("tool_calls", "toolCalls", "tool_call", "function_call", "function_
 
 
 _PUNCTUATION = ("}", ",")
-_NAME = Mark('"{name_id}"')
+_NAME = Mark('" {name_id} "', "' {name_id} '")
 
 
 @dataclass(slots=True)
@@ -160,8 +160,7 @@ class Envelope:
         if head == "{":
             return self._step_inside(frame, walk)
         found = yield from frame.source.match(_NAME)
-        name = found["name"] if found is not None else _value((yield from self._gather(frame)))
-        walk.draft = frame.begin(name, walk.start) if isinstance(name, str) else None
+        walk.draft = frame.begin(found["name"], walk.start) if found is not None else None
         return walk.draft is not None
 
     def _calls(self, frame: Frame, walk: _Walk, key: str, head: str) -> Steps[bool | None]:

@@ -25,7 +25,7 @@ ENVELOPES = ("arguments", "parameters", "args", "params", "input")
 """Names of an argument that holds all the others."""
 
 _NOT_PLAIN = re.compile(r"[\"<>{}\[\]\n]")
-_BARE_KEY = Mark("{key}")
+_KEY = Mark('"{quoted}"', "'{quoted_once}'", '<|"|>{key}<|"|>', "<escape>{key}<escape>", "{key}")
 _QUOTES_PAIR = ('"', "'")
 
 
@@ -138,35 +138,17 @@ class Members:
 
     def key(self, source: Source) -> Steps[str | None]:
         """The key that stands here, and the sign behind it."""
-        key: str | None
-        quote = yield from _string_here(source, self.literals.quotes)
-        if quote:
-            source.pos += len(quote)
-            key = yield from self._quoted_key(source, quote)
-        else:
-            found = yield from source.match(_BARE_KEY)
-            key = found["key"].replace("\\", "") if found is not None else None
-            key = key.lstrip("-") if key and self.assign == ("",) else key
-        if key is None:
+        found = yield from source.match(_KEY)
+        if found is None:
             return None
+        key = next((text for text in found.groups() if text is not None), "").replace("\\", "")
         yield from source.skip_blanks()
         here = yield from source.peek(2)
         for sign in sorted(self.assign, key=len, reverse=True):
             if here.startswith(sign):
                 source.pos += len(sign)
-                return key
+                return key if sign else key.lstrip("-")
         return None
-
-    def _quoted_key(self, source: Source, quote: str) -> Steps[str | None]:
-        out = Collector()
-
-        def confirm(ahead: int, doubted: bool) -> Steps[bool]:
-            gap = yield from source.find_nonblank(ahead)
-            return source.text[source.pos + gap : source.pos + gap + 1] in {"", *(sign[0] for sign in self.assign)}
-
-        if not (yield from read_string(source, quote, self.literals, out, confirm)):
-            return None
-        return decode(out)
 
     # -- values ------------------------------------------------------------------------------------------------------
 

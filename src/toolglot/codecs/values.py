@@ -236,12 +236,12 @@ class Value:
     def call_is_over(self, ahead: int, strictly: bool) -> Steps[bool]:
         """Whether behind the closing mark of the call comes what comes after calls, and not more of the value.
 
-        Strictly: nothing but the end of the text.
+        Strictly: the closing mark of its wrapper, if it has one, and the end of the text.
         """
         source, closing = self.call.frame.source, self.call.frame.closing
         gap = yield from source.find_nonblank(ahead)
         if source.pos + gap >= len(source.text):
-            return True
+            return not strictly or not self.call.frame.wrap_close
         if closing is None or (yield from source.choose(closing, gap)) is None:
             return False
         if not strictly:

@@ -17,8 +17,8 @@ from toolglot.codecs.trim import Trim
 from toolglot.dialect import Call, Commitment, Dialect, Place, Wrap
 
 CLOSE = ("```",)
-JSON = Wrap(("```json ", "```JSON ", "```jsonc ", "```\n{before_json}"), CLOSE, Place.LINE, Commitment.TENTATIVE)
-ACTION = Wrap(("Action: ```json ",), CLOSE, Place.LINE, Commitment.TENTATIVE)
+JSON = Wrap(("```jsonc ", "```json ", "```JSON ", "```\n{before_json}"), CLOSE, Place.LINE, Commitment.TENTATIVE)
+ACTION = Wrap(("Action: ```json ", "Action: {before_json}"), CLOSE, Place.LINE, Commitment.TENTATIVE)
 TOOL_CODE = Wrap(
     ("```tool_code ", "```tool_call ", "```tool_calls ", "```tool_use ", "```function_call ", "```tool_json ")
     + ("```toolcall ", "```tool\n"),

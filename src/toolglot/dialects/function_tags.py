@@ -73,6 +73,14 @@ DIALECTS = (
         "llama_function_tag",
         Call(FUNCTION, Named(), CLOSE),
         sample='<function=get_weather>{"city": "Oslo"}</function>',
+        also=(
+            Call(
+                ("<function={name}={before_object}", "<function={name}{before_object}"),
+                Named(),
+                ("> </function>", "</function>"),
+                repair="damaged_header",
+            ),
+        ),
         models=("functionary-v3.1*", "*functionary-medium-v3.1*"),
     ),
     Dialect(

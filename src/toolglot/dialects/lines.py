@@ -11,7 +11,14 @@ from toolglot.codecs.freetext import FreeText
 from toolglot.codecs.named import Named
 from toolglot.dialect import Call, Channel, Commitment, Dialect, Place, Region
 
-REACT = ("Action: {name}\n Action Input:",)
+REACT = (
+    "Action: {tick}{name}{tick}\n Action Input:",
+    "Action: {tick}{name}{tick}\n Action_Input:",
+    "Action: {tick}{name}{tick}\n Input:",
+    "Action: {tick}{name}{tick}\n Arguments:",
+    "**Action:** {tick}{name}{tick}\n **Action Input:**",
+    "**Action**: {tick}{name}{tick}\n **Action Input**:",
+)
 FLOWERS = ("✿FUNCTION✿: {name}\n ✿ARGS✿:",)
 
 DIALECTS = (
