@@ -1,12 +1,12 @@
 """toolglot: tool calls between any agent client and any language model.
 
-    reading = toolglot.read(text, tools=openai_tools)
-    reading.text, reading.reasoning, reading.calls, reading.rejected
+reading = toolglot.read(text, tools=openai_tools)
+reading.text, reading.reasoning, reading.calls, reading.rejected
 
-    reader = toolglot.Reader(tools=openai_tools)
-    for chunk in stream:
-        for event in reader.feed(chunk): ...
-    for event in reader.close(): ...
+reader = toolglot.Reader(tools=openai_tools)
+for chunk in stream:
+    for event in reader.feed(chunk): ...
+for event in reader.close(): ...
 """
 
 from __future__ import annotations

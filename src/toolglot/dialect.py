@@ -83,7 +83,7 @@ class Region:
     open: tuple[str, ...]
     close: tuple[str, ...] = ()
     channel: Channel = Channel.REASONING
-    place: Place = Place.ANYWHERE
+    place: Place = Place.LINE
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,4 +112,3 @@ class Dialect:
     @property
     def calls(self) -> tuple[Call, ...]:
         return (self.call, *self.also)
-

@@ -146,6 +146,7 @@ class Frame:
     confidence: float = 1.0
     marked: bool = True
     held: bool = False
+    at_line: bool = True
     closing: Choice | None = None
     wrap_close: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
@@ -157,7 +158,8 @@ class Frame:
     def begin(self, written: str, start: int | None = None) -> Draft | None:
         """A draft for a call to the tool that was written, or None when that cannot be a call here."""
         tool = self.toolbox.find(written)
-        if tool is None and (not self.marked or written == "json"):
+        if tool is None and (not self.marked or not self.at_line or written == "json"):
+            # in the middle of a sentence, a tool that nobody offered is being talked about
             return None
         self.settle(start)
         first = self.start if not self.drafts else self.drafts[-1].end
@@ -388,6 +390,4 @@ class Draft:
         tool = self.tool.name if self.tool else frame.toolbox.nearest(self.name)
         index = self.index if self.live else None
         span = (self.start, self.end)
-        frame.sink.event(
-            CallRejected(raw[:RAW_LIMIT], defects[0].reason, tool, defects, self.dialect, span, index)
-        )
+        frame.sink.event(CallRejected(raw[:RAW_LIMIT], defects[0].reason, tool, defects, self.dialect, span, index))

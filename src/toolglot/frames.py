@@ -45,11 +45,11 @@ class FrameReader:
     hint: str = ""
     reached: int = 0
 
-    def read(self, wrap: Wrap | None, header: Header, held: bool) -> Steps[Frame | None]:
+    def read(self, wrap: Wrap | None, header: Header, held: bool, at_line: bool) -> Steps[Frame | None]:
         """The frame that opens here; None (and nothing consumed) when it holds no call."""
         source = self.source
         start = self.reached = source.keep()
-        frame = Frame(source, self.sink, self.toolbox, self.options, self.ledger, start, held=held)
+        frame = Frame(source, self.sink, self.toolbox, self.options, self.ledger, start, held=held, at_line=at_line)
         frame.closing = self.vocabulary.closing(wrap)
         if wrap is not None:
             taken = yield from self._section(frame, wrap)
@@ -164,13 +164,12 @@ class FrameReader:
         again = mark((header,)).at(source.text, source.pos, True)
         if chosen is None or not isinstance(again, re.Match):
             return False
-        dialect, call = chosen
+        dialect, call, marked = chosen
         frame.dialect = dialect.name
         frame.headers = call.header
         frame.confidence = dialect.confidence
-        wrapped = wrap is not None and wrap.commitment is Commitment.MARKED
         reported = header == ELEMENT and self.options.unknown_tools == "reject"
-        frame.marked = wrapped or reported or dialect.commitment is Commitment.MARKED
+        frame.marked = marked or reported
         frame.repairs = tuple(repair for repair in (wrap.repair if wrap is not None else "", call.repair) if repair)
         frame.wrap_close = wrap.close if wrap is not None else ()
         return (yield from call.body.read(frame, call, again))

@@ -32,6 +32,7 @@ _EXAMPLE = re.compile(
     r"|例如|比如|zum beispiel|par exemple)[^\n]*[:：]\s*\Z",
     re.IGNORECASE,
 )
+_LIST_ITEM = re.compile(r"(?:\A|\n)[ \t]*(?:[-*+>]|\d+[.)])[ \t]+\Z")
 _STRAY_END = Mark("</think>{before_break}", named=False)
 _BLANKS = re.compile(r"\s+")
 _JSON_STOPS = re.compile(r'["{}\[\]\\\n]')
@@ -50,12 +51,11 @@ class Machine:
         self.held = Held(self.sink)
         self.names = mark_names(toolbox.names)
         self.elements = mark_elements(toolbox.names, options.unknown_tools == "reject")
-        self.frames = FrameReader(
-            self.source, self.sink, vocabulary, toolbox, options, ledger, self.elements, hint
-        )
+        self.frames = FrameReader(self.source, self.sink, vocabulary, toolbox, options, ledger, self.elements, hint)
         self.region: Region | None = None
-        self.fence = ""
+        self.fences: list[str] = []
         self.inline = ""
+        self.inline_mark = False
         self.line_start = True
         self.after_call = False
         self.tail = ""
@@ -118,7 +118,7 @@ class Machine:
         """Let text go by up to a character that could matter."""
         source = self.source
         while not (self.line_start and source.pos < len(source.text)):
-            shown = (self.fence or self.inline) and self.region is None
+            shown = (self.fences or self.inline) and self.region is None
             found = (self.shown_stops if shown else self.stops).search(source.text, source.pos)
             end = len(source.text) if found is None else found.start()
             if end > source.pos:
@@ -143,9 +143,9 @@ class Machine:
             return
         if self.region is not None and (yield from self.close_region(self.region)):
             return
-        if head == "`":
+        if head == "`" or (head == "~" and self.line_start):
             yield from self.pass_backticks()
-        elif self.fence or self.inline or not (yield from self.open()):
+        elif self.fences or self.inline or not (yield from self.open()):
             self.say_one()
 
     def pass_layout(self) -> None:
@@ -156,31 +156,37 @@ class Machine:
         source.pos = found.end() if found is not None else start
         blanks = source.text[start : source.pos]
         if "\n" in blanks:
+            # inline code ends with its line, unless it began with a mark and the paragraph goes on
+            paragraph = self.line_start or blanks.count("\n") > 1
+            self.inline = "" if paragraph or not self.inline_mark else self.inline
             self.line_start = True
-            self.inline = ""
         self.pass_blanks(blanks)
 
     # -- what is only shown --------------------------------------------------------------------------------------------
 
     def pass_backticks(self) -> Steps[None]:
-        """A run of backticks opens or closes a fence or inline code."""
+        """A run of backticks (or tildes) opens or closes a fence or inline code."""
         source = self.source
-        ticks = yield from source.peek_run("`")
-        is_fence = len(ticks) >= 3 and self.line_start
-        if is_fence and not self.fence and (yield from self.open()):
+        ticks = yield from source.peek_run(source.text[source.pos])
+        is_fence = len(ticks) >= 3 and (self.line_start or _LIST_ITEM.search(self.tail) is not None)
+        if is_fence and not self.fences and (yield from self.open()):
             return
         source.pos += len(ticks)
-        self.toggle_shield(ticks, is_fence)
+        label = yield from source.peek()
+        if is_fence:
+            self.toggle_fence(ticks, not label.isspace() and label != "")
+        elif not self.fences and ticks[0] == "`":
+            self.inline = "" if self.inline == ticks else self.inline or ticks
+            self.inline_mark = label in ("<", "[", "{")
         self.say(ticks)
         self.line_start = False
 
-    def toggle_shield(self, ticks: str, is_fence: bool) -> None:
-        if self.fence:
-            self.fence = "" if is_fence and len(ticks) >= len(self.fence) else self.fence
-        elif is_fence:
-            self.fence = ticks
-        else:
-            self.inline = "" if self.inline == ticks else self.inline or ticks
+    def toggle_fence(self, ticks: str, labelled: bool) -> None:
+        """A fence with a label opens, inside another one too; without a label it closes what is open."""
+        if not self.fences or labelled:
+            self.fences.append(ticks)
+        elif ticks.startswith(self.fences[-1]):
+            self.fences.pop()
 
     def pass_json(self) -> Steps[None]:
         """JSON that is an answer: up to its last bracket, or the end of the paragraph, nothing in it is a call."""
@@ -223,7 +229,8 @@ class Machine:
         self.sink.pass_mark(found[0])
         self.held.closed = bool(self.held)
         self.region = None
-        self.fence = self.inline = ""
+        self.fences.clear()
+        self.inline = ""
         self.line_start = source.here > start
         return True
 
@@ -322,12 +329,14 @@ class Machine:
         if self.held and self.held.reasoning and not self.thinking:
             self.held.drop()
         start = source.here
-        frame = None
-        if not (self.is_tentative(wrap, header) and self.announces_example()):
-            frame = yield from self.frames.read(wrap, header, self.must_wait(wrap, bare))
+        example = self.announces_example()
+        frame = yield from self.frames.read(wrap, header, example or self.must_wait(wrap, bare), self.line_start)
         if frame is None:
             return (yield from self.give_back(start, bare))
         source.release()
+        if example:
+            self.say(frame.raw or "")
+            return True
         self.line_start = True
         if frame.held:
             self.held.add(frame, self.thinking)
@@ -356,11 +365,6 @@ class Machine:
         if bare and not long:
             yield from self.pass_json()
         return bare or long
-
-    def is_tentative(self, wrap: Wrap | None, header: Header) -> bool:
-        if wrap is not None:
-            return wrap.commitment is not Commitment.MARKED
-        return self.vocabulary.commitment(header) is Commitment.TENTATIVE
 
     def announces_example(self) -> bool:
         """Whether the last line before this place announces an example."""

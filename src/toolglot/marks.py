@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolglot.dialect import Place, Region, Wrap
+from toolglot.dialect import Region, Wrap
 
 TOOL_CALL = (
     Wrap(open=("<tool_call>",), close=("</tool_call>", "</tool_call{junk} >")),
@@ -23,7 +23,6 @@ PYTHON_TAG = Wrap(open=("<|python_tag|>",))
 THINK = Region(
     open=("<think{suffix}>", "<thinking>", "<thought>", "<reasoning>", "<scratch_pad>"),
     close=("</think{suffix}>", "</thinking>", "</thought>", "</reasoning>", "</scratch_pad>"),
-    place=Place.LINE,
 )
 
 TURN_ENDS = (

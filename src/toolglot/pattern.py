@@ -85,9 +85,7 @@ SLOTS: dict[str, Node] = {
     "junk": chars("[\"'=]", 0, 2),
     "eqkey": optional(sequence(literal("="), chars(r"[\w.\-]", 1, 128))),
     "gap": chars("[▁_ ]", 1, 1),
-    "marker": Node(
-        r"[\w\- ]{0,20}(?:tool|call|func|action|TOOL|CALL|FUNC|ACTION)[\w\- ]{0,20}", r"[\w\- ]{0,48}"
-    ),
+    "marker": Node(r"[\w\- ]{0,20}(?:tool|call|func|action|TOOL|CALL|FUNC|ACTION)[\w\- ]{0,20}", r"[\w\- ]{0,48}"),
     "slash": chars("/", 0, 1),
     "language": chars(r"[\w\-+]", 0, 20),
     # what must follow is looked at, not consumed
@@ -106,7 +104,15 @@ _TOKEN = re.compile(r"\{\{|\}\}|\{(\w+)\}|[ ]+|\n|[^{} \n]+|.", re.DOTALL)
 _HEADS = {"marker": r"\w\-", "ns": r"\w\-", "name": r"\w.\-/\\", "bar": "|｜‖"}
 """What a slot may begin with, for slots that follow the first character of a mark."""
 
-_NAMED = {"name": "name", "name_group": "name", "quoted": "quoted", "quoted_once": "quoted", "name_id": "name", "key": "key", "type": "type"}
+_NAMED = {
+    "name": "name",
+    "name_id": "name",
+    "name_group": "name",
+    "key": "key",
+    "type": "type",
+    "quoted": "quoted",
+    "quoted_once": "quoted",
+}
 
 
 def _nodes(template: str, named: bool) -> list[Node]:

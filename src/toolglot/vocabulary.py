@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cached_property, lru_cache
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from toolglot.dialect import Call, Commitment, Dialect, Place, Region, Wrap
 from toolglot.pattern import Choice, Mark
@@ -64,6 +64,18 @@ class Openings:
         return cls(unique, Choice([(entry,) if isinstance(entry, str) else entry.open for entry in unique]))
 
 
+class Choosing(NamedTuple):
+    """What was found at one place."""
+
+    dialect: Dialect
+    call: Call
+    marked: bool
+
+
+def _stands_alone(dialect: Dialect, call: Call) -> bool:
+    return call.place is Place.ANYWHERE and dialect.commitment is Commitment.MARKED
+
+
 class Vocabulary:
     """The records, compiled."""
 
@@ -87,7 +99,8 @@ class Vocabulary:
 
     def _headers(self, *places: Place) -> list[Header]:
         calls = [call for dialect in self.dialects for call in dialect.calls]
-        return [header for call in calls if call.place in places for header in call.header if header != ELEMENT]
+        headers = [header for call in calls if call.place in places for header in call.header if header != ELEMENT]
+        return sorted(headers, key=self._is_damaged)
 
     @cached_property
     def anywhere(self) -> Openings:
@@ -113,7 +126,7 @@ class Vocabulary:
             calls = [call for dialect in self.dialects if owner in (None, *dialect.wrap) for call in dialect.calls]
             headers = [header for call in calls for header in call.header]
             headers = [header for header in headers if header not in (ELEMENT, COMMAND) or owner is not None]
-            headers.sort(key=lambda header: (header.startswith("{name"), -len(header)))
+            headers.sort(key=lambda header: (header.startswith("{name"), self._is_damaged(header), -len(header)))
             found = self._inside[owner] = Openings.of(headers)
         return found
 
@@ -160,20 +173,30 @@ class Vocabulary:
             found = self._closing[wrap] = Choice([tuple(dict.fromkeys(closers)), *openers])
         return found
 
+    def _is_damaged(self, header: Header) -> bool:
+        return all(call.repair for _, call in self._by_header[header])
+
     def commitment(self, header: Header) -> Commitment:
         """A header is tentative when one of its dialects is."""
         commitments = {dialect.commitment for dialect, _ in self._by_header.get(header, ())}
         return Commitment.TENTATIVE if Commitment.TENTATIVE in commitments else Commitment.MARKED
 
-    def select(self, wrap: Wrap | None, header: Header, head: str, hint: str) -> tuple[Dialect, Call] | None:
-        """The dialect that wrapper, header and the first character of the body make together."""
+    def select(self, wrap: Wrap | None, header: Header, head: str, hint: str) -> Choosing | None:
+        """The dialect that wrapper, header and the first character of the body make together.
+
+        It is marked, so that it may call tools nobody offered, when these belong together, or when the header alone is
+        never ordinary text.
+        """
         sharing = self._by_header.get(header, [])
         fitting = [pair for pair in sharing if pair[1].body.accepts(head)] or sharing
         own = [pair for pair in fitting if (wrap in pair[0].wrap if wrap is not None else not pair[0].wrap)]
-        if wrap is not None and wrap.commitment is not Commitment.MARKED:
-            fitting = own
-        candidates = own or fitting
-        return next((pair for pair in candidates if pair[0].name == hint), candidates[0] if candidates else None)
+        open_minded = wrap is None or wrap.commitment is Commitment.MARKED
+        candidates = own or (fitting if open_minded else [])
+        if not candidates:
+            return None
+        dialect, call = next((pair for pair in candidates if pair[0].name == hint), candidates[0])
+        wrapped = wrap is not None and open_minded and bool(own)
+        return Choosing(dialect, call, wrapped or _stands_alone(dialect, call))
 
     def resolve_hint(self, hint: str) -> str | None:
         """A dialect's name for a dialect name or a model id; None when nothing knows it."""

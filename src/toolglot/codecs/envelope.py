@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from toolglot.codecs.members import OBJECT as JSON_OBJECT
-from toolglot.codecs.members import Members, gather, parse_object
+from toolglot.codecs.members import Members, gather, is_cut_in_key, parse_object
 from toolglot.dialect import Call, Place
 from toolglot.draft import Draft, Frame
 from toolglot.events import Reason
@@ -18,48 +18,70 @@ from toolglot.jsontext import NotJson, Value, dump, parse
 from toolglot.pattern import Mark, Match
 from toolglot.scanner import Steps
 
-NAME_KEYS = (
-    "name",
-    "tool",
-    "tool_name",
-    "toolName",
-    "function",
-    "function_name",
-    "action",
-    "recipient_name",
-    "call",
-    "func",
-    "api_name",
+NAME_KEYS = frozenset(
+    [
+        "name",
+        "tool",
+        "tool_name",
+        "toolName",
+        "function",
+        "function_name",
+        "func",
+        "action",
+        "call",
+        "recipient_name",
+        "api_name",
+    ]
 )
-ARGUMENT_KEYS = (
-    "arguments",
-    "parameters",
-    "params",
-    "args",
-    "input",
-    "action_input",
-    "tool_input",
-    "tool_arguments",
-    "tool_parameters",
-    "function_arguments",
-    "kwargs",
-    "function_args",
-    "tool_args",
-    "toolInput",
+ARGUMENT_KEYS = frozenset(
+    [
+        "arguments",
+        "parameters",
+        "params",
+        "args",
+        "input",
+        "action_input",
+        "tool_input",
+        "toolInput",
+        "tool_arguments",
+        "tool_parameters",
+        "tool_args",
+        "function_arguments",
+        "function_args",
+        "kwargs",
+    ]
 )
-LEADING_KEYS = ("id", "type", "tool_call_id", "call_id", "index", "thought", "thoughts", "reasoning") + (
-    "explanation",
-    "reason",
-    "analysis",
-    "role",
-    "comment",
+LEADING_KEYS = frozenset(
+    [
+        "id",
+        "type",
+        "tool_call_id",
+        "call_id",
+        "index",
+        "role",
+        "thought",
+        "thoughts",
+        "reasoning",
+        "reason",
+        "explanation",
+        "analysis",
+        "comment",
+    ]
 )
 """Keys that real envelopes put before the name."""
 
-LIST_KEYS = ("tool_calls", "toolCalls", "tool_call", "function_call", "function_calls", "calls") + (
-    "tool_uses",
-    "functionCall",
-    "tool_request",
+LIST_KEYS = frozenset(
+    [
+        "tool_calls",
+        "toolCalls",
+        "tool_call",
+        "function_call",
+        "function_calls",
+        "calls",
+        "tool_uses",
+        "functionCall",
+        "tool_request",
+    ]
 )
 
 
@@ -195,7 +217,7 @@ class Envelope:
     def _stream(self, frame: Frame, walk: _Walk, draft: Draft) -> Steps[bool]:
         walk.has_arguments = True
         frame.source.pos += 1
-        if frame.marked:
+        if frame.marked and draft.tool is not None:
             draft.sure()
         return (yield from self.members.read(frame, draft))
 
@@ -262,7 +284,8 @@ class Envelope:
 
     def _broken(self, frame: Frame, walk: _Walk, head: str) -> bool:
         draft = walk.draft
-        if frame.source.at_end:
+        if is_cut_in_key(frame.source):
+            frame.source.pos = len(frame.source.text)
             return self._end_early(frame, walk, "")
         if draft is None or (not draft.live and not frame.marked):
             return False

@@ -17,7 +17,7 @@ from toolglot.codecs.strings import Collector, read_string
 from toolglot.draft import Draft, Frame
 from toolglot.events import Reason
 from toolglot.jsontext import JSON, PYTHON, Literals, NotJson, Parsed, Value, parse
-from toolglot.pattern import Choice, Mark
+from toolglot.pattern import MORE, Choice, Mark
 from toolglot.scanner import Source, Steps
 from toolglot.schema import Shape, conform, read_text
 
@@ -35,6 +35,11 @@ def _next_key(assign: tuple[str, ...], closer: str, quotes: tuple[str, ...]) -> 
     closing = "}}" if closer == "}" else closer
     keys = ["{key}", *(f"{quote}{{key}}{quote}" for quote in quotes), '"{quoted}"']
     return Mark(*(f" {key} {sign}" for sign in assign for key in keys), f" {closing}")
+
+
+def is_cut_in_key(source: Source) -> bool:
+    """Whether the text ended inside a key, or right behind it."""
+    return source.at_end or (source.final and _KEY.at(source.text, source.pos, False) is MORE)
 
 
 def takes_any_string(shape: Shape) -> bool:
@@ -119,10 +124,10 @@ class Members:
         return (yield from source.skip_blanks()) == self.opener
 
     def _broken(self, draft: Draft, head: str) -> bool:
-        if draft.frame.source.at_end:
+        if is_cut_in_key(draft.frame.source):
             draft.truncate()
             return True
-        if not draft.live and not draft.frame.marked:
+        if not draft.live and (not draft.frame.marked or draft.tool is None):
             return False
         draft.flaw(Reason.MALFORMED, "arguments", f"{head!r} where a key was due", f"a key or {self.closer!r}")
         return True

@@ -1,6 +1,6 @@
 """Calls whose header names the tool and whose arguments are a list of members.
 
-    [TOOL_CALLS]read[ARGS]{"path": "a.py"}        read(path="a.py")        call:read{path:<|"|>a.py<|"|>}
+[TOOL_CALLS]read[ARGS]{"path": "a.py"}        read(path="a.py")        call:read{path:<|"|>a.py<|"|>}
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Named:
         if draft is None:
             return False
         source.pos += 1
-        if frame.marked:
+        if frame.marked and draft.tool is not None:
             draft.sure()
         if not (yield from members.read(frame, draft)):
             return False

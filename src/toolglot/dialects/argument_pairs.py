@@ -1,9 +1,9 @@
 """Name first, then pairs of key and value: GLM and its relatives.
 
-    <tool_call>get_weather
-    <arg_key>city</arg_key>
-    <arg_value>Oslo</arg_value>
-    </tool_call>
+<tool_call>get_weather
+<arg_key>city</arg_key>
+<arg_value>Oslo</arg_value>
+</tool_call>
 """
 
 from __future__ import annotations
@@ -58,11 +58,7 @@ DIALECTS = (
             Wrap(("<tool_calls:{type}>",), ("</tool_calls:{type}>",)),
             Wrap(("<tool_call:{type}>",), ("</tool_call:{type}>",)),
         ),
-        also=(
-            Call(
-                ("<tool_call{suffix}>{name}<tool_sep{suffix}>",), PAIRS, ("</tool_call{suffix}>",), Place.WRAPPED
-            ),
-        ),
+        also=(Call(("<tool_call{suffix}>{name}<tool_sep{suffix}>",), PAIRS, ("</tool_call{suffix}>",), Place.WRAPPED),),
         regions=(Region(("<think:{type}>",), ("</think:{type}>",)),),
         models=("hy3*",),
     ),

@@ -1,6 +1,6 @@
 """Marks in square brackets.
 
-    [TOOL_REQUEST]{"name": "get_weather", "arguments": {"city": "Oslo"}}[END_TOOL_REQUEST]
+[TOOL_REQUEST]{"name": "get_weather", "arguments": {"city": "Oslo"}}[END_TOOL_REQUEST]
 """
 
 from __future__ import annotations

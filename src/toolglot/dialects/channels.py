@@ -1,6 +1,6 @@
 """Messages in channels, some of them addressed to a tool: harmony, Kimi K3, Inkling.
 
-    <|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Oslo"}<|call|>
+<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Oslo"}<|call|>
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ DIALECTS = (
         also=(
             # the special tokens were stripped on the way
             Call(
-                ("commentary to={name_id} {words}{before_object}", "assistantcommentary to={name_id} {words}{before_object}"),
+                (
+                    "commentary to={name_id} {words}{before_object}",
+                    "assistantcommentary to={name_id} {words}{before_object}",
+                ),
                 Named(),
                 place=Place.LINE,
                 repair="missing_marks",

@@ -20,15 +20,21 @@ CLOSE = ("```",)
 JSON = Wrap(("```jsonc ", "```json ", "```JSON ", "```\n{before_json}"), CLOSE, Place.LINE, Commitment.TENTATIVE)
 ACTION = Wrap(("Action: ```json ", "Action: {before_json}"), CLOSE, Place.LINE, Commitment.TENTATIVE)
 TOOL_CODE = Wrap(
-    ("```tool_code ", "```tool_call ", "```tool_calls ", "```tool_use ", "```function_call ", "```tool_json ")
-    + ("```toolcall ", "```tool\n"),
+    (
+        "```tool_code ",
+        "```tool_call ",
+        "```tool_calls ",
+        "```tool_use ",
+        "```function_call ",
+        "```tool_json ",
+        "```toolcall ",
+        "```tool\n",
+    ),
     CLOSE,
     Place.LINE,
     Commitment.TENTATIVE,
 )
-SHELL = Wrap(
-    ("```bash\n", "```sh\n", "```shell\n", "```zsh\n", "```console\n"), CLOSE, Place.LINE, Commitment.WHOLE
-)
+SHELL = Wrap(("```bash\n", "```sh\n", "```shell\n", "```zsh\n", "```console\n"), CLOSE, Place.LINE, Commitment.WHOLE)
 
 LINES = Markup((Parameter("BEGIN_ARG: {key}", ("END_ARG: {key}", "END_ARG"), Trim.BREAK),))
 
@@ -38,16 +44,10 @@ def fenced(name: str, call: Call, wrap: Wrap, sample: str, *also: Call) -> Diale
 
 
 DIALECTS = (
-    fenced(
-        "fenced_json", OBJECT, JSON, '```json\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n```'
-    ),
+    fenced("fenced_json", OBJECT, JSON, '```json\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n```'),
     fenced("fenced_tool_flat", OBJECT, TOOL_CODE, '```tool_code\n{"tool": "get_weather", "city": "Oslo"}\n```', LIST),
-    fenced(
-        "bfcl_json", LIST, JSON, '```json\n[{"function": "get_weather", "parameters": {"city": "Oslo"}}]\n```'
-    ),
-    fenced(
-        "langchain_json", OBJECT, JSON, '```json\n{"action": "get_weather", "action_input": {"city": "Oslo"}}\n```'
-    ),
+    fenced("bfcl_json", LIST, JSON, '```json\n[{"function": "get_weather", "parameters": {"city": "Oslo"}}]\n```'),
+    fenced("langchain_json", OBJECT, JSON, '```json\n{"action": "get_weather", "action_input": {"city": "Oslo"}}\n```'),
     fenced(
         "cohere_rplus",
         LIST,

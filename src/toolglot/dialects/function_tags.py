@@ -1,12 +1,12 @@
 """The name in the tag: Qwen3-Coder and its relatives.
 
-    <tool_call>
-    <function=get_weather>
-    <parameter=city>
-    Oslo
-    </parameter>
-    </function>
-    </tool_call>
+<tool_call>
+<function=get_weather>
+<parameter=city>
+Oslo
+</parameter>
+</function>
+</tool_call>
 """
 
 from __future__ import annotations
@@ -34,9 +34,7 @@ SPACED = Markup(
         # known damage: a lost bracket, the value in the tag, the key as the text of the tag
         Parameter("<parameter={key}\n", ("</parameter>",), Trim.BREAK, repair="damaged_opener"),
         Parameter("<parameter={key}=", ("</parameter>",), Trim.BREAK, repair="damaged_opener"),
-        Parameter(
-            "<parameter>{key}</parameter>", ("</parameter_value>",), Trim.BREAK, repair="key_outside_tag"
-        ),
+        Parameter("<parameter>{key}</parameter>", ("</parameter_value>",), Trim.BREAK, repair="key_outside_tag"),
         Parameter("<{key}>", ("</{key}>",), Trim.BREAK),
     )
 )

@@ -1,6 +1,6 @@
 """Bare keys, and strings between marks of their own: Gemma 4 and FunctionGemma.
 
-    <|tool_call>call:get_weather{city:<|"|>Oslo<|"|>,days:3}<tool_call|>
+<|tool_call>call:get_weather{city:<|"|>Oslo<|"|>,days:3}<tool_call|>
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """``invoke`` and ``parameter``: the Claude form and everybody who took it over, under any namespace.
 
-    <function_calls>
-    <invoke name="get_weather">
-    <parameter name="city">Oslo</parameter>
-    </invoke>
-    </function_calls>
+<function_calls>
+<invoke name="get_weather">
+<parameter name="city">Oslo</parameter>
+</invoke>
+</function_calls>
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ INVOKE = Call(
     Markup(
         (
             Parameter("<{ns}parameter name={q}{key}{q} type={q}{type}{q}>", ("</{ns}parameter>",)),
-            Parameter(
-                '<{ns}parameter name={q}{key}{q} value="', ('" {attributes}/>', '" />', '">'), decode=unescape
-            ),
+            Parameter('<{ns}parameter name={q}{key}{q} value="', ('" {attributes}/>', '" />', '">'), decode=unescape),
             Parameter("<{ns}parameter name={q}{key}{q}{attributes}>", ("</{ns}parameter{eqkey}>",)),
             Parameter("<{key}>", ("</{key}>",)),
         )
@@ -40,6 +38,13 @@ DSML = Call(
     ),
     ("</{bar}DSML{bar}invoke>", "<{bar}/DSML{bar}invoke>", "</invoke>"),
 )
+
+
+def wrap_dsml(word: str) -> Wrap:
+    opener = "<{bar}DSML{bar}" + word + ">"
+    return Wrap((opener,), (opener.replace("<", "</"), opener.replace("DSML", "/DSML"), f"</{word}>"))
+
+
 PARAMS = Markup(
     (
         Parameter('<param name="{key}" value="', ('" type="{type}" />', '" />', '">'), decode=unescape),
@@ -64,7 +69,7 @@ DIALECTS = (
         DSML,
         sample='<｜DSML｜function_calls>\n<｜DSML｜invoke name="get_weather">\n<｜DSML｜parameter name="city" '
         'string="true">Oslo</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>',
-        wrap=(Wrap(("<{bar}DSML{bar}function_calls>",), ("</{bar}DSML{bar}function_calls>", "<{bar}/DSML{bar}function_calls>", "</function_calls>")),),
+        wrap=(wrap_dsml("function_calls"),),
         models=("deepseek-v3.2*",),
     ),
     Dialect(
@@ -72,7 +77,7 @@ DIALECTS = (
         DSML,
         sample='<｜DSML｜tool_calls>\n<｜DSML｜invoke name="get_weather">\n<｜DSML｜parameter name="city" '
         'string="true">Oslo</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>',
-        wrap=(Wrap(("<{bar}DSML{bar}tool_calls>",), ("</{bar}DSML{bar}tool_calls>", "<{bar}/DSML{bar}tool_calls>", "</tool_calls>")),),
+        wrap=(wrap_dsml("tool_calls"),),
         models=("deepseek-v4*",),
     ),
     Dialect(
@@ -89,9 +94,9 @@ DIALECTS = (
         ),
         regions=(
             Region(("<|start|>assistant to=self<|message|>",), ("<|eom|>", "<|eot|>")),
-            Region(("to=self<|message|>",), ("<|eom|>", "<|eot|>"), place=Place.LINE),
+            Region(("to=self<|message|>",), ("<|eom|>", "<|eot|>")),
             Region(("<|start|>assistant to=user<|message|>",), ("<|eom|>", "<|eot|>"), Channel.TEXT),
-            Region(("to=user<|message|>",), ("<|eom|>", "<|eot|>"), Channel.TEXT, Place.LINE),
+            Region(("to=user<|message|>",), ("<|eom|>", "<|eot|>"), Channel.TEXT),
         ),
         models=("muse-glimmer*",),
     ),

@@ -1,8 +1,8 @@
 """Calls as JSON objects that name their tool, between marks of many kinds or none.
 
-    <tool_call>
-    {"name": "get_weather", "arguments": {"city": "Oslo", "days": 3}}
-    </tool_call>
+<tool_call>
+{"name": "get_weather", "arguments": {"city": "Oslo", "days": 3}}
+</tool_call>
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Calls by lines of text: ReAct, the flower marks of Qwen-Agent, GLM-4-9B, functionary.
 
-    Action: get_weather
-    Action Input: {"city": "Oslo"}
-    Observation:
+Action: get_weather
+Action Input: {"city": "Oslo"}
+Observation:
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Mistral: a control token, then either a JSON list or the name and its arguments.
 
-    [TOOL_CALLS]get_weather[ARGS]{"city": "Oslo", "days": 3}
+[TOOL_CALLS]get_weather[ARGS]{"city": "Oslo", "days": 3}
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ DIALECTS = (
         LIST,
         sample='[TOOL_CALLS] [{"name": "get_weather", "arguments": {"city": "Oslo"}, "id": "a1b2c3d40"}]',
         wrap=(TOOL_CALLS,),
-        regions=(Region(("[THINK]",), ("[/THINK]",), place=Place.LINE),),
+        regions=(Region(("[THINK]",), ("[/THINK]",)),),
         results=("[TOOL_RESULTS]",),
         models=("mistral-7b*", "mistral-nemo*", "mixtral*", "mistral-large-2407*", "mistral-small*"),
     ),

@@ -1,6 +1,6 @@
 """Calls as Python writes them.
 
-    [get_weather(city="Oslo", days=3)]
+[get_weather(city="Oslo", days=3)]
 """
 
 from __future__ import annotations

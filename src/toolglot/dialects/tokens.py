@@ -1,7 +1,7 @@
 """Special tokens around name and arguments: DeepSeek, Kimi, Solar.
 
-    <|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>
-    {"city": "Oslo"}<|tool_call_end|><|tool_calls_section_end|>
+<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>
+{"city": "Oslo"}<|tool_call_end|><|tool_calls_section_end|>
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ DIALECTS = (
             Named(),
             ("<|tool_call_argument_end|> <|tool_call_end|>", "<|tool_call_end|>"),
         ),
-        sample='<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>'
+        sample="<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>"
         '{"city": "Oslo"}<|tool_call_end|><|tool_calls_section_end|>',
         wrap=(
             Wrap(
@@ -80,7 +80,7 @@ DIALECTS = (
             Named(),
             ("<|tool_call:end|>",),
         ),
-        sample='<|tool_calls|><|tool_call:begin|>k3v9q0x1z0<|tool_call:name|>get_weather<|tool_call:args|>'
+        sample="<|tool_calls|><|tool_call:begin|>k3v9q0x1z0<|tool_call:name|>get_weather<|tool_call:args|>"
         '{"city": "Oslo"}<|tool_call:end|><|calls|>',
         wrap=(Wrap(("<|tool_calls|>",), ("<|calls|>",)),),
         models=("solar-open*",),
