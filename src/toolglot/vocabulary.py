@@ -72,6 +72,10 @@ class Choosing(NamedTuple):
     marked: bool
 
 
+def _belongs(dialect: Dialect, wrap: Wrap | None) -> bool:
+    return wrap in dialect.wrap if wrap is not None else not dialect.wrap
+
+
 def _stands_alone(dialect: Dialect, call: Call) -> bool:
     return call.place is Place.ANYWHERE and dialect.commitment is Commitment.MARKED
 
@@ -159,19 +163,15 @@ class Vocabulary:
         """What ends the calls of a wrapper: its own closing marks, or the opener of the next."""
         found = self._closing.get(wrap)
         if found is None:
-            if wrap is None or not wrap.close:
-                closers = tuple(
-                    close
-                    for dialect in self.dialects
-                    for other in dialect.wrap
-                    for close in other.close
-                    if len(close.strip()) > 1 and other.commitment is Commitment.MARKED
-                )
-            else:
-                closers = wrap.close
+            closers = wrap.close if wrap is not None and wrap.close else self._all_closers
             openers = [entry.open for entry in self.wraps.entries if isinstance(entry, Wrap)]
             found = self._closing[wrap] = Choice([tuple(dict.fromkeys(closers)), *openers])
         return found
+
+    @cached_property
+    def _all_closers(self) -> tuple[str, ...]:
+        wraps = (wrap for dialect in self.dialects for wrap in dialect.wrap if wrap.commitment is Commitment.MARKED)
+        return tuple(close for wrap in wraps for close in wrap.close if len(close.strip()) > 1)
 
     def _is_damaged(self, header: Header) -> bool:
         return all(call.repair for _, call in self._by_header[header])
@@ -189,7 +189,7 @@ class Vocabulary:
         """
         sharing = self._by_header.get(header, [])
         fitting = [pair for pair in sharing if pair[1].body.accepts(head)] or sharing
-        own = [pair for pair in fitting if (wrap in pair[0].wrap if wrap is not None else not pair[0].wrap)]
+        own = [pair for pair in fitting if _belongs(pair[0], wrap)]
         open_minded = wrap is None or wrap.commitment is Commitment.MARKED
         candidates = own or (fitting if open_minded else [])
         if not candidates:
