@@ -24,6 +24,8 @@ from toolglot.schema import Shape, conform, read_text
 ENVELOPES = ("arguments", "parameters", "args", "params", "input")
 """Names of an argument that holds all the others."""
 
+_CLOSING_BRACKETS = ("}", "]", ")")
+_BEHIND_CALLS = ("<", "`", ",", ";")
 _NOT_PLAIN = re.compile(r"[\"<>{}\[\]\n]")
 _KEY = Mark('"{quoted}"', "'{quoted_once}'", '<|"|>{key}<|"|>', "<escape>{key}<escape>", "{key}")
 _QUOTES_PAIR = ('"', "'")
@@ -220,12 +222,21 @@ class Members:
     def _end_follows(self, frame: Frame, ahead: int, doubted: bool) -> Steps[bool]:
         source = frame.source
         if doubted:
-            gap = yield from source.find_nonblank(ahead)
-            return source.text[source.pos + gap : source.pos + gap + 1] in ("}", "]", ",", "<", "`", "[")
+            return (yield from self._all_closes(source, ahead))
         while len(source.text) <= source.pos + ahead and not source.final:
             yield
         behind = source.text[source.pos + ahead : source.pos + ahead + 1]
         return not (behind.isalnum() or behind in ('"', "'", "\\", "$"))
+
+    def _all_closes(self, source: Source, ahead: int) -> Steps[bool]:
+        """Whether nothing but closing brackets follows, up to what comes after calls."""
+        brackets = 1
+        while True:
+            ahead = yield from source.find_nonblank(ahead)
+            head = source.text[source.pos + ahead : source.pos + ahead + 1]
+            if head not in _CLOSING_BRACKETS:
+                return head in _BEHIND_CALLS or (not head and brackets > 1)
+            ahead, brackets = ahead + 1, brackets + 1
 
     def _bare_value(self, frame: Frame, draft: Draft, key: str, shape: Shape) -> Steps[bool]:
         text = yield from gather(frame.source, self.separator + self.closer, self.literals.quotes, frame.closing)

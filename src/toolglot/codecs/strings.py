@@ -47,6 +47,9 @@ class Collector:
 
 
 _ODD = "\x00-\x1f\ud800-\udfff"
+_DRIVE = re.compile(r"[A-Za-z]:\\[^\\\"/]")
+"""A path whose backslashes nobody escaped: what would be a line break or a tab is part of it."""
+
 _JSON_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _PYTHON_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
 
@@ -80,7 +83,10 @@ def read_string(
     ``outer`` is what closes the whole call: at the very end of the text it closes the string too.
     """
     doubted = False
-    plain, special = _plain(quote, _escapes(quote, literals))
+    path = quote == '"' and literals.unescape is None and _DRIVE.match((yield from source.peek(4))) is not None
+    if path:
+        out.repair("unescaped_backslash")
+    plain, special = _plain(quote, "" if path else _escapes(quote, literals))
     run = Run(special.match, out.passing) if out.passing is not None else None
     while True:
         _pass_plain(source, plain, out)
@@ -92,7 +98,10 @@ def read_string(
             source.run = None
             continue
         head = source.text[source.pos]
-        if head != quote[0]:
+        if head == "\\" and path:
+            source.pos += 2 if (yield from source.peek(2)) == "\\\\" else 1
+            out.raw("\\\\")
+        elif head != quote[0]:
             yield from _special(source, head, quote, literals, out)
         elif (yield from _at_quote(source, quote, out, partial(confirm, doubted=doubted), outer)):
             return True
