@@ -201,7 +201,8 @@ class Envelope:
         return True
 
     def _arguments(self, frame: Frame, walk: _Walk, key: str, head: str) -> Steps[bool | None]:
-        if key not in ARGUMENT_KEYS or walk.has_arguments:
+        draft = walk.draft
+        if key not in ARGUMENT_KEYS or walk.has_arguments or (draft is not None and draft.keys and draft.declares(key)):
             return None
         if head == "{" and walk.draft is not None:
             return (yield from self._stream(frame, walk, walk.draft))
@@ -237,7 +238,9 @@ class Envelope:
     def _argument(self, frame: Frame, walk: _Walk, key: str, head: str) -> Steps[bool | None]:
         """An argument that stands beside the name."""
         draft = walk.draft
-        if draft is None or walk.has_arguments or not draft.declares(key):
+        if draft is None or walk.has_arguments:
+            return None
+        if not draft.declares(key) and (not draft.is_open_ended or key in LEADING_KEYS):
             return None
         draft.sure()
         yield from self.members.value(frame, draft, key)

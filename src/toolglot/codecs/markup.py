@@ -17,7 +17,7 @@ from html import unescape
 from toolglot.codecs.elements import parse_elements
 from toolglot.codecs.members import ENVELOPES, OBJECT, parse_object
 from toolglot.codecs.trim import Trim
-from toolglot.codecs.values import FOREIGN_CLOSER, Parameter, Value, spell
+from toolglot.codecs.values import FOREIGN_CLOSER, Parameter, Value, quoted_headers, spell
 from toolglot.dialect import Call
 from toolglot.draft import Draft, Frame
 from toolglot.events import Reason
@@ -108,6 +108,7 @@ class _Reading:
     draft: Draft
     closer: Mark = field(init=False)
     header: Mark = field(init=False)
+    quoted: tuple[Mark, ...] = field(init=False)
     openers: Choice = field(init=False)
     spellings: tuple[Parameter, ...] = field(init=False)
     behind_parameter: bool = False
@@ -117,6 +118,7 @@ class _Reading:
         self.spellings = _spellings(self.markup.parameters)
         self.closer = _mark(*(spell(close, name) for close in self.call.close or self.frame.wrap_close))
         self.header = _mark(*(f"<{name}>" if header == "<{name}>" else header for header in self.call.header))
+        self.quoted = quoted_headers(self.closer)
         self.openers = _openers(self.spellings)
 
     def read(self) -> Steps[bool]:
@@ -265,7 +267,7 @@ class _Reading:
             return not parameter.is_element or key not in draft.keys
         if parameter.is_element:
             return (draft.is_open_ended or self.behind_parameter) and key not in draft.keys
-        return self.frame.marked or draft.live
+        return self.frame.marked or draft.live or draft.is_open_ended
 
     def shape_of(self, parameter: Parameter, key: str, word: str | None) -> Shape:
         """The type of a parameter: what the schema says, else what the mark says."""

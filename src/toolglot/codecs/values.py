@@ -22,7 +22,11 @@ from toolglot.pattern import Mark, Match
 from toolglot.scanner import Run, Steps
 
 FOREIGN_CLOSER = Mark("</{ns}{name}{eqkey}{junk}>", "</{ns}{name}\n", "<function>", "<parameter>{before_break}")
-_QUOTED_CALL = Mark("<function={name}>", "<{ns}invoke name={q}{name}{q}>", named=False)
+_QUOTED_CALLS = (
+    (Mark("<function={name}>", named=False), "</function>"),
+    (Mark("<{ns}invoke name={q}{name}{q}>", named=False), "</invoke>"),
+)
+_QUOTED_PARAMETER = Mark("<{ns}parameter name={q}{key}{q}", "<parameter={key}>", named=False)
 _ELEMENT = Mark("<{key}>", named=False)
 _GROUP_END = Mark("</{ns}{name_group}>")
 
@@ -62,6 +66,7 @@ class _Marks:
 
     closer: Mark
     again: Mark
+    quoted: Mark | None
     stops: re.Pattern[str]
     run_stops: re.Pattern[str]
 
@@ -72,7 +77,15 @@ def _marks(parameter: Parameter, key: str) -> _Marks:
     again = Mark(parameter.open.replace("<{key}>", f"<{key}{{attributes}}>"))
     heads = re.escape("".join(sorted(closer.heads | again.heads | {"<"})))
     blanks = r"\s" if parameter.trim_for(key) is Trim.BLANKS else "\r\n"
-    return _Marks(closer, again, re.compile(f"[{heads}]"), re.compile(f"[{heads}{blanks}]"))
+    # a quoted parameter of another dialect is counted if what closes it would close ours
+    quoted = _QUOTED_PARAMETER if closer.at("</parameter>", 0, True) is not None else None
+    return _Marks(closer, again, quoted, re.compile(f"[{heads}]"), re.compile(f"[{heads}{blanks}]"))
+
+
+@lru_cache(maxsize=1024)
+def quoted_headers(closer: Mark) -> tuple[Mark, ...]:
+    """Headers of other dialects whose closing mark would close the call too."""
+    return tuple(header for header, end in _QUOTED_CALLS if closer.at(end, 0, True) is not None)
 
 
 class Surroundings(Protocol):
@@ -82,6 +95,7 @@ class Surroundings(Protocol):
     draft: Draft
     closer: Mark
     header: Mark
+    quoted: tuple[Mark, ...]
 
     def parameter_here(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]: ...
 
@@ -148,6 +162,10 @@ class Value:
             self.depth = max(0, self.depth - 1)
             return False
         opened = yield from source.look(self.marks.again)
+        quoted = self.marks.quoted
+        if opened is None and quoted is not None and (yield from source.look(quoted)) is not None:
+            self.depth += 1
+            return False
         if opened is None:
             return (yield from self.ends_with_call())
         if self.is_next(opened.groupdict().get("key", self.key), False):
@@ -176,9 +194,10 @@ class Value:
                 return True
             self.calls = max(0, self.calls - 1)
             return False
-        if (yield from source.look(call.header)) is not None or (yield from source.look(_QUOTED_CALL)) is not None:
-            self.calls += 1
-            return False
+        for header in (call.header, *call.quoted):
+            if (yield from source.look(header)) is not None:
+                self.calls += 1
+                return False
         opener = yield from call.parameter_here(0)
         if opener is not None and self.is_next(opener[1]["key"], opener[0].is_element):
             call.draft.repair("missing_parameter_closer")
