@@ -21,14 +21,13 @@ from toolglot.events import (
     Defect,
     Event,
     Reason,
-    ReasoningDelta,
-    TextDelta,
 )
 from toolglot.jsontext import Value, dump, escape
 from toolglot.options import Options
 from toolglot.pattern import Choice
 from toolglot.scanner import Source
 from toolglot.schema import ANY, Shape, Tool, Toolbox, Typed, conform, plain_name
+from toolglot.sink import Sink
 
 RAW_LIMIT = 65536
 """How much of a call's own text is kept once its arguments have left; its span tells the rest."""
@@ -37,90 +36,6 @@ REPAIR_COST = 0.01
 
 _NOTHING = (None, "", "null", "None")
 """What models write for an optional argument they do not give."""
-
-
-class Sink:
-    """Events on their way out; adjacent deltas are joined, layout around calls is held."""
-
-    __slots__ = ("_channel", "_layout", "_marks", "_parts", "called", "events", "spoken", "used")
-
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-        self._parts: list[str] = []
-        self._channel: int | str = ""
-        self._layout: list[str] = []
-        self._marks: list[str] = []
-        self.spoken = False
-        self.called = False
-        self.used = False
-
-    def text(self, piece: str) -> None:
-        if self._layout:
-            if self.spoken or not self.called:
-                piece = "".join(self._layout) + piece
-            self._layout.clear()
-        if self._channel != "text":
-            self._flush()
-            self._channel = "text"
-        self.spoken = True
-        self._parts.append(piece)
-
-    def reasoning(self, piece: str) -> None:
-        if self._channel != "reasoning":
-            self._flush()
-            self._channel = "reasoning"
-        self._parts.append(piece)
-
-    def arguments(self, index: int, fragment: str) -> None:
-        if self._channel != index:
-            self._flush()
-            self._channel = index
-        self._parts.append(fragment)
-
-    def layout(self, blanks: str) -> None:
-        """Blanks that are text only if more text follows them."""
-        self._layout.append(blanks)
-
-    def event(self, event: Event) -> None:
-        self.used = True
-        self._flush()
-        self.events.append(event)
-
-    def pass_mark(self, mark: str) -> None:
-        """A mark nobody reads. An answer of nothing else is text after all."""
-        if not self.used:
-            self._marks.append(mark)
-
-    def end(self) -> None:
-        """The answer is over: layout behind a call is nobody's, other layout is text."""
-        if not self.used and self._marks:
-            self.text("".join(self._marks))
-        elif self._layout and not self.called:
-            self.text("")
-
-    def drain(self) -> list[Event]:
-        self._flush()
-        events = self.events
-        self.events = []
-        return events
-
-    def _flush(self) -> None:
-        parts = self._parts
-        if not parts:
-            return
-        self.used = True
-        joined = parts[0] if len(parts) == 1 else "".join(parts)
-        self._parts = []
-        channel = self._channel
-        self._channel = ""
-        if not joined:
-            return
-        if channel == "text":
-            self.events.append(TextDelta(joined))
-        elif isinstance(channel, int):
-            self.events.append(CallArguments(channel, joined))
-        else:
-            self.events.append(ReasoningDelta(joined))
 
 
 @dataclass(slots=True)
@@ -379,15 +294,30 @@ class Draft:
         span = (self.start, self.end)
         frame.sink.event(CallEnded(self.index, self.dialect, self.confidence, tuple(self.repairs), span))
 
+    def _is_text_after_all(self, reason: Reason) -> bool:
+        """Ordinary text that merely looked like a call goes back to the text without a word."""
+        frame = self.frame
+        ordinary = not self.live and not frame.marked and reason is not Reason.EXTRA_CALL
+        return ordinary or frame.options.unknown_tools == "text" or reason is Reason.LOW_CONFIDENCE
+
+    @property
+    def _was_only_mentioned(self) -> bool:
+        """A mark in the middle of a sentence that nothing ever closed: the sentence stays text."""
+        frame = self.frame
+        return self.cut and not frame.at_line and not frame.source.truncated
+
     def _refuse(self) -> None:
         frame = self.frame
         raw = frame.text_of(self)
         defects = tuple(self.flaws)
-        if frame.options.unknown_tools == "text" or defects[0].reason is Reason.LOW_CONFIDENCE:
+        if self._is_text_after_all(defects[0].reason):
             self.told = True
             frame.sink.text(raw)
             return
+        if self._was_only_mentioned:
+            frame.sink.text(raw)
+            raw = ""
         tool = self.tool.name if self.tool else frame.toolbox.nearest(self.name)
         index = self.index if self.live else None
-        span = (self.start, self.end)
+        span = (self.start, self.end) if raw else None
         frame.sink.event(CallRejected(raw[:RAW_LIMIT], defects[0].reason, tool, defects, self.dialect, span, index))

@@ -14,7 +14,7 @@ The arguments of one call are JSON text; its fragments join to one compact JSON 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import groupby
@@ -205,14 +205,17 @@ def _kind(event: Event) -> tuple[type, int]:
     return type(event), event.index if isinstance(event, CallArguments) else -1
 
 
+_JOINED: dict[type, Callable[[int, list[Any]], Event]] = {
+    TextDelta: lambda index, run: TextDelta("".join(delta.text for delta in run)),
+    ReasoningDelta: lambda index, run: ReasoningDelta("".join(delta.text for delta in run)),
+    CallArguments: lambda index, run: CallArguments(index, "".join(delta.fragment for delta in run)),
+}
+
+
 def merge_deltas(events: Iterable[Event]) -> Iterator[Event]:
     """The same answer with adjacent deltas of one kind joined: how it would look unstreamed."""
     for (kind, index), run in groupby(events, key=_kind):
-        if kind is TextDelta:
-            yield TextDelta("".join(e.text for e in run if isinstance(e, TextDelta)))
-        elif kind is ReasoningDelta:
-            yield ReasoningDelta("".join(e.text for e in run if isinstance(e, ReasoningDelta)))
-        elif kind is CallArguments:
-            yield CallArguments(index, "".join(e.fragment for e in run if isinstance(e, CallArguments)))
+        if kind in _JOINED:
+            yield _JOINED[kind](index, list(run))
         else:
             yield from run

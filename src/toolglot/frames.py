@@ -11,15 +11,18 @@ import re
 from dataclasses import dataclass
 
 from toolglot.dialect import Commitment, Wrap
-from toolglot.draft import Frame, Ledger, Sink
+from toolglot.draft import Frame, Ledger
 from toolglot.events import Reason
 from toolglot.options import Options
 from toolglot.pattern import Mark
 from toolglot.scanner import Source, Steps
 from toolglot.schema import Toolbox
+from toolglot.sink import Sink
 from toolglot.vocabulary import ELEMENT, Header, Vocabulary, mark
 
 _NOISE = Mark("```{language}\n", "```{language} ", "json\n", "</think>", "<?xml {attributes}?>", named=False)
+_LINE_END = Mark("{before_break}", named=False)
+_MOST_NOISE = 8
 _SEPARATORS = frozenset(",;]})")
 
 
@@ -91,11 +94,11 @@ class FrameReader:
         """The calls inside a wrapper."""
         source = self.source
         consume(source, wrap.open)
-        calls = 0
+        calls = noise = 0
         while True:
             head = yield from source.skip_blanks()
             if calls and (yield from self._is_closed(wrap)):
-                return True
+                return wrap.commitment is not Commitment.WHOLE or (yield from self._ends_line(frame))
             here, before = source.here, frame.open
             if (yield from self._call_inside(frame, wrap, calls)):
                 calls += 1
@@ -106,11 +109,26 @@ class FrameReader:
             if calls and head in _SEPARATORS:
                 source.pos += 1
                 continue
-            if wrap.commitment is Commitment.MARKED and (yield from self._skip_noise(calls)):
+            if wrap.commitment is Commitment.MARKED and noise < _MOST_NOISE and (yield from self._skip_noise(calls)):
+                noise += 1
                 continue
-            if wrap.close and frame.open is not None:
-                frame.open.repair("missing_closer")
-            return calls > 0
+            return (yield from self._end_open(frame, wrap, calls))
+
+    def _end_open(self, frame: Frame, wrap: Wrap, calls: int) -> Steps[bool]:
+        """The calls end without the closing mark of their wrapper."""
+        if wrap.commitment is Commitment.WHOLE:
+            return calls > 0 and (yield from self._ends_line(frame))
+        if wrap.close and frame.open is not None:
+            frame.open.repair("missing_closer")
+        return calls > 0
+
+    def _ends_line(self, frame: Frame) -> Steps[bool]:
+        """What counts only as a whole must be all there is on its line."""
+        if (yield from self.source.look(_LINE_END)) is not None:
+            return True
+        frame.drafts.clear()
+        frame.open = None
+        return False
 
     def _skip_noise(self, calls: int) -> Steps[bool]:
         """Step over a wrapper inside the wrapper, or a fence around the body."""
@@ -168,7 +186,8 @@ class FrameReader:
         frame.dialect = dialect.name
         frame.headers = call.header
         frame.confidence = dialect.confidence
-        reported = header == ELEMENT and self.options.unknown_tools == "reject"
+        unknown = header == ELEMENT and self.toolbox.find(again["name"]) is None
+        reported = unknown and self.options.unknown_tools == "reject"
         frame.marked = marked or reported
         frame.repairs = tuple(repair for repair in (wrap.repair if wrap is not None else "", call.repair) if repair)
         frame.wrap_close = wrap.close if wrap is not None else ()

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from toolglot.draft import Frame, Sink
+from toolglot.draft import Frame
+from toolglot.sink import Sink
 
 PROMOTED = "promoted_from_reasoning"
 

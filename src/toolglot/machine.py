@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from toolglot.dialect import Channel, Commitment, Region, Wrap
-from toolglot.draft import RAW_LIMIT, Ledger, Sink
+from toolglot.draft import RAW_LIMIT, Ledger
 from toolglot.events import CallRejected, Defect, Event, Reason, ReasoningDelta, TextDelta
 from toolglot.frames import FrameReader, consume
 from toolglot.held import Held
@@ -19,6 +19,7 @@ from toolglot.options import Options
 from toolglot.pattern import Mark
 from toolglot.scanner import Run, Source, Steps
 from toolglot.schema import Toolbox
+from toolglot.sink import Sink
 from toolglot.vocabulary import BARE_JSON, ELEMENT, Header, Openings, Vocabulary, mark, mark_elements, mark_names
 
 TAIL = 240
@@ -28,10 +29,19 @@ RESCAN = 4096
 """A frame that fails after this many characters is text as a whole; shorter ones are looked at again."""
 
 _EXAMPLE = re.compile(
-    r"(?:for example|for instance|\be\.g\.|an example|\bexample:|would (?:send|look|write)|the syntax|placeholder"
-    r"|例如|比如|zum beispiel|par exemple)[^\n]*[:：]\s*\Z",
+    r"(?:for example\b[^\n]*[:,]|(?:would|could) (?:send|look|write)\b[^\n]*:|\be\.g\.:?"
+    r"|(?:\A|\n)\W*(?:examples?|usage|beispiel|ejemplo|пример|示例|例如|例)\W*|the syntax\b[^\n]* is:)\W*\Z",
     re.IGNORECASE,
 )
+"""Words at the end of the text that announce an example, whatever follows."""
+
+_SHOWN = re.compile(
+    r"(?:\bexamples?\b|for instance|sample call|looks? like|the format is|placeholder|比如|zum beispiel)"
+    r"[^\n]*[:：]\W*\Z",
+    re.IGNORECASE,
+)
+"""Words that make what is ordinary text an example."""
+
 _LIST_ITEM = re.compile(r"(?:\A|\n)[ \t]*(?:[-*+>]|\d+[.)])[ \t]+\Z")
 _STRAY_END = Mark("</think>{before_break}", named=False)
 _BLANKS = re.compile(r"\s+")
@@ -91,6 +101,13 @@ class Machine:
         tail = self.tail + piece
         self.tail = tail if len(tail) < 8 * TAIL else tail[-TAIL:]
 
+    def say_up_to(self, end: int) -> None:
+        source = self.source
+        if end > source.pos:
+            piece = source.text[source.pos : end]
+            source.pos = end
+            self.say(piece)
+
     def say_one(self) -> None:
         self.say(self.source.text[self.source.pos])
         self.source.pos += 1
@@ -120,11 +137,7 @@ class Machine:
         while not (self.line_start and source.pos < len(source.text)):
             shown = (self.fences or self.inline) and self.region is None
             found = (self.shown_stops if shown else self.stops).search(source.text, source.pos)
-            end = len(source.text) if found is None else found.start()
-            if end > source.pos:
-                piece = source.text[source.pos : end]
-                source.pos = end
-                self.say(piece)
+            self.say_up_to(len(source.text) if found is None else found.start())
             if found is not None or source.final:
                 return
             source.run = None if shown or self.line_start or self.held else self.run_here()
@@ -194,10 +207,7 @@ class Machine:
         depth, quoted, line_end = 0, False, -1
         while not source.at_end:
             found = _JSON_STOPS.search(source.text, source.pos)
-            end = len(source.text) if found is None else found.end()
-            if end > source.pos:
-                self.say(source.text[source.pos : end])
-                source.pos = end
+            self.say_up_to(len(source.text) if found is None else found.end())
             if found is None:
                 if not source.final:
                     yield
@@ -263,7 +273,9 @@ class Machine:
         if (self.after_call or self.held) and (yield from source.choose(vocabulary.leftovers)) is not None:
             self.pass_leftover()
             return True
-        if self.thinking or self.held.reasoning or (yield from source.choose(vocabulary.results)) is None:
+        if self.thinking or self.held.reasoning or not self.line_start:
+            return False
+        if (yield from source.choose(vocabulary.results)) is None:
             return False
         yield from self.swallow_result()
         return True
@@ -274,16 +286,22 @@ class Machine:
             return False
         opening = openings.entries[index]
         if isinstance(opening, Region):
-            return self.enter(opening)
+            return (yield from self.enter(opening))
         if isinstance(opening, Wrap):
             return (yield from self.open_frame(opening, ""))
         return (yield from self.open_frame(None, opening))
 
-    def enter(self, region: Region) -> bool:
-        if self.held:
-            self.held.drop()
+    def enter(self, region: Region) -> Steps[bool]:
+        """Begin a region; behind visible text, reasoning begins only where its mark has a line of its own."""
         source = self.source
         size = consume(source, region.open)
+        if self.sink.spoken and region.channel is Channel.REASONING:
+            following = yield from source.peek()
+            if (following and not following.isspace()) or following == " ":
+                source.pos -= size
+                return False
+        if self.held:
+            self.held.drop()
         self.sink.pass_mark(source.text[source.pos - size : source.pos])
         self.region = region
         self.line_start = True
@@ -329,7 +347,7 @@ class Machine:
         if self.held and self.held.reasoning and not self.thinking:
             self.held.drop()
         start = source.here
-        example = self.announces_example()
+        example = self.announces_example(wrap, header)
         frame = yield from self.frames.read(wrap, header, example or self.must_wait(wrap, bare), self.line_start)
         if frame is None:
             return (yield from self.give_back(start, bare))
@@ -366,6 +384,10 @@ class Machine:
             yield from self.pass_json()
         return bare or long
 
-    def announces_example(self) -> bool:
+    def announces_example(self, wrap: Wrap | None, header: Header) -> bool:
         """Whether the last line before this place announces an example."""
-        return _EXAMPLE.search(self.tail[-TAIL:]) is not None
+        tail = self.tail[-TAIL:]
+        if _EXAMPLE.search(tail) is not None:
+            return True
+        marked = wrap.commitment if wrap is not None else self.vocabulary.commitment(header)
+        return marked is not Commitment.MARKED and _SHOWN.search(tail) is not None

@@ -90,6 +90,7 @@ SLOTS: dict[str, Node] = {
     "language": chars(r"[\w\-+]", 0, 20),
     # what must follow is looked at, not consumed
     "before_object": Node(r"(?=\s*\{)", r"\s*"),
+    "before_quoted": Node(r"(?=\s*\{\s*[\"'}])", r"\s*(?:\{\s*)?"),
     "before_json": Node(r"(?=\s*[\[{])", r"\s*"),
     "before_break": Node(r"(?=[ \t\r]*(?:\n|\Z))", r"[ \t\r]*"),
     "before_parenthesis": Node(r"(?=\s?\()", r"\s?"),

@@ -142,36 +142,52 @@ class Reading:
     events: list[Event] = field(default_factory=list)
 
 
-def gather(events: Iterable[Event], source: str = "") -> Reading:
-    """What a sequence of events says; with the source text, rejected calls show all of theirs."""
-    reading = Reading(events=list(events))
-    text: list[str] = []
-    reasoning: list[str] = []
-    started: dict[int, CallStarted] = {}
-    fragments: dict[int, list[str]] = {}
-    for event in reading.events:
+class _Gathering:
+    """A reading while its events are gathered."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.text: list[str] = []
+        self.reasoning: list[str] = []
+        self.started: dict[int, CallStarted] = {}
+        self.fragments: dict[int, list[str]] = {}
+        self.calls: list[Call] = []
+        self.rejected: list[RejectedCall] = []
+
+    def take(self, event: Event) -> None:
         match event:
             case TextDelta(text=piece):
-                text.append(piece)
+                self.text.append(piece)
             case ReasoningDelta(text=piece):
-                reasoning.append(piece)
+                self.reasoning.append(piece)
             case CallStarted(index=index):
-                started[index] = event
-                fragments[index] = []
+                self.started[index], self.fragments[index] = event, []
             case CallArguments(index=index, fragment=fragment):
-                fragments[index].append(fragment)
-            case CallEnded(index=index, dialect=dialect, confidence=confidence, repairs=repairs, span=span):
-                call = started[index]
-                arguments = "".join(fragments[index])
-                reading.calls.append(Call(call.id, call.name, arguments, dialect, confidence, repairs, span))
-            case CallRejected(raw=raw, span=span):
-                whole = source[span[0] : span[1]] if span and source else raw
-                reading.rejected.append(
-                    RejectedCall(whole, event.reason, event.tool, event.defects, event.dialect, span)
-                )
-    reading.text = "".join(text)
-    reading.reasoning = "".join(reasoning)
-    return reading
+                self.fragments[index].append(fragment)
+            case CallEnded():
+                self.end(event)
+            case CallRejected():
+                self.reject(event)
+
+    def end(self, event: CallEnded) -> None:
+        call, arguments = self.started[event.index], "".join(self.fragments[event.index])
+        manner = (event.dialect, event.confidence, event.repairs, event.span)
+        self.calls.append(Call(call.id, call.name, arguments, *manner))
+
+    def reject(self, event: CallRejected) -> None:
+        raw, span = event.raw, event.span
+        whole = self.source[span[0] : span[1]] if self.source and span else raw
+        self.rejected.append(RejectedCall(whole, event.reason, event.tool, event.defects, event.dialect, span))
+
+
+def gather(events: Iterable[Event], source: str = "") -> Reading:
+    """What a sequence of events says; with the source text, rejected calls show all of theirs."""
+    gathering = _Gathering(source)
+    told = list(events)
+    for event in told:
+        gathering.take(event)
+    text, reasoning = "".join(gathering.text), "".join(gathering.reasoning)
+    return Reading(text, reasoning, gathering.calls, gathering.rejected, told)
 
 
 def read(

@@ -70,6 +70,9 @@ LEADING_KEYS = frozenset(
 )
 """Keys that real envelopes put before the name."""
 
+RESULT_KEYS = frozenset(("result", "output", "exit_code", "stdout", "stderr", "ok", "error", "at", "duration_ms"))
+"""Keys of a record of past calls."""
+
 LIST_KEYS = frozenset(
     [
         "tool_calls",
@@ -247,19 +250,28 @@ class Envelope:
         return True
 
     def _tool_as_key(self, frame: Frame, walk: _Walk, key: str, head: str) -> Steps[bool | None]:
-        if walk.draft is not None or head != "{" or frame.toolbox.find(key) is None:
+        if walk.draft is not None or not frame.marked or head != "{" or frame.toolbox.find(key) is None:
             return None
         walk.draft = frame.begin(key, walk.start)
         return walk.draft is not None and (yield from self._stream(frame, walk, walk.draft))
 
     def _aside(self, frame: Frame, walk: _Walk, key: str, head: str) -> Steps[bool | None]:
         """Anything else: set aside, it may turn out to be an argument when the name is known."""
-        if walk.draft is None and not frame.marked and key not in LEADING_KEYS:
+        if not frame.marked and key not in LEADING_KEYS and not self._may_be_beside(walk, key):
             return False
         text = yield from self._gather(frame)
         if text is None:
             return self._cut(walk)
         walk.aside[key] = _value(text)
+        return True
+
+    def _may_be_beside(self, walk: _Walk, key: str) -> bool:
+        """Whether a tentative call may have this key beside its name; what tells of a result makes it a record."""
+        draft = walk.draft
+        if draft is None or not draft.live:
+            return False
+        if key in RESULT_KEYS:
+            draft.flaw(Reason.MALFORMED, "call", f'the key "{key}"', "the call alone")
         return True
 
     def _gather(self, frame: Frame) -> Steps[str | None]:

@@ -27,6 +27,11 @@ from toolglot.schema import UNTYPED, Shape, conform_text_leaves, read_text
 
 __all__ = ["Markup", "Parameter", "Trim"]
 
+_HTML = frozenset(
+    ("a", "b", "i", "p", "br", "hr", "li", "ol", "ul", "td", "th", "tr", "div", "img", "pre", "span", "code")
+) | {"form", "input", "title", "label", "table", "button"}
+"""Elements that are no undeclared parameter but a page."""
+
 _CDATA = Mark("<![CDATA[")
 _GROUP = Mark("<{slash}{ns}{name_group}>")
 
@@ -219,7 +224,7 @@ class _Reading:
         draft = self.draft
         key = draft.tool.sole_text_parameter if draft.tool is not None else None
         tagged = self.frame.marked and self.call.header[0].startswith("<")
-        if not key or draft.keys or not tagged or head == "<":
+        if not key or draft.keys or not tagged or head == "<" or not self.frame.at_line:
             return None
         draft.sure()
         draft.repair("missing_parameter_opener")
@@ -266,7 +271,7 @@ class _Reading:
         if draft.declares(key):
             return not parameter.is_element or key not in draft.keys
         if parameter.is_element:
-            return (draft.is_open_ended or self.behind_parameter) and key not in draft.keys
+            return (draft.is_open_ended or self.behind_parameter) and key not in draft.keys and key not in _HTML
         return self.frame.marked or draft.live or draft.is_open_ended
 
     def shape_of(self, parameter: Parameter, key: str, word: str | None) -> Shape:
@@ -279,27 +284,34 @@ class _Reading:
         return UNTYPED if word and word.lower() not in parameter.texts else shape
 
     def value(self, parameter: Parameter, key: str, shape: Shape) -> Steps[None]:
-        draft = self.draft
         self.behind_parameter = False
         if (yield from self.frame.source.match(_CDATA)) is not None:
             parameter = Parameter(parameter.open, tuple(f"]]> {close}" for close in parameter.close))
         streams = shape.streams or not (shape.kinds or shape is UNTYPED)
         if shape.nullable_text:
             streams = not (yield from self.may_be_null())
-        if streams and parameter.decode is None:
-            draft.open_text(key)
-            ended = yield from Value(self, parameter, key, draft.text, passing=draft.passing_text).read()
-            if ended:
-                draft.close_text()
-        else:
-            pieces: list[str] = []
-            nested = bool(shape.kinds & {"array", "object"})
-            ended = yield from Value(self, parameter, key, pieces.append, nested=nested).read()
-            if ended:
-                text = "".join(pieces)
-                self.add(key, parameter.decode(text) if parameter.decode else text, shape)
-        if not ended:
-            draft.truncate()
+        read = self.stream if streams and parameter.decode is None else self.gather
+        if not (yield from read(parameter, key, shape)):
+            self.draft.truncate()
+
+    def stream(self, parameter: Parameter, key: str, shape: Shape) -> Steps[bool]:
+        """A value that takes any text leaves while it comes in."""
+        draft = self.draft
+        draft.open_text(key)
+        ended = yield from Value(self, parameter, key, draft.text, passing=draft.passing_text).read()
+        if ended:
+            draft.close_text()
+        return ended
+
+    def gather(self, parameter: Parameter, key: str, shape: Shape) -> Steps[bool]:
+        """Any other value is typed when it is complete."""
+        pieces: list[str] = []
+        nested = bool(shape.kinds & {"array", "object"})
+        ended = yield from Value(self, parameter, key, pieces.append, nested=nested).read()
+        if ended:
+            text = "".join(pieces)
+            self.add(key, parameter.decode(text) if parameter.decode else text, shape)
+        return ended
 
     def may_be_null(self) -> Steps[bool]:
         source = self.frame.source

@@ -24,6 +24,9 @@ from toolglot.schema import Shape, conform, read_text
 ENVELOPES = ("arguments", "parameters", "args", "params", "input")
 """Names of an argument that holds all the others."""
 
+_DEFINITION = ("type", "properties", "$schema")
+"""First keys of a tool's definition, where a call has its arguments."""
+
 _CLOSING_BRACKETS = ("}", "]", ")")
 _BEHIND_CALLS = ("<", "`", ",", ";")
 _NOT_PLAIN = re.compile(r"[\"<>{}\[\]\n]")
@@ -63,20 +66,11 @@ class Members:
         """Read the members up to the closer (the opener is consumed); False when this is not such a list."""
         source = frame.source
         while True:
-            head = yield from source.skip_blanks()
+            head = yield from self._step(source, draft)
             if head == self.closer:
                 source.pos += 1
                 return True
-            if head == self.separator and draft.keys:
-                source.pos += 1
-                head = yield from source.skip_blanks()
-                if head == self.closer:
-                    draft.repair("trailing_comma")
-                    continue
-            if (yield from self._is_closed_from_outside(frame, draft)):
-                return True
-            if not head:
-                draft.truncate()
+            if (yield from self._is_over(frame, draft, head)):
                 return True
             if (yield from self._unkeyed(frame, draft, head)):
                 continue
@@ -88,11 +82,30 @@ class Members:
                 source.pos += 1
                 if not (yield from self.read(frame, draft)) or draft.cut:
                     return True
-                continue
-            if not self._admit(frame, draft, key):
+            elif not self._admit(frame, draft, key):
                 return False
-            if not (yield from self.value(frame, draft, key)):
+            elif not (yield from self.value(frame, draft, key)):
                 return True
+
+    def _step(self, source: Source, draft: Draft) -> Steps[str]:
+        """The next character that matters, separators stepped over."""
+        head = yield from source.skip_blanks()
+        if head == self.separator and draft.keys:
+            source.pos += 1
+            head = yield from source.skip_blanks()
+            if head == self.closer:
+                draft.repair("trailing_comma")
+        return head
+
+    def _is_over(self, frame: Frame, draft: Draft, head: str) -> Steps[bool]:
+        """The text ends here, or the mark that closes the whole call stands here and only our closer is missing."""
+        if not head:
+            draft.truncate()
+            return True
+        if frame.closing is None or (yield from frame.source.choose(frame.closing)) is None:
+            return False
+        draft.repair("missing_bracket")
+        return True
 
     def _unkeyed(self, frame: Frame, draft: Draft, head: str) -> Steps[bool]:
         """Arguments of a function call without a name: a whole object of them, or the only text the tool takes."""
@@ -112,13 +125,6 @@ class Members:
         yield from self.value(frame, draft, sole)
         return True
 
-    def _is_closed_from_outside(self, frame: Frame, draft: Draft) -> Steps[bool]:
-        """The mark that closes the whole call stands here: our own closer is missing, and nothing else is."""
-        if frame.closing is None or (yield from frame.source.choose(frame.closing)) is None:
-            return False
-        draft.repair("missing_bracket")
-        return True
-
     def _is_wrapped(self, source: Source, draft: Draft, key: str) -> Steps[bool]:
         """The arguments are wrapped once more, under a name that is none of them."""
         if key not in ENVELOPES or draft.keys or draft.is_open_ended or draft.declares(key):
@@ -136,6 +142,8 @@ class Members:
 
     def _admit(self, frame: Frame, draft: Draft, key: str) -> bool:
         """Whether the call may go on with this key; the first right one makes a tentative call sure."""
+        if not frame.marked and not draft.keys and key in _DEFINITION and not draft.declares(key):
+            return False
         if frame.marked or draft.declares(key) or draft.is_open_ended:
             draft.sure()
             return True

@@ -83,9 +83,7 @@ def read_string(
     ``outer`` is what closes the whole call: at the very end of the text it closes the string too.
     """
     doubted = False
-    path = quote == '"' and literals.unescape is None and _DRIVE.match((yield from source.peek(4))) is not None
-    if path:
-        out.repair("unescaped_backslash")
+    path = quote == '"' and literals.unescape is None and (yield from _is_path(source, out))
     plain, special = _plain(quote, "" if path else _escapes(quote, literals))
     run = Run(special.match, out.passing) if out.passing is not None else None
     while True:
@@ -99,14 +97,25 @@ def read_string(
             continue
         head = source.text[source.pos]
         if head == "\\" and path:
-            source.pos += 2 if (yield from source.peek(2)) == "\\\\" else 1
-            out.raw("\\\\")
+            yield from _path_separator(source, out)
         elif head != quote[0]:
             yield from _special(source, head, quote, literals, out)
         elif (yield from _at_quote(source, quote, out, partial(confirm, doubted=doubted), outer)):
             return True
         else:
             doubted = True
+
+
+def _is_path(source: Source, out: Receiver) -> Steps[bool]:
+    if _DRIVE.match((yield from source.peek(4))) is None:
+        return False
+    out.repair("unescaped_backslash")
+    return True
+
+
+def _path_separator(source: Source, out: Receiver) -> Steps[None]:
+    source.pos += 2 if (yield from source.peek(2)) == "\\\\" else 1
+    out.raw("\\\\")
 
 
 def _pass_plain(source: Source, plain: re.Pattern[str], out: Receiver) -> None:

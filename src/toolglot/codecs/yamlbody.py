@@ -11,7 +11,6 @@ and typed by the schema, because YAML's own guesses (no, 0123, 1_000) are not wh
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import yaml
@@ -23,7 +22,7 @@ from toolglot.pattern import Mark, Match
 from toolglot.scanner import Steps
 from toolglot.schema import conform_text_leaves
 
-_KEY = re.compile(r"\s*[\w\-]+[ ]*:(?:\s|\Z)")
+_KEY = Mark(" {key} :")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +36,8 @@ class YamlBody:
         if draft is None:
             return False
         source.pos = found.end()
-        start = yield from source.peek(200)
-        if not _KEY.match(start) or not any(draft.declares(line.split(":")[0].strip()) for line in start.split("\n")):
+        first = yield from source.look(_KEY)
+        if first is None or not draft.declares(first["key"]):
             return False
         text = yield from self._body(frame, Mark(*(close.replace("{key}", found["name"]) for close in call.close)))
         if text is None:

@@ -40,7 +40,7 @@ DIALECTS = (
     ),
     Dialect(
         "glm4_9b",
-        Call(("{name}\n{before_object}",), Named(), place=Place.LINE),
+        Call(("{name}\n{before_quoted}",), Named(), place=Place.LINE),
         sample='get_weather\n{"city": "Oslo"}',
         commitment=Commitment.TENTATIVE,
         models=("glm-4-9b*", "glm-z1*"),

@@ -57,7 +57,7 @@ DIALECTS = (
         "nexus",
         PYTHON_CALL,
         sample='Call: get_weather(city="Oslo")<bot_end>',
-        wrap=(Wrap(("Call:",), ("<bot_end>",), Place.LINE, Commitment.TENTATIVE),),
+        wrap=(Wrap(("Call:",), ("<bot_end>",), Place.LINE, Commitment.WHOLE),),
         commitment=Commitment.TENTATIVE,
         models=("nexusraven*",),
     ),

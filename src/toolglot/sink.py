@@ -1,0 +1,89 @@
+"""Events on their way out."""
+
+from __future__ import annotations
+
+from toolglot.events import CallArguments, Event, ReasoningDelta, TextDelta
+
+
+class Sink:
+    """Events on their way out; adjacent deltas are joined, layout around calls is held."""
+
+    __slots__ = ("_channel", "_layout", "_marks", "_parts", "called", "events", "spoken", "used")
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self._parts: list[str] = []
+        self._channel: int | str = ""
+        self._layout: list[str] = []
+        self._marks: list[str] = []
+        self.spoken = False
+        self.called = False
+        self.used = False
+
+    def text(self, piece: str) -> None:
+        if self._layout:
+            if self.spoken or not self.called:
+                piece = "".join(self._layout) + piece
+            self._layout.clear()
+        if self._channel != "text":
+            self._flush()
+            self._channel = "text"
+        self.spoken = True
+        self._parts.append(piece)
+
+    def reasoning(self, piece: str) -> None:
+        if self._channel != "reasoning":
+            self._flush()
+            self._channel = "reasoning"
+        self._parts.append(piece)
+
+    def arguments(self, index: int, fragment: str) -> None:
+        if self._channel != index:
+            self._flush()
+            self._channel = index
+        self._parts.append(fragment)
+
+    def layout(self, blanks: str) -> None:
+        """Blanks that are text only if more text follows them."""
+        self._layout.append(blanks)
+
+    def event(self, event: Event) -> None:
+        self.used = True
+        self._flush()
+        self.events.append(event)
+
+    def pass_mark(self, mark: str) -> None:
+        """A mark nobody reads. An answer of nothing else is text after all."""
+        if not self.used:
+            self._marks.append(mark)
+
+    def end(self) -> None:
+        """The answer is over: layout behind a call is nobody's, other layout is text."""
+        if not self.used and self._marks:
+            self.text("".join(self._marks))
+        elif self._layout and not self.called:
+            self.text("")
+
+    def drain(self) -> list[Event]:
+        self._flush()
+        events = self.events
+        self.events = []
+        return events
+
+    def _flush(self) -> None:
+        parts = self._parts
+        if not parts:
+            return
+        self.used = True
+        joined = parts[0] if len(parts) == 1 else "".join(parts)
+        self._parts = []
+        channel = self._channel
+        self._channel = ""
+        if not joined:
+            return
+        if channel == "text":
+            self.events.append(TextDelta(joined))
+        elif isinstance(channel, int):
+            self.events.append(CallArguments(channel, joined))
+        else:
+            self.events.append(ReasoningDelta(joined))
