@@ -78,7 +78,7 @@ class Reader:
         source = self._source
         try:
             run = source.run
-            if run is not None and run.stops(chunk) is None and not self._closed:
+            if run is not None and run.stops(chunk) is None:
                 source.pass_through(chunk)
                 return [run.take(chunk)]
         except TypeError:

@@ -76,10 +76,11 @@ def _marks(parameter: Parameter, key: str) -> _Marks:
     closer = Mark(*(spell(close, key) for close in parameter.close))
     again = Mark(parameter.open.replace("<{key}>", f"<{key}{{attributes}}>"))
     heads = re.escape("".join(sorted(closer.heads | again.heads | {"<"})))
-    blanks = r"\s" if parameter.trim_for(key) is Trim.BLANKS else "\r\n"
+    # a piece may pass unless the layout at the end of the value could begin with its last character
+    layout = {Trim.NONE: "", Trim.BREAK: r"|[\r\n]\Z", Trim.BLANKS: r"|\s\Z"}[parameter.trim_for(key)]
     # a quoted parameter of another dialect is counted if what closes it would close ours
     quoted = _QUOTED_PARAMETER if closer.at("</parameter>", 0, True) is not None else None
-    return _Marks(closer, again, quoted, re.compile(f"[{heads}]"), re.compile(f"[{heads}{blanks}]"))
+    return _Marks(closer, again, quoted, re.compile(f"[{heads}]"), re.compile(f"[{heads}]{layout}"))
 
 
 @lru_cache(maxsize=1024)
@@ -113,7 +114,7 @@ class Value:
     depth: int = 0
     calls: int = 0
     clean: bool = True
-    line_start: bool = True
+    recent: str = "\n"
     marks: _Marks = field(init=False)
 
     def __post_init__(self) -> None:
@@ -123,26 +124,40 @@ class Value:
         """Hand the value on up to its end, which is consumed; False when the text ends first."""
         source = self.call.frame.source
         out = Trimmer(self.take, self.parameter.trim_for(self.key))
-        run = Run(self.marks.run_stops.search, self.passing) if self.passing is not None else None
+        run = Run(self.marks.run_stops.search, self.pass_piece) if self.passing is not None else None
         while True:
             found = self.marks.stops.search(source.text, source.pos)
             end = len(source.text) if found is None else found.start()
             if end > source.pos:
                 piece = source.text[source.pos : end]
-                self.line_start = piece.rstrip(" \t").endswith("\n") or (self.line_start and piece.isspace())
+                self.remember(piece)
                 out.take(piece)
                 source.pos = end
             if found is None:
                 if source.final:
                     return False
-                yield from self.wait(run if out.idle and not self.line_start else None)
+                yield from self.wait(run if out.idle else None)
             elif (yield from self.ends()):
                 out.end()
                 return True
             else:
-                self.clean = self.line_start = False
-                out.take(source.text[source.pos])
+                self.clean = False
+                self.recent = source.text[source.pos]
+                out.take(self.recent)
                 source.pos += 1
+
+    def pass_piece(self, piece: str) -> Event:
+        assert self.passing is not None
+        self.remember(piece)
+        return self.passing(piece)
+
+    def remember(self, piece: str) -> None:
+        """Keep what tells whether the next character begins a line."""
+        self.recent = (self.recent + piece)[-200:] if piece.isspace() else piece
+
+    @property
+    def line_start(self) -> bool:
+        return self.recent.rstrip(" \t").endswith("\n")
 
     def wait(self, run: Run | None) -> Steps[None]:
         source = self.call.frame.source
