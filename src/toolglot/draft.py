@@ -29,7 +29,7 @@ from toolglot.scanner import Source
 from toolglot.schema import ANY, Shape, Tool, Toolbox, Typed, conform, plain_name
 from toolglot.sink import Sink
 
-RAW_LIMIT = 65536
+RAW_LIMIT = 8192
 """How much of a call's own text is kept once its arguments have left; its span tells the rest."""
 
 REPAIR_COST = 0.01
