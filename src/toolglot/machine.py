@@ -70,6 +70,7 @@ class Machine:
         self.after_call = False
         self.tail = ""
         self.stops = re.compile(f"[\n`]|{vocabulary.stops()}")
+        self.heads = vocabulary.heads | {name[:1] for name in (*toolbox.names, "functions.")}
         self.shown_stops = re.compile("[\n`]")
         self.text_run = Run(self.stops.search, self.pass_piece)
         self.reasoning_run = Run(self.stops.search, ReasoningDelta)
@@ -158,7 +159,7 @@ class Machine:
             return
         if head == "`" or (head == "~" and self.line_start):
             yield from self.pass_backticks()
-        elif self.fences or self.inline or not (yield from self.open()):
+        elif head not in self.heads or self.fences or self.inline or not (yield from self.open()):
             self.say_one()
 
     def pass_layout(self) -> None:

@@ -153,6 +153,12 @@ class Vocabulary:
         """Marks of a tool's result: behind a call, the model has made it up."""
         return Choice([tuple(dict.fromkeys(result for dialect in self.dialects for result in dialect.results))])
 
+    @cached_property
+    def heads(self) -> frozenset[str]:
+        """The first characters of everything that may begin at the start of a line; names of tools come on top."""
+        choices = (self.anywhere.choice, self.at_line.choice, self.leftovers, self.results)
+        return frozenset("<").union(*(choice.heads for choice in choices))
+
     def stops(self) -> str:
         """An expression for the characters in the middle of a line where something may begin."""
         results = tuple(result for result in self.results.marks[0] if not result[0].isalnum())
