@@ -271,7 +271,8 @@ class _Reading:
         if draft.declares(key):
             return not parameter.is_element or key not in draft.keys
         if parameter.is_element:
-            return (draft.is_open_ended or self.behind_parameter) and key not in draft.keys and key not in _HTML
+            page = key in _HTML and not self.frame.marked
+            return (draft.is_open_ended or self.behind_parameter) and key not in draft.keys and not page
         return self.frame.marked or draft.live or draft.is_open_ended
 
     def shape_of(self, parameter: Parameter, key: str, word: str | None) -> Shape:
