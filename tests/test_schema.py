@@ -880,27 +880,6 @@ def test_sole_text_parameter(parameters: Any, sole: str | None) -> None:
     assert tool_of(parameters).sole_text_parameter == sole
 
 
-@pytest.mark.parametrize(
-    ("parameters", "arguments", "lifted"),
-    [
-        ({"properties": {"files": FILES}, "required": ["files"]}, {"path": "a"}, {"files": [{"path": "a"}]}),
-        ({"properties": {"at": POINT, "b": STRING}, "required": ["at"]}, {"x": "1"}, {"at": {"x": "1"}}),
-        ({"properties": {"at": {**POINT, "nullable": True}}, "required": ["at"]}, {"x": "1"}, {"at": {"x": "1"}}),
-        ({"properties": {"files": FILES}, "required": ["files"]}, {"path": "a", "other": "b"}, None),
-        ({"properties": {"files": FILES}, "required": ["files"]}, {"files": []}, None),
-        ({"properties": {"files": FILES, "path": STRING}, "required": ["files"]}, {"path": "a"}, None),
-        ({"properties": {"files": FILES}}, {"path": "a"}, None),
-        ({"properties": {"files": FILES, "at": POINT}, "required": ["files", "at"]}, {"path": "a"}, None),
-        ({"properties": {"files": STRINGS}, "required": ["files"]}, {"path": "a"}, None),
-        ({"properties": {"files": STRING}, "required": ["files"]}, {"path": "a"}, None),
-        ({"properties": {"files": FILES}, "required": ["files"]}, {}, None),
-        ({"required": ["files"]}, {"path": "a"}, None),
-    ],
-)
-def test_lift(parameters: Any, arguments: dict[str, Value], lifted: dict[str, Value] | None) -> None:
-    assert tool_of(parameters).lift(arguments) == lifted
-
-
 NAMES = ["get_name", "read_file", "api.search", "ns:7", "Write"]
 
 

@@ -17,7 +17,6 @@ from toolglot.compiler import compile_schema
 from toolglot.errors import ToolSchemaError
 from toolglot.events import Defect
 from toolglot.fitting import Typed, conform, conform_text_leaves, list_absent, read_text
-from toolglot.jsontext import Value
 from toolglot.shapes import ANY, UNTYPED, Shape
 
 __all__ = ["ANY", "UNTYPED", "Shape", "Tool", "Toolbox", "Typed", "conform", "conform_text_leaves", "read_text"]
@@ -50,24 +49,6 @@ class Tool:
             return next(iter(self.parameters.properties))
         texts = [key for key in self.required if "string" in self.shape_of(key).kinds]
         return texts[0] if len(texts) == 1 else None
-
-    def lift(self, arguments: dict[str, Value]) -> dict[str, Value] | None:
-        """The same arguments one level deeper, when they can only be the members of the one required argument."""
-        if not arguments or len(self.required) != 1 or any(map(self.declares, arguments)):
-            return None
-        (key,) = self.required
-        value = _gather(arguments, self.shape_of(key))
-        return {key: value} if value else None
-
-
-def _gather(arguments: dict[str, Value], shape: Shape) -> Value:
-    """The arguments as one value of the shape; None if it does not declare them all."""
-    kinds = shape.kinds - {"null"}
-    listed = kinds == {"array"}
-    inner = shape.items if listed else shape
-    if len(kinds) != 1 or not all(map(inner.declares, arguments)):
-        return None
-    return [arguments] if listed else arguments
 
 
 _NO_PARAMETERS = Shape(("object",))
