@@ -14,7 +14,7 @@ The arguments of one call are JSON text; its fragments join to one compact JSON 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import groupby
@@ -113,9 +113,12 @@ class CallRejected:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
+    """Tokens, input including what came from a cache; ``told`` is the account as the upstream's own wire wrote it."""
+
     input_tokens: int = 0
     output_tokens: int = 0
     total_tokens: int = 0
+    told: Mapping[str, Any] = field(default_factory=dict, hash=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
