@@ -13,7 +13,8 @@ import pytest
 from samples import HERE
 
 import toolglot
-from toolglot.cli import GREEN, RED, main, wants_color
+from toolglot.cli.main import main
+from toolglot.cli.read import GREEN, RED, wants_color
 
 TOOLS = str(HERE / "tools" / "house.json")
 CALL = '<tool_call>\n{"name": "list_sensors", "arguments": {}}\n</tool_call>'
