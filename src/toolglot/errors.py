@@ -3,6 +3,7 @@
     ToolglotError
     ├── ClientError          the caller handed us something wrong      400
     │   ├── ToolSchemaError  a tool definition cannot be used
+    │   ├── UnknownModelError  no model of this name is configured    404
     │   └── UsageError       an option or argument is not one we know
     ├── ModelError           the model's answer cannot be used         502
     ├── UpstreamError        the place that answers failed             502
@@ -39,6 +40,13 @@ class ToolSchemaError(ClientError):
         self.tool = tool
         self.path = path
         self.problem = problem
+
+
+class UnknownModelError(ClientError):
+    """No model of this name is configured; names those that are."""
+
+    status = 404
+    code = "model_not_found"
 
 
 class UsageError(ClientError):
