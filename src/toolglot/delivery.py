@@ -1,0 +1,179 @@
+"""From what an upstream says to what a client is told.
+
+Strategy. Text of the upstream goes through the reader, everything else passes. What comes out is put right for the
+client: names as the client knows them, neutralised marks as they were, calls numbered in one row whoever made them.
+What was not clearly a call goes on as text; what a client must not see (a second call where one was agreed, a result
+that the model made up) is dropped and told to the record. The last event says truly how the answer ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from toolglot.events import (
+    CallArguments,
+    CallEnded,
+    CallRejected,
+    CallStarted,
+    Event,
+    Failed,
+    Finished,
+    Reason,
+    ReasoningDelta,
+    Started,
+    TextDelta,
+    Usage,
+)
+from toolglot.reading import Reader
+
+DROPPED = (Reason.EXTRA_CALL, Reason.FABRICATED_RESULT)
+READ, NATIVE = "read", "native"
+
+
+@dataclass(slots=True)
+class Account:
+    """What happened in one answer, for the record."""
+
+    dialects: list[str] = field(default_factory=list)
+    tools: list[str] = field(default_factory=list)
+    repairs: list[str] = field(default_factory=list)
+    rejected: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    calls: int = 0
+    finish: str = ""
+    usage: Usage | None = None
+    failure: str = ""
+
+
+class Delivery:
+    """One answer on its way to the client."""
+
+    def __init__(
+        self,
+        reader: Reader | None,
+        account: Account,
+        names: Mapping[str, str] | None = None,
+        joiner: str = "",
+        required: bool = False,
+        streamed: bool = True,
+    ) -> None:
+        self.reader = reader
+        self.account = account
+        self.names = names or {}
+        self.joiner = joiner
+        self.required = required
+        self.streamed = streamed
+        self.source = ""
+        self.said = False
+        self.open: dict[tuple[str, int], int] = {}
+        self.started = 0
+        # the common case: nothing to put right, deltas pass as they are
+        self.plain = () if joiner else (TextDelta, ReasoningDelta, CallArguments)
+
+    def deliver(self, events: Iterable[Event]) -> list[Event]:
+        """What the client is told of these events of the upstream."""
+        out: list[Event] = []
+        reader = self.reader
+        for event in events:
+            kind = type(event)
+            if kind is TextDelta and reader is not None:
+                if not self.streamed:
+                    self.source += event.text  # type: ignore[union-attr]
+                for read in reader.feed(event.text):  # type: ignore[union-attr]
+                    if type(read) in self.plain:
+                        out.append(read)
+                    else:
+                        self.tell(read, READ, out)
+            elif kind is Finished:
+                self.finish(event, out)  # type: ignore[arg-type]
+            elif kind is Failed:
+                self.fail(event, out)  # type: ignore[arg-type]
+            elif kind is not Started:
+                self.tell(event, NATIVE, out)
+        if out:
+            self.said = True
+        return out
+
+    def tell(self, event: Event, origin: str, out: list[Event]) -> None:
+        match event:
+            case TextDelta() | ReasoningDelta():
+                text = self.restore(event.text)
+                if text:
+                    out.append(type(event)(text))
+            case CallArguments(index=index):
+                out.append(CallArguments(self.open[origin, index], self.restore(event.fragment)))
+            case CallStarted(index=index):
+                self.start(event, origin, out)
+            case CallEnded(index=index):
+                self.end(event, origin, out)
+            case CallRejected():
+                self.reject(event, origin, out)
+            case _:
+                out.append(event)
+
+    def restore(self, text: str) -> str:
+        return text.replace(self.joiner, "") if self.joiner else text
+
+    def start(self, event: CallStarted, origin: str, out: list[Event]) -> None:
+        index = self.open[origin, event.index] = self.started
+        self.started += 1
+        if origin is NATIVE:
+            self.plain = ()
+        name = self.names.get(event.name, event.name)
+        self.account.tools.append(name)
+        out.append(CallStarted(index, event.id, name))
+
+    def end(self, event: CallEnded, origin: str, out: list[Event]) -> None:
+        account = self.account
+        account.calls += 1
+        account.repairs += event.repairs
+        if event.dialect and event.dialect not in account.dialects:
+            account.dialects.append(event.dialect)
+        out.append(replace(event, index=self.open.pop((origin, event.index))))
+
+    def reject(self, event: CallRejected, origin: str, out: list[Event]) -> None:
+        """Text that set out to be a call. What left as a call already stays one that never ends; in an answer that is
+        given whole nothing has left yet."""
+        self.account.rejected.append(event.reason.value)
+        raw = event.raw
+        if not self.streamed:
+            raw = self.source[slice(*event.span)] if event.span else raw
+            self.open.pop((origin, -1 if event.index is None else event.index), None)
+        if event.reason not in DROPPED and raw and (event.index is None or not self.streamed):
+            out.append(TextDelta(self.restore(raw)))
+
+    def finish(self, event: Finished, out: list[Event]) -> None:
+        account = self.account
+        self.close(event.reason == "length", out)
+        account.usage = event.usage
+        if not (self.said or out) and event.reason in ("stop", "tool_calls"):
+            self.end_badly(Failed("empty_answer", "The model's answer was empty."), out)
+            return
+        account.finish = self.reason(event.reason)
+        if self.required and not account.calls:
+            account.notes.append("a call was required and none was made")
+        out.append(Finished(account.finish, event.usage))
+
+    def reason(self, told: str) -> str:
+        """Why the answer ended: a call that was cut never looks complete, a complete one never looks cut."""
+        if self.open:
+            return "length" if told == "length" else "tool_calls"
+        if self.account.calls:
+            return "tool_calls"
+        return "stop" if told == "tool_calls" else told
+
+    def fail(self, event: Failed, out: list[Event]) -> None:
+        self.close(True, out)
+        self.end_badly(event, out)
+
+    def end_badly(self, event: Failed, out: list[Event]) -> None:
+        self.account.failure = event.kind
+        out.append(event)
+
+    def close(self, truncated: bool, out: list[Event]) -> None:
+        if self.reader is None:
+            return
+        reader, self.reader = self.reader, None
+        for event in reader.close(truncated):
+            self.tell(event, READ, out)
