@@ -1,0 +1,348 @@
+"""The gateway's face: HTTP in, HTTP out.
+
+Strategy. A handler reads the request, lets ``exchange`` decide, and pumps bytes: one write to the client for each read
+from the upstream. The head of the answer waits for the upstream's, so that its status can be kept, but never longer
+than one heartbeat; from then on errors travel inside the stream. A timer looks after silence, for the whole life of a
+stream. When the client goes away the handler is cancelled, and with it the connection to the upstream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from secrets import token_hex
+from time import time
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+import toolglot
+from toolglot.config import Settings, Upstream, admit
+from toolglot.errors import (
+    AccessError,
+    InternalError,
+    RefusedError,
+    SizeError,
+    ToolglotError,
+    UnknownPathError,
+)
+from toolglot.exchange import Exchange, Source, Stream, Translation
+from toolglot.telemetry import Telemetry
+from toolglot.transport import STREAM_TYPE, Reply, Transport
+from toolglot.wires import openai_chat
+
+JSON_TYPE = "application/json"
+REQUEST_ID = "x-request-id"
+KEPT_HEADERS = ("retry-after", "x-ratelimit-limit-requests", "x-ratelimit-remaining-requests")
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Gateway:
+    """Everything that lives as long as the server."""
+
+    def __init__(self, settings: Settings, telemetry: Telemetry, source: Source | None = None) -> None:
+        self.settings = settings
+        self.telemetry = telemetry
+        self.source = source or Source(time, lambda: token_hex(12))
+        self.transport = Transport()
+        self.draining = False
+
+    def application(self) -> web.Application:
+        app = web.Application(client_max_size=self.settings.limits.body_bytes)
+        guarded = {
+            ("POST", "/chat/completions"): self.complete,
+            ("GET", "/models"): self.list_models,
+            ("GET", "/models/{name:.+}"): self.show_model,
+        }
+        for (method, path), handler in guarded.items():
+            for prefix in ("/v1", ""):
+                app.router.add_route(method, prefix + path, self.guard(handler))
+        app.router.add_get("/metrics", self.guard(self.show_metrics))
+        for path in ("/", "/health", "/health/liveliness", "/health/liveness"):
+            app.router.add_get(path, self.show_health)
+        app.router.add_get("/health/readiness", self.show_readiness)
+        app.router.add_route("*", "/{path:.*}", self.guard(self.refuse_path))
+        app.on_shutdown.append(self.start_draining)
+        app.on_cleanup.append(self.clean_up)
+        return app
+
+    async def start_draining(self, app: web.Application) -> None:
+        self.draining = True
+
+    async def clean_up(self, app: web.Application) -> None:
+        await self.transport.close()
+
+    # -- every request -------------------------------------------------------------------------------------------------
+
+    def guard(self, handler: Handler) -> Handler:
+        """Ask for the key, and tell every error in the words of the wire."""
+
+        async def guarded(request: web.Request) -> web.StreamResponse:
+            try:
+                self.admit(request.headers)
+                return await handler(request)
+            except ToolglotError as error:
+                return self.refuse(request, error)
+            except web.HTTPRequestEntityTooLarge:
+                limit = self.settings.limits.body_bytes
+                return self.refuse(request, SizeError(f"The body is larger than {limit} bytes."))
+
+        return guarded
+
+    def admit(self, headers: Mapping[str, str]) -> None:
+        keys = self.settings.server.keys
+        if not keys:
+            return
+        scheme, _, bearer = headers.get("Authorization", "").partition(" ")
+        presented = headers.get("x-api-key") or (bearer.strip() if scheme.lower() == "bearer" else "")
+        if not admit(keys, presented):
+            raise AccessError("No valid API key was presented." if presented else "An API key is needed.")
+
+    def refuse(self, request: web.Request, error: ToolglotError) -> web.Response:
+        headers = {REQUEST_ID: request_id(request)}
+        if isinstance(error, RefusedError):
+            headers |= error.headers
+        if isinstance(error, AccessError):
+            headers["WWW-Authenticate"] = "Bearer"
+        return web.Response(
+            status=error.status, body=openai_chat.encode_error(error), content_type=JSON_TYPE, headers=headers
+        )
+
+    # -- the one that matters ------------------------------------------------------------------------------------------
+
+    async def complete(self, request: web.Request) -> web.StreamResponse:
+        told = self.telemetry.open(request_id(request))
+        try:
+            body = await request.read()
+            exchange = Exchange(body, self.settings, self.source, request.headers.get("x-toolglot-mode", ""))
+            told.route(exchange, body)
+            visit = Visit(request, exchange, told, self.settings.server.heartbeat_seconds)
+            upstream = exchange.route.upstream
+            headers = self.headers_for(upstream, request)
+            try:
+                async with self.transport.send(
+                    "POST", upstream.endpoint(openai_chat.path), upstream, headers, exchange.request
+                ) as reply:
+                    return await visit.answer(reply)
+            except ToolglotError as error:
+                return await visit.fail(error)
+            finally:
+                visit.over()
+        except ToolglotError as error:
+            told.fail(error)
+            raise
+        except asyncio.CancelledError:
+            told.leave()
+            raise
+        except Exception as error:
+            told.break_down(error)
+            raise InternalError("Something went wrong here; the log knows more.") from error
+        finally:
+            told.close()
+
+    def headers_for(self, upstream: Upstream, request: web.Request) -> dict[str, str]:
+        headers = {"Content-Type": JSON_TYPE, "Accept-Encoding": "identity", REQUEST_ID: request_id(request)}
+        if upstream.api_key:
+            headers["Authorization"] = f"Bearer {upstream.api_key.reveal()}"
+        elif not self.settings.server.keys and "Authorization" in request.headers:
+            headers["Authorization"] = request.headers["Authorization"]
+        return headers | dict(upstream.headers)
+
+    # -- models --------------------------------------------------------------------------------------------------------
+
+    async def list_models(self, request: web.Request) -> web.Response:
+        return reply_json({"object": "list", "data": await self.known_models(request)})
+
+    async def show_model(self, request: web.Request) -> web.Response:
+        name = request.match_info["name"]
+        known = {model["id"]: model for model in await self.known_models(request)}
+        if name not in known:
+            self.settings.model_for(name)
+            known[name] = describe_model(name, "toolglot")
+        return reply_json(known[name])
+
+    async def known_models(self, request: web.Request) -> list[dict[str, Any]]:
+        """The names that are configured and, where any name is passed on, those that the upstream tells."""
+        known: dict[str, dict[str, Any]] = {}
+        for model in self.settings.models:
+            if "*" not in model.name:
+                known[model.name] = describe_model(model.name, model.upstream)
+                continue
+            _, upstream = self.settings.model_for(model.name)
+            for told in await self.ask_models(upstream, request):
+                if model.match(told["id"]) is not None:
+                    known.setdefault(told["id"], told)
+        return list(known.values())
+
+    async def ask_models(self, upstream: Upstream, request: web.Request) -> list[dict[str, Any]]:
+        try:
+            headers = self.headers_for(upstream, request)
+            async with self.transport.send("GET", upstream.endpoint("/models"), upstream, headers) as reply:
+                told = msgspec.json.decode(await reply.whole())
+        except (ToolglotError, msgspec.DecodeError):
+            return []
+        listed = told.get("data") if isinstance(told, dict) else None
+        return [
+            {**describe_model(model["id"], upstream.name), **model}
+            for model in listed or ()
+            if isinstance(model, dict) and isinstance(model.get("id"), str)
+        ]
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    async def show_health(self, request: web.Request) -> web.Response:
+        return reply_json({"status": "ok", "name": "toolglot", "version": toolglot.__version__})
+
+    async def show_readiness(self, request: web.Request) -> web.Response:
+        state = "draining" if self.draining else "ready"
+        return reply_json({"status": state}, 503 if self.draining else 200)
+
+    async def show_metrics(self, request: web.Request) -> web.Response:
+        return web.Response(body=self.telemetry.render(), content_type="text/plain", charset="utf-8")
+
+    async def refuse_path(self, request: web.Request) -> web.Response:
+        raise UnknownPathError(f"{request.method} {request.path} is not served here.")
+
+
+class Visit:
+    """One client being answered."""
+
+    def __init__(self, request: web.Request, exchange: Exchange, told: Any, heartbeat: float) -> None:
+        self.request = request
+        self.exchange = exchange
+        self.told = told
+        self.heartbeat = heartbeat
+        self.loop = asyncio.get_running_loop()
+        self.response: web.StreamResponse | None = None
+        self.stream: Stream | None = None
+        self.spoke = self.loop.time()
+        self.beating: set[asyncio.Task[None]] = set()
+        self.timer = self.loop.call_later(heartbeat, self.look) if exchange.streamed else None
+
+    async def answer(self, reply: Reply) -> web.StreamResponse:
+        if reply.status >= 400:
+            error = openai_chat.decode_error(reply.status, await reply.whole())
+            error.headers = {name: reply.headers[name] for name in KEPT_HEADERS if name in reply.headers}
+            raise error
+        if not self.exchange.streamed:
+            return await self.answer_whole(reply)
+        if reply.streamed:
+            return await self.pump(reply)
+        return await self.answer_late_whole(reply)
+
+    async def answer_whole(self, reply: Reply) -> web.Response:
+        body = self.exchange.reply(await reply.whole(), reply.streamed)
+        self.told.wrote(body)
+        return web.Response(body=body, content_type=JSON_TYPE, headers=self.headers(whole=True))
+
+    async def answer_late_whole(self, reply: Reply) -> web.StreamResponse:
+        """A stream was asked for and the upstream answers in one piece."""
+        stream = self.stream if isinstance(self.stream, Translation) else Translation(self.exchange)
+        self.stream = stream
+        response = await self.begin()
+        await self.write(response, stream.whole(await reply.whole()))
+        return await self.end(response)
+
+    async def pump(self, reply: Reply) -> web.StreamResponse:
+        response = await self.begin()
+        stream = self.open_stream()
+        feed, piece_of, write = stream.feed, reply.piece, response.write
+        loop, told = self.loop, self.told
+        try:
+            while piece := await piece_of():
+                out = feed(piece)
+                if out:
+                    self.spoke = loop.time()
+                    told.wrote(out)
+                    await write(out)
+        except ToolglotError as error:
+            return await self.fail(error)
+        await self.write(response, stream.close())
+        return await self.end(response)
+
+    async def fail(self, error: ToolglotError) -> web.StreamResponse:
+        """Tell the error: as a reply of its own, or inside the stream if that has begun."""
+        if self.response is None:
+            raise error
+        self.told.fail(error)
+        await self.write(self.response, self.open_stream().fail(error))
+        return await self.end(self.response)
+
+    def open_stream(self) -> Stream:
+        if self.stream is None:
+            self.stream = self.exchange.stream()
+        return self.stream
+
+    # -- writing -------------------------------------------------------------------------------------------------------
+
+    def headers(self, whole: bool = False) -> dict[str, str]:
+        route, account = self.exchange.route, self.exchange.account
+        headers = {REQUEST_ID: request_id(self.request), "x-toolglot-mode": route.manner.value}
+        if self.exchange.speech is not None:
+            headers["x-toolglot-dialect"] = (account.dialects or [route.dialect])[0]
+        if whole:
+            headers["x-toolglot-repairs"] = ",".join(account.repairs)
+        return headers
+
+    async def begin(self) -> web.StreamResponse:
+        if self.response is None:
+            headers = {"Content-Type": STREAM_TYPE, "Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+            self.response = web.StreamResponse(headers=headers | self.headers())
+        await self.response.prepare(self.request)
+        return self.response
+
+    async def write(self, response: web.StreamResponse, out: bytes) -> None:
+        if out:
+            self.spoke = self.loop.time()
+            self.told.wrote(out)
+            await response.write(out)
+
+    async def end(self, response: web.StreamResponse) -> web.StreamResponse:
+        self.over()
+        await response.write_eof()
+        return response
+
+    def over(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+        for task in self.beating:
+            task.cancel()
+
+    # -- silence -------------------------------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """Has the client been left without a word for too long?"""
+        quiet = self.loop.time() - self.spoke
+        if quiet >= self.heartbeat:
+            self.spoke = self.loop.time()
+            quiet = 0.0
+            task = self.loop.create_task(self.beat())
+            self.beating.add(task)
+            task.add_done_callback(self.beating.discard)
+        self.timer = self.loop.call_later(self.heartbeat - quiet, self.look)
+
+    async def beat(self) -> None:
+        response = await self.begin()
+        sign = self.open_stream().beat()
+        if sign:
+            await response.write(sign)
+
+
+def request_id(request: web.Request) -> str:
+    """The id that the client gave, or one that stays the same for the whole request."""
+    known: str | None = request.get(REQUEST_ID)
+    if known is None:
+        given = request.headers.get(REQUEST_ID, "")
+        known = given if given.isprintable() and 0 < len(given) <= 200 else f"req_{token_hex(12)}"
+        request[REQUEST_ID] = known
+    return known
+
+
+def describe_model(name: str, owner: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": owner}
+
+
+def reply_json(told: object, status: int = 200) -> web.Response:
+    return web.Response(status=status, body=msgspec.json.encode(told), content_type=JSON_TYPE)
