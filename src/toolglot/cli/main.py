@@ -12,11 +12,11 @@ import sys
 from collections.abc import Sequence
 
 import toolglot
-from toolglot.cli import dialects, read
+from toolglot.cli import config, dialects, key, read
 from toolglot.cli.exits import EXIT_CODES, OK, WRONG_USE
 from toolglot.errors import ClientError
 
-COMMANDS = (read, dialects)
+COMMANDS = (read, dialects, config, key)
 """The subcommands, in the order the help shows them."""
 
 EXAMPLES = """\
@@ -25,6 +25,7 @@ examples:
   llm "list the files" | toolglot read --tools tools.json --json
   toolglot read answer.txt --tools tools.json --events --stream 4
   toolglot dialects
+  toolglot config show
 """
 
 
