@@ -16,6 +16,7 @@ import toolglot
 from toolglot.errors import ClientError, UsageError
 from toolglot.events import CallEnded, CallRejected, Event, ReasoningDelta, Span, merge_deltas
 from toolglot.reading import Reading, gather, vocabulary
+from toolglot.sim import command as sim
 
 OK, WRONG_USE, ONLY_REJECTED = 0, 2, 3
 
@@ -73,6 +74,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_read(commands)
     _add_dialects(commands)
+    sim.add_command(commands)
     return parser
 
 
