@@ -9,7 +9,7 @@ that the model made up) is dropped and told to the record. The last event says t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from toolglot.events import (
     CallArguments,
@@ -23,27 +23,12 @@ from toolglot.events import (
     ReasoningDelta,
     Started,
     TextDelta,
-    Usage,
 )
 from toolglot.reading import Reader
+from toolglot.telemetry import Watch
 
 DROPPED = (Reason.EXTRA_CALL, Reason.FABRICATED_RESULT)
 READ, NATIVE = "read", "native"
-
-
-@dataclass(slots=True)
-class Account:
-    """What happened in one answer, for the record."""
-
-    dialects: list[str] = field(default_factory=list)
-    tools: list[str] = field(default_factory=list)
-    repairs: list[str] = field(default_factory=list)
-    rejected: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    calls: int = 0
-    finish: str = ""
-    usage: Usage | None = None
-    failure: str = ""
 
 
 class Delivery:
@@ -52,14 +37,14 @@ class Delivery:
     def __init__(
         self,
         reader: Reader | None,
-        account: Account,
+        watch: Watch,
         names: Mapping[str, str] | None = None,
         joiner: str = "",
         required: bool = False,
         streamed: bool = True,
     ) -> None:
         self.reader = reader
-        self.account = account
+        self.watch = watch
         self.names = names or {}
         self.joiner = joiner
         self.required = required
@@ -121,21 +106,18 @@ class Delivery:
         if origin is NATIVE:
             self.plain = ()
         name = self.names.get(event.name, event.name)
-        self.account.tools.append(name)
-        out.append(CallStarted(index, event.id, name))
+        started = CallStarted(index, event.id, name)
+        self.watch.see(started)
+        out.append(started)
 
     def end(self, event: CallEnded, origin: str, out: list[Event]) -> None:
-        account = self.account
-        account.calls += 1
-        account.repairs += event.repairs
-        if event.dialect and event.dialect not in account.dialects:
-            account.dialects.append(event.dialect)
+        self.watch.see(event)
         out.append(replace(event, index=self.open.pop((origin, event.index))))
 
     def reject(self, event: CallRejected, origin: str, out: list[Event]) -> None:
         """Text that set out to be a call. What left as a call already stays one that never ends; in an answer that is
         given whole nothing has left yet."""
-        self.account.rejected.append(event.reason.value)
+        self.watch.see(event)
         raw = event.raw
         if not self.streamed:
             raw = self.source[slice(*event.span)] if event.span else raw
@@ -144,22 +126,20 @@ class Delivery:
             out.append(TextDelta(self.restore(raw)))
 
     def finish(self, event: Finished, out: list[Event]) -> None:
-        account = self.account
         self.close(event.reason == "length", out)
-        account.usage = event.usage
+        self.watch.see(event)
         if not (self.said or out) and event.reason in ("stop", "tool_calls"):
             self.end_badly(Failed("empty_answer", "The model's answer was empty."), out)
             return
-        account.finish = self.reason(event.reason)
-        if self.required and not account.calls:
-            account.notes.append("a call was required and none was made")
-        out.append(Finished(account.finish, event.usage))
+        if self.required and not self.watch.calls:
+            self.watch.notes.append("a call was required and none was made")
+        out.append(Finished(self.reason(event.reason), event.usage))
 
     def reason(self, told: str) -> str:
         """Why the answer ended: a call that was cut never looks complete, a complete one never looks cut."""
         if self.open:
             return "length" if told == "length" else "tool_calls"
-        if self.account.calls:
+        if self.watch.calls:
             return "tool_calls"
         return "stop" if told == "tool_calls" else told
 
@@ -168,7 +148,7 @@ class Delivery:
         self.end_badly(event, out)
 
     def end_badly(self, event: Failed, out: list[Event]) -> None:
-        self.account.failure = event.kind
+        self.watch.see(event)
         out.append(event)
 
     def close(self, truncated: bool, out: list[Event]) -> None:

@@ -1,6 +1,6 @@
 """One request going through all of it: the straight line, without any input or output.
 
-    exchange = Exchange(body, settings, tokens)     the request is read, routed and spoken
+    exchange = Exchange(body, settings, source, watch)     the request is read, routed and spoken
     exchange.request                                the bytes that go to the upstream
     stream = exchange.stream()                      its answer: feed(bytes) -> bytes, close() -> bytes
     exchange.reply(body)                            or the whole of it at once
@@ -20,7 +20,7 @@ import msgspec
 from toolglot import constraint
 from toolglot.config import Settings
 from toolglot.conversation import Conversation, Tool
-from toolglot.delivery import Account, Delivery
+from toolglot.delivery import Delivery
 from toolglot.errors import RequestError, ToolglotError, ToolSchemaError, UpstreamError
 from toolglot.events import Event, Failed
 from toolglot.history import mend
@@ -28,6 +28,7 @@ from toolglot.reading import Reader
 from toolglot.routing import Manner, Route, choose
 from toolglot.schema import Toolbox
 from toolglot.speaking import Speech, speak
+from toolglot.telemetry import Watch
 from toolglot.wire import Answerer, Asked
 from toolglot.wires import openai_chat
 
@@ -58,21 +59,30 @@ class Stream(Protocol):
 class Exchange:
     """One request and its answer."""
 
-    def __init__(self, body: bytes, settings: Settings, source: Source, mode: str = "") -> None:
+    def __init__(self, body: bytes, settings: Settings, source: Source, watch: Watch, mode: str = "") -> None:
         self.settings = settings
         self.source = source
         self.asked: Asked = openai_chat.decode_request(body)
-        self.account = Account(notes=list(self.asked.notes))
+        self.watch = watch
+        watch.notes += self.asked.notes
         conversation = self.asked.conversation
         if len(conversation.messages) > settings.limits.messages:
             raise RequestError(f"More than {settings.limits.messages} messages.", "messages")
+        watch.model = conversation.model
         self.route: Route = choose(conversation, settings, mode)
+        self._tell_route()
         self.speech: Speech | None = None
         if self.route.manner is Manner.TEXT:
             self.speech = self._speak(conversation)
             self.request = self._encode(self._constrain(self.speech.conversation))
         else:
             self.request = self._pass_on(body)
+
+    def _tell_route(self) -> None:
+        route, watch = self.route, self.watch
+        watch.upstream, watch.upstream_model, watch.mode = route.upstream.name, route.model.model, route.manner.value
+        if route.manner is Manner.TEXT:
+            watch.dialect = route.dialect
 
     @property
     def streamed(self) -> bool:
@@ -85,7 +95,7 @@ class Exchange:
         speech = speak(
             replace(conversation, messages=messages), self.route.dialect, parallel=self.route.parallel
         )
-        self.account.notes += (*notes, *speech.notes)
+        self.watch.notes += (*notes, *speech.notes)
         return speech
 
     def _constrain(self, spoken: Conversation) -> Conversation:
@@ -142,7 +152,7 @@ class Exchange:
         reader = self._reader() if self.route.manner is not Manner.RELAY and choice.mode != "none" else None
         names: Mapping[str, str] = speech.names if speech else {}
         joiner = speech.joiner if speech else ""
-        return Delivery(reader, self.account, names, joiner, choice.mode == "required", streamed)
+        return Delivery(reader, self.watch, names, joiner, choice.mode == "required", streamed)
 
     def _reader(self) -> Reader:
         conversation, reading = self.asked.conversation, self.settings.reading

@@ -9,6 +9,7 @@ stream. When the client goes away the handler is cancelled, and with it the conn
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from secrets import token_hex
 from time import time
@@ -28,13 +29,17 @@ from toolglot.errors import (
     UnknownPathError,
 )
 from toolglot.exchange import Exchange, Source, Stream, Translation
-from toolglot.telemetry import Telemetry
+from toolglot.telemetry import CONTENT_TYPE, Telemetry
 from toolglot.transport import STREAM_TYPE, Reply, Transport
 from toolglot.wires import openai_chat
 
 JSON_TYPE = "application/json"
 REQUEST_ID = "x-request-id"
+GONE = 499
+"""What the record says of a client that left; nobody is told."""
+
 KEPT_HEADERS = ("retry-after", "x-ratelimit-limit-requests", "x-ratelimit-remaining-requests")
+LOG = logging.getLogger("toolglot.server")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -112,34 +117,45 @@ class Gateway:
     # -- the one that matters ------------------------------------------------------------------------------------------
 
     async def complete(self, request: web.Request) -> web.StreamResponse:
-        told = self.telemetry.open(request_id(request))
+        watch = self.telemetry.begin(request_id(request), openai_chat.NAME)
+        status = 500
         try:
             body = await request.read()
-            exchange = Exchange(body, self.settings, self.source, request.headers.get("x-toolglot-mode", ""))
-            told.route(exchange, body)
-            visit = Visit(request, exchange, told, self.settings.server.heartbeat_seconds)
-            upstream = exchange.route.upstream
-            headers = self.headers_for(upstream, request)
-            try:
-                async with self.transport.send(
-                    "POST", upstream.endpoint(openai_chat.path), upstream, headers, exchange.request
-                ) as reply:
-                    return await visit.answer(reply)
-            except ToolglotError as error:
-                return await visit.fail(error)
-            finally:
-                visit.over()
+            self.telemetry.body(watch, "request", body)
+            exchange = Exchange(body, self.settings, self.source, watch, request.headers.get("x-toolglot-mode", ""))
+            if exchange.streamed:
+                self.telemetry.stream(watch)
+            response = await self.ask(request, exchange)
+            status = response.status
+            return response
         except ToolglotError as error:
-            told.fail(error)
+            status, watch.error = error.status, error.code
+            raise
+        except web.HTTPRequestEntityTooLarge:
+            status, watch.error = SizeError.status, SizeError.code
             raise
         except asyncio.CancelledError:
-            told.leave()
+            status, watch.client_gone = GONE, True
             raise
         except Exception as error:
-            told.break_down(error)
+            watch.error = InternalError.code
+            LOG.exception("request %s", watch.request_id)
             raise InternalError("Something went wrong here; the log knows more.") from error
         finally:
-            told.close()
+            self.telemetry.finish(watch, status)
+
+    async def ask(self, request: web.Request, exchange: Exchange) -> web.StreamResponse:
+        """Send the request to its upstream, and its answer to the client."""
+        upstream = exchange.route.upstream
+        address, headers = upstream.endpoint(openai_chat.path), self.headers_for(upstream, request)
+        visit = Visit(request, exchange, self.settings.server.heartbeat_seconds)
+        try:
+            async with self.transport.send("POST", address, upstream, headers, exchange.request) as reply:
+                return await visit.answer(reply)
+        except ToolglotError as error:
+            return await visit.fail(error)
+        finally:
+            visit.over()
 
     def headers_for(self, upstream: Upstream, request: web.Request) -> dict[str, str]:
         headers = {"Content-Type": JSON_TYPE, "Accept-Encoding": "identity", REQUEST_ID: request_id(request)}
@@ -199,7 +215,7 @@ class Gateway:
         return reply_json({"status": state}, 503 if self.draining else 200)
 
     async def show_metrics(self, request: web.Request) -> web.Response:
-        return web.Response(body=self.telemetry.render(), content_type="text/plain", charset="utf-8")
+        return web.Response(body=self.telemetry.render(), headers={"Content-Type": CONTENT_TYPE})
 
     async def refuse_path(self, request: web.Request) -> web.Response:
         raise UnknownPathError(f"{request.method} {request.path} is not served here.")
@@ -208,10 +224,10 @@ class Gateway:
 class Visit:
     """One client being answered."""
 
-    def __init__(self, request: web.Request, exchange: Exchange, told: Any, heartbeat: float) -> None:
+    def __init__(self, request: web.Request, exchange: Exchange, heartbeat: float) -> None:
         self.request = request
         self.exchange = exchange
-        self.told = told
+        self.watch = exchange.watch
         self.heartbeat = heartbeat
         self.loop = asyncio.get_running_loop()
         self.response: web.StreamResponse | None = None
@@ -233,7 +249,7 @@ class Visit:
 
     async def answer_whole(self, reply: Reply) -> web.Response:
         body = self.exchange.reply(await reply.whole(), reply.streamed)
-        self.told.wrote(body)
+        self.watch.sent(len(body))
         return web.Response(body=body, content_type=JSON_TYPE, headers=self.headers(whole=True))
 
     async def answer_late_whole(self, reply: Reply) -> web.StreamResponse:
@@ -248,13 +264,13 @@ class Visit:
         response = await self.begin()
         stream = self.open_stream()
         feed, piece_of, write = stream.feed, reply.piece, response.write
-        loop, told = self.loop, self.told
+        loop, sent = self.loop, self.watch.sent
         try:
             while piece := await piece_of():
                 out = feed(piece)
                 if out:
                     self.spoke = loop.time()
-                    told.wrote(out)
+                    sent(len(out))
                     await write(out)
         except ToolglotError as error:
             return await self.fail(error)
@@ -265,7 +281,7 @@ class Visit:
         """Tell the error: as a reply of its own, or inside the stream if that has begun."""
         if self.response is None:
             raise error
-        self.told.fail(error)
+        self.watch.error = error.code
         await self.write(self.response, self.open_stream().fail(error))
         return await self.end(self.response)
 
@@ -277,12 +293,12 @@ class Visit:
     # -- writing -------------------------------------------------------------------------------------------------------
 
     def headers(self, whole: bool = False) -> dict[str, str]:
-        route, account = self.exchange.route, self.exchange.account
+        route, watch = self.exchange.route, self.watch
         headers = {REQUEST_ID: request_id(self.request), "x-toolglot-mode": route.manner.value}
         if self.exchange.speech is not None:
-            headers["x-toolglot-dialect"] = (account.dialects or [route.dialect])[0]
+            headers["x-toolglot-dialect"] = (watch.read_as or [route.dialect])[0]
         if whole:
-            headers["x-toolglot-repairs"] = ",".join(account.repairs)
+            headers["x-toolglot-repairs"] = ",".join(watch.repairs)
         return headers
 
     async def begin(self) -> web.StreamResponse:
@@ -295,7 +311,7 @@ class Visit:
     async def write(self, response: web.StreamResponse, out: bytes) -> None:
         if out:
             self.spoke = self.loop.time()
-            self.told.wrote(out)
+            self.watch.sent(len(out))
             await response.write(out)
 
     async def end(self, response: web.StreamResponse) -> web.StreamResponse:
