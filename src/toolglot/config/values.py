@@ -38,7 +38,7 @@ from toolglot.reading import vocabulary
 MODES: Final = ("auto", "native", "text", "off")
 WIRES: Final = ("openai_chat",)
 ANY: Final = "*"
-DEFAULT_DIALECT: Final = "hermes"
+DEFAULT_DIALECT: Final = "roo_xml"
 LISTED: Final = 20
 NO_KEY: Final = Secret()
 
@@ -91,7 +91,7 @@ class ToolCalling:
         flag="mode",
     )
     dialect: str = setting(
-        DIALECT, "dialect to teach; empty: the one the model id is known for, else hermes", "", flag="dialect"
+        DIALECT, "dialect to teach; empty: the one the model id is known for, else roo_xml", "", flag="dialect"
     )
 
 
@@ -130,6 +130,9 @@ class Upstream:
     base_url: str = setting(ADDRESS, "its address, up to `/chat/completions`; without a path `/v1` is meant", "")
     api_key: Secret = setting(SECRET, "the key we present to it", NO_KEY)
     wire: str = setting(choice(*WIRES), "the protocol it speaks", "openai_chat")
+    constraint: str = setting(
+        choice("gbnf", empty=True), "how it can be held to valid calls: `gbnf` sends llama.cpp a grammar", ""
+    )
     headers: Mapping[str, str] = setting(HEADERS, "further headers we send to it", {})
     connect_timeout: float = setting(SECONDS, "time to reach it", 10.0)
     read_timeout: float = setting(SECONDS, "silence after which it is given up", 600.0)
