@@ -17,7 +17,6 @@ from typing import Any, Protocol
 
 import msgspec
 
-from toolglot import constraint
 from toolglot.config import Settings
 from toolglot.conversation import Conversation, Tool
 from toolglot.delivery import Delivery
@@ -74,7 +73,7 @@ class Exchange:
         self.speech: Speech | None = None
         if self.route.manner is Manner.TEXT:
             self.speech = self._speak(conversation)
-            self.request = self._encode(self._constrain(self.speech.conversation))
+            self.request = self._encode(self.speech.conversation)
         else:
             self.request = self._pass_on(body)
 
@@ -97,14 +96,6 @@ class Exchange:
         )
         self.watch.notes += (*notes, *speech.notes)
         return speech
-
-    def _constrain(self, spoken: Conversation) -> Conversation:
-        """A model that is held to a grammar cannot write a call that is none."""
-        if self.speech is None or self.route.upstream.constraint != "gbnf" or not self.speech.tools:
-            return spoken
-        asked = self.asked.conversation
-        grammar = constraint.constrain(asked, self.speech.tools, self.route.dialect, parallel=self.route.parallel)
-        return replace(spoken, extra={**spoken.extra, "grammar": grammar}) if grammar else spoken
 
     def _encode(self, spoken: Conversation) -> bytes:
         return openai_chat.encode_request(
