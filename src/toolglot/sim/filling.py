@@ -37,6 +37,7 @@ URL = re.compile(r"https?://[^\s\"'`<>)]+")
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.]*\w)")
 PLACE = re.compile(r"\b(?:in|for|at|of|to|near|from)\s+(?:the\s+)?([A-Z][\w'-]*(?:\s+[A-Z][\w'-]*)*)")
 LAST_PLACE = re.compile(r"\b(?:in|at|near)\s+(?:the\s+)?([a-z][\w'-]+)\s*[.?!]?\s*\Z")
+ALTERNATIVES = ("anyOf", "oneOf", "allOf")
 DEPTH = 6
 SHORT = 60
 
@@ -109,20 +110,27 @@ def resolve(schema: Any, root: Schema) -> Schema:
     for _ in range(DEPTH):
         if not isinstance(schema, Mapping):
             return {}
-        reference = schema.get("$ref")
-        choices = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf")
-        if isinstance(reference, str) and reference.startswith("#/"):
-            target: Any = root
-            for step in reference[2:].split("/"):
-                target = target.get(step) if isinstance(target, Mapping) else None
-            schema = target
-        elif isinstance(choices, list) and "type" not in schema:
-            kept = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf", "allOf")}
-            real = [choice for choice in choices if isinstance(choice, Mapping) and choice.get("type") != "null"]
-            schema = {**kept, **(real[0] if real else {})}
+        if isinstance(reference := schema.get("$ref"), str):
+            schema = _follow(reference, root)
+        elif (key := next((key for key in ALTERNATIVES if key in schema), None)) and "type" not in schema:
+            schema = {name: value for name, value in schema.items() if name != key} | _first_real(schema[key])
         else:
             return schema
     return {}
+
+
+def _follow(reference: str, root: Schema) -> Any:
+    target: Any = root
+    for step in reference.removeprefix("#/").split("/"):
+        target = target.get(step) if isinstance(target, Mapping) else None
+    return target
+
+
+def _first_real(choices: Any) -> dict[str, Any]:
+    """The first alternative that is more than null."""
+    listed = choices if isinstance(choices, list) else []
+    real = [choice for choice in listed if isinstance(choice, Mapping) and choice.get("type") != "null"]
+    return dict(real[0]) if real else {}
 
 
 def type_of(schema: Schema) -> str:
