@@ -20,6 +20,8 @@ FUNCTION_CALLS = Wrap(open=("<{ns}function_calls>",), close=("</{ns}function_cal
 TOOL_CALL_TOKENS = Wrap(open=("<|tool_call_start|>",), close=("<|tool_call_end|>",))
 PYTHON_TAG = Wrap(open=("<|python_tag|>",))
 
+TOOL_RESPONSE = "<tool_response>\n{content}\n</tool_response>"
+
 THINK = Region(
     open=("<think{suffix}>", "<thinking>", "<thought>", "<reasoning>", "<scratch_pad>"),
     close=("</think{suffix}>", "</thinking>", "</thought>", "</reasoning>", "</scratch_pad>"),

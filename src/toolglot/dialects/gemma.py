@@ -20,7 +20,7 @@ DIALECTS = (
     Dialect(
         "gemma4",
         CALL,
-        sample='<|tool_call>call:get_weather{city:<|"|>Oslo<|"|>,days:3}<tool_call|>',
+        sample='<|tool_call>call:get_weather{city:<|"|>Oslo<|"|>}<tool_call|>',
         wrap=(Wrap(("<|tool_call>",), ("<tool_call|>", "<|tool_call|>")),),
         also=(NAME_ONLY, BARE),
         regions=(Region(("<|channel>thought\n", "<|channel>thought"), ("<channel|>",)),),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from toolglot.codecs.envelope import LIST, OBJECT
 from toolglot.dialect import Channel, Commitment, Dialect, Place, Region, Wrap
-from toolglot.marks import PYTHON_TAG, STRAY_ENDS, THINK, TOOL_CALL, TOOL_CALLS, TURN_ENDS, TURN_STARTS
+from toolglot.marks import PYTHON_TAG, STRAY_ENDS, THINK, TOOL_CALL, TOOL_CALLS, TOOL_RESPONSE, TURN_ENDS, TURN_STARTS
 
 TOOL_CALL_TOKEN = Wrap(open=("<|tool_call|>",))
 
@@ -26,6 +26,7 @@ DIALECTS = (
         "hermes",
         OBJECT,
         sample='<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>',
+        returns=TOOL_RESPONSE,
         wrap=(*TOOL_CALL, RENAMED),
         regions=(THINK,),
         results=TURN_STARTS,
@@ -35,8 +36,8 @@ DIALECTS = (
     Dialect(
         "ernie45",
         OBJECT,
-        sample='<think>\nThe user asks for weather.\n</think>\n\n<tool_call>\n{"name": "get_weather", '
-        '"arguments": {"city": "Oslo"}}\n</tool_call>',
+        sample='<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>',
+        returns=TOOL_RESPONSE,
         wrap=TOOL_CALL,
         models=("ernie-4.5*",),
     ),

@@ -13,7 +13,7 @@ DIALECTS = (
     Dialect(
         "pythonic",
         PYTHON_CALL,
-        sample='[get_weather(city="Oslo", days=3)]',
+        sample='[get_weather(city="Oslo")]',
         wrap=(Wrap(("[",), ("]",), Place.LINE, Commitment.WHOLE),),
         confidence=0.95,
         commitment=Commitment.TENTATIVE,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from toolglot.codecs.markup import Markup, Parameter
 from toolglot.codecs.trim import Trim
 from toolglot.codecs.yamlbody import YamlBody
-from toolglot.dialect import Call, Commitment, Dialect, Region, Wrap
+from toolglot.dialect import Call, Commitment, Dialect, Manner, Region, Show, Wrap
 from toolglot.marks import FUNCTION_CALLS
 
 VERBATIM = frozenset(
@@ -29,6 +29,7 @@ DIALECTS = (
         Call(("<{name}>",), ELEMENTS, ("</ {key} >",)),
         sample="<get_weather>\n<city>Oslo</city>\n</get_weather>",
         commitment=Commitment.TENTATIVE,
+        teach=Manner(Show.DOCUMENTS),
     ),
     Dialect(
         "yaml_xml",

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from toolglot.conversation import Tool
+from toolglot.examples import properties_of, resolve, type_of
 
 Schema: TypeAlias = Mapping[str, Any]
 
@@ -37,7 +38,6 @@ URL = re.compile(r"https?://[^\s\"'`<>)]+")
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.]*\w)")
 PLACE = re.compile(r"\b(?:in|for|at|of|to|near|from)\s+(?:the\s+)?([A-Z][\w'-]*(?:\s+[A-Z][\w'-]*)*)")
 LAST_PLACE = re.compile(r"\b(?:in|at|near)\s+(?:the\s+)?([a-z][\w'-]+)\s*[.?!]?\s*\Z")
-ALTERNATIVES = ("anyOf", "oneOf", "allOf")
 DEPTH = 6
 SHORT = 60
 
@@ -90,56 +90,15 @@ def kind_of(name: str) -> str:
 
 
 def _fill_object(schema: Schema, facts: Facts, root: Schema, depth: int) -> dict[str, Any]:
-    properties = schema.get("properties")
-    if not isinstance(properties, Mapping) or not depth:
-        return {}
     listed = schema.get("required")
     required = listed if isinstance(listed, list) else []
     filled: dict[str, Any] = {}
-    for name, property_schema in properties.items():
-        known = resolve(property_schema, root)
+    for name, known in properties_of(schema, root).items() if depth > 0 else ():
         if name in required:
             filled[name] = _fill_value(name, known, facts, root, depth - 1)
         elif (value := _find_said(name, known, facts)) is not None:
             filled[name] = value
     return filled
-
-
-def resolve(schema: Any, root: Schema) -> Schema:
-    """A schema with its first alternative and its reference followed, as far as filling needs it."""
-    for _ in range(DEPTH):
-        if not isinstance(schema, Mapping):
-            return {}
-        if isinstance(reference := schema.get("$ref"), str):
-            schema = _follow(reference, root)
-        elif (key := next((key for key in ALTERNATIVES if key in schema), None)) and "type" not in schema:
-            schema = {name: value for name, value in schema.items() if name != key} | _first_real(schema[key])
-        else:
-            return schema
-    return {}
-
-
-def _follow(reference: str, root: Schema) -> Any:
-    target: Any = root
-    for step in reference.removeprefix("#/").split("/"):
-        target = target.get(step) if isinstance(target, Mapping) else None
-    return target
-
-
-def _first_real(choices: Any) -> dict[str, Any]:
-    """The first alternative that is more than null."""
-    listed = choices if isinstance(choices, list) else []
-    real = [choice for choice in listed if isinstance(choice, Mapping) and choice.get("type") != "null"]
-    return dict(real[0]) if real else {}
-
-
-def type_of(schema: Schema) -> str:
-    """The one type that is filled in: the first that is not null."""
-    told = schema.get("type")
-    types = told if isinstance(told, list) else [told]
-    if "properties" in schema and told is None:
-        return "object"
-    return next((kind for kind in types if isinstance(kind, str) and kind != "null"), "string")
 
 
 def _find_said(name: str, schema: Schema, facts: Facts) -> Any:
@@ -197,7 +156,7 @@ def _as_number(text: str, kind: str) -> int | float:
 
 
 def _fill_array(name: str, schema: Schema, facts: Facts, root: Schema, depth: int) -> list[Any]:
-    items = resolve(schema.get("items", {}), root)
+    items = resolve(schema.get("items"), root)
     if type_of(items) in ("integer", "number"):
         numbers, facts.numbers = facts.numbers, []
         return [_as_number(number, type_of(items)) for number in numbers]
