@@ -13,7 +13,7 @@ import pytest
 from aiohttp import ClientTimeout, web
 from gateway import ASK, READ, gateway, run
 
-from toolglot.sim import Answer, Calling, Options, Scripted
+from toolglot.sim import Answer, Options, Scripted
 
 DIALECTS = ("hermes", "qwen3_coder", "roo_xml", "glm45", "fenced_toolcode_json")
 FILE = '{"filePath":"package.json"}'
@@ -96,7 +96,7 @@ async def test_one_call_is_delivered_unless_many_are_taught() -> None:
 
 @awaited
 async def test_malformed_calls_come_back_as_text() -> None:
-    broken = "I'll read the file.\n\n<tool_call>\n{\"name\": \"read\", \"arguments\": {\"filePath\": }}\n</tool_call>"
+    broken = 'I\'ll read the file.\n\n<tool_call>\n{"name": "read", "arguments": {"filePath": }}\n</tool_call>'
     async with gateway(says(broken)) as gate:
         answer = await gate.ask()
         assert answer.message == {"role": "assistant", "content": broken} and answer.finish == "stop"
@@ -128,10 +128,15 @@ async def test_names_that_cannot_be_tags_come_back_as_they_were() -> None:
 @awaited
 async def test_a_tool_that_is_called_tool_call_works() -> None:
     parameters = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
-    tool = {"type": "function", "function": {"name": "tool_call", "description": "Call a tool", "parameters": parameters}}
+    tool = {
+        "type": "function",
+        "function": {"name": "tool_call", "description": "Call a tool", "parameters": parameters},
+    }
     for dialect in ("hermes", "roo_xml", "qwen3_coder"):
         async with gateway(dialect=dialect) as gate:
-            answer = await gate.ask(ASK | {"tools": [tool], "messages": [{"role": "user", "content": 'Call the tool "x"'}]})
+            answer = await gate.ask(
+                ASK | {"tools": [tool], "messages": [{"role": "user", "content": 'Call the tool "x"'}]}
+            )
             assert [call["function"]["name"] for call in answer.message["tool_calls"]] == ["tool_call"], dialect
 
 
@@ -166,7 +171,10 @@ async def test_choice_none_teaches_nothing_and_reads_nothing() -> None:
 
 @awaited
 async def test_choice_of_one_tool_teaches_only_that_and_delivers_no_other() -> None:
-    other = {"type": "function", "function": {"name": "write", "parameters": {"type": "object", "properties": {"path": {"type": "string"}}}}}
+    other = {
+        "type": "function",
+        "function": {"name": "write", "parameters": {"type": "object", "properties": {"path": {"type": "string"}}}},
+    }
     call = '<tool_call>\n{"name": "write", "arguments": {"path": "a"}}\n</tool_call>'
     async with gateway(says(call)) as gate:
         choice = {"type": "function", "function": {"name": "read"}}
@@ -229,7 +237,9 @@ async def test_a_call_cut_by_the_limit_never_looks_complete() -> None:
         assert "tool_calls" not in whole.message and whole.message["content"] and whole.finish == "length"
 
 
-@pytest.mark.parametrize("fault", ["no_finish", "no_done", "no_usage", "crlf", "role_every_chunk", "json_instead_of_sse", "double_wrapper"])
+@pytest.mark.parametrize(
+    "fault", ["no_finish", "no_done", "no_usage", "crlf", "role_every_chunk", "json_instead_of_sse", "double_wrapper"]
+)
 @awaited
 async def test_harmless_faults_do_no_harm(fault: str) -> None:
     async with gateway(Options(dialect="hermes", faults=(fault,), chunk_bytes=1)) as gate:
@@ -265,7 +275,7 @@ async def test_bad_requests_are_refused_in_the_words_of_the_wire(body: bytes, pa
 
 def with_results(*results: dict[str, Any], calls: tuple[str, ...] = ("c1",)) -> dict[str, Any]:
     made = [{"id": name, "type": "function", "function": {"name": "read", "arguments": FILE}} for name in calls]
-    turns = [*ASK["messages"], {"role": "assistant", "content": None, "tool_calls": made}, *results]  # type: ignore[misc]
+    turns = [*ASK["messages"], {"role": "assistant", "content": None, "tool_calls": made}, *results]
     return ASK | {"messages": turns}
 
 
@@ -290,7 +300,9 @@ async def test_results_that_fit_no_call_are_refused(body: Any, where: str) -> No
 @awaited
 async def test_results_without_ids_are_tied_to_their_calls() -> None:
     async with gateway() as gate:
-        answer = await gate.ask(with_results({"role": "tool", "content": "one"}, {"role": "tool", "content": None}, calls=("c1", "")))
+        answer = await gate.ask(
+            with_results({"role": "tool", "content": "one"}, {"role": "tool", "content": None}, calls=("c1", ""))
+        )
         assert answer.status == 200
         told = gate.record.last.body["messages"][-1]["content"]
         assert told == "Tool Result from read:\none\n\nTool Result from read:\n(no output)"
@@ -299,7 +311,7 @@ async def test_results_without_ids_are_tied_to_their_calls() -> None:
 @awaited
 async def test_history_with_invalid_json_and_unknown_tools_passes() -> None:
     made = [{"id": "c1", "type": "function", "function": {"name": "invalid", "arguments": '{"tool": "x'}}]
-    turns = [*ASK["messages"], {"role": "assistant", "content": "", "tool_calls": made}, {"role": "tool", "tool_call_id": "c1", "content": "bad"}]  # type: ignore[misc]  # fmt: skip
+    turns = [*ASK["messages"], {"role": "assistant", "content": "", "tool_calls": made}, {"role": "tool", "tool_call_id": "c1", "content": "bad"}]  # fmt: skip
     async with gateway() as gate:
         assert (await gate.ask(ASK | {"messages": turns})).status == 200
         told = gate.record.last.body["messages"]
@@ -330,7 +342,10 @@ async def test_switched_off_tools_are_stripped() -> None:
 @awaited
 async def test_native_mode_hands_tools_on_and_reads_what_leaks() -> None:
     async with gateway(Options(dialect="native"), mode="native") as gate:
-        assert (await gate.ask()).message["tool_calls"][0]["function"] == {"name": "read", "arguments": FILE.replace(":", ": ")}
+        assert (await gate.ask()).message["tool_calls"][0]["function"] == {
+            "name": "read",
+            "arguments": FILE.replace(":", ": "),
+        }
         assert gate.record.last.body["tools"] == [READ]
         _, calls, finish = (await gate.ask(ASK | {"stream": True})).told
         assert (calls, finish) == ([("read", FILE.replace(":", ": "))], "tool_calls")

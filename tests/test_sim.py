@@ -473,14 +473,14 @@ def test_the_command_serves_until_it_is_stopped() -> None:
 def test_wrong_use_of_the_command_is_told(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from toolglot.cli import main
+    from toolglot.cli.main import main
 
     assert main(["sim", *arguments]) == 2
     assert message in capsys.readouterr().err
 
 
 def test_the_command_lists_the_faults(capsys: pytest.CaptureFixture[str]) -> None:
-    from toolglot.cli import main
+    from toolglot.cli.main import main
 
     assert main(["sim", "--faults"]) == 0
     assert all(name in capsys.readouterr().out for name in ["no_done"])
