@@ -137,7 +137,7 @@ def test_a_whole_answer_has_the_same_content() -> None:
     assert ask(stream=False).json["usage"]["prompt_tokens"] > 0
 
 
-@pytest.mark.parametrize("dialect", ["hermes", "roo_xml", "qwen3_coder"])
+@pytest.mark.parametrize("dialect", ["hermes", "roo_xml", "qwen3_coder", "fenced_tool_flat", "glm45", "kimi_k2"])
 def test_a_call_in_a_dialect_is_text_that_reads_back(dialect: str) -> None:
     reply = ask(Options(dialect=dialect))
     assert reply.finish == ["stop"] and not reply.calls
