@@ -7,11 +7,13 @@ pair that was found decides which dialect it is called.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Protocol
 
 from toolglot.draft import Frame
+from toolglot.jsontext import Value
 from toolglot.pattern import Match
 from toolglot.scanner import Steps
 
@@ -31,7 +33,7 @@ class Commitment(Enum):
 
 
 class Body(Protocol):
-    """A codec: reads what follows a header."""
+    """A codec: reads what follows a header, and writes it the way a sample does."""
 
     def accepts(self, head: str) -> bool:
         """Whether a body of this kind can begin with this character ("" is the end of the text)."""
@@ -39,6 +41,10 @@ class Body(Protocol):
 
     def read(self, frame: Frame, call: Call, found: Match) -> Steps[bool]:
         """Read one call (or several) into the frame; False when this is no call after all."""
+        ...
+
+    def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
+        """The call in the form of the sample, then in other forms that carry what the first one may not."""
         ...
 
 
@@ -86,13 +92,43 @@ class Region:
     place: Place = Place.LINE
 
 
+class Show(Enum):
+    """How tools are shown to a model."""
+
+    LINES = "one JSON definition per line"
+    ARRAY = "one JSON list of definitions"
+    DOCUMENTS = "headings, parameters by lines, and a filled example for each"
+    NUMBERED = "numbered sections with parameters by lines"
+    ELEMENTS = "elements for name, description and parameters"
+    TYPES = "a TypeScript namespace"
+    STUBS = "Python functions without a body"
+    DECLARATIONS = "declarations with bare keys"
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a dialect's models are told of tools: the way to show them, and what stands around the list and each tool."""
+
+    show: Show = Show.LINES
+    open: str = "<tools>"
+    close: str = "</tools>"
+    each: tuple[str, str] = ("", "")
+
+
+RESULT = "{verdict} from {name}:\n{content}"
+"""A tool's result where a dialect has no form of its own. The verdict is "Tool Result", or says that it is an error."""
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """A way of writing tool calls in text.
 
     ``also`` are damaged or drifted shapes of the call, ``regions`` its marks for reasoning and plain text, ``results``
     the marks of tool results (a model that writes one has made it up), ``noise`` marks that may follow a call and mean
-    nothing, ``models`` globs of model ids that speak it.
+    nothing, ``models`` globs of model ids that speak it. ``sample`` is ``get_weather(city="Oslo")`` as the dialect
+    writes it, and the form of everything that is written in it. ``teach`` is how its models are told of tools and
+    ``returns`` how they are given a result; its slots are ``{name}``, ``{content}``, ``{json}`` (the content as a JSON
+    string) and ``{verdict}``.
     """
 
     name: str
@@ -106,6 +142,8 @@ class Dialect:
     results: tuple[str, ...] = ()
     noise: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
+    teach: Manner = Manner()
+    returns: str = RESULT
     family: str = ""
     file: str = ""
 

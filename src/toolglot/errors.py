@@ -124,6 +124,7 @@ class RefusedError(UpstreamError):
         self.status = status
         self.code = code or self.code
         self.kind = kind
+        self.headers: dict[str, str] = {}
 
 
 class UnreachableError(UpstreamError):

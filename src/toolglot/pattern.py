@@ -9,7 +9,7 @@ looking at earlier text again.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias
@@ -116,12 +116,18 @@ _NAMED = {
 }
 
 
-def _nodes(template: str, named: bool) -> list[Node]:
+def expression(template: str, given: Mapping[str, str] | None = None) -> str:
+    """The expression of a template; ``given`` are expressions for some of its slots."""
+    slots = {slot: Node(text, text) for slot, text in (given or {}).items()}
+    return sequence(*_nodes(template, False, {**SLOTS, **slots})).full
+
+
+def _nodes(template: str, named: bool, slots: Mapping[str, Node] = SLOTS) -> list[Node]:
     found: list[Node] = []
     for token in _TOKEN.finditer(template):
         slot = token[1]
         if slot:
-            node = SLOTS[slot]
+            node = slots[slot]
             if named and slot in _NAMED:
                 node = Node(f"(?P<{_NAMED[slot]}>{node.full})", node.prefix)
             found.append(node)

@@ -23,6 +23,8 @@ class EventStream:
     def feed(self, piece: bytes) -> list[bytes]:
         if self._return or b"\r" in piece:
             piece = self._join_line_ends(piece)
+        if not piece:
+            return []
         rest = self._rest
         if rest:
             if BLANK not in piece and not (piece[:1] == b"\n" and rest[-1][-1:] == b"\n"):

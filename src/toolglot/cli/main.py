@@ -12,19 +12,23 @@ import sys
 from collections.abc import Sequence
 
 import toolglot
-from toolglot.cli import dialects, read
+from toolglot.cli import config, dialects, key, read, serve
 from toolglot.cli.exits import EXIT_CODES, OK, WRONG_USE
 from toolglot.errors import ClientError
+from toolglot.sim import command as sim
 
-COMMANDS = (read, dialects)
+COMMANDS = (serve, read, dialects, config, key, sim)
 """The subcommands, in the order the help shows them."""
 
 EXAMPLES = """\
 examples:
+  toolglot serve
+  toolglot serve --base-url http://127.0.0.1:8080/v1
   toolglot read answer.txt --tools tools.json
   llm "list the files" | toolglot read --tools tools.json --json
   toolglot read answer.txt --tools tools.json --events --stream 4
   toolglot dialects
+  toolglot config show
 """
 
 
@@ -49,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="toolglot",
-        description="Read the tool calls in the text of a language model, whichever way it writes them.",
+        description="Tool calling between any client and any model: a gateway, and a reader of calls written as text.",
         epilog=EXAMPLES + "\n" + EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

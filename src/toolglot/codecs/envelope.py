@@ -7,8 +7,10 @@ is known the arguments leave while they come in, and what came before the name i
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from toolglot.codecs.forms import write_by_sample
 from toolglot.codecs.members import OBJECT as JSON_OBJECT
 from toolglot.codecs.members import Members, gather, is_cut_in_key, parse_object
 from toolglot.dialect import Call, Place
@@ -121,6 +123,9 @@ class Envelope:
         if source.text[source.pos] == "[":
             return (yield from self._list(frame))
         return (yield from self._object(frame))
+
+    def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
+        return write_by_sample(sample, name, arguments)
 
     def _list(self, frame: Frame) -> Steps[bool]:
         source = frame.source

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from toolglot.dialect import Call
 from toolglot.draft import Draft, Frame
+from toolglot.jsontext import Value
 from toolglot.pattern import Choice, Match
 from toolglot.scanner import Steps
 
@@ -37,6 +39,10 @@ class FreeText:
         if source.truncated:
             draft.truncate()
         return True
+
+    def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
+        """None: the object that the same dialects write says more."""
+        return iter(())
 
     def _text(self, frame: Frame, draft: Draft) -> Steps[None]:
         source = frame.source

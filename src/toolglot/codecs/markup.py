@@ -8,7 +8,7 @@ text) and goes on or stops; where a value ends is the business of ``values``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
@@ -16,11 +16,13 @@ from html import unescape
 
 from toolglot.codecs.elements import parse_elements
 from toolglot.codecs.members import ENVELOPES, OBJECT, parse_object
+from toolglot.codecs.parameters import write_parameters
 from toolglot.codecs.trim import Trim
 from toolglot.codecs.values import FOREIGN_CLOSER, Parameter, Value, quoted_headers, spell
 from toolglot.dialect import Call
 from toolglot.draft import Draft, Frame
 from toolglot.events import Reason
+from toolglot.jsontext import Value as Json
 from toolglot.pattern import Choice, Mark, Match
 from toolglot.scanner import Steps
 from toolglot.schema import UNTYPED, Shape, conform_text_leaves, read_text
@@ -95,6 +97,9 @@ class Markup:
             draft.sure()
             return True
         return (yield from _Reading(self, frame, call, draft).read())
+
+    def write(self, sample: str, name: str, arguments: Mapping[str, Json]) -> Iterator[str]:
+        return write_parameters(sample, name, arguments, self.parameters)
 
 
 class _Next(Enum):

@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from toolglot.codecs.forms import write_by_sample
 from toolglot.codecs.members import KEYWORDS, OBJECT, Members, decode, parse_object
 from toolglot.codecs.strings import Collector, read_string
 from toolglot.dialect import Call, Place
 from toolglot.draft import Frame
-from toolglot.jsontext import JSON, Parsed
+from toolglot.jsontext import JSON, Parsed, Value
 from toolglot.pattern import Mark, Match
 from toolglot.scanner import Steps
 
@@ -49,6 +51,9 @@ class Named:
             draft.sure()
             yield from self._close(frame, call, fenced)
         return True
+
+    def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
+        return write_by_sample(sample, name, arguments)
 
     def _irregular(self, frame: Frame, call: Call, found: Match, start: int, head: str) -> Steps[bool]:
         """No members follow: no arguments at all, or arguments encoded as a string."""

@@ -10,10 +10,12 @@ Only one plain command counts: its first word is on the list, and nothing in it 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from toolglot.dialect import Call
 from toolglot.draft import Frame
+from toolglot.jsontext import Value
 from toolglot.pattern import Match
 from toolglot.scanner import Steps
 from toolglot.schema import Tool, Toolbox
@@ -50,3 +52,7 @@ class Shell:
             return False
         draft.add_value(COMMAND, line)
         return True
+
+    def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
+        """None: without the caller's list of commands a fence is never read as a call."""
+        return iter(())

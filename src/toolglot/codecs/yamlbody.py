@@ -11,18 +11,37 @@ and typed by the schema, because YAML's own guesses (no, 0123, 1_000) are not wh
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import yaml
 
+from toolglot.codecs.forms import HARD_JSON, JSON, KEY, TOOL, VALUE
 from toolglot.dialect import Call
 from toolglot.draft import Draft, Frame
 from toolglot.events import Reason
+from toolglot.jsontext import Number, Value
 from toolglot.pattern import Mark, Match
 from toolglot.scanner import Steps
 from toolglot.schema import conform_text_leaves
 
 _KEY = Mark(" {key} :")
+
+
+class _Dumper(yaml.SafeDumper):
+    """Numbers as they were written, texts of several lines as blocks."""
+
+
+def _represent_number(dumper: yaml.SafeDumper, value: Number) -> yaml.Node:
+    return dumper.represent_scalar("tag:yaml.org,2002:float", str(value))
+
+
+def _represent_text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, "|" if "\n" in value else None)
+
+
+_Dumper.add_representer(Number, _represent_number)
+_Dumper.add_representer(str, _represent_text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +63,13 @@ class YamlBody:
             draft.truncate()
             return True
         return self._fill(draft, text)
+
+    def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
+        before, _, after = sample.replace(TOOL, name).partition(f"{KEY}: {VALUE}\n")
+        document = yaml.dump(dict(arguments), Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=2**31)
+        yield before + (document if arguments else "") + after
+        for notation in (JSON, HARD_JSON):
+            yield f"{before}{notation.write(dict(arguments))}\n{after}"
 
     def _body(self, frame: Frame, closer: Mark) -> Steps[str | None]:
         """The text up to the closing mark, which is consumed; None when the text ends first."""

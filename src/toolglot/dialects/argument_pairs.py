@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from toolglot.codecs.markup import Markup, Parameter
 from toolglot.dialect import Call, Dialect, Place, Region, Wrap
-from toolglot.marks import TOOL_CALL
+from toolglot.marks import TOOL_CALL, TOOL_RESPONSE
 
 PAIRS = Markup(
     (
@@ -32,6 +32,7 @@ DIALECTS = (
         sample="<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n</tool_call>",
         wrap=TOOL_CALL,
         also=(Call(("{name}{before_arg_key}",), PAIRS, ("</tool_call>",), Place.LINE, "missing_opener"),),
+        returns=TOOL_RESPONSE,
         models=("glm-4.5*", "glm-4.6*", "laguna-xs*"),
     ),
     Dialect(
@@ -39,6 +40,7 @@ DIALECTS = (
         Call(("{name}",), PAIRS, place=Place.WRAPPED),
         sample="<tool_call>get_weather<arg_key>city</arg_key><arg_value>Oslo</arg_value></tool_call>",
         wrap=TOOL_CALL,
+        returns=TOOL_RESPONSE,
         models=("glm-4.7*", "glm-5*", "ling-3*", "laguna-s*"),
     ),
     Dialect(
@@ -47,6 +49,7 @@ DIALECTS = (
         sample="<longcat_tool_call>get_weather\n<longcat_arg_key>city</longcat_arg_key>\n"
         "<longcat_arg_value>Oslo</longcat_arg_value>\n</longcat_tool_call>",
         wrap=(Wrap(("<longcat_tool_call>",), ("</longcat_tool_call>",)),),
+        returns=TOOL_RESPONSE,
     ),
     Dialect(
         "hy3",
@@ -60,6 +63,7 @@ DIALECTS = (
         ),
         also=(Call(("<tool_call{suffix}>{name}<tool_sep{suffix}>",), PAIRS, ("</tool_call{suffix}>",), Place.WRAPPED),),
         regions=(Region(("<think:{type}>",), ("</think:{type}>",)),),
+        returns="<tool_response:opensource>\n{content}\n</tool_response:opensource>",
         models=("hy3*",),
     ),
 )

@@ -14,8 +14,8 @@ from __future__ import annotations
 from toolglot.codecs.markup import Markup, Parameter
 from toolglot.codecs.named import Named
 from toolglot.codecs.trim import Trim
-from toolglot.dialect import Call, Dialect, Place, Region, Wrap
-from toolglot.marks import THINK, TOOL_CALL
+from toolglot.dialect import Call, Dialect, Manner, Place, Region, Show, Wrap
+from toolglot.marks import THINK, TOOL_CALL, TOOL_RESPONSE
 
 FUNCTION = ("<function={q}{name}{q}>",)
 CLOSE = ("</ function{eqkey} >", "</function\n", "</{ns}invoke>", "</tool>")
@@ -46,6 +46,8 @@ DIALECTS = (
         Call(FUNCTION, SPACED, CLOSE),
         sample="<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n</function>\n</tool_call>",
         wrap=TOOL_CALL,
+        teach=Manner(Show.ELEMENTS),
+        returns=TOOL_RESPONSE,
         also=(
             # the tool's name opened as a parameter, or as a lone <name>
             Call(("<parameter={name}> {before_parameter}",), SPACED, CLOSE, Place.WRAPPED, "damaged_header"),
@@ -79,6 +81,7 @@ DIALECTS = (
                 repair="damaged_header",
             ),
         ),
+        teach=Manner(open="", close=""),
         models=("functionary-v3.1*", "*functionary-medium-v3.1*"),
     ),
     Dialect(
@@ -86,6 +89,8 @@ DIALECTS = (
         Call(FUNCTION, SPACED, CLOSE),
         sample="<function=get_weather>\n<parameter=city>Oslo</parameter>\n</function>",
         results=("EXECUTION RESULT of [",),
+        teach=Manner(Show.NUMBERED, "", ""),
+        returns="EXECUTION RESULT of [{name}]:\n{content}",
     ),
     Dialect(
         "seed_oss",
@@ -94,6 +99,7 @@ DIALECTS = (
         "</seed:tool_call>",
         wrap=(Wrap(("<seed:tool_call>",), ("</seed:tool_call>",)),),
         regions=(Region(("<seed:think>",), ("</seed:think>",)),),
+        teach=Manner(Show.STUBS, "", ""),
         models=("seed-oss*",),
     ),
 )

@@ -12,8 +12,8 @@ from __future__ import annotations
 from toolglot.codecs.markup import Markup, Parameter
 from toolglot.codecs.trim import Trim
 from toolglot.codecs.yamlbody import YamlBody
-from toolglot.dialect import Call, Commitment, Dialect, Region, Wrap
-from toolglot.marks import FUNCTION_CALLS
+from toolglot.dialect import Call, Commitment, Dialect, Manner, Region, Show, Wrap
+from toolglot.marks import FUNCTION_CALLS, FUNCTION_RESULTS
 
 VERBATIM = frozenset(
     ("content", "contents", "diff", "patch", "filetext", "inserttext", "oldstring", "newstring", "oldstr", "newstr")
@@ -29,6 +29,7 @@ DIALECTS = (
         Call(("<{name}>",), ELEMENTS, ("</ {key} >",)),
         sample="<get_weather>\n<city>Oslo</city>\n</get_weather>",
         commitment=Commitment.TENTATIVE,
+        teach=Manner(Show.DOCUMENTS),
     ),
     Dialect(
         "yaml_xml",
@@ -43,6 +44,8 @@ DIALECTS = (
         "]<]minimax[>[</city>]<]minimax[>[</invoke>\n]<]minimax[>[</tool_call>",
         wrap=(Wrap(("]<]minimax[>[<tool_call>",), ("]<]minimax[>[</tool_call>", "</tool_call>")),),
         regions=(Region(("<mm:think>",), ("</mm:think>",)),),
+        teach=Manner(each=("<tool>", "</tool>")),
+        returns="<response>{content}</response>",
         models=("minimax-m3*",),
     ),
     Dialect(
@@ -51,6 +54,7 @@ DIALECTS = (
         sample="<function_calls>\n<invoke>\n<tool_name>get_weather</tool_name>\n<parameters>\n<city>Oslo</city>\n"
         "</parameters>\n</invoke>\n</function_calls>",
         wrap=(FUNCTION_CALLS,),
+        returns=FUNCTION_RESULTS,
         models=("claude-2*", "claude-instant*"),
     ),
 )

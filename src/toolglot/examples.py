@@ -1,0 +1,153 @@
+"""Plausible values for the parameters of a tool, for the examples that models are shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+_TEXTS: tuple[tuple[str, str, str], ...] = (
+    # key, another parameter of the same tool, value
+    (r"file_path", r"", "/src/app.js"),
+    (r"(old|search|find).*(string|str|text)|search|old", r"", "const port = 3000"),
+    (r"(new|replace).*(string|str|text)|replace(ment)?|new", r"", "const port = 8080"),
+    (r"(.*_)?(content|contents|file_?text|code|body)", r"", "console.log('Hello World');"),
+    (r".*(command|cmd)", r"", "npm install axios"),
+    (r"description", r".*(command|cmd)", "Install axios package for HTTP requests"),
+    (r".*(file_?path|filename|file_?name)|file", r"", "/path/to/file.js"),
+    (r".*(dir(ectory)?|cwd|folder|workdir)", r"", "/path/to/project"),
+    (r".*path.*", r"", "/path/to/file.js"),
+    (r".*(url|uri|link|endpoint|href)", r"", "https://example.com/docs"),
+    (r".*(pattern|glob|regex|include|exclude)", r"", "*.js"),
+    (r".*(query|question|search.*|keywords?)", r"", "how to read a file"),
+    (r".*(city|location|place|town)", r"", "Oslo"),
+    (r".*country", r"", "Norway"),
+    (r".*e?mail.*", r"", "ann@example.com"),
+    (r".*(date|day|deadline)", r"", "2025-06-01"),
+    (r".*time", r"", "09:30"),
+    (r".*(lang|language|locale)", r"", "en"),
+    (r".*(title|subject|summary)", r"", "A short title"),
+    (r".*(description|reason|explanation|comment|note)", r"", "What this is for, in a few words"),
+    (r".*(message|prompt|text|input)", r"", "Hello"),
+    (r".*name", r"", "example"),
+    (r".*id", r"", "abc123"),
+)
+_FORMATS = {
+    "date": "2025-06-01",
+    "date-time": "2025-06-01T09:30:00Z",
+    "time": "09:30:00",
+    "email": "ann@example.com",
+    "uri": "https://example.com/docs",
+    "url": "https://example.com/docs",
+    "uuid": "123e4567-e89b-12d3-a456-426614174000",
+    "ipv4": "192.0.2.1",
+    "hostname": "example.com",
+}
+_NUMBERS: tuple[tuple[str, int], ...] = (
+    (r".*timeout.*", 30000),
+    (r".*(offset|start|begin).*", 10),
+    (r".*(limit|max|count|size|top_?k).*", 50),
+    (r".*port", 8080),
+    (r".*year", 2025),
+    (r".*(temperature|celsius|degrees).*", 21),
+)
+_DEEPEST = 4
+
+
+def example_arguments(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A filled set of arguments for a tool with these parameters: all of them, in the order of the schema."""
+    return _members(schema, schema, 0)
+
+
+def properties_of(schema: Mapping[str, Any], root: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    found = schema.get("properties")
+    members = found.items() if isinstance(found, Mapping) else ()
+    return {str(key): resolve(inner, root) for key, inner in members if isinstance(inner, (Mapping, bool))}
+
+
+def resolve(schema: object, root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema that is meant: references followed, of several choices the first that is not null."""
+    for _ in range(8):
+        if not isinstance(schema, Mapping):
+            return {}
+        target = schema.get("$ref")
+        options = schema.get("anyOf") or schema.get("oneOf")
+        if isinstance(target, str) and target.startswith("#"):
+            schema = _follow(target, root)
+        elif isinstance(options, (list, tuple)) and options and "type" not in schema:
+            real = [option for option in options if not (isinstance(option, Mapping) and option.get("type") == "null")]
+            first = resolve((real or list(options))[0], root)
+            return {**first, **{key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")}}
+        else:
+            return schema
+    return {}
+
+
+def _follow(target: str, root: Mapping[str, Any]) -> object:
+    node: object = root
+    for step in target.lstrip("#/").split("/") if target not in ("#", "#/") else ():
+        key = step.replace("~1", "/").replace("~0", "~")
+        node = node.get(key) if isinstance(node, Mapping) else None
+    return node
+
+
+def type_of(schema: Mapping[str, Any]) -> str:
+    """The one type that an example is made for."""
+    kind = schema.get("type")
+    if isinstance(kind, (list, tuple)):
+        kind = next((option for option in kind if option != "null"), None)
+    if isinstance(kind, str):
+        return kind
+    return "object" if "properties" in schema else "array" if "items" in schema else "string"
+
+
+def _example(key: str, schema: Mapping[str, Any], root: Mapping[str, Any], beside: str, depth: int) -> Any:
+    for given in ("const", "default"):
+        if schema.get(given) is not None:
+            return schema[given]
+    for given in ("examples", "enum"):
+        options = schema.get(given)
+        if isinstance(options, (list, tuple)) and options:
+            return options[0]
+    kind = type_of(schema)
+    if kind == "object":
+        return _members(schema, root, depth + 1)
+    if kind == "array":
+        items = resolve(schema.get("items"), root)
+        return [_example(key.removesuffix("s"), items, root, beside, depth + 1)] if depth < _DEEPEST else []
+    if kind in ("number", "integer"):
+        return _number(key, schema)
+    return {"boolean": True, "null": None}.get(kind, _text(key, schema, beside))
+
+
+def _members(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    inner = properties_of(schema, root) if depth < _DEEPEST else {}
+    beside = " ".join(map(_snake, inner))
+    return {key: _example(key, value, root, beside, depth) for key, value in inner.items()}
+
+
+def _snake(key: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key).lower().replace("-", "_")
+
+
+def _text(key: str, schema: Mapping[str, Any], beside: str) -> str:
+    if schema.get("format") in _FORMATS:
+        return _FORMATS[schema["format"]]
+    # a key in camel case does not follow the one example that is written in snake case
+    for spelled in dict.fromkeys((key, _snake(key).replace("file_path", "filepath"))):
+        for pattern, other, value in _TEXTS:
+            if re.fullmatch(pattern, spelled) and any(
+                re.fullmatch(other, word) or not other for word in beside.split()
+            ):
+                return value
+    return "text"
+
+
+def _number(key: str, schema: Mapping[str, Any]) -> int | float:
+    value: int | float = next((value for pattern, value in _NUMBERS if re.fullmatch(pattern, _snake(key))), 1)
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if isinstance(low, (int, float)) and value < low:
+        value = low
+    if isinstance(high, (int, float)) and value > high:
+        value = high
+    return value

@@ -1,0 +1,39 @@
+"""Names that a dialect cannot write, and names to teach in their place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from itertools import count
+
+_ODD = re.compile(r"[^A-Za-z0-9_]+")
+LONGEST = 64
+
+
+def rename(names: Iterable[str], fits: Callable[[str], bool]) -> dict[str, str]:
+    """What to call each of them: its own name where that fits, otherwise a plain one that no other has.
+
+    The same names always get the same answer, and no two names get the same one, so the way back is the dictionary
+    turned round.
+    """
+    own = list(dict.fromkeys(names))
+    given = {name: name for name in own if fits(name)}
+    taken = set(own)
+    for name in own:
+        if name not in given:
+            given[name] = _invent(name, taken, fits)
+            taken.add(given[name])
+    return {name: given[name] for name in own}
+
+
+def _invent(name: str, taken: set[str], fits: Callable[[str], bool]) -> str:
+    plain = _ODD.sub("_", name).strip("_")
+    plain = plain if plain and plain[0].isalpha() else f"use_{plain}".rstrip("_")
+    stems = (plain, plain if plain.startswith("use_") else f"use_{plain}")
+    for number in count(1):
+        tail = "" if number == 1 else f"_{number}"
+        for stem in stems:
+            invented = stem[: LONGEST - len(tail)] + tail
+            if invented not in taken and (fits(invented) or number > LONGEST):
+                return invented
+    raise AssertionError("numbers do not end")

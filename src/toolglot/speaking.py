@@ -1,0 +1,219 @@
+"""A conversation with tools as a conversation of plain text, for models that only write text.
+
+Strategy. The tools are taught in the system prompt, past calls become text behind what the assistant said, results
+become user messages, and the marks that quoted text happens to contain are made harmless. What comes out holds only
+system, user and assistant messages with text and images; what is needed to read the answer stands beside it.
+
+Reasoning of earlier turns is dropped: no dialect expects it back. Results of one turn stand in one user message, in the
+order of the calls, and a user message behind them is joined to it, because many chat templates want the roles to
+alternate. Images in a result follow its text in the same message, behind a line that names the call. An assistant
+message that holds nothing is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from toolglot.conversation import Call, Choice, Conversation, Image, Message, Reasoning, Result, Text, Tool
+from toolglot.errors import ToolSchemaError
+from toolglot.joiner import choose_joiner, neutralise
+from toolglot.names import rename
+from toolglot.schema import Toolbox
+from toolglot.teaching import teach
+from toolglot.writing import can_name, define, record_of, write_call, write_calls
+
+__all__ = ["NO_OUTPUT", "Speech", "speak", "teach", "write_call", "write_calls", "write_result"]
+
+NO_OUTPUT = "(no output)"
+VERDICT = "Tool Result"
+ERROR = "Error"
+_SLOT = re.compile(r"\{(verdict|name|content|json)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Speech:
+    """A conversation as text, and what is needed to understand the answer.
+
+    ``tools`` are the tools as they were taught: the reader of the answer is given these. ``names`` leads from a taught
+    name to the client's own, where they differ. ``joiner`` is the character that was put into quoted marks, or nothing:
+    delete it from everything the model writes, after reading. ``notes`` tell what was left out.
+    """
+
+    conversation: Conversation
+    tools: tuple[Tool, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict, hash=False)
+    joiner: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def speak(conversation: Conversation, dialect: str, *, parallel: bool = False) -> Speech:
+    """The conversation as a model that speaks the dialect can follow it."""
+    record = record_of(dialect)
+    usable, notes = _check(conversation.tools)
+    past = [part.name for message in conversation.messages for part in message.calls]
+    given = rename([*(tool.name for tool in usable), *past], lambda name: can_name(record.name, name))
+    known = tuple(replace(tool, name=given[tool.name]) for tool in usable)
+    choice = replace(conversation.choice, only=tuple(given.get(name, name) for name in conversation.choice.only))
+    offered = tuple(tool for tool in known if choice.allows(tool.name))
+    section = teach(known, record.name, choice=choice, parallel=parallel)
+    speaker = _Speaker(record.name, known, given, choose_joiner(_texts(conversation)))
+    messages = tuple(_instruct(list(speaker.say(conversation.messages)), section))
+    return Speech(
+        replace(conversation, messages=messages, tools=(), choice=Choice()),
+        offered,
+        {taught: own for own, taught in given.items() if taught != own},
+        speaker.joiner if speaker.joined else "",
+        notes,
+    )
+
+
+def write_result(dialect: str, name: str, content: str, error: bool = False) -> str:
+    """A tool's result as the models of the dialect expect it."""
+    form = record_of(dialect).returns
+    text = content if content.strip() else NO_OUTPUT
+    if error and "{verdict}" not in form:
+        text = f"{ERROR} from {name}:\n{text}"
+    slots = {
+        "verdict": ERROR if error else VERDICT,
+        "name": name,
+        "content": text,
+        "json": json.dumps(text, ensure_ascii=False),
+    }
+    return _SLOT.sub(lambda found: slots[found[1]], form)
+
+
+def _check(tools: Sequence[Tool]) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
+    """The tools that can be taught, and a note for each of the others."""
+    usable: list[Tool] = []
+    notes: list[str] = []
+    for number, tool in enumerate(tools):
+        try:
+            Toolbox([define(tool)])
+        except ToolSchemaError as error:
+            notes.append(f"tool #{number} skipped: {error.message}")
+        else:
+            usable.append(tool)
+    return tuple(usable), tuple(notes)
+
+
+def _texts(conversation: Conversation) -> Iterator[str]:
+    """All the text that goes to the model or that it may repeat."""
+    for message in conversation.messages:
+        for part in message.parts:
+            if isinstance(part, Result):
+                yield from (piece.text for piece in part.content if isinstance(piece, Text))
+            elif isinstance(part, Call):
+                yield part.arguments
+            elif isinstance(part, (Text, Reasoning)):
+                yield part.text
+    for tool in conversation.tools:
+        yield tool.description
+        yield json.dumps(tool.parameters, ensure_ascii=False, default=str)
+
+
+def _instruct(messages: list[Message], section: str) -> Iterator[Message]:
+    """The messages with the section behind the client's own system prompt, unless it holds that section already."""
+    leading = 0
+    while leading < len(messages) and messages[leading].role == "system":
+        leading += 1
+    parts = _joined([message.parts for message in messages[:leading]])
+    if section and not any(isinstance(part, Text) and section in part.text for part in parts):
+        parts = _joined([parts, (Text(section),)])
+    if parts:
+        yield Message("system", parts)
+    yield from messages[leading:]
+
+
+_Part = Text | Image
+
+
+def _joined(groups: Sequence[Sequence[object]]) -> tuple[_Part, ...]:
+    """The parts of several messages as parts of one: texts that meet are parted by an empty line."""
+    parts: list[_Part] = []
+    for group in groups:
+        fresh = [part for part in group if isinstance(part, (Text, Image)) and part != Text("")]
+        if parts and fresh and isinstance(parts[-1], Text) and isinstance(fresh[0], Text):
+            parts[-1] = Text(f"{parts[-1].text}\n\n{fresh[0].text}")
+            fresh = fresh[1:]
+        parts += fresh
+    return tuple(parts)
+
+
+@dataclass(slots=True)
+class _Speaker:
+    """Turns the messages of one conversation into plain ones."""
+
+    dialect: str
+    tools: tuple[Tool, ...]
+    given: Mapping[str, str]
+    joiner: str
+    joined: bool = False
+
+    def say(self, messages: Sequence[Message]) -> Iterator[Message]:
+        called: dict[str, Call] = {}
+        results: list[Result] = []
+        for message in messages:
+            if message.role == "tool":
+                results += [part for part in message.parts if isinstance(part, Result)]
+                continue
+            told = self.report(results, called) if results else ()
+            results = []
+            if message.role == "user":
+                yield from _speak_as("user", _joined([told, self.quote(message.parts)]))
+                continue
+            yield from _speak_as("user", told)
+            if message.role == "system":
+                yield from _speak_as("system", _joined([message.parts]))
+                continue
+            for call in message.calls:
+                # an id that is used again stands for the later call, in its place
+                called.pop(call.id, None)
+                called[call.id] = call
+            yield from _speak_as("assistant", self.recall(message))
+        yield from _speak_as("user", self.report(results, called) if results else ())
+
+    def recall(self, message: Message) -> tuple[_Part, ...]:
+        """What the assistant said, and behind it what it called."""
+        calls = [(self.given[call.name], call.arguments) for call in message.calls]
+        written = (Text(write_calls(self.dialect, calls, self.tools)),) if calls else ()
+        said = _joined([message.parts])
+        if said and isinstance(said[-1], Text) and calls:
+            said = (*said[:-1], Text(said[-1].text.rstrip()))
+        return _joined([said, written])
+
+    def report(self, results: Sequence[Result], called: Mapping[str, Call]) -> tuple[_Part, ...]:
+        """Results in the order of their calls, those without a call last."""
+        order = {call_id: number for number, call_id in enumerate(called)}
+        ordered = sorted(results, key=lambda result: order.get(result.call_id, len(order)))
+        return _joined([self.tell(result, called.get(result.call_id)) for result in ordered])
+
+    def tell(self, result: Result, call: Call | None) -> tuple[_Part, ...]:
+        own = result.name or (call.name if call is not None else "unknown")
+        text = self.mute("".join(part.text for part in result.content if isinstance(part, Text)))
+        images = tuple(part for part in result.content if isinstance(part, Image))
+        written = write_result(self.dialect, self.given.get(own, own), text, result.error)
+        if not images:
+            return (Text(written),)
+        count = "An image" if len(images) == 1 else f"{len(images)} images"
+        return (Text(f"{written}\n\n{count} from the result of call {result.call_id}:"), *images)
+
+    def quote(self, parts: Sequence[object]) -> tuple[_Part, ...]:
+        return tuple(
+            Text(self.mute(part.text)) if isinstance(part, Text) else part
+            for part in parts
+            if isinstance(part, (Text, Image))
+        )
+
+    def mute(self, text: str) -> str:
+        muted = neutralise(text, self.dialect, [*self.given.values()], self.joiner)
+        self.joined = self.joined or muted != text
+        return muted
+
+
+def _speak_as(role: str, parts: Sequence[_Part]) -> Iterator[Message]:
+    """A message, if there is anything to say."""
+    if parts and role in ("system", "user", "assistant"):
+        yield Message(role, tuple(parts))  # type: ignore[arg-type]

@@ -1,0 +1,145 @@
+"""Calls written as text, in any dialect: ``read(write_call(...))`` gives the call back.
+
+Strategy. The codec of the dialect writes the call in the form of the record's sample, and offers other forms that carry
+more. Each is read with the reader itself, and the first that comes back exactly is the one: nothing has to be known
+about which value breaks which notation. Behind the dialect's own forms stand a JSON object inside its wrapper, and at
+last the JSON of hermes, where every odd character can be escaped.
+
+Arguments are JSON text. Text that is no object (a model or client once got it wrong) is written as one argument called
+``arguments``, as it is; the empty text means no arguments.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from toolglot.codecs.envelope import Envelope
+from toolglot.codecs.forms import HARD_JSON, TOOL, write_encoded
+from toolglot.codecs.members import parse_object
+from toolglot.conversation import Tool
+from toolglot.dialect import Dialect
+from toolglot.errors import ToolSchemaError, UsageError
+from toolglot.jsontext import NotJson, Value, dump, parse
+from toolglot.pattern import Mark
+from toolglot.reading import read, vocabulary
+
+FALLBACK = "hermes"
+
+
+def record_of(dialect: str) -> Dialect:
+    """The record of that name, or of the dialect that a model of that name speaks."""
+    name = vocabulary().resolve_hint(dialect)
+    if not name:
+        raise UsageError(f"{dialect!r} is neither a dialect nor a model that is known to speak one")
+    return vocabulary().by_name[name]
+
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}\Z")
+_PYTHON_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
+_JSON_NAME = re.compile(r"[\w.\-/:]{1,128}\Z")
+
+
+@lru_cache(maxsize=4096)
+def can_name(dialect: str, name: str) -> bool:
+    """Whether the dialect can call a tool of that name: it is written as such names are, and it reads back."""
+    record = vocabulary().by_name[dialect]
+    if isinstance(record.call.body, Envelope):
+        spelling = _JSON_NAME
+    else:
+        spelling = _PYTHON_NAME if "{before_parenthesis}" in record.call.header[0] else _IDENTIFIER
+    if spelling.match(name) is None:
+        return False
+    probe: dict[str, Value] = {"probe": "x"}
+    definition = {"name": name, "parameters": {"type": "object", "properties": {"probe": {"type": "string"}}}}
+    form = next(iter(_forms(record, name, probe)))
+    return _reads_back(form, name, dump(probe), definition)
+
+
+def write_call(dialect: str, name: str, arguments: str, tools: Sequence[Tool] = ()) -> str:
+    """The call as the dialect writes it; a tool that was not offered is written as if it were known."""
+    tool = next((tool for tool in tools if tool.name == name), Tool(name))
+    return _write(record_of(dialect).name, name, arguments, tool)
+
+
+def write_calls(dialect: str, calls: Sequence[tuple[str, str]], tools: Sequence[Tool] = ()) -> str:
+    """Several calls of one message, one behind the other."""
+    record = record_of(dialect)
+    texts = [write_call(dialect, name, arguments, tools) for name, arguments in calls]
+    for mark in record.results:
+        # what asks for the result comes once, behind the last call
+        texts[:-1] = [text.removesuffix(mark).rstrip() for text in texts[:-1]]
+    return "\n".join(texts)
+
+
+@lru_cache(maxsize=2048)
+def _write(dialect: str, name: str, arguments: str, tool: Tool) -> str:
+    values = parse_arguments(arguments)
+    wanted = dump(values)
+    forms = list(dict.fromkeys(_forms(vocabulary().by_name[dialect], name, values)))
+    for definition in (define(tool), {"name": name}):
+        for text in forms:
+            if _reads_back(text, name, wanted, definition):
+                return text
+    return forms[0]
+
+
+def parse_arguments(arguments: str) -> dict[str, Value]:
+    """The arguments of a call by name, whatever the text is."""
+    if not arguments.strip():
+        return {}
+    parsed = parse_object(arguments)
+    if parsed is not None and isinstance(parsed.value, dict):
+        return parsed.value
+    try:
+        return {"arguments": parse(arguments).value}
+    except NotJson:
+        return {"arguments": arguments}
+
+
+def define(tool: Tool) -> dict[str, Any]:
+    """The tool as the reader wants it."""
+    return {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+
+
+def _forms(record: Dialect, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
+    yield from record.call.body.write(record.sample, name, arguments)
+    head, tail = _wrapper(record.name)
+    inner = (HARD_JSON.write(dict(arguments)), write_encoded(arguments))
+    if head:
+        for text in inner:
+            yield f'{head.replace(TOOL, name)}\n{{"name": "{name}", "arguments": {text}}}\n{tail}'
+    plain = vocabulary().by_name[FALLBACK]
+    yield from plain.call.body.write(plain.sample, name, arguments)
+
+
+@lru_cache(maxsize=128)
+def _wrapper(dialect: str) -> tuple[str, str]:
+    """What the sample has around its call; nothing when it stands alone."""
+    record = vocabulary().by_name[dialect]
+    for wrap in record.wrap:
+        found = Mark(*wrap.open).at(record.sample, 0, True)
+        if isinstance(found, re.Match):
+            return found[0].rstrip(), _closing(record.sample, Mark(*wrap.close)) if wrap.close else ""
+    return "", ""
+
+
+def _closing(sample: str, mark: Mark) -> str:
+    for start in range(len(sample)):
+        found = mark.at(sample, start, True)
+        if isinstance(found, re.Match) and found.end() == len(sample):
+            return found[0].lstrip()
+    return ""
+
+
+def _reads_back(text: str, name: str, wanted: str, definition: Mapping[str, Any]) -> bool:
+    try:
+        reading = read(text, tools=[definition])
+    except ToolSchemaError:
+        return False
+    if len(reading.calls) != 1 or reading.rejected or reading.text.strip():
+        return False
+    call = reading.calls[0]
+    return call.name == name and dump(parse(call.arguments).value) == wanted
