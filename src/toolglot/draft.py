@@ -220,14 +220,6 @@ class Draft:
         """What turns JSON text of a live call into an event at once."""
         return partial(CallArguments, self.index) if self.live else None
 
-    @property
-    def passing_text(self) -> Callable[[str], Event] | None:
-        """The same for the plain text of a string value."""
-        if not self.live:
-            return None
-        index = self.index
-        return lambda piece: CallArguments(index, escape(piece))
-
     def _key(self, key: str) -> None:
         if key in self.keys:
             self.flaw(Reason.DUPLICATE_ARGUMENT, f"argument {key}", "a second value", "one value")

@@ -16,8 +16,8 @@ from toolglot.events import CallRejected, Defect, Event, Reason, ReasoningDelta,
 from toolglot.frames import FrameReader, consume
 from toolglot.held import Held
 from toolglot.options import Options
-from toolglot.pattern import Mark
-from toolglot.scanner import Run, Source, Steps
+from toolglot.pattern import Mark, compile_stops
+from toolglot.scanner import Source, Steps
 from toolglot.schema import Toolbox
 from toolglot.sink import Sink
 from toolglot.vocabulary import BARE_JSON, ELEMENT, Header, Openings, Vocabulary, mark, mark_elements, mark_names
@@ -69,11 +69,13 @@ class Machine:
         self.line_start = True
         self.after_call = False
         self.tail = ""
-        self.stops = re.compile(f"[\n`]|{vocabulary.stops()}")
         self.heads = vocabulary.heads | {name[:1] for name in (*toolbox.names, "functions.")}
+        stops = {"`": "", **vocabulary.stops()}
+        self.line_stops = compile_stops({"\n": "", **stops})
+        # a line that begins like nothing known is text, and so is the line break before it
+        ordinary = re.escape("".join(sorted(self.heads | {"`", "~"})))
+        self.stops = compile_stops({"\n": rf"(?!\s{{0,16}}+[^\s{ordinary}])", **stops})
         self.shown_stops = re.compile("[\n`]")
-        self.text_run = Run(self.stops.search, self.pass_piece)
-        self.reasoning_run = Run(self.stops.search, ReasoningDelta)
 
     # -- text ----------------------------------------------------------------------------------------------------------
 
@@ -92,11 +94,15 @@ class Machine:
             self.sink.text(piece)
             self.remember(piece)
 
-    def pass_piece(self, piece: str) -> Event:
-        """Text in the middle of a line, without anything that could matter."""
+    def pass_piece(self, piece: str) -> list[Event] | None:
+        """Text from the middle of a line on, without anything that could matter."""
+        if self.stops.search(piece) is not None:
+            return None
+        if self.thinking:
+            return [ReasoningDelta(piece)]
         tail = self.tail + piece
         self.tail = tail if len(tail) < 8 * TAIL else tail[-TAIL:]
-        return TextDelta(piece)
+        return [TextDelta(piece)]
 
     def remember(self, piece: str) -> None:
         tail = self.tail + piece
@@ -136,17 +142,20 @@ class Machine:
         """Let text go by up to a character that could matter."""
         source = self.source
         while not (self.line_start and source.pos < len(source.text)):
-            shown = (self.fences or self.inline) and self.region is None
-            found = (self.shown_stops if shown else self.stops).search(source.text, source.pos)
+            stops = self.stops_here()
+            found = stops.search(source.text, source.pos)
             self.say_up_to(len(source.text) if found is None else found.start())
             if found is not None or source.final:
                 return
-            source.run = None if shown or self.line_start or self.held else self.run_here()
+            source.run = self.pass_piece if stops is self.stops and not self.line_start and not self.held else None
             yield
             source.run = None
 
-    def run_here(self) -> Run:
-        return self.reasoning_run if self.thinking else self.text_run
+    def stops_here(self) -> re.Pattern[str]:
+        """What could matter here; inside code that is only shown, little does."""
+        if self.region is None and (self.fences or self.inline):
+            return self.shown_stops
+        return self.line_stops if self.inline else self.stops
 
     def stop(self) -> Steps[None]:
         """Something that could matter stands here."""

@@ -9,7 +9,7 @@ looking at earlier text again.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias
@@ -223,23 +223,29 @@ class Choice:
         found = full.match(text, pos, pos + _LONGEST)
         return int(found.lastgroup[1:]) if found is not None and found.lastgroup else None
 
-    def stops(self) -> str:
-        """An expression for the characters where one of the marks may begin, told by the second one if possible."""
+    def stops(self) -> dict[str, str]:
+        """The characters where one of the marks may begin, and what must follow, told by the second one if possible."""
         seconds: dict[str, set[str]] = {}
         for group in self.marks:
             for spelling in group:
                 slot = _TOKEN.match(spelling, 1)
                 second = _HEADS.get(slot[1]) if slot is not None and slot[1] else re.escape(spelling[1:2])
                 seconds.setdefault(spelling[:1], set()).add(second or "")
-        return "|".join(
-            re.escape(head) + ("" if "" in following else f"(?=[{''.join(sorted(following))}]|\\Z)")
+        return {
+            head: "" if "" in following else f"(?=[{''.join(sorted(following))}]|\\Z)"
             for head, following in seconds.items()
-        )
+        }
 
     def size(self, text: str, pos: int) -> int:
         """How long the mark at ``pos`` is; 0 when there is none."""
         found = self._look_up(text, pos)[0].match(text, pos, pos + _LONGEST)
         return 0 if found is None else found.end() - pos
+
+
+def compile_stops(stops: Mapping[str, str]) -> re.Pattern[str]:
+    """One expression for characters that count only before what follows them; text without any is passed quickly."""
+    conditions = "|".join(f"(?<={re.escape(head)}){following}" for head, following in stops.items())
+    return re.compile(f"[{re.escape(''.join(stops))}](?:{conditions})")
 
 
 _File: TypeAlias = tuple[re.Pattern[str], re.Pattern[str]]

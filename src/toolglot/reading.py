@@ -78,9 +78,9 @@ class Reader:
         source = self._source
         try:
             run = source.run
-            if run is not None and run.stops(chunk) is None:
+            if run is not None and (events := run(chunk)) is not None:
                 source.pass_through(chunk)
-                return [run.take(chunk)]
+                return events
         except TypeError:
             raise UsageError(f"the answer is text, not {type(chunk).__name__}") from None
         if self._closed:

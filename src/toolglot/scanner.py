@@ -11,8 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from toolglot.events import Event
 from toolglot.pattern import MORE, Choice, Mark, Match
@@ -22,12 +21,8 @@ Steps: TypeAlias = Generator[None, None, T]
 """A computation that yields whenever it needs more text and returns a ``T``."""
 
 
-@dataclass(slots=True)
-class Run:
-    """What may pass straight through: pieces without a stop character need no look from the reader."""
-
-    stops: Callable[[str], Any]
-    take: Callable[[str], Event]
+Run: TypeAlias = Callable[[str], list[Event] | None]
+"""Lets a piece pass straight through and tells its events; None when the piece needs a look from the reader."""
 
 
 _LAYOUT = re.compile(r"\s{0,4096}")

@@ -159,8 +159,8 @@ class Vocabulary:
         choices = (self.anywhere.choice, self.at_line.choice, self.leftovers, self.results)
         return frozenset("<").union(*(choice.heads for choice in choices))
 
-    def stops(self) -> str:
-        """An expression for the characters in the middle of a line where something may begin."""
+    def stops(self) -> dict[str, str]:
+        """The characters in the middle of a line where something may begin, and what must follow them."""
         results = tuple(result for result in self.results.marks[0] if not result[0].isalnum())
         closers = tuple(close for dialect in self.dialects for region in dialect.regions for close in region.close)
         return Choice([*self.anywhere.choice.marks, results, closers, ("<{name}>",)]).stops()
