@@ -11,16 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 
 from toolglot.events import (
-    CallArguments,
     CallEnded,
     CallRejected,
     CallStarted,
     Defect,
     Event,
     Reason,
+    make_arguments,
 )
 from toolglot.jsontext import Value, dump, escape
 from toolglot.options import Options
@@ -218,7 +217,8 @@ class Draft:
     @property
     def passing(self) -> Callable[[str], Event] | None:
         """What turns JSON text of a live call into an event at once."""
-        return partial(CallArguments, self.index) if self.live else None
+        index = self.index
+        return (lambda fragment: make_arguments(index, fragment)) if self.live else None
 
     def _key(self, key: str) -> None:
         if key in self.keys:

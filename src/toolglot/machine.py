@@ -12,7 +12,7 @@ import re
 
 from toolglot.dialect import Channel, Commitment, Region, Wrap
 from toolglot.draft import RAW_LIMIT, Ledger
-from toolglot.events import CallRejected, Defect, Event, Reason, ReasoningDelta, TextDelta
+from toolglot.events import CallRejected, Defect, Event, Reason, make_reasoning, make_text
 from toolglot.frames import FrameReader, consume
 from toolglot.held import Held
 from toolglot.options import Options
@@ -24,6 +24,9 @@ from toolglot.vocabulary import BARE_JSON, ELEMENT, Header, Openings, Vocabulary
 
 TAIL = 240
 """How much of the last text is remembered, to see whether its words announce an example."""
+
+TAIL_LIMIT = 450
+"""It is cut back to that when it has grown to this."""
 
 RESCAN = 4096
 """A frame that fails after this many characters is text as a whole; shorter ones are looked at again."""
@@ -98,15 +101,17 @@ class Machine:
         """Text from the middle of a line on, without anything that could matter."""
         if self.stops.search(piece) is not None:
             return None
-        if self.thinking:
-            return [ReasoningDelta(piece)]
-        tail = self.tail + piece
-        self.tail = tail if len(tail) < 8 * TAIL else tail[-TAIL:]
-        return [TextDelta(piece)]
+        self.tail = tail = self.tail + piece
+        if len(tail) > TAIL_LIMIT:
+            self.tail = tail[-TAIL:]
+        return [make_text(piece)]
+
+    def pass_reasoning(self, piece: str) -> list[Event] | None:
+        return None if self.stops.search(piece) is not None else [make_reasoning(piece)]
 
     def remember(self, piece: str) -> None:
         tail = self.tail + piece
-        self.tail = tail if len(tail) < 8 * TAIL else tail[-TAIL:]
+        self.tail = tail if len(tail) <= TAIL_LIMIT else tail[-TAIL:]
 
     def say_up_to(self, end: int) -> None:
         source = self.source
@@ -147,7 +152,8 @@ class Machine:
             self.say_up_to(len(source.text) if found is None else found.start())
             if found is not None or source.final:
                 return
-            source.run = self.pass_piece if stops is self.stops and not self.line_start and not self.held else None
+            if stops is self.stops and not self.line_start and not self.held:
+                source.run = self.pass_reasoning if self.thinking else self.pass_piece
             yield
             source.run = None
 

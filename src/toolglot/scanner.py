@@ -9,6 +9,7 @@ text, the pieces it came in are kept, so that it can be given back.
 from __future__ import annotations
 
 import re
+import sys
 from bisect import bisect_left
 from collections.abc import Callable, Generator
 from typing import TypeAlias, TypeVar
@@ -31,7 +32,7 @@ _LAYOUT = re.compile(r"\s{0,4096}")
 class Source:
     """The text that has arrived and is not consumed yet."""
 
-    __slots__ = ("_kept", "_limit", "_loose", "final", "offset", "pos", "run", "text", "truncated")
+    __slots__ = ("_kept", "_limit", "_loose", "_wanted", "final", "offset", "pos", "run", "text", "truncated")
 
     def __init__(self) -> None:
         self.text = ""
@@ -43,6 +44,7 @@ class Source:
         self._kept: list[tuple[int, str]] | None = None
         self._limit: int | None = None
         self._loose = 0
+        self._wanted = 0
 
     def push(self, chunk: str) -> None:
         if self._kept is not None:
@@ -55,7 +57,7 @@ class Source:
 
     def pass_through(self, chunk: str) -> None:
         """Account for text that went by without a look; only while nothing is waiting here."""
-        if self._kept is not None and (self._limit is None or self.offset < self._limit):
+        if self.offset < self._wanted and self._kept is not None:
             self._kept.append((self.offset + len(self.text), chunk))
         self.offset += len(chunk)
 
@@ -73,16 +75,18 @@ class Source:
     def keep(self) -> int:
         """Keep the text from here on, so that ``rewind`` and ``since`` can reach it."""
         self._kept = [(self.offset, self.text)]
-        self._limit = None
         self._loose = 0
+        self.limit(None)
         return self.here
 
     def limit(self, end: int | None) -> None:
         """Beyond ``end`` keep only the newest text; None keeps all again."""
         self._limit = end
+        self._wanted = sys.maxsize if end is None else end
 
     def release(self) -> None:
         self._kept = None
+        self._wanted = 0
 
     def _thin_out(self, kept: list[tuple[int, str]], limit: int) -> None:
         start, chunk = kept[-1]
