@@ -73,7 +73,7 @@ class Machine:
         self.after_call = False
         self.tail = ""
         self.heads = vocabulary.heads | {name[:1] for name in (*toolbox.names, "functions.")}
-        stops = {"`": "", **vocabulary.stops()}
+        stops = {"`": "", **vocabulary.stops}
         self.line_stops = compile_stops({"\n": "", **stops})
         # a line that begins like nothing known is text, and so is the line break before it
         ordinary = re.escape("".join(sorted(self.heads | {"`", "~"})))

@@ -177,10 +177,10 @@ class Mark:
 class Choice:
     """Many marks at once; the answer says which one it was.
 
-    Templates are filed under their first two characters, so that text which only looks like a mark costs little.
+    Only templates that fit the first two characters are tried, so that text which only looks like a mark costs little.
     """
 
-    __slots__ = ("_anything", "_filed", "_files", "heads", "marks")
+    __slots__ = ("_compiled", "_filed", "_files", "heads", "marks")
 
     def __init__(self, groups: Sequence[tuple[str, ...]]) -> None:
         self.marks = groups
@@ -189,11 +189,20 @@ class Choice:
         for index, group in enumerate(groups):
             for spelling in group:
                 self._filed.setdefault(_file(spelling), []).append((index, spelling))
-        self._anything = self._file_of("")
         self._files: dict[str, _File] = {}
+        self._compiled: dict[tuple[tuple[int, str], ...], _File] = {}
 
     def _file_of(self, key: str) -> _File:
-        entries = sorted({*self._filed.get(key, ()), *self._filed.get("", ())}, key=lambda entry: entry[0])
+        """The templates that fit the two characters; compiled once for all characters that leave the same ones."""
+        fixed = self._filed.get(key, ()) if key else ()
+        loose = (entry for entry in self._filed.get("", ()) if not key or _fits(entry[1], key))
+        entries = tuple(sorted((*fixed, *loose), key=lambda entry: entry[0]))
+        found = self._compiled.get(entries)
+        if found is None:
+            found = self._compiled[entries] = self._compile(entries)
+        return found
+
+    def _compile(self, entries: tuple[tuple[int, str], ...]) -> _File:
         nodes = [(index, sequence(*_nodes(spelling, False))) for index, spelling in entries]
         # one name cannot stand twice in an expression, so spellings of one mark are joined
         by_index: dict[int, list[Node]] = {}
@@ -205,11 +214,11 @@ class Choice:
 
     def _look_up(self, text: str, pos: int) -> _File:
         key = text[pos : pos + 2]
-        if key not in self._filed:
-            return self._anything
         found = self._files.get(key)
         if found is None:
-            found = self._files[key] = self._file_of(key)
+            if key not in self._filed and (len(key) < 2 or not key.isascii()):
+                key = ""  # there are too many of them
+            found = self._files.get(key) or self._files.setdefault(key, self._file_of(key))
         return found
 
     def at(self, text: str, pos: int, final: bool) -> int | None | _More:
@@ -228,9 +237,7 @@ class Choice:
         seconds: dict[str, set[str]] = {}
         for group in self.marks:
             for spelling in group:
-                slot = _TOKEN.match(spelling, 1)
-                second = _HEADS.get(slot[1]) if slot is not None and slot[1] else re.escape(spelling[1:2])
-                seconds.setdefault(spelling[:1], set()).add(second or "")
+                seconds.setdefault(spelling[:1], set()).add(_second(spelling))
         return {
             head: "" if "" in following else f"(?=[{''.join(sorted(following))}]|\\Z)"
             for head, following in seconds.items()
@@ -249,6 +256,20 @@ def compile_stops(stops: Mapping[str, str]) -> re.Pattern[str]:
 
 
 _File: TypeAlias = tuple[re.Pattern[str], re.Pattern[str]]
+
+
+def _second(spelling: str) -> str:
+    """What the second character of a spelling may be, as the inside of a class; nothing when that is not known."""
+    slot = _TOKEN.match(spelling, 1)
+    return _HEADS.get(slot[1], "") if slot is not None and slot[1] else re.escape(spelling[1:2])
+
+
+def _fits(spelling: str, key: str) -> bool:
+    """Whether a spelling that does not begin with two fixed characters may begin with the two of ``key``."""
+    if spelling[0] in "{ \n":
+        return True
+    second = _second(spelling) if spelling[1:2] not in (" ", "\n") else ""
+    return key[0] == spelling[0] and (not second or re.match(f"[{second}]", key[1]) is not None)
 
 
 def _file(spelling: str) -> str:

@@ -159,6 +159,7 @@ class Vocabulary:
         choices = (self.anywhere.choice, self.at_line.choice, self.leftovers, self.results)
         return frozenset("<").union(*(choice.heads for choice in choices))
 
+    @cached_property
     def stops(self) -> dict[str, str]:
         """The characters in the middle of a line where something may begin, and what must follow them."""
         results = tuple(result for result in self.results.marks[0] if not result[0].isalnum())

@@ -152,7 +152,10 @@ def _at_quote(
     source: Source, quote: str, out: Receiver, confirm: Callable[[int], Steps[bool]], outer: Choice | None
 ) -> Steps[bool]:
     """Consume the quote; True when it closes the string, otherwise it was part of it."""
-    here = yield from source.peek(len(quote))
+    while quote.startswith(here := source.text[source.pos : source.pos + len(quote)]) and here != quote:
+        if source.final:
+            break
+        yield
     if here != quote:
         if len(quote) > 1 and outer is not None and (yield from _is_over(source, outer)):
             out.repair("missing_quote")
