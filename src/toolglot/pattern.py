@@ -24,29 +24,29 @@ MORE: Final = _More.MORE
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A piece of a mark: its expression, and the expression of every beginning of it."""
+    """A piece of a mark: its expression, and the expression of every beginning of it that ends the text."""
 
     full: str
     prefix: str
 
 
 def literal(text: str) -> Node:
-    prefix = ""
+    prefix = r"\Z"
     for char in reversed(text):
-        prefix = f"(?:{re.escape(char)}{prefix})?"
+        prefix = rf"(?:\Z|{re.escape(char)}{prefix})"
     return Node(re.escape(text), prefix)
 
 
 def chars(charset: str, least: int = 1, most: int | None = None) -> Node:
     top = "" if most is None else str(most)
-    return Node(f"{charset}{{{least},{top}}}", f"{charset}{{0,{top}}}")
+    return Node(f"{charset}{{{least},{top}}}", rf"{charset}{{0,{top}}}+\Z")
 
 
 def sequence(*nodes: Node) -> Node:
     prefix = ""
     for node in reversed(nodes):
         prefix = f"(?:{node.full}{prefix}|{node.prefix})" if prefix else node.prefix
-    return Node("".join(node.full for node in nodes), prefix or "")
+    return Node("".join(node.full for node in nodes), prefix or r"\Z")
 
 
 def either(*nodes: Node) -> Node:
@@ -56,7 +56,7 @@ def either(*nodes: Node) -> Node:
 
 
 def optional(node: Node) -> Node:
-    return Node(f"(?:{node.full})?", f"(?:{node.prefix})?")
+    return Node(f"(?:{node.full})?", node.prefix)
 
 
 BLANKS = chars(r"\s", 0)
@@ -74,7 +74,7 @@ SLOTS: dict[str, Node] = {
     "type": chars(r"[\w]", 1, 32),
     "index": chars(r"\d", 1, 8),
     "q": chars("[\"']", 0, 1),
-    "ns": optional(sequence(chars(r"[\w\-]", 1, 32), literal(":"))),
+    "ns": Node(r"(?:[\w\-]{1,32}+:)?", r"(?:[\w\-]{1,32}+:?)?\Z"),
     "suffix": optional(sequence(literal(":"), chars(r"[\w\-]", 1, 32))),
     "bar": chars(r"[|｜‖]", 1, 2),
     "attributes": optional(sequence(chars(r"\s", 1, 1), chars(r"[^<>\n]", 0, 200))),
@@ -85,15 +85,15 @@ SLOTS: dict[str, Node] = {
     "junk": chars("[\"'=]", 0, 2),
     "eqkey": optional(sequence(literal("="), chars(r"[\w.\-]", 1, 128))),
     "gap": chars("[▁_ ]", 1, 1),
-    "marker": Node(r"[\w\- ]{0,20}(?:tool|call|func|action|TOOL|CALL|FUNC|ACTION)[\w\- ]{0,20}", r"[\w\- ]{0,48}"),
+    "marker": Node(r"[\w\- ]{0,20}(?:tool|call|func|action|TOOL|CALL|FUNC|ACTION)[\w\- ]{0,20}", r"[\w\- ]{0,48}+\Z"),
     "slash": chars("/", 0, 1),
     "language": chars(r"[\w\-+]", 0, 20),
     # what must follow is looked at, not consumed
-    "before_object": Node(r"(?=\s*\{)", r"\s*"),
-    "before_quoted": Node(r"(?=\s*\{\s*[\"'}])", r"\s*(?:\{\s*)?"),
-    "before_json": Node(r"(?=\s*[\[{])", r"\s*"),
-    "before_break": Node(r"(?=[ \t\r]*(?:\n|\Z))", r"[ \t\r]*"),
-    "before_parenthesis": Node(r"(?=\s?\()", r"\s?"),
+    "before_object": Node(r"(?=\s*\{)", r"\s*\Z"),
+    "before_quoted": Node(r"(?=\s*\{\s*[\"'}])", r"\s*(?:\{\s*)?\Z"),
+    "before_json": Node(r"(?=\s*[\[{])", r"\s*\Z"),
+    "before_break": Node(r"(?=[ \t\r]*(?:\n|\Z))", r"[ \t\r]*\Z"),
+    "before_parenthesis": Node(r"(?=\s?\()", r"\s?\Z"),
     "before_arg_key": Node(r"(?=\s*<arg_key>)", rf"\s*{literal('<arg_key>').prefix}"),
     "before_parameter": Node(r"(?=\s*<parameter=)", rf"\s*{literal('<parameter=').prefix}"),
     "before_call": Node(r"(?=\s*(?:[\[{]|<tool_call))", rf"\s*{literal('<tool_call').prefix}"),
@@ -153,7 +153,7 @@ class Mark:
             self._fulls = tuple(re.compile(sequence(*_nodes(template, True)).full) for template in templates)
         else:
             self._fulls = (re.compile(either(*nodes).full),)
-        self._prefix = re.compile(either(*nodes).prefix + r"\Z") if nodes else _NEVER
+        self._prefix = re.compile(either(*nodes).prefix) if nodes else _NEVER
         self.heads = frozenset(template.lstrip()[:1] for template in templates)
 
     def at(self, text: str, pos: int, final: bool) -> Answer:
@@ -209,7 +209,7 @@ class Choice:
         for index, node in nodes:
             by_index.setdefault(index, []).append(node)
         full = "|".join(f"(?P<c{index}>{either(*group).full})" for index, group in by_index.items())
-        prefix = either(*(node for _, node in nodes)).prefix + r"\Z" if nodes else "(?!)"
+        prefix = either(*(node for _, node in nodes)).prefix if nodes else "(?!)"
         return re.compile(full or "(?!)"), re.compile(prefix)
 
     def _look_up(self, text: str, pos: int) -> _File:
