@@ -13,6 +13,7 @@ import re
 from toolglot.dialect import Channel, Commitment, Region, Wrap
 from toolglot.draft import RAW_LIMIT, Ledger
 from toolglot.events import CallRejected, Defect, Event, Reason, make_reasoning, make_text
+from toolglot.examples import TAIL, announces_example
 from toolglot.frames import FrameReader, consume
 from toolglot.held import Held
 from toolglot.options import Options
@@ -22,28 +23,11 @@ from toolglot.schema import Toolbox
 from toolglot.sink import Sink
 from toolglot.vocabulary import BARE_JSON, ELEMENT, Header, Openings, Vocabulary, mark, mark_elements, mark_names
 
-TAIL = 240
-"""How much of the last text is remembered, to see whether its words announce an example."""
-
 TAIL_LIMIT = 450
-"""It is cut back to that when it has grown to this."""
+"""The last text is remembered, and cut back to ``TAIL`` when it has grown to this."""
 
 RESCAN = 4096
 """A frame that fails after this many characters is text as a whole; shorter ones are looked at again."""
-
-_EXAMPLE = re.compile(
-    r"(?:for example\b[^\n]*[:,]|(?:would|could) (?:send|look|write)\b[^\n]*:|\be\.g\.:?"
-    r"|(?:\A|\n)\W*(?:examples?|usage|beispiel|ejemplo|пример|示例|例如|例)\W*|the syntax\b[^\n]* is:)\W*\Z",
-    re.IGNORECASE,
-)
-"""Words at the end of the text that announce an example, whatever follows."""
-
-_SHOWN = re.compile(
-    r"(?:\bexamples?\b|for instance|sample call|looks? like|the format is|placeholder|比如|zum beispiel)"
-    r"[^\n]*[:：]\W*\Z",
-    re.IGNORECASE,
-)
-"""Words that make what is ordinary text an example."""
 
 _LIST_ITEM = re.compile(r"(?:\A|\n)[ \t]*(?:[-*+>]|\d+[.)])[ \t]+\Z")
 _STRAY_END = Mark("</think>{before_break}", named=False)
@@ -363,7 +347,8 @@ class Machine:
         if self.held and self.held.reasoning and not self.thinking:
             self.held.drop()
         start = source.here
-        example = self.announces_example(wrap, header)
+        commitment = wrap.commitment if wrap is not None else self.vocabulary.commitment(header)
+        example = announces_example(self.tail, commitment is Commitment.MARKED)
         frame = yield from self.frames.read(wrap, header, example or self.must_wait(wrap, bare), self.line_start)
         if frame is None:
             return (yield from self.give_back(start, bare))
@@ -399,11 +384,3 @@ class Machine:
         if bare and not long:
             yield from self.pass_json()
         return bare or long
-
-    def announces_example(self, wrap: Wrap | None, header: Header) -> bool:
-        """Whether the last line before this place announces an example."""
-        tail = self.tail[-TAIL:]
-        if _EXAMPLE.search(tail) is not None:
-            return True
-        marked = wrap.commitment if wrap is not None else self.vocabulary.commitment(header)
-        return marked is not Commitment.MARKED and _SHOWN.search(tail) is not None
