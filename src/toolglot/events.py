@@ -153,8 +153,8 @@ Event: TypeAlias = (
 )
 
 
-# Deltas are made by the thousand, and a frozen class is filled by a detour that costs more than all the rest. So those of
-# the reader are filled while they are still open, and frozen then.
+# Deltas are made by the thousand, and filling a frozen object takes a detour that costs as much as reading the text. So
+# the reader fills them while they are open, and freezes them then.
 
 
 class _OpenText:

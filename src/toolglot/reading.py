@@ -97,8 +97,7 @@ class Reader:
         if self._closed:
             raise UsageError("the reader is closed: one reader reads one answer")
         self._closed = True
-        self._source.final = True
-        self._source.truncated = truncated
+        self._source.end(truncated)
         self._advance()
         return self._sink.drain()
 

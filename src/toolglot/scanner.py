@@ -32,7 +32,7 @@ _LAYOUT = re.compile(r"\s{0,4096}")
 class Source:
     """The text that has arrived and is not consumed yet."""
 
-    __slots__ = ("_kept", "_limit", "_loose", "_wanted", "final", "offset", "pos", "run", "text", "truncated")
+    __slots__ = ("_kept", "_limit", "_loose", "_wanted", "final", "left", "offset", "pos", "run", "text", "truncated")
 
     def __init__(self) -> None:
         self.text = ""
@@ -41,6 +41,8 @@ class Source:
         self.final = False
         self.truncated = False
         self.run: Run | None = None
+        self.left = ""
+        """The end of what passed through, left for a look together with what comes next."""
         self._kept: list[tuple[int, str]] | None = None
         self._limit: int | None = None
         self._loose = 0
@@ -51,9 +53,17 @@ class Source:
             self._kept.append((self.offset + len(self.text), chunk))
             if self._limit is not None:
                 self._thin_out(self._kept, self._limit)
-        self.offset += self.pos
-        self.text = self.text[self.pos :] + chunk if self.pos < len(self.text) else chunk
+        rest = self.text[self.pos :] or self.left
+        self.offset += len(self.text) - len(rest)
+        self.text = rest + chunk
         self.pos = 0
+        self.left = ""
+
+    def end(self, truncated: bool) -> None:
+        """No more will come."""
+        self.push("")
+        self.final = True
+        self.truncated = truncated
 
     def pass_through(self, chunk: str) -> None:
         """Account for text that went by without a look; only while nothing is waiting here."""

@@ -18,9 +18,6 @@ from toolglot.pattern import Choice
 from toolglot.scanner import Run, Source, Steps
 
 
-_QUOTES = ('"', "'")
-
-
 class Receiver(Protocol):
     """Where the pieces go. ``passing`` is what takes pieces without a look, if it may."""
 
@@ -50,6 +47,7 @@ class Collector:
         self.repairs[name] = None
 
 
+_QUOTES = ('"', "'")
 _DRIVE = re.compile(r"[A-Za-z]:\\[^\\\"/]")
 """A path whose backslashes nobody escaped: what would be a line break or a tab is part of it."""
 
@@ -66,13 +64,28 @@ class _Plain:
     text: re.Pattern[str]
     encode: Callable[[str], str]
 
-    def run(self, passing: Callable[[str], Event]) -> Run:
-        stop, fit, encode = self.stops.search, self.text.fullmatch, self.encode
+    def run(self, source: Source, passing: Callable[[str], Event]) -> Run:
+        stop, fit, encode = self.stops.search, self.text.match, self.encode
 
         def take(piece: str) -> list[Event] | None:
             if stop(piece) is None:
                 return [passing(piece)]
-            return None if fit(piece) is None else [passing(encode(piece))]
+            found = fit(piece)
+            size = 0 if found is None else found.end()
+            if piece[size:] == "\\":
+                source.left, source.run = "\\", take_behind
+            elif size < len(piece):
+                return None
+            return [passing(encode(piece[:size]))] if size else []
+
+        def take_behind(piece: str) -> list[Event] | None:
+            """The piece behind one that ended in the middle of an escape."""
+            whole = "\\" + piece
+            source.left, source.run = "", take
+            events = take(whole)
+            if events is None:
+                source.left = "\\"
+            return events
 
         return take
 
@@ -108,7 +121,7 @@ def read_string(
     doubted = False
     path = quote == '"' and literals.unescape is None and (yield from _is_path(source, out))
     plain = _plain(quote, "" if path else _escapes(literals))
-    run = plain.run(out.passing) if out.passing is not None else None
+    run = plain.run(source, out.passing) if out.passing is not None else None
     while True:
         _pass_plain(source, plain, out)
         if source.pos == len(source.text):
