@@ -19,7 +19,7 @@ from toolglot.codecs.trim import Trim, Trimmer
 from toolglot.draft import Draft, Frame
 from toolglot.events import Event
 from toolglot.jsontext import ESCAPED, escape
-from toolglot.pattern import Mark, Match
+from toolglot.pattern import Mark, Match, compile_stops
 from toolglot.scanner import Run, Steps
 
 FOREIGN_CLOSER = Mark("</{ns}{name}{eqkey}{junk}>", "</{ns}{name}\n", "<function>", "<parameter>{before_break}")
@@ -69,6 +69,7 @@ class _Marks:
     again: Mark
     quoted: Mark | None
     stops: re.Pattern[str]
+    """Where one may begin; the sign of a comparison is none."""
     odd: re.Pattern[str]
     """What keeps a piece from passing as it is: stops, layout, and characters that JSON escapes."""
 
@@ -77,11 +78,12 @@ class _Marks:
 def _marks(parameter: Parameter, key: str) -> _Marks:
     closer = Mark(*(spell(close, key) for close in parameter.close))
     again = Mark(parameter.open.replace("<{key}>", f"<{key}{{attributes}}>"))
-    heads = re.escape("".join(sorted(closer.heads | again.heads | {"<"})))
+    heads = sorted(closer.heads | again.heads | {"<"})
+    stops = compile_stops({head: r"(?![\s=])" if head == "<" else "" for head in heads})
     layout = r"\s" if parameter.trim_for(key) is Trim.BLANKS else ""
     # a quoted parameter of another dialect is counted if what closes it would close ours
     quoted = _QUOTED_PARAMETER if closer.at("</parameter>", 0, True) is not None else None
-    return _Marks(closer, again, quoted, re.compile(f"[{heads}]"), re.compile(f"[{heads}{ESCAPED}{layout}]"))
+    return _Marks(closer, again, quoted, stops, re.compile(f"[{re.escape(''.join(heads))}{ESCAPED}{layout}]"))
 
 
 @lru_cache(maxsize=1024)
@@ -163,7 +165,9 @@ class Value:
         return take
 
     def trim(self, piece: str) -> str:
-        """What of the next piece may leave; whether a line begins behind it is kept in mind."""
+        """What of the next piece may leave; what it means for marks behind it is kept in mind."""
+        if "<" in piece:
+            self.clean = False
         blanks_apart = piece.rstrip(" \t")
         if blanks_apart:
             self.line_start = blanks_apart.endswith("\n")
