@@ -9,9 +9,10 @@ looking at earlier text again.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import chain
 from typing import Final, TypeAlias
 
 
@@ -43,10 +44,18 @@ def chars(charset: str, least: int = 1, most: int | None = None) -> Node:
 
 
 def sequence(*nodes: Node) -> Node:
-    prefix = ""
-    for node in reversed(nodes):
-        prefix = f"(?:{node.full}{prefix}|{node.prefix})" if prefix else node.prefix
-    return Node("".join(node.full for node in nodes), prefix or r"\Z")
+    return Node("".join(node.full for node in nodes), beginnings([nodes]))
+
+
+def beginnings(marks: Iterable[Sequence[Node]]) -> str:
+    """The expression of every beginning of some marks; what they have in common is looked at once."""
+    following: dict[Node, list[Sequence[Node]]] = {}
+    for first, *rest in marks:
+        following.setdefault(first, []).extend([rest] if rest else [])
+    found = (
+        f"{node.full}{beginnings(rest)}|{node.prefix}" if rest else node.prefix for node, rest in following.items()
+    )
+    return f"(?:{'|'.join(found)})"
 
 
 def either(*nodes: Node) -> Node:
@@ -132,6 +141,10 @@ def _nodes(template: str, named: bool) -> list[Node]:
     return found
 
 
+def _full(marks: Iterable[Sequence[Node]]) -> str:
+    return f"(?:{'|'.join(''.join(node.full for node in nodes) for nodes in marks)})"
+
+
 _NEVER = re.compile("(?!)")
 
 Match: TypeAlias = re.Match[str]
@@ -148,12 +161,12 @@ class Mark:
 
     def __init__(self, *templates: str, named: bool = True) -> None:
         self.templates = templates
-        nodes = [sequence(*_nodes(template, False)) for template in templates]
+        nodes = [_nodes(template, False) for template in templates]
         if named:
             self._fulls = tuple(re.compile(sequence(*_nodes(template, True)).full) for template in templates)
         else:
-            self._fulls = (re.compile(either(*nodes).full),)
-        self._prefix = re.compile(either(*nodes).prefix) if nodes else _NEVER
+            self._fulls = (re.compile(_full(nodes)),)
+        self._prefix = re.compile(beginnings(nodes)) if nodes else _NEVER
         self.heads = frozenset(template.lstrip()[:1] for template in templates)
 
     def at(self, text: str, pos: int, final: bool) -> Answer:
@@ -203,14 +216,14 @@ class Choice:
         return found
 
     def _compile(self, entries: tuple[tuple[int, str], ...]) -> _File:
-        nodes = [(index, sequence(*_nodes(spelling, False))) for index, spelling in entries]
+        if not entries:
+            return _NEVER, _NEVER
         # one name cannot stand twice in an expression, so spellings of one mark are joined
-        by_index: dict[int, list[Node]] = {}
-        for index, node in nodes:
-            by_index.setdefault(index, []).append(node)
-        full = "|".join(f"(?P<c{index}>{either(*group).full})" for index, group in by_index.items())
-        prefix = either(*(node for _, node in nodes)).prefix if nodes else "(?!)"
-        return re.compile(full or "(?!)"), re.compile(prefix)
+        by_index: dict[int, list[list[Node]]] = {}
+        for index, spelling in entries:
+            by_index.setdefault(index, []).append(_nodes(spelling, False))
+        full = "|".join(f"(?P<c{index}>{_full(group)})" for index, group in by_index.items())
+        return re.compile(full), re.compile(beginnings(chain.from_iterable(by_index.values())))
 
     def _look_up(self, text: str, pos: int) -> _File:
         key = text[pos : pos + 2]
