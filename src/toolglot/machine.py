@@ -50,6 +50,7 @@ class Machine:
         self.elements = mark_elements(toolbox.names, options.unknown_tools == "reject")
         self.frames = FrameReader(self.source, self.sink, vocabulary, toolbox, options, ledger, self.elements, hint)
         self.region: Region | None = None
+        self.thinking = False
         self.fences: list[str] = []
         self.inline = ""
         self.inline_mark = False
@@ -66,13 +67,9 @@ class Machine:
 
     # -- text ----------------------------------------------------------------------------------------------------------
 
-    @property
-    def thinking(self) -> bool:
-        return self.region is not None and self.region.channel is Channel.REASONING
-
     def say(self, piece: str) -> None:
         """Text that is not part of a call."""
-        if self.held:
+        if self.held.frames:
             self.held.drop()
         self.after_call = False
         if self.thinking:
@@ -136,7 +133,7 @@ class Machine:
             self.say_up_to(len(source.text) if found is None else found.start())
             if found is not None or source.final:
                 return
-            if stops is self.stops and not self.line_start and not self.held:
+            if stops is self.stops and not self.line_start and not self.held.frames:
                 source.run = self.pass_reasoning if self.thinking else self.pass_piece
             yield
             source.run = None
@@ -238,7 +235,7 @@ class Machine:
             return False
         self.sink.pass_mark(found[0])
         self.held.closed = bool(self.held)
-        self.region = None
+        self.region, self.thinking = None, False
         self.fences.clear()
         self.inline = ""
         self.line_start = source.here > start
@@ -247,7 +244,7 @@ class Machine:
     def open(self) -> Steps[bool]:
         """Try everything that may open here; True when something was consumed."""
         source, vocabulary = self.source, self.vocabulary
-        if (self.after_call or self.held or self.ledger.delivered) and (yield from self.pass_aftermath()):
+        if (self.after_call or self.held.frames or self.ledger.delivered) and (yield from self.pass_aftermath()):
             return True
         if (yield from self.open_from(vocabulary.anywhere)):
             return True
@@ -303,7 +300,7 @@ class Machine:
         if self.held:
             self.held.drop()
         self.sink.pass_mark(source.text[source.pos - size : source.pos])
-        self.region = region
+        self.region, self.thinking = region, region.channel is Channel.REASONING
         self.line_start = True
         return True
 
