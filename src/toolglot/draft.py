@@ -17,9 +17,7 @@ from toolglot.events import (
     CallRejected,
     CallStarted,
     Defect,
-    Event,
     Reason,
-    make_arguments,
 )
 from toolglot.jsontext import Value, dump, escape
 from toolglot.options import Options
@@ -215,10 +213,9 @@ class Draft:
         self.raw(escape(piece))
 
     @property
-    def passing(self) -> Callable[[str], Event] | None:
-        """What turns JSON text of a live call into an event at once."""
-        index = self.index
-        return (lambda fragment: make_arguments(index, fragment)) if self.live else None
+    def passing(self) -> int | None:
+        """The index under which arguments may leave without a look, once the call is live."""
+        return self.index if self.live else None
 
     def _key(self, key: str) -> None:
         if key in self.keys:

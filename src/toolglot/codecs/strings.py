@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Protocol
 
-from toolglot.events import Event
+from toolglot.events import Event, make_arguments
 from toolglot.jsontext import ESCAPED, Literals, escape
 from toolglot.pattern import Choice
 from toolglot.scanner import Run, Source, Steps
 
 
 class Receiver(Protocol):
-    """Where the pieces go. ``passing`` is what takes pieces without a look, if it may."""
+    """Where the pieces go. ``passing`` is the index of the call if pieces may leave without a look."""
 
     @property
-    def passing(self) -> Callable[[str], Event] | None: ...
+    def passing(self) -> int | None: ...
 
     def raw(self, fragment: str) -> None: ...
 
@@ -64,19 +64,19 @@ class _Plain:
     text: re.Pattern[str]
     encode: Callable[[str], str]
 
-    def run(self, source: Source, passing: Callable[[str], Event]) -> Run:
+    def run(self, source: Source, index: int) -> Run:
         stop, fit, encode = self.stops.search, self.text.match, self.encode
 
         def take(piece: str) -> list[Event] | None:
             if stop(piece) is None:
-                return [passing(piece)]
+                return [make_arguments(index, piece)]
             found = fit(piece)
             size = 0 if found is None else found.end()
             if piece[size:] == "\\":
                 source.left, source.run = "\\", take_behind
             elif size < len(piece):
                 return None
-            return [passing(encode(piece[:size]))] if size else []
+            return [make_arguments(index, encode(piece[:size]))] if size else []
 
         def take_behind(piece: str) -> list[Event] | None:
             """The piece behind one that ended in the middle of an escape."""

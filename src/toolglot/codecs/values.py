@@ -17,7 +17,7 @@ from typing import Protocol
 
 from toolglot.codecs.trim import Trim, Trimmer
 from toolglot.draft import Draft, Frame
-from toolglot.events import Event
+from toolglot.events import Event, make_arguments
 from toolglot.jsontext import ESCAPED, escape
 from toolglot.pattern import Mark, Match, compile_stops
 from toolglot.scanner import Run, Steps
@@ -112,7 +112,7 @@ class Value:
     parameter: Parameter
     key: str
     take: Callable[[str], None]
-    passing: Callable[[str], Event] | None = None
+    passing: int | None = None
     nested: bool = False
     depth: int = 0
     calls: int = 0
@@ -149,18 +149,18 @@ class Value:
                 self.take(self.trim(source.text[source.pos]))
                 source.pos += 1
 
-    def make_run(self, passing: Callable[[str], Event]) -> Run:
+    def make_run(self, index: int) -> Run:
         odd, stop, trimmer = self.marks.odd.search, self.marks.stops.search, self.trimmer
 
         def take(piece: str) -> list[Event] | None:
             if odd(piece) is None and trimmer.idle:
                 if self.line_start:
                     self.line_start = not piece.strip(" \t")
-                return [passing(piece)]
+                return [make_arguments(index, piece)]
             if stop(piece) is not None:
                 return None
             free = self.trim(piece)
-            return [passing(escape(free))] if free else []
+            return [make_arguments(index, escape(free))] if free else []
 
         return take
 
