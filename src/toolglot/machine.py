@@ -9,6 +9,7 @@ executed: inline code, code fences, and JSON that is an answer.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from toolglot.dialect import Channel, Commitment, Region, Wrap
 from toolglot.draft import RAW_LIMIT, Ledger
@@ -35,6 +36,24 @@ _BLANKS = re.compile(r"\s+")
 _JSON_STOPS = re.compile(r'["{}\[\]\\\n]')
 
 
+_SHOWN_STOPS = re.compile("[\n`]")
+
+
+@lru_cache(maxsize=256)
+def _compile_stops(
+    vocabulary: Vocabulary, names: tuple[str, ...]
+) -> tuple[frozenset[str], re.Pattern[str], re.Pattern[str]]:
+    """What may begin a line, what to stop at in a text, and the same where every line break matters.
+
+    A line that begins like nothing known is text, and so is the line break before it.
+    """
+    heads = vocabulary.line_stops(names)
+    begin = compile_stops({"`": "", "~": "", **heads}).pattern
+    stops = {"`": "", **vocabulary.stops}
+    in_text = compile_stops({"\n": rf"(?!\s{{0,16}}+(?!{begin})\S)", **stops})
+    return frozenset(heads), in_text, compile_stops({"\n": "", **stops})
+
+
 class Machine:
     """One answer being read."""
 
@@ -57,13 +76,7 @@ class Machine:
         self.line_start = True
         self.after_call = False
         self.tail = ""
-        self.heads = vocabulary.heads | {name[:1] for name in (*toolbox.names, "functions.")}
-        stops = {"`": "", **vocabulary.stops}
-        self.line_stops = compile_stops({"\n": "", **stops})
-        # a line that begins like nothing known is text, and so is the line break before it
-        ordinary = re.escape("".join(sorted(self.heads | {"`", "~"})))
-        self.stops = compile_stops({"\n": rf"(?!\s{{0,16}}+[^\s{ordinary}])", **stops})
-        self.shown_stops = re.compile("[\n`]")
+        self.heads, self.stops, self.line_stops = _compile_stops(vocabulary, self.names.templates if self.names else ())
 
     # -- text ----------------------------------------------------------------------------------------------------------
 
@@ -141,7 +154,7 @@ class Machine:
     def stops_here(self) -> re.Pattern[str]:
         """What could matter here; inside code that is only shown, little does."""
         if self.region is None and (self.fences or self.inline):
-            return self.shown_stops
+            return _SHOWN_STOPS
         return self.line_stops if self.inline else self.stops
 
     def stop(self) -> Steps[None]:

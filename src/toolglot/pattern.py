@@ -273,15 +273,17 @@ _File: TypeAlias = tuple[re.Pattern[str], re.Pattern[str]]
 
 def _second(spelling: str) -> str:
     """What the second character of a spelling may be, as the inside of a class; nothing when that is not known."""
-    slot = _TOKEN.match(spelling, 1)
-    return _HEADS.get(slot[1], "") if slot is not None and slot[1] else re.escape(spelling[1:2])
+    token = _TOKEN.match(spelling, 2 if spelling[:2] in ("{{", "}}") else 1)
+    if token is None or token[0].isspace():
+        return ""
+    return _HEADS.get(token[1], "") if token[1] else re.escape(token[0][0])
 
 
 def _fits(spelling: str, key: str) -> bool:
     """Whether a spelling that does not begin with two fixed characters may begin with the two of ``key``."""
     if spelling[0] in "{ \n":
         return True
-    second = _second(spelling) if spelling[1:2] not in (" ", "\n") else ""
+    second = _second(spelling)
     return key[0] == spelling[0] and (not second or re.match(f"[{second}]", key[1]) is not None)
 
 
