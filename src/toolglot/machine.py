@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from toolglot.announcements import TAIL, announces_example
 from toolglot.dialect import Channel, Commitment, Region, Wrap
 from toolglot.draft import RAW_LIMIT, Ledger
 from toolglot.events import CallRejected, Defect, Event, Reason, make_reasoning, make_text
-from toolglot.announcements import TAIL, announces_example
 from toolglot.frames import FrameReader, consume
 from toolglot.held import Held
 from toolglot.options import Options

@@ -28,13 +28,15 @@ BARE_JSON: tuple[Header, ...] = ("{{", "[{before_object}")
 """The headers of calls that are nothing but JSON: shown as often as meant."""
 
 
-def mark_names(names: Sequence[str]) -> Mark | None:
+@lru_cache(maxsize=256)
+def mark_names(names: tuple[str, ...]) -> Mark | None:
     """The known names where a line may begin with one."""
     spelled = tuple(prefix + _literal(name) for name in names for prefix in ("", "functions."))
     return Mark(*spelled, named=False) if spelled else None
 
 
-def mark_elements(names: Sequence[str], unknown: bool) -> Mark | None:
+@lru_cache(maxsize=256)
+def mark_elements(names: tuple[str, ...], unknown: bool) -> Mark | None:
     """The tags that are known tools; and tags that look like one, where those are to be reported."""
     spelled = [f"<{_literal(name)}>" for name in names]
     if unknown:
