@@ -129,6 +129,11 @@ def test_context_that_clients_add_is_not_asked() -> None:
     assert ask(question) == [("read", {"filePath": "a.txt"})]
 
 
+def test_a_question_may_come_as_a_string_literal() -> None:
+    assert ask(r'"write \"x y\" to out.txt"') == [("write", {"filePath": "out.txt", "content": "x y"})]
+    assert ask('"a.txt" and "b.txt": read a.txt') == [("read", {"filePath": "a.txt"})]
+
+
 def test_nested_parameters_are_filled() -> None:
     edit = make_tool(
         "edit_many",
@@ -240,12 +245,13 @@ def test_a_prompt_without_tools_teaches_none() -> None:
 def test_sections_may_hold_headings_and_nested_parameters() -> None:
     deep = make_tool(
         "deep",
-        "One\n# Two\n- three: (required) no parameter",
+        "One\n# Two\n\nUsage:\n- three: (required) no parameter\n\nParameters:\n- four: (required) neither",
         "options",
         options={"type": "object", "properties": {"depth": {"type": "integer", "default": 3}}, "required": ["depth"]},
         edits={"type": "array", "items": {"type": "object", "properties": {"old": TEXT}}},
     )
     (found,) = find_tools(teach([deep], "roo_xml"))
+    assert found.description == deep.description and list(found.parameters["properties"]) == ["options", "edits"]
     assert found.parameters["properties"]["options"]["properties"]["depth"] == {"type": "integer", "default": 3}
     assert found.parameters["properties"]["edits"]["items"]["properties"] == {"old": {"type": "string"}}
     assert found.parameters["properties"]["options"]["required"] == ["depth"]
@@ -359,6 +365,12 @@ def test_a_script_is_followed_by_order_and_by_question(tmp_path: Path) -> None:
     assert prompter.next("x", True).answer == Answer(
         calls=(Calling("read", '{"filePath": "a"}'), Calling("read", "{broken"))
     )
+
+
+def test_the_example_is_a_script() -> None:
+    prompter = Prompter(load_script(Path(__file__).parent.parent / "examples" / "sim.toml"))
+    answer = prompter.next("the weather", True).answer
+    assert answer and [call.name for call in toolglot.read(answer.text).calls] == ["get_weather"]
 
 
 def test_a_scripted_answer_is_sent_as_it_is() -> None:

@@ -16,6 +16,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from toolglot.conversation import Call, Choice, Conversation, Image, Message, Reasoning, Result, Text, Tool
 from toolglot.errors import ToolSchemaError
@@ -90,13 +91,22 @@ def _check(tools: Sequence[Tool]) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
     usable: list[Tool] = []
     notes: list[str] = []
     for number, tool in enumerate(tools):
-        try:
-            Toolbox([define(tool)])
-        except ToolSchemaError as error:
-            notes.append(f"tool #{number} skipped: {error.message}")
+        problem = _problem(tool)
+        if problem:
+            notes.append(f"tool #{number} skipped: {problem}")
         else:
             usable.append(tool)
     return tuple(usable), tuple(notes)
+
+
+@lru_cache(maxsize=1024)
+def _problem(tool: Tool) -> str:
+    """What is wrong with the definition of a tool."""
+    try:
+        Toolbox([define(tool)])
+    except ToolSchemaError as error:
+        return error.message
+    return ""
 
 
 def _texts(conversation: Conversation) -> Iterator[str]:
