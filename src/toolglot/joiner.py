@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import chain
 
 from toolglot.codecs.markup import Markup
 from toolglot.dialect import Commitment, Dialect, Place
@@ -51,8 +52,7 @@ _EVERYWHERE = ("{{", "[{before_object}", "{command}", "<{name}>", "[")
 def choose_joiner(texts: Iterable[str]) -> str:
     """An invisible character that is in none of the texts."""
     present: set[str] = set().union(*(text for text in texts if not text.isascii()))
-    candidates: tuple[str, ...] = (*_CANDIDATES, *map(chr, _PRIVATE))
-    return next(char for char in candidates if char not in present)
+    return next(char for char in chain(_CANDIDATES, map(chr, _PRIVATE)) if char not in present)
 
 
 def neutralise(text: str, dialect: str, names: Collection[str], joiner: str) -> str:
