@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolglot.dialect import Region, Wrap
+from toolglot.dialect import Manner, Region, Show, Wrap
 
 TOOL_CALL = (
     Wrap(open=("<tool_call>",), close=("</tool_call>", "</tool_call{junk} >")),
@@ -21,6 +21,13 @@ TOOL_CALL_TOKENS = Wrap(open=("<|tool_call_start|>",), close=("<|tool_call_end|>
 PYTHON_TAG = Wrap(open=("<|python_tag|>",))
 
 TOOL_RESPONSE = "<tool_response>\n{content}\n</tool_response>"
+FUNCTION_RESULTS = (
+    "<function_results>\n<result>\n<tool_name>{name}</tool_name>\n<stdout>\n{content}\n</stdout>\n</result>\n"
+    "</function_results>"
+)
+
+FUNCTIONS = Manner(open="<functions>", close="</functions>")
+PYTHON_STUBS = Manner(Show.STUBS, "```python", "```")
 
 THINK = Region(
     open=("<think{suffix}>", "<thinking>", "<thought>", "<reasoning>", "<scratch_pad>"),

@@ -49,6 +49,7 @@ DIALECTS = (
         sample="<longcat_tool_call>get_weather\n<longcat_arg_key>city</longcat_arg_key>\n"
         "<longcat_arg_value>Oslo</longcat_arg_value>\n</longcat_tool_call>",
         wrap=(Wrap(("<longcat_tool_call>",), ("</longcat_tool_call>",)),),
+        returns=TOOL_RESPONSE,
     ),
     Dialect(
         "hy3",
@@ -62,6 +63,7 @@ DIALECTS = (
         ),
         also=(Call(("<tool_call{suffix}>{name}<tool_sep{suffix}>",), PAIRS, ("</tool_call{suffix}>",), Place.WRAPPED),),
         regions=(Region(("<think:{type}>",), ("</think:{type}>",)),),
+        returns="<tool_response:opensource>\n{content}\n</tool_response:opensource>",
         models=("hy3*",),
     ),
 )

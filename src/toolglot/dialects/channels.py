@@ -8,7 +8,7 @@ from __future__ import annotations
 from toolglot.codecs.envelope import OBJECT
 from toolglot.codecs.markup import Markup, Parameter
 from toolglot.codecs.named import Named
-from toolglot.dialect import Call, Channel, Dialect, Place, Region, Wrap
+from toolglot.dialect import Call, Channel, Dialect, Manner, Place, Region, Show, Wrap
 
 MESSAGE = "<|channel|>{words}to={name_id} {words}<|message|>"
 CONSTRAINED = "<|channel|>{words}to={name_id} {words}<|constrain|>{words}<|message|>"
@@ -60,6 +60,7 @@ DIALECTS = (
             ),
         ),
         results=("<|start|>functions.",),
+        teach=Manner(Show.TYPES, "## functions\n\nnamespace functions {\n", "\n} // namespace functions"),
         models=("gpt-oss*",),
     ),
     Dialect(
@@ -92,6 +93,7 @@ DIALECTS = (
             Region(("<|open|> think <|sep|>",), ("<|close|> think <|sep|>",)),
             Region(("<|open|> response <|sep|>",), ("<|close|> response <|sep|>",), Channel.TEXT),
         ),
+        teach=Manner(Show.ARRAY, "```json", "```"),
         models=("kimi-k3*",),
     ),
     Dialect(

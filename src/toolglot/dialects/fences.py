@@ -15,6 +15,7 @@ from toolglot.codecs.named import PYTHON_CALL
 from toolglot.codecs.shell import Shell
 from toolglot.codecs.trim import Trim
 from toolglot.dialect import Call, Commitment, Dialect, Place, Wrap
+from toolglot.marks import PYTHON_STUBS
 
 CLOSE = ("```",)
 JSON = Wrap(("```jsonc ", "```json ", "```JSON ", "```\n{before_json}"), CLOSE, Place.LINE, Commitment.TENTATIVE)
@@ -48,12 +49,16 @@ DIALECTS = (
     fenced("fenced_tool_flat", OBJECT, TOOL_CODE, '```tool_code\n{"tool": "get_weather", "city": "Oslo"}\n```', LIST),
     fenced("bfcl_json", LIST, JSON, '```json\n[{"function": "get_weather", "parameters": {"city": "Oslo"}}]\n```'),
     fenced("langchain_json", OBJECT, JSON, '```json\n{"action": "get_weather", "action_input": {"city": "Oslo"}}\n```'),
-    fenced(
+    Dialect(
         "cohere_rplus",
         LIST,
-        ACTION,
-        'Action:\n```json\n[{"tool_name": "get_weather", "parameters": {"city": "Oslo"}}]\n```',
-        OBJECT,
+        sample='Action:\n```json\n[{"tool_name": "get_weather", "parameters": {"city": "Oslo"}}]\n```',
+        wrap=(ACTION,),
+        also=(OBJECT,),
+        confidence=0.95,
+        commitment=Commitment.TENTATIVE,
+        teach=PYTHON_STUBS,
+        returns="<results>\n{content}\n</results>",
     ),
     Dialect(
         "gemma_tool_code",
@@ -62,6 +67,8 @@ DIALECTS = (
         wrap=(TOOL_CODE, Wrap(("<tool_code>",), ("</tool_code>",)), Wrap(("<ctrl42>call\n",))),
         confidence=0.95,
         commitment=Commitment.TENTATIVE,
+        teach=PYTHON_STUBS,
+        returns="```tool_output\n{content}\n```",
         models=("gemini*",),
     ),
     Dialect(

@@ -81,6 +81,7 @@ DIALECTS = (
                 repair="damaged_header",
             ),
         ),
+        teach=Manner(open="", close=""),
         models=("functionary-v3.1*", "*functionary-medium-v3.1*"),
     ),
     Dialect(
@@ -88,6 +89,8 @@ DIALECTS = (
         Call(FUNCTION, SPACED, CLOSE),
         sample="<function=get_weather>\n<parameter=city>Oslo</parameter>\n</function>",
         results=("EXECUTION RESULT of [",),
+        teach=Manner(Show.NUMBERED, "", ""),
+        returns="EXECUTION RESULT of [{name}]:\n{content}",
     ),
     Dialect(
         "seed_oss",
@@ -96,6 +99,7 @@ DIALECTS = (
         "</seed:tool_call>",
         wrap=(Wrap(("<seed:tool_call>",), ("</seed:tool_call>",)),),
         regions=(Region(("<seed:think>",), ("</seed:think>",)),),
+        teach=Manner(Show.STUBS, "", ""),
         models=("seed-oss*",),
     ),
 )

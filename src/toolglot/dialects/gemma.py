@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from toolglot.codecs.members import Members
 from toolglot.codecs.named import Named
-from toolglot.dialect import Call, Dialect, Place, Region, Wrap
+from toolglot.dialect import Call, Dialect, Manner, Place, Region, Show, Wrap
 from toolglot.jsontext import Literals
 
 LITERALS = Literals(quotes=('<|"|>', "<escape>", '"', "'"), native=frozenset({"unquoted_key"}))
@@ -24,6 +24,8 @@ DIALECTS = (
         wrap=(Wrap(("<|tool_call>",), ("<tool_call|>", "<|tool_call|>")),),
         also=(NAME_ONLY, BARE),
         regions=(Region(("<|channel>thought\n", "<|channel>thought"), ("<channel|>",)),),
+        teach=Manner(Show.DECLARATIONS, "", "", ("<|tool>", "<tool|>")),
+        returns='<|tool_response>response:{name}{value:<|"|>{content}<|"|>}<tool_response|>',
         models=("gemma-4*",),
     ),
     Dialect(
@@ -31,6 +33,8 @@ DIALECTS = (
         CALL,
         sample="<start_function_call>call:get_weather{city:<escape>Oslo<escape>}<end_function_call>",
         wrap=(Wrap(("<start_function_call>",), ("<end_function_call>",)),),
+        teach=Manner(Show.DECLARATIONS, "", "", ("<start_function_declaration>", "<end_function_declaration>")),
+        returns="Function result for {name}: {content}",
         models=("functiongemma*",),
     ),
 )

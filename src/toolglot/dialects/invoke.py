@@ -12,8 +12,8 @@ from __future__ import annotations
 from html import unescape
 
 from toolglot.codecs.markup import Markup, Parameter
-from toolglot.dialect import Call, Channel, Dialect, Place, Region, Wrap
-from toolglot.marks import FUNCTION_CALLS, TOOL_CALLS
+from toolglot.dialect import Call, Channel, Dialect, Manner, Place, Region, Wrap
+from toolglot.marks import FUNCTION_CALLS, FUNCTION_RESULTS, FUNCTIONS, TOOL_CALLS, TOOL_RESPONSE
 
 INVOKE = Call(
     ("<{ns}invoke name={q}{name}{q}{attributes}{slash}>", "<{ns}invoke tool={q}{name}{q}{attributes}>"),
@@ -70,6 +70,8 @@ DIALECTS = (
         sample='<｜DSML｜function_calls>\n<｜DSML｜invoke name="get_weather">\n<｜DSML｜parameter name="city" '
         'string="true">Oslo</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>',
         wrap=(wrap_dsml("function_calls"),),
+        teach=FUNCTIONS,
+        returns="<function_results>\n<result>{content}</result>\n</function_results>",
         models=("deepseek-v3.2*",),
     ),
     Dialect(
@@ -78,6 +80,8 @@ DIALECTS = (
         sample='<｜DSML｜tool_calls>\n<｜DSML｜invoke name="get_weather">\n<｜DSML｜parameter name="city" '
         'string="true">Oslo</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>',
         wrap=(wrap_dsml("tool_calls"),),
+        teach=Manner(open="### Available Tool Schemas\n", close=""),
+        returns="<tool_result>{content}</tool_result>",
         models=("deepseek-v4*",),
     ),
     Dialect(
@@ -98,6 +102,8 @@ DIALECTS = (
             Region(("<|start|>assistant to=user<|message|>",), ("<|eom|>", "<|eot|>"), Channel.TEXT),
             Region(("to=user<|message|>",), ("<|eom|>", "<|eot|>"), Channel.TEXT),
         ),
+        teach=Manner(open="Tool metadata:", close=""),
+        returns='<tool_output name="{name}">\n{content}\n</tool_output>',
         models=("muse-glimmer*",),
     ),
     Dialect(
@@ -106,6 +112,8 @@ DIALECTS = (
         sample='<minimax:tool_call>\n<invoke name="get_weather">\n<parameter name="city">Oslo</parameter>\n</invoke>\n'
         "</minimax:tool_call>",
         wrap=(Wrap(("<minimax:tool_call>",), ("</minimax:tool_call>",)),),
+        teach=Manner(each=("<tool>", "</tool>")),
+        returns="<response>{content}</response>",
         models=("minimax-m2*",),
     ),
     Dialect(
@@ -114,6 +122,8 @@ DIALECTS = (
         sample='<function_calls>\n<invoke name="get_weather">\n<parameter name="city">Oslo</parameter>\n</invoke>\n'
         "</function_calls>",
         wrap=(FUNCTION_CALLS, TOOL_CALLS),
+        teach=FUNCTIONS,
+        returns=FUNCTION_RESULTS,
         models=("claude*",),
     ),
     Dialect(
@@ -122,6 +132,8 @@ DIALECTS = (
         sample='<ns:function_calls>\n<ns:invoke name="get_weather">\n<ns:parameter name="city">Oslo</ns:parameter>\n'
         "</ns:invoke>\n</ns:function_calls>",
         wrap=(FUNCTION_CALLS,),
+        teach=FUNCTIONS,
+        returns=FUNCTION_RESULTS,
     ),
     Dialect(
         "dots",
@@ -151,6 +163,7 @@ DIALECTS = (
         "minicpm5",
         Call(FUNCTION, PARAMS, ("</function>", "</tool_call>", "</function_call>", "</tool_use>", "</tool>")),
         sample='<function name="get_weather"><param name="city">Oslo</param></function>',
+        returns=TOOL_RESPONSE,
         models=("minicpm5*",),
     ),
     Dialect(

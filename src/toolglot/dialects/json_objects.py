@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from toolglot.codecs.envelope import LIST, OBJECT
-from toolglot.dialect import Channel, Commitment, Dialect, Place, Region, Wrap
+from toolglot.dialect import Channel, Commitment, Dialect, Manner, Place, Region, Show, Wrap
 from toolglot.marks import PYTHON_TAG, STRAY_ENDS, THINK, TOOL_CALL, TOOL_CALLS, TOOL_RESPONSE, TURN_ENDS, TURN_STARTS
 
 TOOL_CALL_TOKEN = Wrap(open=("<|tool_call|>",))
@@ -46,6 +46,7 @@ DIALECTS = (
         OBJECT,
         sample='<longcat_tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</longcat_tool_call>',
         wrap=(Wrap(("<longcat_tool_call>",), ("</longcat_tool_call>",)),),
+        returns=TOOL_RESPONSE,
         models=("longcat*",),
     ),
     Dialect(
@@ -90,6 +91,8 @@ DIALECTS = (
         OBJECT,
         sample='<tool_calls>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_calls>',
         wrap=(TOOL_CALLS,),
+        teach=Manner(each=("<tool>", "</tool>")),
+        returns="<response>{content}</response>",
         models=("minimax-m1*",),
     ),
     Dialect(
@@ -97,6 +100,8 @@ DIALECTS = (
         LIST,
         sample='<TOOLCALL>[{"name": "get_weather", "arguments": {"city": "Oslo"}}]</TOOLCALL>',
         wrap=(Wrap(("<TOOLCALL>",), ("</TOOLCALL>",)),),
+        teach=Manner(Show.ARRAY, "<AVAILABLE_TOOLS>", "</AVAILABLE_TOOLS>"),
+        returns="<TOOL_RESPONSE>\n{content}\n</TOOL_RESPONSE>",
         models=("*nemotron-nano-9b*", "llama*nemotron*"),
     ),
     Dialect(
@@ -104,6 +109,8 @@ DIALECTS = (
         OBJECT,
         sample='<|python_tag|>{"name": "get_weather", "parameters": {"city": "Oslo"}}',
         wrap=(PYTHON_TAG,),
+        teach=Manner(open="", close=""),
+        returns='{"output": {json}}',
         models=("llama-3*", "*llama-3.1*", "*llama-3.3*"),
     ),
     Dialect(
@@ -125,6 +132,8 @@ DIALECTS = (
         ),
         results=("<|START_TOOL_RESULT|>",),
         noise=("<|END_OF_TURN_TOKEN|>",),
+        teach=Manner(Show.ARRAY, "## Available Tools\n```json", "```"),
+        returns='<|START_TOOL_RESULT|>[{"tool_call_id": "0", "results": {"0": {json}}}]<|END_TOOL_RESULT|>',
         models=("command-r7b*", "command-a*"),
     ),
     Dialect(
@@ -132,6 +141,7 @@ DIALECTS = (
         LIST,
         sample='<|tools_prefix|>[{"get_weather": {"city": "Oslo"}}]<|tools_suffix|>',
         wrap=(Wrap(("<|tools_prefix|>",), ("<|tools_suffix|>",)),),
+        teach=Manner(Show.TYPES, "", ""),
         models=("apertus*",),
     ),
     Dialect(
@@ -142,6 +152,7 @@ DIALECTS = (
             Wrap(("<|function_call|>",)),
             Wrap(("function call<|role_sep|>",), place=Place.LINE),
         ),
+        teach=Manner(Show.TYPES, "namespace functions {\n", "\n} // namespace functions"),
         models=("gigachat3*",),
     ),
     Dialect(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from toolglot.codecs.freetext import FreeText
 from toolglot.codecs.named import Named
-from toolglot.dialect import Call, Channel, Commitment, Dialect, Place, Region
+from toolglot.dialect import Call, Channel, Commitment, Dialect, Manner, Place, Region, Show
 
 REACT = (
     "Action: {tick}{name}{tick}\n Action Input:",
@@ -29,6 +29,8 @@ DIALECTS = (
         also=(Call(REACT, FreeText(("Observation:", "Thought:", "Action:")), place=Place.LINE),),
         commitment=Commitment.TENTATIVE,
         results=("Observation:",),
+        teach=Manner(open="", close=""),
+        returns="Observation: {content}",
     ),
     Dialect(
         "qwen_fncall",
@@ -36,6 +38,8 @@ DIALECTS = (
         sample='✿FUNCTION✿: get_weather\n✿ARGS✿: {"city": "Oslo"}\n✿RESULT✿',
         also=(Call(FLOWERS, FreeText(("✿RESULT✿", "✿RETURN✿", "✿FUNCTION✿"))),),
         results=("✿RESULT✿", "✿RETURN✿"),
+        teach=Manner(open="", close=""),
+        returns="✿RESULT✿: {content}",
         models=("qwen-*", "qwen1*", "qwen2-*"),
     ),
     Dialect(
@@ -51,6 +55,7 @@ DIALECTS = (
         sample='>>>get_weather\n{"city": "Oslo"}',
         commitment=Commitment.TENTATIVE,
         regions=(Region((">>>all\n",), (), Channel.TEXT),),
+        teach=Manner(Show.TYPES, "namespace functions {\n", "\n} // namespace functions"),
         models=("functionary*",),
     ),
 )

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from toolglot.codecs.envelope import LIST
 from toolglot.codecs.named import Named
-from toolglot.dialect import Call, Dialect, Place, Region, Wrap
+from toolglot.dialect import Call, Dialect, Manner, Place, Region, Show, Wrap
 
 TOOL_CALLS = Wrap(open=("[TOOL_CALLS]",))
+AVAILABLE_TOOLS = Manner(Show.ARRAY, "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]")
 
 DIALECTS = (
     Dialect(
@@ -19,6 +20,8 @@ DIALECTS = (
         wrap=(TOOL_CALLS,),
         regions=(Region(("[THINK]",), ("[/THINK]",)),),
         results=("[TOOL_RESULTS]",),
+        teach=AVAILABLE_TOOLS,
+        returns='[TOOL_RESULTS]{"content": {json}}[/TOOL_RESULTS]',
         models=("mistral-7b*", "mistral-nemo*", "mixtral*", "mistral-large-2407*", "mistral-small*"),
     ),
     Dialect(
@@ -27,6 +30,8 @@ DIALECTS = (
         sample='[TOOL_CALLS]get_weather[ARGS]{"city": "Oslo"}',
         wrap=(TOOL_CALLS,),
         also=(Call(("{name}",), Named(), place=Place.WRAPPED, repair="damaged_header"),),
+        teach=AVAILABLE_TOOLS,
+        returns="[TOOL_RESULTS]{content}[/TOOL_RESULTS]",
         models=("magistral*", "devstral*", "ministral-3*", "mistral-large-3*"),
     ),
     Dialect(
@@ -34,6 +39,8 @@ DIALECTS = (
         Call(("{name} [CALL_ID] {id} [ARGS]",), Named(), place=Place.WRAPPED),
         sample='[TOOL_CALLS]get_weather[CALL_ID]a1b2c3d40[ARGS]{"city": "Oslo"}',
         wrap=(TOOL_CALLS,),
+        teach=AVAILABLE_TOOLS,
+        returns="[TOOL_RESULTS]{content}[/TOOL_RESULTS]",
         models=("mistral-small-3.2*",),
     ),
 )

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from toolglot.codecs.named import PYTHON_CALL
-from toolglot.dialect import Commitment, Dialect, Place, Wrap
-from toolglot.marks import FUNCTION_CALLS, PYTHON_TAG, TOOL_CALL_TOKENS
+from toolglot.dialect import Commitment, Dialect, Manner, Place, Show, Wrap
+from toolglot.marks import FUNCTION_CALLS, PYTHON_STUBS, PYTHON_TAG, TOOL_CALL_TOKENS
 
 DIALECTS = (
     Dialect(
@@ -17,6 +17,8 @@ DIALECTS = (
         wrap=(Wrap(("[",), ("]",), Place.LINE, Commitment.WHOLE),),
         confidence=0.95,
         commitment=Commitment.TENTATIVE,
+        teach=Manner(Show.ARRAY, "", ""),
+        returns='{"output": {json}}',
         models=("llama-3.2*", "toolace*", "gemma-3*"),
     ),
     Dialect(
@@ -24,6 +26,8 @@ DIALECTS = (
         PYTHON_CALL,
         sample='<|python_start|>[get_weather(city="Oslo")]<|python_end|>',
         wrap=(Wrap(("<|python_start|>",), ("<|python_end|>",)),),
+        teach=Manner(Show.ARRAY, "", ""),
+        returns='{"output": {json}}',
         models=("llama-4*",),
     ),
     Dialect(
@@ -31,6 +35,7 @@ DIALECTS = (
         PYTHON_CALL,
         sample='<function_calls>\nget_weather(city="Oslo")\n</function_calls>',
         wrap=(FUNCTION_CALLS,),
+        teach=Manner(Show.ARRAY, "<functions>", "</functions>"),
         models=("olmo-3*",),
     ),
     Dialect(
@@ -38,6 +43,8 @@ DIALECTS = (
         PYTHON_CALL,
         sample="<|tool_call_start|>[get_weather(city='Oslo')]<|tool_call_end|>",
         wrap=(TOOL_CALL_TOKENS,),
+        teach=Manner(Show.ARRAY, "List of tools: <|tool_list_start|>", "<|tool_list_end|>"),
+        returns="<|tool_response_start|>{content}<|tool_response_end|>",
         models=("lfm2*",),
     ),
     Dialect(
@@ -45,12 +52,15 @@ DIALECTS = (
         PYTHON_CALL,
         sample='<|python_tag|>get_weather.call(city="Oslo")',
         wrap=(PYTHON_TAG,),
+        teach=Manner(Show.ARRAY, "", ""),
+        returns='{"output": {json}}',
     ),
     Dialect(
         "minicpm3",
         PYTHON_CALL,
         sample='<|tool_call_start|>\n```python\nget_weather(city="Oslo")\n```\n<|tool_call_end|>',
         wrap=(TOOL_CALL_TOKENS,),
+        teach=PYTHON_STUBS,
         models=("minicpm3*",),
     ),
     Dialect(
@@ -59,6 +69,7 @@ DIALECTS = (
         sample='Call: get_weather(city="Oslo")<bot_end>',
         wrap=(Wrap(("Call:",), ("<bot_end>",), Place.LINE, Commitment.WHOLE),),
         commitment=Commitment.TENTATIVE,
+        teach=PYTHON_STUBS,
         models=("nexusraven*",),
     ),
 )

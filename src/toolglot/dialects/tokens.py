@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from toolglot.codecs.named import Named
-from toolglot.dialect import Call, Dialect, Place, Wrap
+from toolglot.dialect import Call, Dialect, Manner, Place, Show, Wrap
 
 DEEPSEEK = Wrap(("<{bar}tool{gap}calls{gap}begin{bar}>",), ("<{bar}tool{gap}calls{gap}end{bar}>",))
 BEGIN = "<{bar}tool{gap}call{gap}begin{bar}>"
@@ -27,6 +27,7 @@ DIALECTS = (
         wrap=(DEEPSEEK,),
         results=("<｜tool▁outputs▁begin｜>", "<｜tool▁output▁begin｜>"),
         noise=("<｜end▁of▁sentence｜>",),
+        returns="<｜tool▁outputs▁begin｜><｜tool▁output▁begin｜>{content}<｜tool▁output▁end｜><｜tool▁outputs▁end｜>",
         models=("deepseek-v3-0324*", "deepseek-r1*", "deepseek-v2.5*", "deepseek-v3"),
     ),
     Dialect(
@@ -40,6 +41,7 @@ DIALECTS = (
         "<｜tool▁calls▁end｜>",
         wrap=(DEEPSEEK,),
         also=(Call((f"{{name}}{SEP}",), Named(), (END,), Place.WRAPPED, "missing_opener"),),
+        returns="<｜tool▁output▁begin｜>{content}<｜tool▁output▁end｜>",
         models=("deepseek-v3.1*", "*terminus*", "deepseek-v3.2-exp*", "cogito-v2*"),
     ),
     Dialect(
@@ -71,6 +73,8 @@ DIALECTS = (
             ),
         ),
         results=("## Return of functions.",),
+        teach=Manner(Show.ARRAY, "", ""),
+        returns="## Return of functions.{name}:0\n{content}",
         models=("kimi-k2*", "*moonshot*"),
     ),
     Dialect(

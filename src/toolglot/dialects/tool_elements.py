@@ -13,7 +13,7 @@ from toolglot.codecs.markup import Markup, Parameter
 from toolglot.codecs.trim import Trim
 from toolglot.codecs.yamlbody import YamlBody
 from toolglot.dialect import Call, Commitment, Dialect, Manner, Region, Show, Wrap
-from toolglot.marks import FUNCTION_CALLS
+from toolglot.marks import FUNCTION_CALLS, FUNCTION_RESULTS
 
 VERBATIM = frozenset(
     ("content", "contents", "diff", "patch", "filetext", "inserttext", "oldstring", "newstring", "oldstr", "newstr")
@@ -44,6 +44,8 @@ DIALECTS = (
         "]<]minimax[>[</city>]<]minimax[>[</invoke>\n]<]minimax[>[</tool_call>",
         wrap=(Wrap(("]<]minimax[>[<tool_call>",), ("]<]minimax[>[</tool_call>", "</tool_call>")),),
         regions=(Region(("<mm:think>",), ("</mm:think>",)),),
+        teach=Manner(each=("<tool>", "</tool>")),
+        returns="<response>{content}</response>",
         models=("minimax-m3*",),
     ),
     Dialect(
@@ -52,6 +54,7 @@ DIALECTS = (
         sample="<function_calls>\n<invoke>\n<tool_name>get_weather</tool_name>\n<parameters>\n<city>Oslo</city>\n"
         "</parameters>\n</invoke>\n</function_calls>",
         wrap=(FUNCTION_CALLS,),
+        returns=FUNCTION_RESULTS,
         models=("claude-2*", "claude-instant*"),
     ),
 )

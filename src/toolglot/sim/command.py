@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from toolglot.errors import UsageError
 from toolglot.sim.faults import FAULTS
 from toolglot.sim.options import AS_TAUGHT, Options, read_faults
 from toolglot.sim.script import load_script
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 EXAMPLES = """\
 examples:
@@ -62,9 +66,18 @@ def run_sim(arguments: argparse.Namespace) -> int:
     )
     import asyncio
 
-    with suppress(KeyboardInterrupt):
-        asyncio.run(_serve(options, arguments.host, arguments.port))
+    with suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=_find_loop()) as runner:
+        runner.run(_serve(options, arguments.host, arguments.port))
     return 0
+
+
+def _find_loop() -> Callable[[], AbstractEventLoop] | None:
+    """The quick event loop where there is one."""
+    try:
+        from uvloop import new_event_loop
+    except ImportError:
+        return None
+    return new_event_loop
 
 
 async def _serve(options: Options, host: str, port: int) -> None:

@@ -19,7 +19,7 @@ Damage: TypeAlias = Callable[[str], str]
 DECODER = json.JSONDecoder()
 OPENER = re.compile(r"\s*(<[^<>\n]+>|\[[A-Z_]+\]|```\w*)")
 CLOSER = re.compile(r"(</[^<>\n]+>|<[|｜][^<>\n]+[|｜]>|\[/?[A-Z_]+\]|```)\s*\Z")
-INNER_CLOSER = re.compile(r"</[^<>\n]+>")
+INNER_CLOSER = re.compile(r"\n?</[^<>\n]+>")
 
 
 # What the call says
@@ -172,7 +172,7 @@ def lost_inner_closer(text: str) -> str:
     """the first closing tag inside the call is missing"""
     found = INNER_CLOSER.search(text)
     last = CLOSER.search(text)
-    if not found or (last and found.start() == last.start()):
+    if not found or (last and found.end() >= last.start(1)):
         return text
     return text[: found.start()] + text[found.end() :]
 

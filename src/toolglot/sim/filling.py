@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from toolglot.conversation import Tool
+from toolglot.examples import properties_of, resolve, type_of
 
 Schema: TypeAlias = Mapping[str, Any]
 
@@ -89,49 +90,15 @@ def kind_of(name: str) -> str:
 
 
 def _fill_object(schema: Schema, facts: Facts, root: Schema, depth: int) -> dict[str, Any]:
-    properties = schema.get("properties")
-    if not isinstance(properties, Mapping) or not depth:
-        return {}
     listed = schema.get("required")
     required = listed if isinstance(listed, list) else []
     filled: dict[str, Any] = {}
-    for name, property_schema in properties.items():
-        known = resolve(property_schema, root)
+    for name, known in properties_of(schema, root).items() if depth > 0 else ():
         if name in required:
             filled[name] = _fill_value(name, known, facts, root, depth - 1)
         elif (value := _find_said(name, known, facts)) is not None:
             filled[name] = value
     return filled
-
-
-def resolve(schema: Any, root: Schema) -> Schema:
-    """A schema with its first alternative and its reference followed, as far as filling needs it."""
-    for _ in range(DEPTH):
-        if not isinstance(schema, Mapping):
-            return {}
-        reference = schema.get("$ref")
-        choices = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf")
-        if isinstance(reference, str) and reference.startswith("#/"):
-            target: Any = root
-            for step in reference[2:].split("/"):
-                target = target.get(step) if isinstance(target, Mapping) else None
-            schema = target
-        elif isinstance(choices, list) and "type" not in schema:
-            kept = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf", "allOf")}
-            real = [choice for choice in choices if isinstance(choice, Mapping) and choice.get("type") != "null"]
-            schema = {**kept, **(real[0] if real else {})}
-        else:
-            return schema
-    return {}
-
-
-def type_of(schema: Schema) -> str:
-    """The one type that is filled in: the first that is not null."""
-    told = schema.get("type")
-    types = told if isinstance(told, list) else [told]
-    if "properties" in schema and told is None:
-        return "object"
-    return next((kind for kind in types if isinstance(kind, str) and kind != "null"), "string")
 
 
 def _find_said(name: str, schema: Schema, facts: Facts) -> Any:
@@ -189,7 +156,7 @@ def _as_number(text: str, kind: str) -> int | float:
 
 
 def _fill_array(name: str, schema: Schema, facts: Facts, root: Schema, depth: int) -> list[Any]:
-    items = resolve(schema.get("items", {}), root)
+    items = resolve(schema.get("items"), root)
     if type_of(items) in ("integer", "number"):
         numbers, facts.numbers = facts.numbers, []
         return [_as_number(number, type_of(items)) for number in numbers]

@@ -94,6 +94,7 @@ async def _send(plan: Plan, response: web.StreamResponse, request: web.Request, 
         if number:
             due += plan.pace
             await asyncio.sleep(max(0.0, due - clock()))
+            await asyncio.sleep(0)  # a reader in the same loop gets its turn, so that writes do not reach it joined
         if isinstance(step, Signal):
             await _break_off(step, request, hang)
             return

@@ -25,7 +25,7 @@ from toolglot.sim.plan import (
 )
 from toolglot.sim.script import Prompter
 from toolglot.sim.taught import taught_dialect
-from toolglot.sim.writing import write_call
+from toolglot.speaking import write_calls
 
 
 @dataclass(slots=True)
@@ -124,7 +124,7 @@ def _choose_dialect(asked: Asked, dialect: str) -> str:
 
 
 def _write_calls(calls: Iterable[Calling], dialect: str, tools: tuple[Tool, ...]) -> str:
-    return "\n".join(write_call(dialect, call.name, call.arguments, tools) for call in calls)
+    return write_calls(dialect, [(call.name, call.arguments) for call in calls], tools)
 
 
 def _change_calls(calls: tuple[Calling, ...], faults: Iterable[str]) -> tuple[Calling, ...]:
