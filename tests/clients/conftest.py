@@ -1,6 +1,6 @@
-"""What the tests with real clients share: the simulated model, gateways before it, and the programs that npm brought.
+"""What the tests with real clients share: the simulated model, a gateway before it, and the programs that npm brought.
 
-A gateway is a process, as a person would start it; the simulated model runs in the test, so that what reached it can be
+The gateway is a process, as a person would start it; the simulated model runs in the test, so that what reached it can be
 counted and read.
 """
 
@@ -9,12 +9,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Generator, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from clients.cycles import CLIENTS, NODE, OPENCODE, PACKAGES, Endpoint, Journal
-from clients.programs import serving
+from clients.cycles import CLIENTS, FOLDER, NODE, OPENCODE, PACKAGES, Endpoint, Journal
+from clients.programs import Server, serving
 from loopback import DIALECTS, MANIFEST, NATIVE, Sim, running_loop, running_sim, script_notes
 
 
@@ -22,26 +21,6 @@ def bare_environment(home: Path) -> dict[str, str]:
     """An environment with nothing of this machine in it but the programs."""
     places = {f"XDG_{kind}_HOME": str(home / kind.lower()) for kind in ("CONFIG", "DATA", "STATE", "CACHE")}
     return {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": str(home), "TMPDIR": str(home), **places}
-
-
-class Endpoints:
-    """The endpoints by dialect; a gateway is started when it is first asked for."""
-
-    def __init__(self, sim: Sim, folder: Path, stack: ExitStack) -> None:
-        self._sim = sim
-        self._folder = folder
-        self._stack = stack
-        self._known = {NATIVE: Endpoint(NATIVE, sim.base_url)}
-
-    def __getitem__(self, dialect: str) -> Endpoint:
-        if dialect not in self._known:
-            options = ["--port", "0", "--base-url", self._sim.base_url, "--mode", "text", "--dialect", dialect]
-            command = [sys.executable, "-m", "toolglot", "serve", *options]
-            log = self._folder / f"{dialect}.log"
-            server = serving(f"gateway {dialect}", command, self._folder, bare_environment(self._folder), log)
-            gateway = self._stack.enter_context(server)
-            self._known[dialect] = Endpoint(dialect, f"{gateway.address}/v1", gateway)
-        return self._known[dialect]
 
 
 @pytest.fixture(scope="session")
@@ -52,12 +31,24 @@ def sim() -> Iterator[Sim]:
 
 
 @pytest.fixture(scope="session")
-def endpoints(sim: Sim, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoints]:
+def gateway(sim: Sim, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One gateway for all dialects: the name of the model says which one is taught."""
     missing = [path for path in (NODE, OPENCODE, PACKAGES / "ai") if not path.exists()]
     if missing:
-        pytest.fail(f"{missing[0].relative_to(PACKAGES)} is not installed; 'make test-clients' does that")
-    with ExitStack() as stack:
-        yield Endpoints(sim, tmp_path_factory.mktemp("gateways"), stack)
+        pytest.fail(f"{missing[0].relative_to(FOLDER)} is missing; 'make test-clients' installs it")
+    folder = tmp_path_factory.mktemp("gateway")
+    upstream = f'[[upstream]]\nname = "sim"\nbase_url = "{sim.base_url}"\n'
+    models = [f'[[model]]\nname = "sim:{dialect}*"\ndialect = "{dialect}"\nmode = "text"\n' for dialect in DIALECTS]
+    (folder / "toolglot.toml").write_text("\n".join([upstream, *models]), "utf-8")
+    command = [sys.executable, "-m", "toolglot", "serve", "--port", "0"]
+    with serving("gateway", command, folder, bare_environment(folder), folder / "gateway.log") as server:
+        yield server
+
+
+@pytest.fixture
+def endpoint(dialect: str, sim: Sim, gateway: Server) -> Endpoint:
+    """Where a client is sent for a dialect: to the gateway or, for a clean run, straight to the model."""
+    return Endpoint(dialect, sim.base_url if dialect == NATIVE else f"{gateway.address}/v1")
 
 
 @pytest.fixture
@@ -77,8 +68,8 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def journal(sim: Sim) -> Journal:
-    return Journal(sim)
+def journal(sim: Sim, gateway: Server) -> Journal:
+    return Journal(sim, [gateway])
 
 
 @pytest.hookimpl(wrapper=True)

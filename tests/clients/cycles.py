@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from clients.programs import Server
 from loopback import FAREWELL, NATIVE, NOTES, QUESTION, Sim, ask_for_notes
 
 FOLDER = Path(__file__).resolve().parent
@@ -29,11 +28,10 @@ SHOWN = 3000
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a client is sent: to a gateway or, for the clean run, straight to the model."""
+    """Where a client finds the model that writes a dialect."""
 
     dialect: str
     base_url: str
-    gateway: Server | None = None
 
     @property
     def model(self) -> str:
@@ -57,7 +55,7 @@ class Journal:
     """What happened in a test: requests that reached the model, and whatever else is worth showing if it fails."""
 
     sim: Sim
-    entries: list[object] = field(default_factory=list)
+    entries: list[object]
     before: int = -1
 
     def __post_init__(self) -> None:
@@ -66,9 +64,6 @@ class Journal:
     @property
     def bodies(self) -> list[dict[str, Any]]:
         return [seen.body for seen in self.sim.since(self.before)]
-
-    def note(self, *entries: object) -> None:
-        self.entries += [entry for entry in entries if entry is not None]
 
     def __str__(self) -> str:
         asked = [f"--- request {number} at the model\n{_brief(body)}" for number, body in enumerate(self.bodies, 1)]

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from clients.conftest import Endpoints
 from clients.cycles import OPENCODE, Ask, Endpoint, Journal, Outcome, try_notes, try_reading
 from clients.opencode import configure, read_parts
 from clients.programs import run
@@ -21,7 +20,7 @@ def ask(project: Path, environment: dict[str, str], journal: Journal) -> Ask:
         model = f"{endpoint.dialect}/{endpoint.model}"
         command = [OPENCODE, "run", "--format", "json", "--model", model, question]
         ended = run(command, project, environment | configure([endpoint]), SECONDS)
-        journal.note(ended, endpoint.gateway)
+        journal.entries.append(ended)
         assert ended.code == 0
         events = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
         assert [event for event in events if event["type"] == "error"] == []
@@ -31,9 +30,10 @@ def ask(project: Path, environment: dict[str, str], journal: Journal) -> Ask:
 
 
 @pytest.mark.parametrize("dialect", [NATIVE, *DIALECTS])
-def test_cycle_one(dialect: str, ask: Ask, endpoints: Endpoints, journal: Journal) -> None:
-    try_reading("opencode", endpoints[dialect], ask, journal)
+def test_cycle_one(endpoint: Endpoint, ask: Ask, journal: Journal) -> None:
+    try_reading("opencode", endpoint, ask, journal)
 
 
-def test_notes(ask: Ask, endpoints: Endpoints, journal: Journal, project: Path) -> None:
-    try_notes("opencode", endpoints["roo_xml"], ask, journal, project)
+@pytest.mark.parametrize("dialect", ["roo_xml"])
+def test_notes(endpoint: Endpoint, ask: Ask, journal: Journal, project: Path) -> None:
+    try_notes("opencode", endpoint, ask, journal, project)
