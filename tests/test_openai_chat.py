@@ -126,7 +126,10 @@ def test_a_request_written_again_is_the_same_request() -> None:
         ("any", Choice("required")),
         ({"type": "function", "function": {"name": "read"}}, Choice.one("read")),
         (
-            {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [{"type": "function", "name": "read"}]}},
+            {
+                "type": "allowed_tools",
+                "allowed_tools": {"mode": "auto", "tools": [{"type": "function", "name": "read"}]},
+            },
             Choice("auto", ("read",)),
         ),
     ],
@@ -184,7 +187,7 @@ STREAM = frames(
     delta("tool_calls"),
     {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}},
 )
-TOLD = [
+TOLD: list[Event] = [
     Started("", ""),
     TextDelta("Ich lese – "),
     ReasoningDelta("hm"),
@@ -267,7 +270,9 @@ def test_role_id_and_name_are_written_once() -> None:
     written = openai_chat.write_stream(ANSWERER, False).write(TOLD)
     assert written.count(b'"role"') == written.count(b'"id":"c1"') == written.count(b'"name"') == 1
     assert written.count(b"[DONE]") == 1 and b'"usage"' not in written
-    assert written.startswith(b'data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1234567890,"model":"qwen3-max","choices":[{"index":0,"delta":{"role":"assistant","content":')
+    assert written.startswith(
+        b'data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1234567890,"model":"qwen3-max","choices":[{"index":0,"delta":{"role":"assistant","content":'
+    )
 
 
 def test_a_heartbeat_is_a_chunk_that_says_nothing() -> None:
@@ -279,13 +284,17 @@ def test_a_heartbeat_is_a_chunk_that_says_nothing() -> None:
 
 def test_a_failure_is_nested_under_error() -> None:
     written = openai_chat.write_stream(ANSWERER, False).write([Failed("upstream_closed", "gone")])
-    assert json.loads(written[6:]) == {"error": {"message": "gone", "type": "api_error", "param": None, "code": "upstream_closed"}}
+    assert json.loads(written[6:]) == {
+        "error": {"message": "gone", "type": "api_error", "param": None, "code": "upstream_closed"}
+    }
 
 
 def test_a_whole_answer_without_text_has_null_content() -> None:
     message = json.loads(openai_chat.encode_reply(TOLD[3:], ANSWERER))["choices"][0]["message"]
     assert message["content"] is None and message["tool_calls"][0]["function"]["arguments"] == '{"path":"ä"}'
-    message = json.loads(openai_chat.encode_reply([TextDelta("hi"), Finished("stop")], ANSWERER))["choices"][0]["message"]
+    message = json.loads(openai_chat.encode_reply([TextDelta("hi"), Finished("stop")], ANSWERER))["choices"][0][
+        "message"
+    ]
     assert message == {"role": "assistant", "content": "hi"}
 
 

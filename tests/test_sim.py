@@ -137,7 +137,7 @@ def test_a_whole_answer_has_the_same_content() -> None:
     assert ask(stream=False).json["usage"]["prompt_tokens"] > 0
 
 
-@pytest.mark.parametrize("dialect", ["hermes", "roo_xml", "qwen3_coder"])
+@pytest.mark.parametrize("dialect", ["hermes", "roo_xml", "qwen3_coder", "fenced_tool_flat", "glm45", "kimi_k2"])
 def test_a_call_in_a_dialect_is_text_that_reads_back(dialect: str) -> None:
     reply = ask(Options(dialect=dialect))
     assert reply.finish == ["stop"] and not reply.calls
@@ -473,14 +473,14 @@ def test_the_command_serves_until_it_is_stopped() -> None:
 def test_wrong_use_of_the_command_is_told(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from toolglot.cli import main
+    from toolglot.cli.main import main
 
     assert main(["sim", *arguments]) == 2
     assert message in capsys.readouterr().err
 
 
 def test_the_command_lists_the_faults(capsys: pytest.CaptureFixture[str]) -> None:
-    from toolglot.cli import main
+    from toolglot.cli.main import main
 
     assert main(["sim", "--faults"]) == 0
     assert all(name in capsys.readouterr().out for name in ["no_done"])

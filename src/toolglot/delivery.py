@@ -51,6 +51,7 @@ class Delivery:
         self.streamed = streamed
         self.source = ""
         self.said = False
+        self.truncated = False
         self.open: dict[tuple[str, int], int] = {}
         self.started = 0
         # the common case: nothing to put right, deltas pass as they are
@@ -115,14 +116,19 @@ class Delivery:
         out.append(replace(event, index=self.open.pop((origin, event.index))))
 
     def reject(self, event: CallRejected, origin: str, out: list[Event]) -> None:
-        """Text that set out to be a call. What left as a call already stays one that never ends; in an answer that is
-        given whole nothing has left yet."""
+        """Text that set out to be a call. Where part of it has left as a call, its arguments are made surely unusable,
+        with the reason for the model to see; in an answer that is given whole nothing has left yet."""
         self.watch.see(event)
+        live = event.index is not None
+        if live and self.streamed:
+            self.truncated = self.truncated or event.reason is Reason.TRUNCATED
+            out.append(CallArguments(self.open[origin, event.index or 0], _refuse(event)))
+            return
         raw = event.raw
         if not self.streamed:
             raw = self.source[slice(*event.span)] if event.span else raw
-            self.open.pop((origin, -1 if event.index is None else event.index), None)
-        if event.reason not in DROPPED and raw and (event.index is None or not self.streamed):
+            self.open.pop((origin, event.index or 0), None)
+        if event.reason not in DROPPED and raw:
             out.append(TextDelta(self.restore(raw)))
 
     def finish(self, event: Finished, out: list[Event]) -> None:
@@ -138,7 +144,7 @@ class Delivery:
     def reason(self, told: str) -> str:
         """Why the answer ended: a call that was cut never looks complete, a complete one never looks cut."""
         if self.open:
-            return "length" if told == "length" else "tool_calls"
+            return "length" if told == "length" or self.truncated else "tool_calls"
         if self.watch.calls:
             return "tool_calls"
         return "stop" if told == "tool_calls" else told
@@ -157,3 +163,8 @@ class Delivery:
         reader, self.reader = self.reader, None
         for event in reader.close(truncated):
             self.tell(event, READ, out)
+
+
+def _refuse(event: CallRejected) -> str:
+    """An end for arguments that no reader of JSON accepts."""
+    return f" (refused, {event.reason.value}: {'; '.join(map(str, event.defects))})"

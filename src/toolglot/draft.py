@@ -320,4 +320,7 @@ class Draft:
         tool = self.tool.name if self.tool else frame.toolbox.nearest(self.name)
         index = self.index if self.live else None
         span = (self.start, self.end) if raw else None
-        frame.sink.event(CallRejected(raw[:RAW_LIMIT], defects[0].reason, tool, defects, self.dialect, span, index))
+        if defects[0].reason is not Reason.EXTRA_CALL:
+            frame.sink.settle()
+        kept = raw[:RAW_LIMIT] if self.live else raw
+        frame.sink.event(CallRejected(kept, defects[0].reason, tool, defects, self.dialect, span, index))

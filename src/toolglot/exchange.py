@@ -91,9 +91,7 @@ class Exchange:
 
     def _speak(self, conversation: Conversation) -> Speech:
         messages, notes = mend(conversation.messages, self.source.new_call_id)
-        speech = speak(
-            replace(conversation, messages=messages), self.route.dialect, parallel=self.route.parallel
-        )
+        speech = speak(replace(conversation, messages=messages), self.route.dialect, parallel=self.route.parallel)
         self.watch.notes += (*notes, *speech.notes)
         return speech
 

@@ -41,9 +41,9 @@ def vocabulary() -> Vocabulary:
 class Reader:
     """Reads one answer as it arrives: ``feed`` the pieces, then ``close``; both return the events so far.
 
-    ``tools`` is the OpenAI tools array (plain function objects will do), or a ``Toolbox`` of them. ``dialect`` is ``"auto"``, the name of a
-    dialect or a model id; a name only breaks ties. The options are explained at ``toolglot.Options``. ``new_id``
-    makes the ids of calls; by default they count: ``call_1``, ``call_2``.
+    ``tools`` is the OpenAI tools array (plain function objects will do), or a ``Toolbox`` of them. ``dialect`` is
+    ``"auto"``, the name of a dialect or a model id; a name only breaks ties. The options are explained at
+    ``toolglot.Options``. ``new_id`` makes the ids of calls; by default they count: ``call_1``, ``call_2``.
     """
 
     def __init__(

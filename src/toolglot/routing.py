@@ -1,8 +1,8 @@
 """The choice made for one request: who answers, and in which way tools are spoken of on the way there.
 
-    relay    nothing in it concerns tools, or tool calling is off: bytes pass untouched
-    native   the upstream knows tools itself; calls that leak into its text are read nevertheless
-    text     the upstream only writes text: tools are taught, calls are read
+relay    nothing in it concerns tools, or tool calling is off: bytes pass untouched
+native   the upstream knows tools itself; calls that leak into its text are read nevertheless
+text     the upstream only writes text: tools are taught, calls are read
 """
 
 from __future__ import annotations

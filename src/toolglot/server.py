@@ -88,6 +88,9 @@ class Gateway:
             except web.HTTPRequestEntityTooLarge:
                 limit = self.settings.limits.body_bytes
                 return self.refuse(request, SizeError(f"The body is larger than {limit} bytes."))
+            except Exception:
+                LOG.exception("request %s", request_id(request))
+                return self.refuse(request, InternalError("Something went wrong here; the log knows more."))
 
         return guarded
 
@@ -133,10 +136,9 @@ class Gateway:
         except asyncio.CancelledError:
             status, watch.client_gone = GONE, True
             raise
-        except Exception as error:
+        except Exception:
             watch.error = InternalError.code
-            LOG.exception("request %s", watch.request_id)
-            raise InternalError("Something went wrong here; the log knows more.") from error
+            raise
         finally:
             self.telemetry.finish(watch, status)
 

@@ -47,6 +47,11 @@ class Sink:
         """Blanks that are text only if more text follows them."""
         self._layout.append(blanks)
 
+    def settle(self) -> None:
+        """What comes next will not be a call: the layout before it is text, in its place."""
+        if self._layout and (self.spoken or not self.called):
+            self.text("")
+
     def event(self, event: Event) -> None:
         self.used = True
         self._flush()

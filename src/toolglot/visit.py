@@ -19,16 +19,17 @@ from toolglot.wires import openai_chat
 
 JSON_TYPE = "application/json"
 REQUEST_ID = "x-request-id"
+_ID = web.RequestKey("id", str)
 KEPT_HEADERS = ("retry-after", "x-ratelimit-limit-requests", "x-ratelimit-remaining-requests")
 
 
 def request_id(request: web.Request) -> str:
     """The id that the client gave, or one that stays the same for the whole request."""
-    known: str | None = request.get(REQUEST_ID)
+    known = request.get(_ID)
     if known is None:
         given = request.headers.get(REQUEST_ID, "")
         known = given if given.isprintable() and 0 < len(given) <= 200 else f"req_{token_hex(12)}"
-        request[REQUEST_ID] = known
+        request[_ID] = known
     return known
 
 

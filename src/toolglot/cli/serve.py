@@ -47,9 +47,8 @@ def add(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     settings = load_settings(arguments)
     check_binding(settings)
-    with _fed(settings) as fed:
-        with _workers(fed.server.workers):
-            _run(fed, lambda address: _greet(fed, address))
+    with _fed(settings) as fed, _workers(fed.server.workers):
+        _run(fed, lambda address: _greet(fed, address))
     return OK
 
 
@@ -70,7 +69,7 @@ def _fed(settings: Settings) -> Iterator[Settings]:
 @contextmanager
 def _workers(count: int) -> Iterator[None]:
     """Further processes that share the port; they end with this one."""
-    children = []
+    children: list[int] = []
     for _ in range(count - 1):
         child = os.fork()
         if child == 0:

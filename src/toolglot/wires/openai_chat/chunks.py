@@ -42,7 +42,7 @@ def quote(text: str) -> bytes:
         return json.dumps(text).encode()
 
 
-OPEN = b"},\"finish_reason\":null}]}\n\n"
+OPEN = b'},"finish_reason":null}]}\n\n'
 """What follows a delta as long as more is to come."""
 
 DONE = b"data: [DONE]\n\n"

@@ -1,6 +1,6 @@
 """Errors on the chat wire.
 
-    {"error": {"message": "...", "type": "invalid_request_error", "param": "messages[2]", "code": "invalid_tool_results"}}
+{"error": {"message": "...", "type": "invalid_request_error", "param": "messages[2]", "code": "invalid_tool_results"}}
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ nobody else has to.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -246,4 +246,5 @@ def _flatten(content: object) -> str | None:
 
 def _read_usage(told: Mapping[str, Any]) -> Usage:
     counts = [told.get(key) for key in ("prompt_tokens", "completion_tokens", "total_tokens")]
-    return Usage(*(count if isinstance(count, int) else 0 for count in counts), told=told)
+    prompt, completion, total = (count if isinstance(count, int) else 0 for count in counts)
+    return Usage(prompt, completion, total, told)

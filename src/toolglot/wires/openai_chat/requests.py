@@ -1,11 +1,11 @@
 """What a client asks on the chat wire.
 
     {"model": "qwen3-coder", "stream": true,
-     "messages": [{"role": "user", "content": "What is in a.txt?"},
+     "messages": [{"role": "user", "content": "What is the time?"},
                   {"role": "assistant", "content": null, "tool_calls": [
-                      {"id": "call_1", "type": "function", "function": {"name": "read", "arguments": "{\"path\":\"a.txt\"}"}}]},
-                  {"role": "tool", "tool_call_id": "call_1", "content": "hello"}],
-     "tools": [{"type": "function", "function": {"name": "read", "parameters": {"type": "object"}}}]}
+                      {"id": "call_1", "type": "function", "function": {"name": "tell_time", "arguments": "{}"}}]},
+                  {"role": "tool", "tool_call_id": "call_1", "content": "12:00"}],
+     "tools": [{"type": "function", "function": {"name": "tell_time", "parameters": {"type": "object"}}}]}
 
 Fields that are not modelled travel in ``Conversation.extra`` under their own names.
 """
