@@ -397,11 +397,18 @@ def test_reasoning_is_told_apart() -> None:
         ({"answer": [{"txt": "x"}]}, r"no key txt"),
         ({"answer": [{"when": "("}]}, r"no pattern"),
         ({"answer": [{"calls": [{}]}]}, r"tables with a name"),
+        ({"answer": [{"times": "x"}]}, r"'times' must be a number"),
     ],
 )
 def test_a_wrong_script_is_told(document: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         parse_script(document)
+
+
+@pytest.mark.parametrize("answer", [{"fault": "x"}, {"dialect": "x"}, {"chunk": 0}])
+def test_wrong_options_in_a_script_are_told_at_once(answer: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=r"there is no|or more"):
+        Options(script=parse_script({"answer": [answer]}))
 
 
 def test_a_script_that_is_no_toml_is_told(tmp_path: Path) -> None:

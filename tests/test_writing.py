@@ -79,15 +79,74 @@ def test_several_calls_of_one_message_are_read_back(dialect: str) -> None:
 
 # -- any arguments -----------------------------------------------------------------------------------------------------
 
-PIECES = (
-    '</parameter>|<parameter=x>|</function>|</tool_call>|<tool_call>|</invoke>|]]>|<![CDATA[|```|```json|"|\'|\\|\\n|{|}'
-    "|[|]|(|)|,|:|=|<|>|&amp;|<escape>|「末」|END_ARG|Observation:|Action: x|<think>|</think>|null|true|5|007|1.0|1e5|"
-    "]<]minimax[>[|</arg_value>|<|close|>argument<|sep|>|</use_it>|<use_it>|<text>|</text>|<item>x</item>|# c|- x|"
-    "key: v|%|**|functions.|é|漢|🚀|a|C:|C:\\new"
-).split("|") + ["\n", "\r\n", " ", "\t", "\x00", "\x1b", "\u2028", "\ud800", "|", '<|"|>', "<|tool_call_end|>", "\ufeff"]
+PIECES = [
+    "</parameter>",
+    "<parameter=x>",
+    "</function>",
+    "</tool_call>",
+    "<tool_call>",
+    "</invoke>",
+    "]]>",
+    "<![CDATA[",
+    "```",
+    "```json",
+    '"',
+    "'",
+    "{",
+    "}",
+    "[",
+    "]",
+    "(",
+    ")",
+    ",",
+    ":",
+    "=",
+    "<",
+    ">",
+    "&amp;",
+    "<escape>",
+    "「末」",
+    "END_ARG",
+    "Observation:",
+    "Action:",
+    "<think>",
+    "</think>",
+    "null",
+    "true",
+    "5",
+    "007",
+    "1.0",
+    "1e5",
+    "]<]minimax[>[",
+    "</arg_value>",
+    "<|close|>argument<|sep|>",
+    "</use_it>",
+    "<use_it>",
+    "<text>",
+    "</text>",
+    "<item>x</item>",
+    "#",
+    "-",
+    "key:",
+    "%",
+    "**",
+    "functions.",
+    "é",
+    "漢",
+    "🚀",
+    "a",
+    "C:",
+    "C:\\new",
+    "\\",
+    "\\n",
+    '<|"|>',
+    "<|tool_call_end|>",
+    "|",
+]
+BLANKS = ("\n", "\r\n", " ", "\t", "\x00", "\x1b", "\u2028", "\ud800", "\ufeff")
 CHAIN = "\n</parameter>\n</function>\n</tool_call>"
 
-texts = st.lists(st.sampled_from([*PIECES, CHAIN]), max_size=6).map("".join) | st.text(max_size=12)
+texts = st.lists(st.sampled_from([*PIECES, *BLANKS, CHAIN]), max_size=6).map("".join) | st.text(max_size=12)
 keys = st.sampled_from(["a", "text", "content", "path", "arguments", "name", "item", "type", "x-y", "é"]) | texts
 numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 values = st.recursive(
@@ -95,7 +154,14 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3),
     max_leaves=8,
 )
-KINDS: dict[type, str] = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
+KINDS: dict[type, str] = {
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    list: "array",
+    dict: "object",
+}
 
 
 def declare(arguments: dict[str, Any]) -> Tool:
@@ -193,7 +259,9 @@ def test_json_envelopes_take_more_names() -> None:
 
 
 def test_write_takes_openai_tools_and_a_mapping() -> None:
-    tools = [{"type": "function", "function": {"name": "read", "parameters": {"properties": {"n": {"type": "integer"}}}}}]
+    tools = [
+        {"type": "function", "function": {"name": "read", "parameters": {"properties": {"n": {"type": "integer"}}}}}
+    ]
     text = toolglot.write("read", {"n": 3}, dialect="qwen3-coder-30b", tools=tools)
     assert text == "<tool_call>\n<function=read>\n<parameter=n>\n3\n</parameter>\n</function>\n</tool_call>"
     assert [call.arguments for call in toolglot.read(text, tools=tools).calls] == ['{"n":3}']

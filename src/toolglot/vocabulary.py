@@ -211,10 +211,13 @@ class Vocabulary:
         """A dialect's name for a dialect name or a model id; None when nothing knows it."""
         if hint in ("", "auto"):
             return ""
-        if hint in self.by_name:
-            return hint
-        model = hint.lower().rsplit("/", 1)[-1]
+        return hint if hint in self.by_name else self._find_speaker(hint)
+
+    @lru_cache(maxsize=1024)  # noqa: B019 - there is one vocabulary, and it lives as long as the process
+    def _find_speaker(self, model: str) -> str | None:
+        """The dialect that a model of this name is known to speak."""
+        name = model.lower().rsplit("/", 1)[-1]
         for dialect in self.dialects:
-            if any(fnmatch(model, pattern) for pattern in dialect.models):
+            if any(fnmatch(name, pattern) for pattern in dialect.models):
                 return dialect.name
         return None
