@@ -27,7 +27,7 @@ QUESTION = "What's in the package.json file?"
 
 NOTES = (
     "# Dependencies\n\n"
-    '* express "^4.18.0" & axios \'^1.4.0\'\n'
+    "* express \"^4.18.0\" & axios '^1.4.0'\n"
     "\t<b>tabs</b>, \\backslashes\\, %s {braces} [brackets] </done>\n"
     "* naïve café ☕ 日本語 &lt;not decoded&gt; ${HOME} `code`\n"
     '  {"json": [1, 2.50, null, "\\n"]}\n\n'
