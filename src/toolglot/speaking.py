@@ -178,9 +178,11 @@ class _Speaker:
     def say(self, messages: Sequence[Message]) -> Iterator[Message]:
         turns: list[_Turn] = []
         for turn in self.turns(messages):
+            if not turn.parts:
+                continue
             if turns and turns[-1].adjoins(turn):
                 turns[-1] = _Turn("user", _joined([turns[-1].parts, turn.parts]), True)
-            elif turn.parts:
+            else:
                 turns.append(turn)
         return (Message(turn.role, turn.parts) for turn in turns)
 
