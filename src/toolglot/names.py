@@ -29,7 +29,7 @@ def rename(names: Iterable[str], fits: Callable[[str], bool]) -> dict[str, str]:
 def _invent(name: str, taken: set[str], fits: Callable[[str], bool]) -> str:
     plain = _ODD.sub("_", name).strip("_")
     plain = plain if plain and plain[0].isalpha() else f"use_{plain}".rstrip("_")
-    stems = (plain, plain if plain.startswith("use_") else f"use_{plain}")
+    stems = (plain, plain if plain.startswith("use") else f"use_{plain}")
     for number in count(1):
         tail = "" if number == 1 else f"_{number}"
         for stem in stems:

@@ -62,6 +62,8 @@ def optional(node: Node) -> Node:
 BLANKS = chars(r"\s", 0)
 BREAK = sequence(chars(r"[ \t\r]", 0), literal("\n"))
 
+_QUOTED = r'[^"\\\n]{0,256}(?:\\.[^"\\\n]{0,256}){0,64}'
+
 SLOTS: dict[str, Node] = {
     # names may be dotted, hyphenated, or carry markdown escapes
     "name": chars(r"[\w.\-/\\]", 1, 128),
@@ -78,7 +80,7 @@ SLOTS: dict[str, Node] = {
     "suffix": optional(sequence(literal(":"), chars(r"[\w\-]", 1, 32))),
     "bar": chars(r"[|｜‖]", 1, 2),
     "attributes": optional(sequence(chars(r"\s", 1, 1), chars(r"[^<>\n]", 0, 200))),
-    "quoted": chars(r'[^"\n]', 0, 256),
+    "quoted": Node(_QUOTED, _QUOTED + r"\\?"),
     "quoted_once": chars(r"[^'\n]", 0, 256),
     "words": chars(r"[^<>{}\n]", 0, 60),
     "tick": chars("[`\"'\\[\\]]", 0, 1),

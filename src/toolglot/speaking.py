@@ -16,8 +16,9 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
-from toolglot.conversation import Call, Choice, Conversation, Image, Message, Reasoning, Result, Text, Tool
+from toolglot.conversation import Call, Choice, Conversation, Image, Message, Reasoning, Result, Role, Text, Tool
 from toolglot.errors import ToolSchemaError
 from toolglot.joiner import choose_joiner, neutralise
 from toolglot.names import rename
@@ -90,13 +91,22 @@ def _check(tools: Sequence[Tool]) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
     usable: list[Tool] = []
     notes: list[str] = []
     for number, tool in enumerate(tools):
-        try:
-            Toolbox([define(tool)])
-        except ToolSchemaError as error:
-            notes.append(f"tool #{number} skipped: {error.message}")
+        problem = _problem(tool)
+        if problem:
+            notes.append(f"tool #{number} skipped: {problem}")
         else:
             usable.append(tool)
     return tuple(usable), tuple(notes)
+
+
+@lru_cache(maxsize=1024)
+def _problem(tool: Tool) -> str:
+    """What is wrong with the definition of a tool."""
+    try:
+        Toolbox([define(tool)])
+    except ToolSchemaError as error:
+        return error.message
+    return ""
 
 
 def _texts(conversation: Conversation) -> Iterator[str]:
@@ -142,6 +152,19 @@ def _joined(groups: Sequence[Sequence[object]]) -> tuple[_Part, ...]:
     return tuple(parts)
 
 
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """What one side says; ``told``: it holds results."""
+
+    role: Role
+    parts: tuple[_Part, ...]
+    told: bool = False
+
+    def adjoins(self, other: _Turn) -> bool:
+        """Whether the other one goes on where this one stops: results and what the user says beside them."""
+        return self.role == other.role == "user" and (self.told or other.told)
+
+
 @dataclass(slots=True)
 class _Speaker:
     """Turns the messages of one conversation into plain ones."""
@@ -153,27 +176,36 @@ class _Speaker:
     joined: bool = False
 
     def say(self, messages: Sequence[Message]) -> Iterator[Message]:
+        turns: list[_Turn] = []
+        for turn in self.turns(messages):
+            if not turn.parts:
+                continue
+            if turns and turns[-1].adjoins(turn):
+                turns[-1] = _Turn("user", _joined([turns[-1].parts, turn.parts]), True)
+            else:
+                turns.append(turn)
+        return (Message(turn.role, turn.parts) for turn in turns)
+
+    def turns(self, messages: Sequence[Message]) -> Iterator[_Turn]:
         called: dict[str, Call] = {}
         results: list[Result] = []
         for message in messages:
             if message.role == "tool":
                 results += [part for part in message.parts if isinstance(part, Result)]
                 continue
-            told = self.report(results, called) if results else ()
+            yield _Turn("user", self.report(results, called), True)
             results = []
-            if message.role == "user":
-                yield from _speak_as("user", _joined([told, self.quote(message.parts)]))
-                continue
-            yield from _speak_as("user", told)
-            if message.role == "system":
-                yield from _speak_as("system", _joined([message.parts]))
-                continue
             for call in message.calls:
                 # an id that is used again stands for the later call, in its place
                 called.pop(call.id, None)
                 called[call.id] = call
-            yield from _speak_as("assistant", self.recall(message))
-        yield from _speak_as("user", self.report(results, called) if results else ())
+            if message.role == "user":
+                yield _Turn("user", self.quote(message.parts))
+            elif message.role == "system":
+                yield _Turn("system", _joined([message.parts]))
+            else:
+                yield _Turn("assistant", self.recall(message))
+        yield _Turn("user", self.report(results, called), True)
 
     def recall(self, message: Message) -> tuple[_Part, ...]:
         """What the assistant said, and behind it what it called."""
@@ -211,9 +243,3 @@ class _Speaker:
         muted = neutralise(text, self.dialect, [*self.given.values()], self.joiner)
         self.joined = self.joined or muted != text
         return muted
-
-
-def _speak_as(role: str, parts: Sequence[_Part]) -> Iterator[Message]:
-    """A message, if there is anything to say."""
-    if parts and role in ("system", "user", "assistant"):
-        yield Message(role, tuple(parts))  # type: ignore[arg-type]

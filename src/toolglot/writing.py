@@ -25,6 +25,7 @@ from toolglot.errors import ToolSchemaError, UsageError
 from toolglot.jsontext import NotJson, Value, dump, parse
 from toolglot.pattern import Mark
 from toolglot.reading import read, vocabulary
+from toolglot.schema import Toolbox
 
 FALLBACK = "hermes"
 
@@ -99,17 +100,27 @@ def parse_arguments(arguments: str) -> dict[str, Value]:
         return {"arguments": arguments}
 
 
+def take_tools(tools: Sequence[Mapping[str, Any]] | None) -> tuple[Tool, ...]:
+    """Tools from any of the usual ways to declare them; raises ``ToolSchemaError`` where reading would."""
+    Toolbox(tools)
+    inner = [entry.get("function", entry) for entry in tools or ()]
+    return tuple(
+        Tool(tool["name"], str(tool.get("description") or ""), tool.get("input_schema") or tool.get("parameters") or {})
+        for tool in inner
+    )
+
+
 def define(tool: Tool) -> dict[str, Any]:
     """The tool as the reader wants it."""
     return {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
 
 
 def _forms(record: Dialect, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
-    yield from record.call.body.write(record.sample, name, arguments)
+    own = list(record.call.body.write(record.sample, name, arguments))
+    yield from own
     head, tail = _wrapper(record.name)
-    inner = (HARD_JSON.write(dict(arguments)), write_encoded(arguments))
-    if head:
-        for text in inner:
+    if own and head:
+        for text in (HARD_JSON.write(dict(arguments)), write_encoded(arguments)):
             yield f'{head.replace(TOOL, name)}\n{{"name": "{name}", "arguments": {text}}}\n{tail}'
     plain = vocabulary().by_name[FALLBACK]
     yield from plain.call.body.write(plain.sample, name, arguments)
