@@ -129,6 +129,11 @@ def test_context_that_clients_add_is_not_asked() -> None:
     assert ask(question) == [("read", {"filePath": "a.txt"})]
 
 
+def test_a_question_may_come_as_a_string_literal() -> None:
+    assert ask(r'"write \"x y\" to out.txt"') == [("write", {"filePath": "out.txt", "content": "x y"})]
+    assert ask('"a.txt" and "b.txt": read a.txt') == [("read", {"filePath": "a.txt"})]
+
+
 def test_nested_parameters_are_filled() -> None:
     edit = make_tool(
         "edit_many",
@@ -240,12 +245,13 @@ def test_a_prompt_without_tools_teaches_none() -> None:
 def test_sections_may_hold_headings_and_nested_parameters() -> None:
     deep = make_tool(
         "deep",
-        "One\n# Two\n- three: (required) no parameter",
+        "One\n# Two\n\nUsage:\n- three: (required) no parameter\n\nParameters:\n- four: (required) neither",
         "options",
         options={"type": "object", "properties": {"depth": {"type": "integer", "default": 3}}, "required": ["depth"]},
         edits={"type": "array", "items": {"type": "object", "properties": {"old": TEXT}}},
     )
     (found,) = find_tools(teach([deep], "roo_xml"))
+    assert found.description == deep.description and list(found.parameters["properties"]) == ["options", "edits"]
     assert found.parameters["properties"]["options"]["properties"]["depth"] == {"type": "integer", "default": 3}
     assert found.parameters["properties"]["edits"]["items"]["properties"] == {"old": {"type": "string"}}
     assert found.parameters["properties"]["options"]["required"] == ["depth"]
@@ -361,6 +367,12 @@ def test_a_script_is_followed_by_order_and_by_question(tmp_path: Path) -> None:
     )
 
 
+def test_the_example_is_a_script() -> None:
+    prompter = Prompter(load_script(Path(__file__).parent.parent / "examples" / "sim.toml"))
+    answer = prompter.next("the weather", True).answer
+    assert answer and [call.name for call in toolglot.read(answer.text).calls] == ["get_weather"]
+
+
 def test_a_scripted_answer_is_sent_as_it_is() -> None:
     raw = "<tool_call>\n{'name': 'read' oops"
     simulation = Simulation(Options(script=(Scripted(Answer(raw)),)))
@@ -385,11 +397,18 @@ def test_reasoning_is_told_apart() -> None:
         ({"answer": [{"txt": "x"}]}, r"no key txt"),
         ({"answer": [{"when": "("}]}, r"no pattern"),
         ({"answer": [{"calls": [{}]}]}, r"tables with a name"),
+        ({"answer": [{"times": "x"}]}, r"'times' must be a number"),
     ],
 )
 def test_a_wrong_script_is_told(document: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         parse_script(document)
+
+
+@pytest.mark.parametrize("answer", [{"fault": "x"}, {"dialect": "x"}, {"chunk": 0}])
+def test_wrong_options_in_a_script_are_told_at_once(answer: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=r"there is no|or more"):
+        Options(script=parse_script({"answer": [answer]}))
 
 
 def test_a_script_that_is_no_toml_is_told(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -19,6 +20,7 @@ Schema: TypeAlias = dict[str, Any]
 DECODER = json.JSONDecoder()
 
 
+@lru_cache(maxsize=64)
 def find_tools(prompt: str) -> tuple[Tool, ...]:
     """The tools that a prompt describes; none if it describes none."""
     found: dict[str, Tool] = {}
@@ -64,7 +66,6 @@ def _is_definition(function: Mapping[str, Any]) -> bool:
 
 _SECTION = re.compile(r"^#{2,4} (?P<name>\S+)[ \t]*\n(?=Description:|Parameters:|Usage:)", re.M)
 _NUMBERED = re.compile(r"^-+ BEGIN FUNCTION #\d+: (?P<name>\S+) -+$", re.M)
-_ABOUT = re.compile(r"\s*Description:[ \t]*(?P<about>.*?)(?=^(?:Parameters:|Usage:|No parameters)|\Z)", re.M | re.S)
 _LINE = re.compile(
     r"^(?P<indent> *)(?:[-*] (?P<name>[^\s:]+): *\((?P<need>required|optional)\)[ \t]*(?P<told>.*)"
     r"|\(\d+\) (?P<numbered>\S+) \((?P<kind>.*), (?P<duty>required|optional)\): ?(?P<about>.*))$",
@@ -78,16 +79,17 @@ def _find_sections(prompt: str) -> Iterator[Tool]:
     for heading in (_SECTION, _NUMBERED):
         starts = [(found["name"], found.start(), found.end()) for found in heading.finditer(prompt)]
         for (name, _, start), (_, end, _) in pairwise([*starts, ("", len(prompt), 0)]):
-            body = prompt[start:end]
-            about = _ABOUT.match(body)
-            yield Tool(name, about["about"].strip() if about else "", _read_lines(body))
+            # a description may speak of parameters and usage as well, so the last mark of each kind counts
+            about, _, told = f"\n{prompt[start:end]}".rpartition("\nParameters:")
+            about = about or told.partition("\nNo parameters")[0]
+            yield Tool(name, about.strip().removeprefix("Description:").strip(), _read_lines(told))
 
 
-def _read_lines(body: str) -> Schema:
+def _read_lines(lines: str) -> Schema:
     """Parameters by lines; those that stand further in belong to the one above."""
     root = _object({}, [])
     above: list[tuple[int, Schema]] = [(-1, root)]
-    for line in _LINE.finditer(body.partition("\nUsage:")[0]):
+    for line in _LINE.finditer(lines.partition("\nUsage:")[0]):
         name, need = line["name"] or line["numbered"], line["need"] or line["duty"]
         told = line["told"] if line["name"] else " - ".join(filter(None, (line["kind"], line["about"])))
         schema = _read_told(told)

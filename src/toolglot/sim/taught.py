@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 from toolglot.conversation import Tool
 from toolglot.dialects import all_dialects
@@ -32,6 +32,7 @@ TELLING_MARKS = (
 DEMAND = re.compile(r"You must call (?:a tool|the tool (?P<name>\S+)) now")
 
 
+@lru_cache(maxsize=64)
 def taught_dialect(prompt: str) -> str:
     """The dialect a prompt asks for: the one whose form it shows, or whose marks; tags are what is left."""
     shown = [dialect for form, dialect in _forms().items() if form in prompt]
