@@ -266,10 +266,23 @@ def test_a_retry_is_told_when(hermes: OpenAI) -> None:
     assert refused.value.response.headers["retry-after"] == "1"
 
 
-@pytest.mark.parametrize("fault", ["cut_mid_call", "error_after_first", "event_error"])
-def test_an_answer_that_breaks_off_raises(fault: str, way: Way, hermes: OpenAI) -> None:
-    with pytest.raises(APIError):
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        ("cut_mid_call", "The connection to the upstream broke"),
+        ("error_after_first", "The simulated model has failed in the middle."),
+        ("event_error", "The simulated model has failed in the middle."),
+    ],
+)
+def test_an_answer_that_breaks_off_raises(fault: str, told: str, way: Way, hermes: OpenAI) -> None:
+    with pytest.raises(APIError, match=told):
         way(hermes, f"sim:hermes+{fault}", ASKED)
+
+
+@pytest.mark.parametrize("fault", ["no_content_type", "json_instead_of_sse", "no_done", "no_finish", "crlf", "comments"])
+def test_an_odd_upstream_is_understood(fault: str, way: Way, hermes: OpenAI, folder: Path) -> None:
+    reasons, calls, _ = work(hermes, f"sim:hermes+{fault}", way, QUESTION, folder)
+    assert reasons == ["tool_calls", "stop"] and len(calls) == 1
 
 
 def test_one_answer_is_all_there_is(hermes: OpenAI, sim: Sim) -> None:
