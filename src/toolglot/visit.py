@@ -55,12 +55,13 @@ class Visit:
             raise error
         if not self.exchange.streamed:
             return await self.answer_whole(reply)
-        if reply.streamed:
+        if await reply.is_streamed():
             return await self.pump(reply)
         return await self.answer_late_whole(reply)
 
     async def answer_whole(self, reply: Reply) -> web.Response:
-        body = self.exchange.reply(await reply.whole(), reply.streamed)
+        streamed = await reply.is_streamed()
+        body = self.exchange.reply(await reply.whole(), streamed)
         self.watch.sent(len(body))
         return web.Response(body=body, content_type=JSON_TYPE, headers=self.headers(whole=True))
 

@@ -93,6 +93,8 @@ class Reader:
             reply = _decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError):
             reply = _read_patiently(data)
+        if reply.choices is None and not (reply.usage or reply.error):
+            reply = _read_patiently(data)
         if not self.started:
             self.started = True
             events.append(Started(reply.id or "", reply.model or ""))
@@ -212,8 +214,10 @@ def _read_patiently(data: bytes) -> _Reply:
     if not isinstance(told, dict):
         return _Reply(error={"code": "upstream_invalid", "message": f"The upstream sent no reply but {text[:80]!r}."})
     choices = [_read_choice(choice) for choice in told.get("choices") or () if isinstance(choice, dict)]
-    usage = told.get("usage")
-    return _Reply(choices, usage=usage if isinstance(usage, dict) else None, error=told.get("error"))
+    usage, error = told.get("usage"), told.get("error")
+    if not choices and not error and isinstance(told.get("message"), str):
+        error = told  # an error that is not wrapped, as some servers send it
+    return _Reply(choices, usage=usage if isinstance(usage, dict) else None, error=error)
 
 
 def _read_choice(choice: Mapping[str, Any]) -> _Choice:
