@@ -297,6 +297,13 @@ def test_an_unknown_name_is_a_404_that_lists_the_known_ones(tmp_path: Path) -> N
         Settings().model_for("x")
 
 
+def test_a_name_without_end_is_nobodys() -> None:
+    settings = load({"base_url": "http://h"}, {})
+    with pytest.raises(UnknownModelError) as caught:
+        settings.model_for("m" * 501)
+    assert len(caught.value.message) < 200
+
+
 def test_many_names_are_not_all_listed() -> None:
     settings = Settings(models=tuple(Model(f"m{number}") for number in range(50)))
     with pytest.raises(UnknownModelError, match=r"m19 and 30 more$"):

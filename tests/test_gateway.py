@@ -520,3 +520,12 @@ async def test_a_slow_client_holds_the_upstream_up() -> None:
             while piece := await response.content.readany():
                 size += len(piece)
             assert size > len(text)
+
+
+@awaited
+async def test_parts_that_are_not_modelled_reach_the_upstream() -> None:
+    audio = {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}
+    parts = [{"type": "text", "text": "read this"}, audio]
+    async with gateway() as gate:
+        assert (await gate.ask(ASK | {"messages": [{"role": "user", "content": parts}]})).status == 200
+        assert gate.record.last.body["messages"][-1]["content"] == parts

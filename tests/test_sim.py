@@ -137,7 +137,7 @@ def test_a_whole_answer_has_the_same_content() -> None:
     assert ask(stream=False).json["usage"]["prompt_tokens"] > 0
 
 
-@pytest.mark.parametrize("dialect", ["hermes", "roo_xml", "qwen3_coder"])
+@pytest.mark.parametrize("dialect", ["hermes", "roo_xml", "qwen3_coder", "fenced_tool_flat", "glm45", "kimi_k2"])
 def test_a_call_in_a_dialect_is_text_that_reads_back(dialect: str) -> None:
     reply = ask(Options(dialect=dialect))
     assert reply.finish == ["stop"] and not reply.calls
@@ -415,6 +415,16 @@ def test_requests_are_recorded_and_bounded() -> None:
     assert record.last.outcome == "complete" and record.last.sent > 0
 
 
+def test_a_refused_request_is_recorded_too() -> None:
+    async def run() -> Record:
+        app = make_app()
+        async with running(app) as address:
+            await post(address, make_body(model="sim:nonsense"))
+        return app[RECORD]
+
+    assert asyncio.run(run()).last.outcome == "refused"
+
+
 def test_a_client_that_leaves_is_noticed_at_once() -> None:
     async def run() -> tuple[str, float]:
         app = make_app(Options(pace=20, chunk=1))
@@ -483,7 +493,8 @@ def test_the_command_lists_the_faults(capsys: pytest.CaptureFixture[str]) -> Non
     from toolglot.cli.main import main
 
     assert main(["sim", "--faults"]) == 0
-    assert all(name in capsys.readouterr().out for name in ["no_done"])
+    told = capsys.readouterr().out
+    assert all(name in told for name in FAULTS)
 
 
 # Cost

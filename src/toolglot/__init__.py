@@ -7,9 +7,16 @@ reader = toolglot.Reader(tools=openai_tools)
 for chunk in stream:
     for event in reader.feed(chunk): ...
 for event in reader.close(): ...
+
+toolglot.write("read", {"path": "a.py"}, dialect="qwen3_coder", tools=openai_tools)   # the call as text
+toolglot.teach(openai_tools, dialect="qwen3_coder")                                   # the prompt that asks for it
 """
 
 from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from toolglot.dialect import Dialect
 from toolglot.dialects import all_dialects
@@ -27,13 +34,35 @@ from toolglot.events import (
 )
 from toolglot.options import Options
 from toolglot.reading import Call, Reader, Reading, RejectedCall, read
+from toolglot.speaking import Speech, speak
+from toolglot.teaching import teach as _teach
+from toolglot.writing import take_tools, write_call
 
 __version__ = "0.1.0"
 
 
 def dialects() -> list[Dialect]:
-    """The records of every dialect that is read, for listing."""
+    """The records of every dialect that is read and written, for listing."""
     return list(all_dialects())
+
+
+def write(
+    name: str,
+    arguments: str | Mapping[str, Any] = "{}",
+    dialect: str = "hermes",
+    tools: Sequence[Mapping[str, Any]] | None = None,
+) -> str:
+    """Write a call as text: ``read`` with the same tools gives it back.
+
+    ``arguments`` is JSON text or a mapping, ``dialect`` the name of a dialect or a model id.
+    """
+    text = arguments if isinstance(arguments, str) else json.dumps(dict(arguments), ensure_ascii=False)
+    return write_call(dialect, name, text, take_tools(tools))
+
+
+def teach(tools: Sequence[Mapping[str, Any]], dialect: str = "hermes", parallel: bool = False) -> str:
+    """The part of a system prompt that tells a model of these tools and how to call them in the dialect."""
+    return _teach(take_tools(tools), dialect, parallel=parallel)
 
 
 __all__ = [
@@ -52,10 +81,14 @@ __all__ = [
     "Reason",
     "ReasoningDelta",
     "RejectedCall",
+    "Speech",
     "TextDelta",
     "ToolSchemaError",
     "ToolglotError",
     "UsageError",
     "dialects",
     "read",
+    "speak",
+    "teach",
+    "write",
 ]

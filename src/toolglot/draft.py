@@ -11,15 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 
 from toolglot.events import (
-    CallArguments,
     CallEnded,
     CallRejected,
     CallStarted,
     Defect,
-    Event,
     Reason,
 )
 from toolglot.jsontext import Value, dump, escape
@@ -216,17 +213,9 @@ class Draft:
         self.raw(escape(piece))
 
     @property
-    def passing(self) -> Callable[[str], Event] | None:
-        """What turns JSON text of a live call into an event at once."""
-        return partial(CallArguments, self.index) if self.live else None
-
-    @property
-    def passing_text(self) -> Callable[[str], Event] | None:
-        """The same for the plain text of a string value."""
-        if not self.live:
-            return None
-        index = self.index
-        return lambda piece: CallArguments(index, escape(piece))
+    def passing(self) -> int | None:
+        """The index under which arguments may leave without a look, once the call is live."""
+        return self.index if self.live else None
 
     def _key(self, key: str) -> None:
         if key in self.keys:

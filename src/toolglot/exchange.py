@@ -220,14 +220,10 @@ def describe_failure(event: Failed) -> ToolglotError:
     return error
 
 
+@lru_cache(maxsize=256)
 def toolbox(tools: tuple[Tool, ...], supported: tuple[str, ...]) -> Toolbox:
     """The compiled tools. Agents send the same ones with every turn, so they are compiled once."""
-    return _compile(msgspec.json.encode([[tool.name, tool.parameters] for tool in tools]), supported)
-
-
-@lru_cache(maxsize=256)
-def _compile(tools: bytes, supported: tuple[str, ...]) -> Toolbox:
-    declared = [{"name": name, "parameters": parameters} for name, parameters in msgspec.json.decode(tools)]
+    declared = [{"name": tool.name, "parameters": dict(tool.parameters)} for tool in tools]
     return Toolbox([tool if _is_usable(tool) else {"name": tool["name"]} for tool in declared], supported)
 
 

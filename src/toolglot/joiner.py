@@ -12,8 +12,9 @@ the name of a tool. One expression per set of names finds everything in one pass
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import chain
 
 from toolglot.codecs.markup import Markup
 from toolglot.dialect import Commitment, Dialect, Place
@@ -22,16 +23,27 @@ from toolglot.reading import vocabulary
 
 _CANDIDATES = "\u2060\u2063\u2062\u2064\u200b\u200c\u200d\ufeff\u180e\u034f\u00ad"
 _PRIVATE = range(0xE000, 0xF8FF)
+_REMEMBERED = 65536
+"""Clients send their history again with every turn; texts up to this length are looked at once."""
 
 _CONTROL = (
     r"<[|｜](?=[\w/\"▁])",
     r"</?(?:s|bos|eos|start_of_turn|end_of_turn|start_of_image|tool_response|think|thinking)\b",
     r"\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_RESULTS|TOOL_CALLS|ARGS|CALL_ID|TOOL_CONTENT|THINK)\]",
     r"<</?SYS>>",
+    r"<arg_key\b",
     r"\]~b\]",
     r"\[e~\[",
 )
 """Marks of chat templates, whichever dialect is spoken."""
+
+_NAMED = (
+    r"</?{known}>",
+    r"\[\s*(?:print\()?{called}\s?\(",
+    r":\s*[\"']\s*{called}",
+    r"Call:\s*{called}",
+)
+"""What calls a tool without any mark: its tag, a list of Python calls, JSON that has its name for a value."""
 
 _EVERYWHERE = ("{{", "[{before_object}", "{command}", "<{name}>", "[")
 """Headers and wrappers that are too common to be marks by themselves."""
@@ -40,32 +52,54 @@ _EVERYWHERE = ("{{", "[{before_object}", "{command}", "<{name}>", "[")
 def choose_joiner(texts: Iterable[str]) -> str:
     """An invisible character that is in none of the texts."""
     present: set[str] = set().union(*(text for text in texts if not text.isascii()))
-    candidates: tuple[str, ...] = (*_CANDIDATES, *map(chr, _PRIVATE))
-    return next(char for char in candidates if char not in present)
+    return next(char for char in chain(_CANDIDATES, map(chr, _PRIVATE)) if char not in present)
 
 
 def neutralise(text: str, dialect: str, names: Collection[str], joiner: str) -> str:
     """The text with the joiner behind the first character of every mark."""
-    for marks in _compile(dialect, tuple(sorted(names))):
-        text = marks.sub(lambda found: found[0][0] + joiner + found[0][1:], text)
-    return text
+    mute = _mute if len(text) > _REMEMBERED else _mute_once
+    return mute(text, dialect, tuple(sorted(names)), joiner)
+
+
+def _mute(text: str, dialect: str, names: tuple[str, ...], joiner: str) -> str:
+    muted, count = _compile(dialect, names).subn(lambda found: found[0][0] + joiner + found[0][1:], text)
+    return muted if count else text
+
+
+_mute_once = lru_cache(maxsize=512)(_mute)
 
 
 @lru_cache(maxsize=64)
-def _compile(dialect: str, names: Sequence[str]) -> tuple[re.Pattern[str], ...]:
-    known = "|".join(re.escape(name).replace("_", r"\\*_") for name in names) or "(?!)"
-    fixed: dict[str, list[str]] = {}
-    loose: list[str] = []
-    for template in dict.fromkeys(_templates(vocabulary().by_name[dialect])):
-        found = expression(template, {"name": rf"(?:\w+[.:])?(?:{known})", "name_id": rf"[\w.:]*(?:{known})[:\d]*"})
-        head = template[:1]
-        (loose if head in "{ " or head.isalnum() else fixed.setdefault(head, [])).append(found)
-    fixed.setdefault("<", []).append(rf"</?(?:{known})>")
-    fixed.setdefault("[", []).append(rf"\[\s*(?:print\()?(?:\w+\.)?(?:{known})\s?\(")
-    fixed.setdefault(":", []).append(rf":\s*[\"']\s*(?:\w+[.:])?(?:{known})")
-    loose.append(rf"(?:{known})\s?\((?=[^\n]*<bot_end>)")
-    branches = ["|".join(options) for options in fixed.values()]
-    return re.compile("|".join([*_CONTROL, *branches])), re.compile(rf"(?<!\w)(?:{'|'.join(loose)})")
+def _compile(dialect: str, names: tuple[str, ...]) -> re.Pattern[str]:
+    known = "(?:" + ("|".join(re.escape(name).replace("_", r"\\*_") for name in names) or "(?!)") + ")"
+    called = rf"(?:\w{{1,64}}[.:]){{0,4}}{known}"
+    slots = {"name": called, "name_id": rf"{called}[:\d]*"}
+    templates = dict.fromkeys(_templates(vocabulary().by_name[dialect]))
+    alternatives = _branch([template for template in templates if template[0] != "{"], slots)
+    # a name that stands before its mark is the mark
+    led = [template.partition("}")[2] for template in templates if template[0] == "{"]
+    alternatives.append(known + r"[:\d]*(?:" + "|".join(expression(rest, slots) for rest in led) + ")")
+    return re.compile(
+        "|".join((*_CONTROL, *(rule.format(known=known, called=called) for rule in _NAMED), *alternatives))
+    )
+
+
+def _branch(templates: Iterable[str], slots: Mapping[str, str]) -> list[str]:
+    """Alternatives that share their beginnings, so that each character is looked at once."""
+    groups: dict[str, list[str]] = {}
+    rest: list[str] = []
+    for template in templates:
+        if not template:
+            return [""]
+        if template[0] in "{} \n":
+            rest.append(expression(template, slots))
+        else:
+            groups.setdefault(template[0], []).append(template[1:])
+    return [re.escape(head) + _choice(_branch(tails, slots)) for head, tails in groups.items()] + rest
+
+
+def _choice(alternatives: list[str]) -> str:
+    return alternatives[0] if len(alternatives) == 1 else f"(?:{'|'.join(alternatives)})"
 
 
 def _templates(spoken: Dialect) -> Iterator[str]:
@@ -74,15 +108,20 @@ def _templates(spoken: Dialect) -> Iterator[str]:
         marked = record.commitment is Commitment.MARKED
         for wrap in record.wrap:
             if wrap.commitment is Commitment.MARKED or wrap.open[0].startswith("```tool"):
-                yield from wrap.open
+                yield from (opener for opener in wrap.open if not _rests_on_control(opener))
         for call in record.calls:
             for header in call.header if call.place is not Place.WRAPPED else ():
-                if header not in _EVERYWHERE:
+                if header not in _EVERYWHERE and not _rests_on_control(header):
                     yield _any_name(header) if marked and not header.startswith("{name") else header
         for region in record.regions:
             yield from (*region.open, *region.close)
         yield from (result for result in record.results if not result[0].isalpha() or record is spoken)
     yield from _closers(spoken)
+
+
+def _rests_on_control(header: str) -> bool:
+    """Whether the first thing of a header is ordinary text, and what makes it a mark is harmless already."""
+    return header[0] not in "<[" and any(mark in header for mark in ("<|", "[ARGS]", "{before_arg_key}"))
 
 
 def _any_name(header: str) -> str:

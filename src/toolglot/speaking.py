@@ -16,8 +16,21 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
-from toolglot.conversation import Call, Choice, Conversation, Image, Message, Reasoning, Result, Text, Tool
+from toolglot.conversation import (
+    Call,
+    Choice,
+    Conversation,
+    Foreign,
+    Image,
+    Message,
+    Reasoning,
+    Result,
+    Role,
+    Text,
+    Tool,
+)
 from toolglot.errors import ToolSchemaError
 from toolglot.joiner import choose_joiner, neutralise
 from toolglot.names import rename
@@ -90,13 +103,22 @@ def _check(tools: Sequence[Tool]) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
     usable: list[Tool] = []
     notes: list[str] = []
     for number, tool in enumerate(tools):
-        try:
-            Toolbox([define(tool)])
-        except ToolSchemaError as error:
-            notes.append(f"tool #{number} skipped: {error.message}")
+        problem = _problem(tool)
+        if problem:
+            notes.append(f"tool #{number} skipped: {problem}")
         else:
             usable.append(tool)
     return tuple(usable), tuple(notes)
+
+
+@lru_cache(maxsize=1024)
+def _problem(tool: Tool) -> str:
+    """What is wrong with the definition of a tool."""
+    try:
+        Toolbox([define(tool)])
+    except ToolSchemaError as error:
+        return error.message
+    return ""
 
 
 def _texts(conversation: Conversation) -> Iterator[str]:
@@ -127,19 +149,32 @@ def _instruct(messages: list[Message], section: str) -> Iterator[Message]:
     yield from messages[leading:]
 
 
-_Part = Text | Image
+_Part = Text | Image | Foreign
 
 
 def _joined(groups: Sequence[Sequence[object]]) -> tuple[_Part, ...]:
     """The parts of several messages as parts of one: texts that meet are parted by an empty line."""
     parts: list[_Part] = []
     for group in groups:
-        fresh = [part for part in group if isinstance(part, (Text, Image)) and part != Text("")]
+        fresh = [part for part in group if isinstance(part, _Part) and part != Text("")]
         if parts and fresh and isinstance(parts[-1], Text) and isinstance(fresh[0], Text):
             parts[-1] = Text(f"{parts[-1].text}\n\n{fresh[0].text}")
             fresh = fresh[1:]
         parts += fresh
     return tuple(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """What one side says; ``told``: it holds results."""
+
+    role: Role
+    parts: tuple[_Part, ...]
+    told: bool = False
+
+    def adjoins(self, other: _Turn) -> bool:
+        """Whether the other one goes on where this one stops: results and what the user says beside them."""
+        return self.role == other.role == "user" and (self.told or other.told)
 
 
 @dataclass(slots=True)
@@ -153,27 +188,34 @@ class _Speaker:
     joined: bool = False
 
     def say(self, messages: Sequence[Message]) -> Iterator[Message]:
+        turns: list[_Turn] = []
+        for turn in self.turns(messages):
+            if turns and turns[-1].adjoins(turn):
+                turns[-1] = _Turn("user", _joined([turns[-1].parts, turn.parts]), True)
+            elif turn.parts:
+                turns.append(turn)
+        return (Message(turn.role, turn.parts) for turn in turns)
+
+    def turns(self, messages: Sequence[Message]) -> Iterator[_Turn]:
         called: dict[str, Call] = {}
         results: list[Result] = []
         for message in messages:
             if message.role == "tool":
                 results += [part for part in message.parts if isinstance(part, Result)]
                 continue
-            told = self.report(results, called) if results else ()
+            yield _Turn("user", self.report(results, called), True)
             results = []
-            if message.role == "user":
-                yield from _speak_as("user", _joined([told, self.quote(message.parts)]))
-                continue
-            yield from _speak_as("user", told)
-            if message.role == "system":
-                yield from _speak_as("system", _joined([message.parts]))
-                continue
             for call in message.calls:
                 # an id that is used again stands for the later call, in its place
                 called.pop(call.id, None)
                 called[call.id] = call
-            yield from _speak_as("assistant", self.recall(message))
-        yield from _speak_as("user", self.report(results, called) if results else ())
+            if message.role == "user":
+                yield _Turn("user", self.quote(message.parts))
+            elif message.role == "system":
+                yield _Turn("system", _joined([message.parts]))
+            else:
+                yield _Turn("assistant", self.recall(message))
+        yield _Turn("user", self.report(results, called), True)
 
     def recall(self, message: Message) -> tuple[_Part, ...]:
         """What the assistant said, and behind it what it called."""
@@ -204,16 +246,10 @@ class _Speaker:
         return tuple(
             Text(self.mute(part.text)) if isinstance(part, Text) else part
             for part in parts
-            if isinstance(part, (Text, Image))
+            if isinstance(part, _Part)
         )
 
     def mute(self, text: str) -> str:
         muted = neutralise(text, self.dialect, [*self.given.values()], self.joiner)
         self.joined = self.joined or muted != text
         return muted
-
-
-def _speak_as(role: str, parts: Sequence[_Part]) -> Iterator[Message]:
-    """A message, if there is anything to say."""
-    if parts and role in ("system", "user", "assistant"):
-        yield Message(role, tuple(parts))  # type: ignore[arg-type]

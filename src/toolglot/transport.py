@@ -16,6 +16,9 @@ from toolglot.errors import SilenceError, UnreachableError, UpstreamError
 READ_AHEAD = 1 << 16
 """How much of an answer may wait here for a slow client before the upstream is held up."""
 
+KEEP_ALIVE = 4.0
+"""Seconds to keep an idle connection: less than the common servers do, so that none is used that is just closing."""
+
 STREAM_TYPE = "text/event-stream"
 
 
@@ -54,7 +57,7 @@ class Transport:
     def session(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=30),
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE),
                 read_bufsize=READ_AHEAD,
                 auto_decompress=True,
                 skip_auto_headers=("User-Agent",),

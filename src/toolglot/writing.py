@@ -25,6 +25,7 @@ from toolglot.errors import ToolSchemaError, UsageError
 from toolglot.jsontext import NotJson, Value, dump, parse
 from toolglot.pattern import Mark
 from toolglot.reading import read, vocabulary
+from toolglot.schema import Toolbox
 
 FALLBACK = "hermes"
 
@@ -97,6 +98,16 @@ def parse_arguments(arguments: str) -> dict[str, Value]:
         return {"arguments": parse(arguments).value}
     except NotJson:
         return {"arguments": arguments}
+
+
+def take_tools(tools: Sequence[Mapping[str, Any]] | None) -> tuple[Tool, ...]:
+    """Tools from any of the usual ways to declare them; raises ``ToolSchemaError`` where reading would."""
+    Toolbox(tools)
+    inner = [entry.get("function", entry) for entry in tools or ()]
+    return tuple(
+        Tool(tool["name"], str(tool.get("description") or ""), tool.get("input_schema") or tool.get("parameters") or {})
+        for tool in inner
+    )
 
 
 def define(tool: Tool) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 import signal
 import sys
@@ -86,6 +85,8 @@ def _workers(count: int) -> Iterator[None]:
 
 
 def _run(settings: Settings, ready: Callable[[str], None]) -> None:
+    import asyncio
+
     try:
         from toolglot.serving import serve
     except ImportError as error:

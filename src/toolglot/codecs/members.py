@@ -156,7 +156,7 @@ class Members:
         found = yield from source.match(_KEY)
         if found is None:
             return None
-        key = next((text for text in found.groups() if text is not None), "").replace("\\", "")
+        key = _decode_key(next((text for text in found.groups() if text is not None), ""))
         yield from source.skip_blanks()
         here = yield from source.peek(2)
         for sign in sorted(self.assign, key=len, reverse=True):
@@ -269,6 +269,17 @@ class Members:
             return
         draft.add(key, read_text(text, shape, f"argument {key}"))
         draft.repair("unquoted_value")
+
+
+def _decode_key(written: str) -> str:
+    """A key without its escapes; those that are none in JSON are markdown's and mean nothing."""
+    if "\\" not in written:
+        return written
+    try:
+        key = parse(f'"{written}"').value if "\\_" not in written else None
+    except NotJson:
+        key = None
+    return key if isinstance(key, str) else written.replace("\\", "")
 
 
 def decode(out: Collector) -> str:

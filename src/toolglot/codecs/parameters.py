@@ -119,8 +119,9 @@ class _Manner:
             opener, closer = form.open.rstrip("\n"), form.close.lstrip("\n")
         else:
             opener, closer = form.open, form.close
-            own = form.parameter.trim_for(key) is Trim.BREAK and not form.breaks
-            if own and (self.breaks or form.parameter.trim is not Trim.BREAK):
+            verbatim = form.parameter.trim is not Trim.BREAK
+            layout = form.parameter.trim_for(key) is Trim.BREAK and not form.breaks
+            if layout and (self.breaks or verbatim or "\n" in text):
                 text = f"\n{text}\n"
         return _respell(opener, key, value) + text + _respell(closer, key, value)
 

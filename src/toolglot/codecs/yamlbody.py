@@ -20,7 +20,7 @@ from toolglot.codecs.forms import HARD_JSON, JSON, KEY, TOOL, VALUE
 from toolglot.dialect import Call
 from toolglot.draft import Draft, Frame
 from toolglot.events import Reason
-from toolglot.jsontext import Number, Value
+from toolglot.jsontext import Number, Value, legal_number
 from toolglot.pattern import Mark, Match
 from toolglot.scanner import Steps
 from toolglot.schema import conform_text_leaves
@@ -33,7 +33,8 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _represent_number(dumper: yaml.SafeDumper, value: Number) -> yaml.Node:
-    return dumper.represent_scalar("tag:yaml.org,2002:float", str(value))
+    kind = "float" if set(value) & set(".eE") else "int"
+    return dumper.represent_scalar(f"tag:yaml.org,2002:{kind}", legal_number(value))
 
 
 def _represent_text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:

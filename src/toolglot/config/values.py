@@ -40,6 +40,7 @@ WIRES: Final = ("openai_chat",)
 ANY: Final = "*"
 DEFAULT_DIALECT: Final = "roo_xml"
 LISTED: Final = 20
+NAME_LENGTH: Final = 500
 NO_KEY: Final = Secret()
 
 
@@ -63,7 +64,7 @@ class Server:
     workers: int = setting(integer(1, 256), "processes that share the port", 1)
     heartbeat_seconds: float = setting(SECONDS, "silence towards a client after which a heartbeat is sent", 12.0)
     drain_seconds: float = setting(SECONDS, "time that streams have to end when the server is stopped", 30.0)
-    log_bodies: bool = setting(BOOL, "log requests and answers whole, keys blackened", False)
+    log_bodies: bool = setting(BOOL, "log requests and answers too, keys blackened", False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +201,7 @@ class Settings:
         """
         ranked = sorted(self.models, key=lambda model: (model.name != asked, model.name == ANY))
         for model in ranked:
-            known_as = model.match(asked)
+            known_as = model.match(asked) if len(asked) <= NAME_LENGTH else None
             if known_as is not None:
                 dialect = model.dialect or self.tool_calling.dialect or known_dialect(known_as, asked)
                 mode = model.mode or self.tool_calling.mode

@@ -12,7 +12,8 @@ from typing import Any
 
 from toolglot.conversation import Tool
 from toolglot.errors import ClientError
-from toolglot.sim.taught import find_tools, split_result
+from toolglot.sim.manners import find_tools
+from toolglot.sim.taught import split_result, taught_choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ def parse_request(body: Any) -> Asked:
         native=bool(native),
         taught="" if native else prompt,
         result=result,
-        choice=_read_choice(body.get("tool_choice")),
+        choice=_read_choice(body.get("tool_choice")) if native else taught_choice(prompt),
         stream=body.get("stream") is True,
         wants_usage=isinstance(options, Mapping) and options.get("include_usage") is True,
         limit=_read_limit(body),
@@ -83,12 +84,13 @@ def read_tools(tools: Any) -> tuple[Tool, ...]:
 def _read_turn(messages: Sequence[Mapping[str, Any]]) -> tuple[str, str | None]:
     """The last question of the user, and the result that came after it, if one did."""
     result: str | None = None
-    for message in reversed(messages):
+    for number, message in reversed(list(enumerate(messages))):
         role, text = message.get("role"), read_text(message)
         if role in ("tool", "function"):
             result = text if result is None else f"{text}\n{result}"
         elif role == "user":
-            asked, found = split_result(text)
+            spoken = any(earlier.get("role") == "assistant" for earlier in messages[:number])
+            asked, found = split_result(text) if spoken else (text, None)
             if found is None or asked:
                 return asked, result
             result = found if result is None else f"{found}\n{result}"

@@ -81,7 +81,7 @@ INTENTS = (
         "list",
         rf"\b(?:list|show|what|which)\s+(?:me\s+)?(?:all\s+|are\s+)*{_THE}(?:files|contents|entries|directory)\b"
         rf"(?:.*?\b(?:in|of|under|inside)\s+(?!{_THE}{_HERE}){_THE}(?:directory\s+|folder\s+)?(?P<path>{_PATH}))?",
-        "list ls dir directory tree glob",
+        "list ls dir directory tree",
         "ls {path}",
     ),
     _intent(
@@ -157,13 +157,22 @@ def quote(text: str) -> str:
 
 def find_calls(question: str, tools: Sequence[Tool]) -> tuple[Calling, ...]:
     """The calls that a question asks for; none if no tool fits."""
-    question = ASIDE.sub("", question).strip()
+    question = _unwrap(ASIDE.sub("", question).strip())
     if spelled := _spelled_calls(question, tools):
         return spelled
     found = _serve_intent(question, tools)
     if found is None:
         found = _serve_words(question, tools)
     return (found,) if found else ()
+
+
+def _unwrap(question: str) -> str:
+    """The question itself; some clients send it as a string literal."""
+    try:
+        literal = json.loads(question) if question.startswith('"') else question
+    except ValueError:
+        return question
+    return literal if isinstance(literal, str) else question
 
 
 def make_call(tool: Tool, question: str, named: Mapping[str, str]) -> Calling:

@@ -51,6 +51,8 @@ class Options:
         for name, least in NUMBERS.items():
             if getattr(self, name) < least:
                 raise UsageError(f"{name} must be {least} or more")
+        for scripted in self.script:
+            replace(self, script=(), **scripted.options)
 
 
 def vary(options: Options, model: str, headers: Mapping[str, str], scripted: Mapping[str, Any]) -> Options:

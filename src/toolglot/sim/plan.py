@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from json.encoder import encode_basestring
 from typing import Any
 
 from toolglot.sim.answer import Delta, Utterance
@@ -21,6 +22,12 @@ DRIP_BYTES, DRIP_PACE = 16, 10
 WRITE_BYTES = 65536
 
 encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def encode_delta(delta: Delta) -> str:
+    """The delta as JSON; plain text, which is most of them, in a third of the time."""
+    text = delta.get("content")
+    return f'{{"content":{encode_basestring(text)}}}' if text and len(delta) == 1 else encode(delta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +139,7 @@ def _stream(utterance: Utterance, stamp: Stamp, usage: Usage | None, options: Op
             deltas = DELTA_FAULTS[fault](deltas)
     head = f'data: {stamp.head("chat.completion.chunk")},"choices":[{{"index":0,"delta":'
     tail = ',"finish_reason":null}]}\n\n'
-    events: list[Step] = [f"{head}{encode(delta)}{tail}".encode("utf-8", "replace") for delta in deltas]
+    events: list[Step] = [f"{head}{encode_delta(delta)}{tail}".encode("utf-8", "replace") for delta in deltas]
     if not CUTTING.intersection(faults) or "length" in faults:
         events += _end(utterance, stamp, usage, faults)
     for fault in faults:

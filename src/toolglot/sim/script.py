@@ -39,7 +39,8 @@ from toolglot.errors import UsageError
 from toolglot.sim.answer import Answer, Calling
 
 OPTIONS = {"dialect", "chunk", "chunk_bytes", "latency", "pace"}
-KEYS = OPTIONS | {"when", "tools", "times", "text", "repeat", "reasoning", "finish", "fault", "calls"}
+NUMBERS = OPTIONS - {"dialect"} | {"times", "repeat"}
+KEYS = OPTIONS | NUMBERS | {"when", "tools", "text", "reasoning", "finish", "fault", "calls"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,9 @@ def _parse_answer(entry: Any, number: int) -> Scripted:
         raise UsageError(f"{where} is not a table")
     if unknown := entry.keys() - KEYS:
         raise UsageError(f"{where}: there is no key {', '.join(sorted(unknown))}; keys are {', '.join(sorted(KEYS))}")
+    for key in NUMBERS & entry.keys():
+        if not isinstance(entry[key], int | float):
+            raise UsageError(f"{where}: {key!r} must be a number")
     when = str(entry.get("when", ""))
     try:
         re.compile(when)

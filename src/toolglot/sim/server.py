@@ -58,9 +58,9 @@ async def answer_chat(request: web.Request) -> web.StreamResponse:
         seen.body = json.loads(raw)
         plan = simulation.plan(seen.body, len(raw), request.headers, seen)
     except ValueError as error:
-        return _refuse(f"the request body is not JSON: {error}")
+        return _refuse(seen, f"the request body is not JSON: {error}")
     except ClientError as error:
-        return _refuse(error.message)
+        return _refuse(seen, error.message)
     try:
         return await _play(plan, request, seen, simulation.options.hang)
     except (asyncio.CancelledError, ConnectionError):
@@ -130,6 +130,7 @@ def _json(body: dict[str, Any], status: int = 200) -> web.Response:
     return web.json_response(body, status=status, headers=HONESTY)
 
 
-def _refuse(message: str) -> web.Response:
+def _refuse(seen: Seen, message: str) -> web.Response:
+    seen.outcome = "refused"
     error = {"message": message, "type": "invalid_request_error", "param": None, "code": None}
     return _json({"error": error}, 400)

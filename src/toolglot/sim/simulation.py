@@ -32,8 +32,8 @@ from toolglot.speaking import write_calls
 class Seen:
     """One chat request that came in, and what became of it. Times are those of the options' clock.
 
-    ``outcome`` is ``open``, then ``complete``, ``dropped`` (by us) or ``abandoned`` (by the client); it is ``open`` for
-    ever where the request itself was refused.
+    ``outcome`` is ``open``, then ``complete``, ``dropped`` (by us), ``abandoned`` (by the client) or ``refused`` (it
+    was no request, or asked for an option that there is not).
     """
 
     path: str

@@ -1,130 +1,25 @@
-"""What a prompt teaches: the tools that are described in it, the dialect it asks for, results told as text.
+"""What a prompt and its results teach: the dialect to write in, whether a call is demanded, what a tool gave back.
 
-*Strategy.* Nothing here is told by a side channel: the prompt is read as a model would read it. Tools are described in
-few manners (JSON objects, sections with headings, XML elements), and each manner is found by its own shape, wherever it
-stands. A prompt that describes no tool teaches none.
+A model knows the dialects it was trained on; the simulated one knows all records. Which of them is wanted it learns
+from the form that the prompt shows, as a model does.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from functools import cache, lru_cache
 
 from toolglot.conversation import Tool
+from toolglot.dialects import all_dialects
+from toolglot.speaking import write_call
 
-DECODER = json.JSONDecoder()
-JSON_START = re.compile(r'\{\s*"(?:type|function|name)"\s*:')
+FORM = ("tool_name", '{"parameter1": "value1", "parameter2": "value2"}')
+"""The call that a taught prompt shows as the form of all calls."""
 
-SECTION = re.compile(r"^#{2,4} (?P<name>[\w.-]+)[ \t]*\n(?P<body>.*?)(?=^#{1,4} |\Z)", re.M | re.S)
-SECTION_ABOUT = re.compile(r"^Description:[ \t]*(.*)$", re.M)
-SECTION_PARAMETER = re.compile(
-    r"^[-*] (?P<name>[\w.-]+): *\((?P<need>required|optional)\)[ \t]*"
-    r"(?:(?P<type>string|number|integer|boolean|array|object)\b[^-\n]*)?(?:- )?(?P<about>.*)$",
-    re.M,
-)
-ENUM = re.compile(r"\b(?:one of|enum|allowed values|values)\b:?[ \t]*\[?([^\]\n).;]+)", re.I)
+FORM_PARAMETERS = {"type": "object", "properties": {"parameter1": {"type": "string"}, "parameter2": {"type": "string"}}}
 
-XML_TOOL = re.compile(r"<function>\s*<name>(?P<name>[^<]+)</name>(?P<body>.*?)</function>", re.S)
-XML_PARAMETER = re.compile(r"<parameter>\s*<name>(?P<name>[^<]+)</name>(?P<body>.*?)</parameter>", re.S)
-XML_REQUIRED = re.compile(r"<required>(.*?)</required>", re.S)
-
-
-def find_tools(prompt: str) -> tuple[Tool, ...]:
-    """The tools that a prompt describes, in its order; none if it describes none."""
-    found: dict[str, Tool] = {}
-    for manner in (_find_json, _find_xml, _find_sections):
-        for tool in manner(prompt):
-            found.setdefault(tool.name, tool)
-        if found:
-            break
-    return tuple(found.values())
-
-
-def _find_json(prompt: str) -> Iterator[Tool]:
-    """Tools written as JSON objects, alone, in lines or in an array."""
-    position = 0
-    while start := JSON_START.search(prompt, position):
-        try:
-            value, position = DECODER.raw_decode(prompt, start.start())
-        except ValueError:
-            position = start.end()
-            continue
-        function = value.get("function", value)
-        if isinstance(function, Mapping) and _describes_tool(function):
-            yield Tool(function["name"], str(function.get("description") or ""), _schema_of(function))
-
-
-def _describes_tool(function: Mapping[str, Any]) -> bool:
-    """An example of a call has a name too, but it has arguments and no description."""
-    name = function.get("name")
-    told = {"description", "parameters", "input_schema", "parameter_definitions"} & function.keys()
-    return isinstance(name, str) and bool(name.strip()) and bool(told) and "arguments" not in function
-
-
-def _schema_of(function: Mapping[str, Any]) -> Mapping[str, Any]:
-    schema = function.get("parameters", function.get("input_schema"))
-    return schema if isinstance(schema, Mapping) else {}
-
-
-def _find_xml(prompt: str) -> Iterator[Tool]:
-    """Tools written as elements, as the Qwen coder models know them."""
-    for found in XML_TOOL.finditer(prompt):
-        body = found["body"]
-        properties = {
-            parameter["name"].strip(): _without_empty(
-                {"type": _element("type", parameter["body"]), "description": _element("description", parameter["body"])}
-                | {"enum": _read_list(_element("enum", parameter["body"]))}
-            )
-            for parameter in XML_PARAMETER.finditer(body)
-        }
-        required = [name for wanted in XML_REQUIRED.findall(body) for name in _read_list(wanted) if name in properties]
-        about = _element("description", XML_PARAMETER.sub("", body))
-        yield Tool(found["name"].strip(), about, _object(properties, required))
-
-
-def _find_sections(prompt: str) -> Iterator[Tool]:
-    """Tools written as sections: a heading, Description, Parameters, Usage."""
-    for found in SECTION.finditer(prompt):
-        name, body = found["name"], found["body"]
-        if f"<{name}>" not in body and f"<{name}/>" not in body:
-            continue
-        about = SECTION_ABOUT.search(body)
-        properties, required = {}, []
-        for parameter in SECTION_PARAMETER.finditer(body):
-            described = parameter["about"].strip()
-            values = ENUM.search(described)
-            properties[parameter["name"]] = _without_empty(
-                {"type": parameter["type"] or "string", "description": described}
-                | {"enum": _read_list(values[1]) if values else []}
-            )
-            if parameter["need"] == "required":
-                required.append(parameter["name"])
-        yield Tool(name, about[1].strip() if about else "", _object(properties, required))
-
-
-def _element(tag: str, body: str) -> str:
-    found = re.search(rf"<{tag}>(.*?)</{tag}>", body, re.S)
-    return found[1].strip() if found else ""
-
-
-def _read_list(text: str) -> list[str]:
-    """Names in a list, with or without quotes and brackets."""
-    return [word.strip(" \t\n\"'`[]") for word in re.split(r"[,|]|\bor\b", text) if word.strip(" \t\n\"'`[]")]
-
-
-def _without_empty(schema: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in schema.items() if value}
-
-
-def _object(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": required}
-
-
-# The dialect that is taught
-
-TAUGHT_BY = (
+TELLING_MARKS = (
     ("<function=", "qwen3_coder"),
     ("<arg_key>", "glm45"),
     ("<invoke name=", "anthropic"),
@@ -132,34 +27,79 @@ TAUGHT_BY = (
     ("<tool_call>", "hermes"),
     ("```json", "fenced_json"),
 )
-"""Marks that give a dialect away, the telling ones first."""
+"""Marks that give a dialect away in a prompt that was not written by toolglot."""
+
+DEMAND = re.compile(r"You must call (?:a tool|the tool (?P<name>\S+)) now")
 
 
+@lru_cache(maxsize=64)
 def taught_dialect(prompt: str) -> str:
-    """The dialect a prompt asks for: the one whose marks it shows; sections with tags for examples mean tags."""
-    return next((dialect for mark, dialect in TAUGHT_BY if mark in prompt), "roo_xml")
+    """The dialect a prompt asks for: the one whose form it shows, or whose marks; tags are what is left."""
+    shown = [dialect for form, dialect in _forms().items() if form in prompt]
+    if shown:
+        return max(shown, key=lambda dialect: len(_write_form(dialect)))
+    return next((dialect for mark, dialect in TELLING_MARKS if mark in prompt), "roo_xml")
+
+
+@cache
+def _forms() -> dict[str, str]:
+    """Every form and the first dialect that writes so; hermes before those that only fall back on it."""
+    forms = {_write_form("hermes"): "hermes"}
+    for record in all_dialects():
+        forms.setdefault(_write_form(record.name), record.name)
+    return forms
+
+
+def _write_form(dialect: str) -> str:
+    return write_call(dialect, *FORM, (Tool(FORM[0], "", FORM_PARAMETERS),))
+
+
+def taught_choice(prompt: str) -> str:
+    """Whether the prompt demands a call: ``auto``, ``required``, or the name of the tool."""
+    demand = DEMAND.search(prompt)
+    if not demand:
+        return "auto"
+    return demand["name"] or "required"
 
 
 # Results told as text
 
-RESULTS = tuple(
-    re.compile(pattern, re.S)
-    for pattern in (
-        r"<tool_response>\s*(.*?)\s*</tool_response>",
-        r"<tool_result>\s*(.*?)\s*</tool_result>",
-        r"<function_results>\s*<result>\s*(.*?)\s*</result>\s*</function_results>",
-        r"\[[\w.-]+ for '[^'\n]*'\] Result:\s*(.*)",
-        r"(?:Tool Result|Tool Error|Error) from [\w.-]+:\s*(.*?)(?=\n\n(?:Tool Result|Tool Error|Error) from |\Z)",
-        r"EXECUTION RESULT of \[[\w.-]+\]:\s*(.*)",
-        r"Observation:\s*(.*)",
-    )
-)
+FOREIGN_RESULTS = (r"\[[\w.-]+ for '[^'\n]*'\] Result:\s*(?P<content>.*)",)
+"""How clients that speak of tools in text tell results."""
+
+_SLOTS = {
+    "verdict": r"(?:Tool Result|Error)",
+    "name": r"[\w.:-]+",
+    "content": r"(?P<content>.*?)",
+    "json": r'(?P<json>"(?:[^"\\]|\\.)*")',
+}
+
+
+@cache
+def _result_patterns() -> tuple[re.Pattern[str], ...]:
+    """The ways of telling a result, from the records; the longest, which tell most, first."""
+    returns = sorted({record.returns for record in all_dialects()}, key=len, reverse=True)
+    return tuple(re.compile(pattern, re.S) for pattern in (*map(_pattern_of, returns), *FOREIGN_RESULTS))
+
+
+def _pattern_of(returns: str) -> str:
+    pieces = re.split(r"\{(verdict|name|content|json)\}", returns)
+    inside = "".join(_SLOTS[piece] if number % 2 else re.escape(piece) for number, piece in enumerate(pieces))
+    if not returns.endswith("{content}"):
+        return inside
+    start = inside.removesuffix(_SLOTS["content"])
+    return rf"{inside}(?=\n+{start}|\Z)"
 
 
 def split_result(text: str) -> tuple[str, str | None]:
-    """What a user message asks, and the result it tells, if it tells one."""
-    for pattern in RESULTS:
-        results = pattern.findall(text)
-        if results:
-            return pattern.sub("", text).strip(), "\n".join(results)
-    return text, None
+    """What a user message asks, and the results it tells before that, if it tells any.
+
+    A result without a closing mark goes on to the end of the message.
+    """
+    results: list[str] = []
+    rest = text.lstrip()
+    while found := next(filter(None, (pattern.match(rest) for pattern in _result_patterns())), None):
+        told = found.groupdict()
+        results.append(told["content"] if told.get("json") is None else json.loads(told["json"], strict=False))
+        rest = rest[found.end() :].lstrip()
+    return (rest, "\n".join(results)) if results else (text, None)
