@@ -173,7 +173,7 @@ class _Json:
     string: str = "string"
 
     def value(self, shape: Shape) -> str:
-        return self.rules.remember((id(shape), self.string), "value", lambda: self._write(shape))
+        return self.rules.remember((shape, self.string), "value", lambda: self._write(shape))
 
     def _write(self, shape: Shape) -> str:
         if shape.enum is not None:
@@ -257,9 +257,9 @@ class _Tagged(_Form):
         if any(not _TAGGABLE.fullmatch(key) for key in shape.required):
             raise _Unwritable
         keys = [key for key in _keys(shape) if _TAGGABLE.fullmatch(key)]
-        text = rules.add_text({*self._marks(tool, keys), *_NO_CALL_INSIDE})
+        marks = {*self._marks(tool, keys), *_NO_CALL_INSIDE}
         pairs = [
-            f"{_spell(self.open.replace(_KEY, key))} {self._value(shape.property_shape(key), text, rules)} "
+            f"{_spell(self.open.replace(_KEY, key))} {self._value(shape.property_shape(key), marks, rules)} "
             f"{_spell(self.close.replace(_KEY, key) + self.gap)}"
             for key in keys
         ]
@@ -272,12 +272,12 @@ class _Tagged(_Form):
         inside = "".join((self.open + self.close).replace(_KEY, key) for key in keys)
         return {found[0].rstrip() for found in _MARK.finditer(around + inside)}
 
-    def _value(self, shape: Shape, text: str, rules: _Rules) -> str:
-        if shape.enum is not None:
+    def _value(self, shape: Shape, marks: set[str], rules: _Rules) -> str:
+        if shape.enum:
             raw = (member if isinstance(member, str) else dump(member) for member in shape.enum)
-            return f"({' | '.join(map(_spell, raw))})" if shape.enum else text
+            return f"({' | '.join(map(_spell, raw))})"
         if shape.untyped or any("string" in leaf.kinds and leaf.enum is None for leaf in shape.leaves):
-            return text
+            return rules.add_text(marks)
         return _Json(rules, "tagged-string").value(shape)
 
 
