@@ -128,4 +128,5 @@ def _value(key: str, schema: Mapping[str, Any], number: int) -> Any:
 
 def _text(key: str) -> tuple[str, str]:
     words = set(re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower()))
-    return next((values for pattern, values in _WORDS if any(re.fullmatch(pattern, word) for word in words)), _OTHER_TEXT)
+    fitting = (values for pattern, values in _WORDS if any(re.fullmatch(pattern, word) for word in words))
+    return next(fitting, _OTHER_TEXT)
