@@ -110,7 +110,9 @@ def show_ratios(result: Result) -> None:
         if lane in ("direct", "nginx"):
             continue
         row = [label(result, lane)]
-        row += [say(ratio(result.get(load, lane, what), result.get(load, "nginx", what)), 2) for _, load, what in RATIOS]
+        row += [
+            say(ratio(result.get(load, lane, what), result.get(load, "nginx", what)), 2) for _, load, what in RATIOS
+        ]
         for load, what in (("short", "ttfb_p50"), ("paced", "latency_p50")):
             row.append(say(ratio(result.added(load, lane, what), result.added(load, "nginx", what)), 2))
         row.append(say(ratio(result.get("slow", "LiteLLM", "event"), result.get("slow", lane, "event")), 0))
@@ -189,6 +191,10 @@ def judge(name: str, figure: float | None, target: float, unit: str) -> list[str
 def show_noise(result: Result) -> None:
     lines = []
     for title, load, metric in RATIOS[:4]:
-        spreads = [f"{lane} {result.spreads[load, lane, metric]:.0%}" for lane in result.lanes if (load, lane, metric) in result.spreads and lane != "direct"]
+        spreads = [
+            f"{lane} {result.spreads[load, lane, metric]:.0%}"
+            for lane in result.lanes
+            if (load, lane, metric) in result.spreads and lane != "direct"
+        ]
         lines.append(f"{title}: {', '.join(spreads)}")
     print("Noise, largest round less smallest over the median. " + "; ".join(lines) + ".")
