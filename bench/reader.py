@@ -3,7 +3,8 @@
 One answer per dialect: two sentences and a ``write_file`` call whose ``content`` is code-like text of 2k to 2M characters;
 besides them plain prose and prose with HTML. Everything is read with automatic detection and no hint, in chunks of
 four characters and in one piece. The bare loop only appends the same chunks to a list. Rounds are interleaved and medians
-taken, with the garbage collector left on. Machine noise is large: trust the ratios, not the microseconds.
+taken, with the garbage collector left on. Times are CPU time of this process, so that other work on the machine counts
+less; what is left of its noise is still large: trust the ratios, not the microseconds.
 
     python bench/reader.py [--quick] [--rounds N] [--only NAME ...]
 """
@@ -18,7 +19,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 from statistics import median
-from time import perf_counter
+from time import process_time
 
 import toolglot
 from toolglot.events import CallArguments, ReasoningDelta, TextDelta
@@ -209,12 +210,12 @@ def verify(case: Case) -> str:
 
 
 def measure(work: Callable[[list[str]], None], chunks: list[str]) -> float:
-    """Seconds for one pass, the mean of enough passes to see them."""
+    """CPU seconds for one pass, the mean of enough passes to see them."""
     passes = max(1, 100_000 // sum(map(len, chunks)))
-    start = perf_counter()
+    start = process_time()
     for _ in range(passes):
         work(chunks)
-    return (perf_counter() - start) / passes
+    return (process_time() - start) / passes
 
 
 @dataclass

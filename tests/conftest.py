@@ -24,5 +24,5 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-samples",
         action="store_true",
-        help="rewrite the '## Read' part of tests/dialects/*/*.md with what the reader reads today",
+        help="rewrite what is made: the '## Read' parts of tests/dialects/*/*.md, the tables of docs/CONFIGURATION.md",
     )

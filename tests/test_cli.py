@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +15,8 @@ import pytest
 from samples import HERE
 
 import toolglot
-from toolglot.cli import GREEN, RED, main, wants_color
+from toolglot.cli.main import main
+from toolglot.cli.read import GREEN, RED, wants_color
 
 TOOLS = str(HERE / "tools" / "house.json")
 CALL = '<tool_call>\n{"name": "list_sensors", "arguments": {}}\n</tool_call>'
@@ -276,3 +279,74 @@ def test_dialects_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     records = json.loads(capsys.readouterr().out)
     assert [record["name"] for record in records] == [dialect.name for dialect in toolglot.dialects()]
     assert all(set(record) == {"name", "family", "file", "sample"} for record in records)
+
+
+# config, key
+
+
+def plain_environment(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    monkeypatch.chdir(folder)
+    for name in list(os.environ):
+        if name.startswith(("TOOLGLOT_", "OPENAI_", "TOOL_CALLING_", "LITELLM_")):
+            monkeypatch.delenv(name)
+
+
+def test_config_shows_values_and_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain_environment(monkeypatch, tmp_path)
+    monkeypatch.setenv("TOOLGLOT_PORT", "9000")
+    (tmp_path / "toolglot.toml").write_text("[reading]\nmin_confidence = 0.5\n")
+    assert main(["config", "show", "--mode", "text"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["server.port", "9000", "TOOLGLOT_PORT"] in rows
+    assert ["tool_calling.mode", "text", "--mode"] in rows
+    assert ["reading.min_confidence", "0.5", "toolglot.toml"] in rows
+    assert ["reading.parallel_calls", "auto", "default"] in rows
+    assert ["upstreams:", "none"] in rows
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_config_shows_no_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], form: list[str]
+) -> None:
+    plain_environment(monkeypatch, tmp_path)
+    monkeypatch.setenv("TOOLGLOT_CLIENT_KEYS", "hunter2")
+    (tmp_path / "toolglot.toml").write_text(
+        "[[upstream]]\nname='big'\nbase_url='https://me:hunter2@big.example/v1?key=hunter2'\n"
+        "api_key='hunter2'\nheaders={x-key='hunter2'}\n"
+    )
+    assert main(["config", "show", *form]) == 0
+    shown = capsys.readouterr().out
+    assert "hunter2" not in shown
+    assert hashlib.sha256(b"hunter2").hexdigest() not in shown
+    assert "https://***@big.example/v1?***" in shown
+
+
+def test_config_as_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    plain_environment(monkeypatch, tmp_path)
+    monkeypatch.setenv("TOOLGLOT_PROT", "1")
+    assert main(["config", "show", "--json", "--base-url", "http://h", "--model", "m"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["settings"]["server.port"] == {"value": 8484, "source": "default"}
+    assert document["upstreams"][0]["base_url"] == "http://h"
+    assert document["models"][0]["model"] == "m"
+    assert document["sources"] == {"base_url": "--base-url", "model": "--model"}
+    assert document["notes"] == ["TOOLGLOT_PROT is no setting; did you mean TOOLGLOT_PORT?"]
+
+
+def test_config_reports_a_bad_value(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain_environment(monkeypatch, tmp_path)
+    assert main(["config", "show", "--port", "http"]) == 2
+    assert capsys.readouterr().err == "toolglot: --port is 'http'; it must be a whole number from 0 to 65535\n"
+
+
+def test_key_prints_a_key_and_its_hash(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["key"]) == 0
+    key, digest = (line.split()[1] for line in capsys.readouterr().out.splitlines())
+    assert re.fullmatch(r"sk-toolglot-[\w-]{43}", key)
+    assert digest == "sha256:" + hashlib.sha256(key.encode()).hexdigest()
+    assert main(["key"]) == 0
+    assert key not in capsys.readouterr().out

@@ -12,6 +12,7 @@ from toolglot.errors import (
     ModelError,
     ToolglotError,
     ToolSchemaError,
+    UnknownModelError,
     UpstreamError,
     UsageError,
 )
@@ -40,6 +41,7 @@ def test_the_tree_at_the_top_of_the_file_is_the_real_one() -> None:
     [
         (ClientError("x"), 400),
         (UsageError("x"), 400),
+        (UnknownModelError("x"), 404),
         (ToolSchemaError("t", "parameters", "x"), 400),
         (ModelError("x"), 502),
         (UpstreamError("x"), 502),

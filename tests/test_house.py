@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import mean
 from typing import TypeAlias
 
+import pytest
 from radon.complexity import cc_visit
 from radon.visitors import Function
 
@@ -33,7 +34,7 @@ HOLLOW_WORDS = {"manager", "handler", "service", "processor", "helper", "util", 
 WORD = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*")
 MACHINE_PATH = re.compile(r"(?<![\w.])/(?:home/(?!user\b)|root/|work/|Users/)[\w.-]+")
 REGISTRY = re.compile(r"(?:pypi|pythonhosted|npmjs|yarnpkg|crates|rubygems|anaconda)\.(?:org|com|io)\b|index-url")
-SERVER_MODULES = {"aiohttp", "asyncio", "httpx", "starlette", "uvicorn"}
+SERVER_MODULES = {"aiohttp", "asyncio", "httpx", "msgspec", "prometheus_client", "starlette", "uvicorn", "uvloop"}
 
 Definition: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -100,8 +101,9 @@ def test_no_name_is_hollow() -> None:
     assert {name: words for name, words in (modules | defined).items() if words} == {}
 
 
-def test_the_library_pulls_in_no_server_module() -> None:
-    program = f"import sys, toolglot; print(sorted({SERVER_MODULES!r} & set(sys.modules)))"
+@pytest.mark.parametrize("module", ["toolglot", "toolglot.cli.main"])
+def test_library_and_command_line_pull_in_no_server_module(module: str) -> None:
+    program = f"import sys, {module}; print(sorted({SERVER_MODULES!r} & set(sys.modules)))"
     seen = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert seen.stdout.strip() == "[]"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from toolglot.cli import main
+from toolglot.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

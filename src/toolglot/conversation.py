@@ -29,6 +29,7 @@ class Image:
     url: str = ""
     data: str = ""
     media_type: str = ""
+    detail: str = ""
 
     def __post_init__(self) -> None:
         if bool(self.url) == bool(self.data):
@@ -68,12 +69,20 @@ class Result:
     error: bool = False
 
 
-Part: TypeAlias = Text | Image | Reasoning | Call | Result
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A part that only its own wire understands: it is carried there unchanged, and refused everywhere else."""
+
+    wire: str
+    data: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+Part: TypeAlias = Text | Image | Reasoning | Call | Result | Foreign
 
 PARTS_OF_ROLE: Mapping[str, tuple[type[Part], ...]] = {
-    "system": (Text, Image),
-    "user": (Text, Image),
-    "assistant": (Text, Image, Reasoning, Call),
+    "system": (Text, Image, Foreign),
+    "user": (Text, Image, Foreign),
+    "assistant": (Text, Image, Reasoning, Call, Foreign),
     "tool": (Result,),
 }
 

@@ -11,15 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 
 from toolglot.events import (
-    CallArguments,
     CallEnded,
     CallRejected,
     CallStarted,
     Defect,
-    Event,
     Reason,
 )
 from toolglot.jsontext import Value, dump, escape
@@ -216,17 +213,9 @@ class Draft:
         self.raw(escape(piece))
 
     @property
-    def passing(self) -> Callable[[str], Event] | None:
-        """What turns JSON text of a live call into an event at once."""
-        return partial(CallArguments, self.index) if self.live else None
-
-    @property
-    def passing_text(self) -> Callable[[str], Event] | None:
-        """The same for the plain text of a string value."""
-        if not self.live:
-            return None
-        index = self.index
-        return lambda piece: CallArguments(index, escape(piece))
+    def passing(self) -> int | None:
+        """The index under which arguments may leave without a look, once the call is live."""
+        return self.index if self.live else None
 
     def _key(self, key: str) -> None:
         if key in self.keys:
@@ -320,4 +309,7 @@ class Draft:
         tool = self.tool.name if self.tool else frame.toolbox.nearest(self.name)
         index = self.index if self.live else None
         span = (self.start, self.end) if raw else None
-        frame.sink.event(CallRejected(raw[:RAW_LIMIT], defects[0].reason, tool, defects, self.dialect, span, index))
+        if defects[0].reason is not Reason.EXTRA_CALL:
+            frame.sink.settle()
+        kept = raw[:RAW_LIMIT] if self.live else raw
+        frame.sink.event(CallRejected(kept, defects[0].reason, tool, defects, self.dialect, span, index))

@@ -1,15 +1,24 @@
 """Everything toolglot raises, drawn as one tree.
 
     ToolglotError
-    ├── ClientError          the caller handed us something wrong      400
-    │   ├── ToolSchemaError  a tool definition cannot be used
-    │   └── UsageError       an option or argument is not one we know
-    ├── ModelError           the model's answer cannot be used         502
-    ├── UpstreamError        the place that answers failed             502
-    └── InternalError        our own fault                             500
+    ├── ClientError             the caller handed us something wrong           400
+    │   ├── ToolSchemaError     a tool definition cannot be used
+    │   ├── UsageError          an option or argument is not one we know
+    │   ├── RequestError        a request that cannot be served as it stands
+    │   │   └── ToolResultsError    its tool results do not fit its calls
+    │   ├── AccessError         no key, or not one of ours                     401
+    │   ├── UnknownModelError   a model that nobody here answers for           404
+    │   ├── UnknownPathError    an address or a method that is not served      404
+    │   └── SizeError           more than the limits allow                     413
+    ├── ModelError              the model's answer cannot be used              502
+    ├── UpstreamError           the place that answers failed                  502
+    │   ├── RefusedError        it answered with an error of its own           its own status
+    │   ├── UnreachableError    it could not be reached                        502
+    │   └── SilenceError        it said nothing for too long                   504
+    └── InternalError           our own fault                                  500
 
-Leaves are chosen by who is at fault. Each carries an HTTP status and a message that is safe to show.
-The text a model wrote never raises: what cannot be read comes back as text or as a rejected call.
+Leaves are chosen by who is at fault. Each carries an HTTP status, a code that programs can rely on and a message that
+is safe to show. The text a model wrote never raises: what cannot be read comes back as text or as a rejected call.
 """
 
 from __future__ import annotations
@@ -19,6 +28,7 @@ class ToolglotError(Exception):
     """Base of every error that toolglot raises on purpose."""
 
     status = 500
+    code = "internal_error"
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -29,10 +39,13 @@ class ClientError(ToolglotError):
     """The caller handed us something wrong."""
 
     status = 400
+    code = "invalid_request"
 
 
 class ToolSchemaError(ClientError):
     """A tool definition cannot be used; names the tool and the path inside its definition."""
+
+    code = "invalid_tool_schema"
 
     def __init__(self, tool: str, path: str, problem: str) -> None:
         super().__init__(f"tool {tool}: {path}: {problem}")
@@ -45,16 +58,86 @@ class UsageError(ClientError):
     """An option or argument is not one we know."""
 
 
+class RequestError(ClientError):
+    """A request that cannot be served as it stands; ``where`` is the path of the field at fault."""
+
+    def __init__(self, message: str, where: str | None = None) -> None:
+        super().__init__(message)
+        self.where = where
+
+
+class ToolResultsError(RequestError):
+    """Tool results that do not fit the calls before them."""
+
+    code = "invalid_tool_results"
+
+
+class AccessError(ClientError):
+    """No key, or not one of ours."""
+
+    status = 401
+    code = "invalid_api_key"
+
+
+class UnknownModelError(ClientError):
+    """A model that nobody here answers for."""
+
+    status = 404
+    code = "model_not_found"
+
+
+class UnknownPathError(ClientError):
+    """An address or a method that is not served."""
+
+    status = 404
+    code = "unknown_path"
+
+
+class SizeError(ClientError):
+    """More than the limits allow."""
+
+    status = 413
+    code = "request_too_large"
+
+
 class ModelError(ToolglotError):
     """The model's answer cannot be used."""
 
     status = 502
+    code = "unusable_answer"
 
 
 class UpstreamError(ToolglotError):
     """The place that answers failed."""
 
     status = 502
+    code = "upstream_failed"
+
+
+class RefusedError(UpstreamError):
+    """The upstream answered with an error of its own: its status is kept, and what it said."""
+
+    code = "upstream_refused"
+
+    def __init__(self, message: str, status: int, code: str | None = None, kind: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code or self.code
+        self.kind = kind
+        self.headers: dict[str, str] = {}
+
+
+class UnreachableError(UpstreamError):
+    """The upstream could not be reached."""
+
+    code = "upstream_unreachable"
+
+
+class SilenceError(UpstreamError):
+    """The upstream said nothing for too long."""
+
+    status = 504
+    code = "upstream_timeout"
 
 
 class InternalError(ToolglotError):

@@ -45,6 +45,9 @@ class Literals:
     unescape: Callable[[str], str] | None = None
 
 
+ESCAPED = '"\\\\\x00-\x1f\ud800-\udfff'
+"""The characters, as the inside of a class, that are not themselves inside a JSON string."""
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _quote: Callable[[str], str] = json.encoder.encode_basestring
 

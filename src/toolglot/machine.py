@@ -9,43 +9,49 @@ executed: inline code, code fences, and JSON that is an answer.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
+from toolglot.announcements import TAIL, announces_example
 from toolglot.dialect import Channel, Commitment, Region, Wrap
 from toolglot.draft import RAW_LIMIT, Ledger
-from toolglot.events import CallRejected, Defect, Event, Reason, ReasoningDelta, TextDelta
+from toolglot.events import CallRejected, Defect, Event, Reason, make_reasoning, make_text
 from toolglot.frames import FrameReader, consume
 from toolglot.held import Held
 from toolglot.options import Options
-from toolglot.pattern import Mark
-from toolglot.scanner import Run, Source, Steps
+from toolglot.pattern import Mark, compile_stops
+from toolglot.scanner import Source, Steps
 from toolglot.schema import Toolbox
 from toolglot.sink import Sink
 from toolglot.vocabulary import BARE_JSON, ELEMENT, Header, Openings, Vocabulary, mark, mark_elements, mark_names
 
-TAIL = 240
-"""How much of the last text is remembered, to see whether its words announce an example."""
+TAIL_LIMIT = 450
+"""The last text is remembered, and cut back to ``TAIL`` when it has grown to this."""
 
 RESCAN = 4096
 """A frame that fails after this many characters is text as a whole; shorter ones are looked at again."""
-
-_EXAMPLE = re.compile(
-    r"(?:for example\b[^\n]*[:,]|(?:would|could) (?:send|look|write)\b[^\n]*:|\be\.g\.:?"
-    r"|(?:\A|\n)\W*(?:examples?|usage|beispiel|ejemplo|пример|示例|例如|例)\W*|the syntax\b[^\n]* is:)\W*\Z",
-    re.IGNORECASE,
-)
-"""Words at the end of the text that announce an example, whatever follows."""
-
-_SHOWN = re.compile(
-    r"(?:\bexamples?\b|for instance|sample call|looks? like|the format is|placeholder|比如|zum beispiel)"
-    r"[^\n]*[:：]\W*\Z",
-    re.IGNORECASE,
-)
-"""Words that make what is ordinary text an example."""
 
 _LIST_ITEM = re.compile(r"(?:\A|\n)[ \t]*(?:[-*+>]|\d+[.)])[ \t]+\Z")
 _STRAY_END = Mark("</think>{before_break}", named=False)
 _BLANKS = re.compile(r"\s+")
 _JSON_STOPS = re.compile(r'["{}\[\]\\\n]')
+
+
+_SHOWN_STOPS = re.compile("[\n`]")
+
+
+@lru_cache(maxsize=256)
+def _compile_stops(
+    vocabulary: Vocabulary, names: tuple[str, ...]
+) -> tuple[frozenset[str], re.Pattern[str], re.Pattern[str]]:
+    """What may begin a line, what to stop at in a text, and the same where every line break matters.
+
+    A line that begins like nothing known is text, and so is the line break before it.
+    """
+    heads = vocabulary.line_stops(names)
+    begin = compile_stops({"`": "", "~": "", **heads}).pattern
+    stops = {"`": "", **vocabulary.stops}
+    in_text = compile_stops({"\n": rf"(?!\s{{0,16}}+(?!{begin})\S)", **stops})
+    return frozenset(heads), in_text, compile_stops({"\n": "", **stops})
 
 
 class Machine:
@@ -63,27 +69,20 @@ class Machine:
         self.elements = mark_elements(toolbox.names, options.unknown_tools == "reject")
         self.frames = FrameReader(self.source, self.sink, vocabulary, toolbox, options, ledger, self.elements, hint)
         self.region: Region | None = None
+        self.thinking = False
         self.fences: list[str] = []
         self.inline = ""
         self.inline_mark = False
         self.line_start = True
         self.after_call = False
         self.tail = ""
-        self.stops = re.compile(f"[\n`]|{vocabulary.stops()}")
-        self.heads = vocabulary.heads | {name[:1] for name in (*toolbox.names, "functions.")}
-        self.shown_stops = re.compile("[\n`]")
-        self.text_run = Run(self.stops.search, self.pass_piece)
-        self.reasoning_run = Run(self.stops.search, ReasoningDelta)
+        self.heads, self.stops, self.line_stops = _compile_stops(vocabulary, self.names.templates if self.names else ())
 
     # -- text ----------------------------------------------------------------------------------------------------------
 
-    @property
-    def thinking(self) -> bool:
-        return self.region is not None and self.region.channel is Channel.REASONING
-
     def say(self, piece: str) -> None:
         """Text that is not part of a call."""
-        if self.held:
+        if self.held.frames:
             self.held.drop()
         self.after_call = False
         if self.thinking:
@@ -92,15 +91,21 @@ class Machine:
             self.sink.text(piece)
             self.remember(piece)
 
-    def pass_piece(self, piece: str) -> Event:
-        """Text in the middle of a line, without anything that could matter."""
-        tail = self.tail + piece
-        self.tail = tail if len(tail) < 8 * TAIL else tail[-TAIL:]
-        return TextDelta(piece)
+    def pass_piece(self, piece: str) -> list[Event] | None:
+        """Text from the middle of a line on, without anything that could matter."""
+        if self.stops.search(piece) is not None:
+            return None
+        self.tail = tail = self.tail + piece
+        if len(tail) > TAIL_LIMIT:
+            self.tail = tail[-TAIL:]
+        return [make_text(piece)]
+
+    def pass_reasoning(self, piece: str) -> list[Event] | None:
+        return None if self.stops.search(piece) is not None else [make_reasoning(piece)]
 
     def remember(self, piece: str) -> None:
         tail = self.tail + piece
-        self.tail = tail if len(tail) < 8 * TAIL else tail[-TAIL:]
+        self.tail = tail if len(tail) <= TAIL_LIMIT else tail[-TAIL:]
 
     def say_up_to(self, end: int) -> None:
         source = self.source
@@ -136,17 +141,21 @@ class Machine:
         """Let text go by up to a character that could matter."""
         source = self.source
         while not (self.line_start and source.pos < len(source.text)):
-            shown = (self.fences or self.inline) and self.region is None
-            found = (self.shown_stops if shown else self.stops).search(source.text, source.pos)
+            stops = self.stops_here()
+            found = stops.search(source.text, source.pos)
             self.say_up_to(len(source.text) if found is None else found.start())
             if found is not None or source.final:
                 return
-            source.run = None if shown or self.line_start or self.held else self.run_here()
+            if stops is self.stops and not self.line_start and not self.held.frames:
+                source.run = self.pass_reasoning if self.thinking else self.pass_piece
             yield
             source.run = None
 
-    def run_here(self) -> Run:
-        return self.reasoning_run if self.thinking else self.text_run
+    def stops_here(self) -> re.Pattern[str]:
+        """What could matter here; inside code that is only shown, little does."""
+        if self.region is None and (self.fences or self.inline):
+            return _SHOWN_STOPS
+        return self.line_stops if self.inline else self.stops
 
     def stop(self) -> Steps[None]:
         """Something that could matter stands here."""
@@ -239,7 +248,7 @@ class Machine:
             return False
         self.sink.pass_mark(found[0])
         self.held.closed = bool(self.held)
-        self.region = None
+        self.region, self.thinking = None, False
         self.fences.clear()
         self.inline = ""
         self.line_start = source.here > start
@@ -248,7 +257,7 @@ class Machine:
     def open(self) -> Steps[bool]:
         """Try everything that may open here; True when something was consumed."""
         source, vocabulary = self.source, self.vocabulary
-        if (self.after_call or self.held or self.ledger.delivered) and (yield from self.pass_aftermath()):
+        if (self.after_call or self.held.frames or self.ledger.delivered) and (yield from self.pass_aftermath()):
             return True
         if (yield from self.open_from(vocabulary.anywhere)):
             return True
@@ -304,7 +313,7 @@ class Machine:
         if self.held:
             self.held.drop()
         self.sink.pass_mark(source.text[source.pos - size : source.pos])
-        self.region = region
+        self.region, self.thinking = region, region.channel is Channel.REASONING
         self.line_start = True
         return True
 
@@ -348,7 +357,8 @@ class Machine:
         if self.held and self.held.reasoning and not self.thinking:
             self.held.drop()
         start = source.here
-        example = self.announces_example(wrap, header)
+        commitment = wrap.commitment if wrap is not None else self.vocabulary.commitment(header)
+        example = announces_example(self.tail, commitment is Commitment.MARKED)
         frame = yield from self.frames.read(wrap, header, example or self.must_wait(wrap, bare), self.line_start)
         if frame is None:
             return (yield from self.give_back(start, bare))
@@ -384,11 +394,3 @@ class Machine:
         if bare and not long:
             yield from self.pass_json()
         return bare or long
-
-    def announces_example(self, wrap: Wrap | None, header: Header) -> bool:
-        """Whether the last line before this place announces an example."""
-        tail = self.tail[-TAIL:]
-        if _EXAMPLE.search(tail) is not None:
-            return True
-        marked = wrap.commitment if wrap is not None else self.vocabulary.commitment(header)
-        return marked is not Commitment.MARKED and _SHOWN.search(tail) is not None

@@ -8,6 +8,8 @@ from itertools import count, islice
 
 _ODD = re.compile(r"[^A-Za-z0-9_]+")
 LONGEST = 64
+TRIES = 8
+"""Where no name fits, such as in a dialect that only knows commands, one is as good as another."""
 
 
 def rename(names: Iterable[str], fits: Callable[[str], bool]) -> dict[str, str]:
@@ -28,8 +30,7 @@ def rename(names: Iterable[str], fits: Callable[[str], bool]) -> dict[str, str]:
 
 def _invent(name: str, taken: set[str], fits: Callable[[str], bool]) -> str:
     free = (invented for invented in _spellings(name) if invented not in taken)
-    tried = list(islice(free, LONGEST))
-    # where nothing fits, no name is better than the plainest
+    tried = list(islice(free, TRIES))
     return next(filter(fits, tried), tried[0])
 
 

@@ -9,9 +9,10 @@ looking at earlier text again.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import chain
 from typing import Final, TypeAlias
 
 
@@ -24,29 +25,37 @@ MORE: Final = _More.MORE
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A piece of a mark: its expression, and the expression of every beginning of it."""
+    """A piece of a mark: its expression, and the expression of every beginning of it that ends the text."""
 
     full: str
     prefix: str
 
 
 def literal(text: str) -> Node:
-    prefix = ""
+    prefix = r"\Z"
     for char in reversed(text):
-        prefix = f"(?:{re.escape(char)}{prefix})?"
+        prefix = rf"(?:\Z|{re.escape(char)}{prefix})"
     return Node(re.escape(text), prefix)
 
 
 def chars(charset: str, least: int = 1, most: int | None = None) -> Node:
     top = "" if most is None else str(most)
-    return Node(f"{charset}{{{least},{top}}}", f"{charset}{{0,{top}}}")
+    return Node(f"{charset}{{{least},{top}}}", rf"{charset}{{0,{top}}}+\Z")
 
 
 def sequence(*nodes: Node) -> Node:
-    prefix = ""
-    for node in reversed(nodes):
-        prefix = f"(?:{node.full}{prefix}|{node.prefix})" if prefix else node.prefix
-    return Node("".join(node.full for node in nodes), prefix or "")
+    return Node("".join(node.full for node in nodes), beginnings([nodes]))
+
+
+def beginnings(marks: Iterable[Sequence[Node]]) -> str:
+    """The expression of every beginning of some marks; what they have in common is looked at once."""
+    following: dict[Node, list[Sequence[Node]]] = {}
+    for first, *rest in marks:
+        following.setdefault(first, []).extend([rest] if rest else [])
+    found = (
+        f"{node.full}{beginnings(rest)}|{node.prefix}" if rest else node.prefix for node, rest in following.items()
+    )
+    return f"(?:{'|'.join(found)})"
 
 
 def either(*nodes: Node) -> Node:
@@ -56,7 +65,7 @@ def either(*nodes: Node) -> Node:
 
 
 def optional(node: Node) -> Node:
-    return Node(f"(?:{node.full})?", f"(?:{node.prefix})?")
+    return Node(f"(?:{node.full})?", node.prefix)
 
 
 BLANKS = chars(r"\s", 0)
@@ -76,26 +85,26 @@ SLOTS: dict[str, Node] = {
     "type": chars(r"[\w]", 1, 32),
     "index": chars(r"\d", 1, 8),
     "q": chars("[\"']", 0, 1),
-    "ns": optional(sequence(chars(r"[\w\-]", 1, 32), literal(":"))),
+    "ns": Node(r"(?:[\w\-]{1,32}+:)?", r"(?:[\w\-]{1,32}+:?)?\Z"),
     "suffix": optional(sequence(literal(":"), chars(r"[\w\-]", 1, 32))),
     "bar": chars(r"[|｜‖]", 1, 2),
     "attributes": optional(sequence(chars(r"\s", 1, 1), chars(r"[^<>\n]", 0, 200))),
-    "quoted": Node(_QUOTED, _QUOTED + r"\\?"),
+    "quoted": Node(_QUOTED, _QUOTED + r"\\?\Z"),
     "quoted_once": chars(r"[^'\n]", 0, 256),
     "words": chars(r"[^<>{}\n]", 0, 60),
     "tick": chars("[`\"'\\[\\]]", 0, 1),
     "junk": chars("[\"'=]", 0, 2),
     "eqkey": optional(sequence(literal("="), chars(r"[\w.\-]", 1, 128))),
     "gap": chars("[▁_ ]", 1, 1),
-    "marker": Node(r"[\w\- ]{0,20}(?:tool|call|func|action|TOOL|CALL|FUNC|ACTION)[\w\- ]{0,20}", r"[\w\- ]{0,48}"),
+    "marker": Node(r"[\w\- ]{0,20}(?:tool|call|func|action|TOOL|CALL|FUNC|ACTION)[\w\- ]{0,20}", r"[\w\- ]{0,48}+\Z"),
     "slash": chars("/", 0, 1),
     "language": chars(r"[\w\-+]", 0, 20),
     # what must follow is looked at, not consumed
-    "before_object": Node(r"(?=\s*\{)", r"\s*"),
-    "before_quoted": Node(r"(?=\s*\{\s*[\"'}])", r"\s*(?:\{\s*)?"),
-    "before_json": Node(r"(?=\s*[\[{])", r"\s*"),
-    "before_break": Node(r"(?=[ \t\r]*(?:\n|\Z))", r"[ \t\r]*"),
-    "before_parenthesis": Node(r"(?=\s?\()", r"\s?"),
+    "before_object": Node(r"(?=\s*\{)", r"\s*\Z"),
+    "before_quoted": Node(r"(?=\s*\{\s*[\"'}])", r"\s*(?:\{\s*)?\Z"),
+    "before_json": Node(r"(?=\s*[\[{])", r"\s*\Z"),
+    "before_break": Node(r"(?=[ \t\r]*(?:\n|\Z))", r"[ \t\r]*\Z"),
+    "before_parenthesis": Node(r"(?=\s?\()", r"\s?\Z"),
     "before_arg_key": Node(r"(?=\s*<arg_key>)", rf"\s*{literal('<arg_key>').prefix}"),
     "before_parameter": Node(r"(?=\s*<parameter=)", rf"\s*{literal('<parameter=').prefix}"),
     "before_call": Node(r"(?=\s*(?:[\[{]|<tool_call))", rf"\s*{literal('<tool_call').prefix}"),
@@ -140,6 +149,10 @@ def _nodes(template: str, named: bool, slots: Mapping[str, Node] = SLOTS) -> lis
     return found
 
 
+def _full(marks: Iterable[Sequence[Node]]) -> str:
+    return f"(?:{'|'.join(''.join(node.full for node in nodes) for nodes in marks)})"
+
+
 _NEVER = re.compile("(?!)")
 
 Match: TypeAlias = re.Match[str]
@@ -156,12 +169,12 @@ class Mark:
 
     def __init__(self, *templates: str, named: bool = True) -> None:
         self.templates = templates
-        nodes = [sequence(*_nodes(template, False)) for template in templates]
+        nodes = [_nodes(template, False) for template in templates]
         if named:
             self._fulls = tuple(re.compile(sequence(*_nodes(template, True)).full) for template in templates)
         else:
-            self._fulls = (re.compile(either(*nodes).full),)
-        self._prefix = re.compile(either(*nodes).prefix + r"\Z") if nodes else _NEVER
+            self._fulls = (re.compile(_full(nodes)),)
+        self._prefix = re.compile(beginnings(nodes)) if nodes else _NEVER
         self.heads = frozenset(template.lstrip()[:1] for template in templates)
 
     def at(self, text: str, pos: int, final: bool) -> Answer:
@@ -185,10 +198,10 @@ class Mark:
 class Choice:
     """Many marks at once; the answer says which one it was.
 
-    Templates are filed under their first two characters, so that text which only looks like a mark costs little.
+    Only templates that fit the first two characters are tried, so that text which only looks like a mark costs little.
     """
 
-    __slots__ = ("_anything", "_filed", "_files", "heads", "marks")
+    __slots__ = ("_compiled", "_filed", "_files", "heads", "marks")
 
     def __init__(self, groups: Sequence[tuple[str, ...]]) -> None:
         self.marks = groups
@@ -197,27 +210,36 @@ class Choice:
         for index, group in enumerate(groups):
             for spelling in group:
                 self._filed.setdefault(_file(spelling), []).append((index, spelling))
-        self._anything = self._file_of("")
         self._files: dict[str, _File] = {}
+        self._compiled: dict[tuple[tuple[int, str], ...], _File] = {}
 
     def _file_of(self, key: str) -> _File:
-        entries = sorted({*self._filed.get(key, ()), *self._filed.get("", ())}, key=lambda entry: entry[0])
-        nodes = [(index, sequence(*_nodes(spelling, False))) for index, spelling in entries]
+        """The templates that fit the two characters; compiled once for all characters that leave the same ones."""
+        fixed = self._filed.get(key, ()) if key else ()
+        loose = (entry for entry in self._filed.get("", ()) if not key or _fits(entry[1], key))
+        entries = tuple(sorted((*fixed, *loose), key=lambda entry: entry[0]))
+        found = self._compiled.get(entries)
+        if found is None:
+            found = self._compiled[entries] = self._compile(entries)
+        return found
+
+    def _compile(self, entries: tuple[tuple[int, str], ...]) -> _File:
+        if not entries:
+            return _NEVER, _NEVER
         # one name cannot stand twice in an expression, so spellings of one mark are joined
-        by_index: dict[int, list[Node]] = {}
-        for index, node in nodes:
-            by_index.setdefault(index, []).append(node)
-        full = "|".join(f"(?P<c{index}>{either(*group).full})" for index, group in by_index.items())
-        prefix = either(*(node for _, node in nodes)).prefix + r"\Z" if nodes else "(?!)"
-        return re.compile(full or "(?!)"), re.compile(prefix)
+        by_index: dict[int, list[list[Node]]] = {}
+        for index, spelling in entries:
+            by_index.setdefault(index, []).append(_nodes(spelling, False))
+        full = "|".join(f"(?P<c{index}>{_full(group)})" for index, group in by_index.items())
+        return re.compile(full), re.compile(beginnings(chain.from_iterable(by_index.values())))
 
     def _look_up(self, text: str, pos: int) -> _File:
         key = text[pos : pos + 2]
-        if key not in self._filed:
-            return self._anything
         found = self._files.get(key)
         if found is None:
-            found = self._files[key] = self._file_of(key)
+            if key not in self._filed and (len(key) < 2 or not key.isascii()):
+                key = ""  # there are too many of them
+            found = self._files.get(key) or self._files.setdefault(key, self._file_of(key))
         return found
 
     def at(self, text: str, pos: int, final: bool) -> int | None | _More:
@@ -231,18 +253,16 @@ class Choice:
         found = full.match(text, pos, pos + _LONGEST)
         return int(found.lastgroup[1:]) if found is not None and found.lastgroup else None
 
-    def stops(self) -> str:
-        """An expression for the characters where one of the marks may begin, told by the second one if possible."""
+    def stops(self) -> dict[str, str]:
+        """The characters where one of the marks may begin, and what must follow, told by the second one if possible."""
         seconds: dict[str, set[str]] = {}
         for group in self.marks:
             for spelling in group:
-                slot = _TOKEN.match(spelling, 1)
-                second = _HEADS.get(slot[1]) if slot is not None and slot[1] else re.escape(spelling[1:2])
-                seconds.setdefault(spelling[:1], set()).add(second or "")
-        return "|".join(
-            re.escape(head) + ("" if "" in following else f"(?=[{''.join(sorted(following))}]|\\Z)")
+                seconds.setdefault(spelling[:1], set()).add(_second(spelling))
+        return {
+            head: "" if "" in following else f"(?=[{''.join(sorted(following))}]|\\Z)"
             for head, following in seconds.items()
-        )
+        }
 
     def size(self, text: str, pos: int) -> int:
         """How long the mark at ``pos`` is; 0 when there is none."""
@@ -250,7 +270,29 @@ class Choice:
         return 0 if found is None else found.end() - pos
 
 
+def compile_stops(stops: Mapping[str, str]) -> re.Pattern[str]:
+    """One expression for characters that count only before what follows them; text without any is passed quickly."""
+    conditions = "|".join(f"(?<={re.escape(head)}){following}" for head, following in stops.items())
+    return re.compile(f"[{re.escape(''.join(stops))}](?:{conditions})")
+
+
 _File: TypeAlias = tuple[re.Pattern[str], re.Pattern[str]]
+
+
+def _second(spelling: str) -> str:
+    """What the second character of a spelling may be, as the inside of a class; nothing when that is not known."""
+    token = _TOKEN.match(spelling, 2 if spelling[:2] in ("{{", "}}") else 1)
+    if token is None or token[0].isspace():
+        return ""
+    return _HEADS.get(token[1], "") if token[1] else re.escape(token[0][0])
+
+
+def _fits(spelling: str, key: str) -> bool:
+    """Whether a spelling that does not begin with two fixed characters may begin with the two of ``key``."""
+    if spelling[0] in "{ \n":
+        return True
+    second = _second(spelling)
+    return key[0] == spelling[0] and (not second or re.match(f"[{second}]", key[1]) is not None)
 
 
 def _file(spelling: str) -> str:

@@ -41,14 +41,14 @@ def vocabulary() -> Vocabulary:
 class Reader:
     """Reads one answer as it arrives: ``feed`` the pieces, then ``close``; both return the events so far.
 
-    ``tools`` is the OpenAI tools array (plain function objects will do). ``dialect`` is ``"auto"``, the name of a
-    dialect or a model id; a name only breaks ties. The options are explained at ``toolglot.Options``. ``new_id``
-    makes the ids of calls; by default they count: ``call_1``, ``call_2``.
+    ``tools`` is the OpenAI tools array (plain function objects will do), or a ``Toolbox`` of them. ``dialect`` is
+    ``"auto"``, the name of a dialect or a model id; a name only breaks ties. The options are explained at
+    ``toolglot.Options``. ``new_id`` makes the ids of calls; by default they count: ``call_1``, ``call_2``.
     """
 
     def __init__(
         self,
-        tools: Sequence[Mapping[str, Any]] | None = None,
+        tools: Sequence[Mapping[str, Any]] | Toolbox | None = None,
         dialect: str = "auto",
         *,
         unknown_tools: str = "allow",
@@ -66,7 +66,8 @@ class Reader:
         numbers = count(1)
         ledger = Ledger(new_id or (lambda: f"call_{next(numbers)}"))
         hint = vocabulary().resolve_hint(dialect) or ""
-        self._machine = Machine(vocabulary(), Toolbox(tools, options.supported_tools), options, ledger, hint)
+        toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools, options.supported_tools)
+        self._machine = Machine(vocabulary(), toolbox, options, ledger, hint)
         self._source = self._machine.source
         self._sink = self._machine.sink
         self._steps = self._machine.run()
@@ -78,9 +79,9 @@ class Reader:
         source = self._source
         try:
             run = source.run
-            if run is not None and run.stops(chunk) is None:
+            if run is not None and (events := run(chunk)) is not None:
                 source.pass_through(chunk)
-                return [run.take(chunk)]
+                return events
         except TypeError:
             raise UsageError(f"the answer is text, not {type(chunk).__name__}") from None
         if self._closed:
@@ -97,8 +98,7 @@ class Reader:
         if self._closed:
             raise UsageError("the reader is closed: one reader reads one answer")
         self._closed = True
-        self._source.final = True
-        self._source.truncated = truncated
+        self._source.end(truncated)
         self._advance()
         return self._sink.drain()
 

@@ -9,10 +9,10 @@ text, the pieces it came in are kept, so that it can be given back.
 from __future__ import annotations
 
 import re
+import sys
 from bisect import bisect_left
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from toolglot.events import Event
 from toolglot.pattern import MORE, Choice, Mark, Match
@@ -22,12 +22,8 @@ Steps: TypeAlias = Generator[None, None, T]
 """A computation that yields whenever it needs more text and returns a ``T``."""
 
 
-@dataclass(slots=True)
-class Run:
-    """What may pass straight through: pieces without a stop character need no look from the reader."""
-
-    stops: Callable[[str], Any]
-    take: Callable[[str], Event]
+Run: TypeAlias = Callable[[str], list[Event] | None]
+"""Lets a piece pass straight through and tells its events; None when the piece needs a look from the reader."""
 
 
 _LAYOUT = re.compile(r"\s{0,4096}")
@@ -36,7 +32,7 @@ _LAYOUT = re.compile(r"\s{0,4096}")
 class Source:
     """The text that has arrived and is not consumed yet."""
 
-    __slots__ = ("_kept", "_limit", "_loose", "final", "offset", "pos", "run", "text", "truncated")
+    __slots__ = ("_kept", "_limit", "_loose", "_wanted", "final", "left", "offset", "pos", "run", "text", "truncated")
 
     def __init__(self) -> None:
         self.text = ""
@@ -45,22 +41,33 @@ class Source:
         self.final = False
         self.truncated = False
         self.run: Run | None = None
+        self.left = ""
+        """The end of what passed through, left for a look together with what comes next."""
         self._kept: list[tuple[int, str]] | None = None
         self._limit: int | None = None
         self._loose = 0
+        self._wanted = 0
 
     def push(self, chunk: str) -> None:
         if self._kept is not None:
             self._kept.append((self.offset + len(self.text), chunk))
             if self._limit is not None:
                 self._thin_out(self._kept, self._limit)
-        self.offset += self.pos
-        self.text = self.text[self.pos :] + chunk if self.pos < len(self.text) else chunk
+        rest = self.text[self.pos :] or self.left
+        self.offset += len(self.text) - len(rest)
+        self.text = rest + chunk
         self.pos = 0
+        self.left = ""
+
+    def end(self, truncated: bool) -> None:
+        """No more will come."""
+        self.push("")
+        self.final = True
+        self.truncated = truncated
 
     def pass_through(self, chunk: str) -> None:
         """Account for text that went by without a look; only while nothing is waiting here."""
-        if self._kept is not None and (self._limit is None or self.offset < self._limit):
+        if self.offset < self._wanted and self._kept is not None:
             self._kept.append((self.offset + len(self.text), chunk))
         self.offset += len(chunk)
 
@@ -78,16 +85,18 @@ class Source:
     def keep(self) -> int:
         """Keep the text from here on, so that ``rewind`` and ``since`` can reach it."""
         self._kept = [(self.offset, self.text)]
-        self._limit = None
         self._loose = 0
+        self.limit(None)
         return self.here
 
     def limit(self, end: int | None) -> None:
         """Beyond ``end`` keep only the newest text; None keeps all again."""
         self._limit = end
+        self._wanted = sys.maxsize if end is None else end
 
     def release(self) -> None:
         self._kept = None
+        self._wanted = 0
 
     def _thin_out(self, kept: list[tuple[int, str]], limit: int) -> None:
         start, chunk = kept[-1]

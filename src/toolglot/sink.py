@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolglot.events import CallArguments, Event, ReasoningDelta, TextDelta
+from toolglot.events import Event, make_arguments, make_reasoning, make_text
 
 
 class Sink:
@@ -47,6 +47,11 @@ class Sink:
         """Blanks that are text only if more text follows them."""
         self._layout.append(blanks)
 
+    def settle(self) -> None:
+        """What comes next will not be a call: the layout before it is text, in its place."""
+        if self._layout and (self.spoken or not self.called):
+            self.text("")
+
     def event(self, event: Event) -> None:
         self.used = True
         self._flush()
@@ -82,8 +87,8 @@ class Sink:
         if not joined:
             return
         if channel == "text":
-            self.events.append(TextDelta(joined))
+            self.events.append(make_text(joined))
         elif isinstance(channel, int):
-            self.events.append(CallArguments(channel, joined))
+            self.events.append(make_arguments(channel, joined))
         else:
-            self.events.append(ReasoningDelta(joined))
+            self.events.append(make_reasoning(joined))

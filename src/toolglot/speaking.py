@@ -19,7 +19,19 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import chain, takewhile
 
-from toolglot.conversation import Call, Choice, Conversation, Image, Message, Reasoning, Result, Role, Text, Tool
+from toolglot.conversation import (
+    Call,
+    Choice,
+    Conversation,
+    Foreign,
+    Image,
+    Message,
+    Reasoning,
+    Result,
+    Role,
+    Text,
+    Tool,
+)
 from toolglot.errors import ToolSchemaError
 from toolglot.joiner import choose_joiner, neutralise
 from toolglot.names import rename
@@ -138,14 +150,14 @@ def _instruct(messages: list[Message], section: str) -> Iterator[Message]:
     yield from messages[len(own) :]
 
 
-_Part = Text | Image
+_Part = Text | Image | Foreign
 
 
 def _joined(groups: Sequence[Sequence[object]]) -> tuple[_Part, ...]:
     """The parts of several messages as parts of one: texts that meet are parted by an empty line."""
     parts: list[_Part] = []
     for group in groups:
-        fresh = [part for part in group if isinstance(part, (Text, Image)) and part != Text("")]
+        fresh = [part for part in group if isinstance(part, _Part) and part != Text("")]
         if parts and fresh and isinstance(parts[-1], Text) and isinstance(fresh[0], Text):
             parts[-1] = Text(f"{parts[-1].text}\n\n{fresh[0].text}")
             fresh = fresh[1:]
@@ -234,7 +246,7 @@ class _Speaker:
         return tuple(
             Text(self.mute(part.text)) if isinstance(part, Text) else part
             for part in parts
-            if isinstance(part, (Text, Image))
+            if isinstance(part, _Part)
         )
 
     def mute(self, text: str) -> str:

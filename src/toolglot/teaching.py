@@ -49,11 +49,12 @@ _MANY = "You may use several tools in one message: write one complete call after
 
 def teach(tools: Sequence[Tool], dialect: str, *, choice: Choice = _ANY, parallel: bool = False) -> str:
     """What to tell a model that shall call these tools in this dialect; nothing when there is nothing to call."""
-    return _teach(tuple(tools), record_of(dialect), choice, parallel)
+    return _teach(tuple(tools), record_of(dialect).name, choice, parallel)
 
 
 @lru_cache(maxsize=64)
-def _teach(tools: tuple[Tool, ...], record: Dialect, choice: Choice, parallel: bool) -> str:
+def _teach(tools: tuple[Tool, ...], dialect: str, choice: Choice, parallel: bool) -> str:
+    record = record_of(dialect)
     offered = [tool for tool in tools if choice.allows(tool.name)]
     if not offered:
         return ""

@@ -28,13 +28,15 @@ BARE_JSON: tuple[Header, ...] = ("{{", "[{before_object}")
 """The headers of calls that are nothing but JSON: shown as often as meant."""
 
 
-def mark_names(names: Sequence[str]) -> Mark | None:
+@lru_cache(maxsize=256)
+def mark_names(names: tuple[str, ...]) -> Mark | None:
     """The known names where a line may begin with one."""
     spelled = tuple(prefix + _literal(name) for name in names for prefix in ("", "functions."))
     return Mark(*spelled, named=False) if spelled else None
 
 
-def mark_elements(names: Sequence[str], unknown: bool) -> Mark | None:
+@lru_cache(maxsize=256)
+def mark_elements(names: tuple[str, ...], unknown: bool) -> Mark | None:
     """The tags that are known tools; and tags that look like one, where those are to be reported."""
     spelled = [f"<{_literal(name)}>" for name in names]
     if unknown:
@@ -153,17 +155,18 @@ class Vocabulary:
         """Marks of a tool's result: behind a call, the model has made it up."""
         return Choice([tuple(dict.fromkeys(result for dialect in self.dialects for result in dialect.results))])
 
-    @cached_property
-    def heads(self) -> frozenset[str]:
-        """The first characters of everything that may begin at the start of a line; names of tools come on top."""
+    def line_stops(self, names: tuple[str, ...]) -> dict[str, str]:
+        """The characters at the start of a line where something may begin, and what must follow them."""
         choices = (self.anywhere.choice, self.at_line.choice, self.leftovers, self.results)
-        return frozenset("<").union(*(choice.heads for choice in choices))
+        marks = (group for choice in choices for group in choice.marks)
+        return Choice([*marks, (ELEMENT,), names]).stops()
 
-    def stops(self) -> str:
-        """An expression for the characters in the middle of a line where something may begin."""
+    @cached_property
+    def stops(self) -> dict[str, str]:
+        """The characters in the middle of a line where something may begin, and what must follow them."""
         results = tuple(result for result in self.results.marks[0] if not result[0].isalnum())
         closers = tuple(close for dialect in self.dialects for region in dialect.regions for close in region.close)
-        return Choice([*self.anywhere.choice.marks, results, closers, ("<{name}>",)]).stops()
+        return Choice([*self.anywhere.choice.marks, results, closers, (ELEMENT,)]).stops()
 
     def closing(self, wrap: Wrap | None) -> Choice:
         """What ends the calls of a wrapper: its own closing marks, or the opener of the next."""
@@ -208,10 +211,13 @@ class Vocabulary:
         """A dialect's name for a dialect name or a model id; None when nothing knows it."""
         if hint in ("", "auto"):
             return ""
-        if hint in self.by_name:
-            return hint
-        model = hint.lower().rsplit("/", 1)[-1]
+        return hint if hint in self.by_name else self._find_speaker(hint)
+
+    @lru_cache(maxsize=1024)  # noqa: B019 - there is one vocabulary, and it lives as long as the process
+    def _find_speaker(self, model: str) -> str | None:
+        """The dialect that a model of this name is known to speak."""
+        name = model.lower().rsplit("/", 1)[-1]
         for dialect in self.dialects:
-            if any(fnmatch(model, pattern) for pattern in dialect.models):
+            if any(fnmatch(name, pattern) for pattern in dialect.models):
                 return dialect.name
         return None

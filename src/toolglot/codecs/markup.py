@@ -304,7 +304,7 @@ class _Reading:
         """A value that takes any text leaves while it comes in."""
         draft = self.draft
         draft.open_text(key)
-        ended = yield from Value(self, parameter, key, draft.text, passing=draft.passing_text).read()
+        ended = yield from Value(self, parameter, key, draft.text, passing=draft.passing).read()
         if ended:
             draft.close_text()
         return ended

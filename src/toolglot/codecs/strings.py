@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Protocol
 
-from toolglot.events import Event
-from toolglot.jsontext import Literals, escape
+from toolglot.events import Event, make_arguments
+from toolglot.jsontext import ESCAPED, Literals, escape
 from toolglot.pattern import Choice
 from toolglot.scanner import Run, Source, Steps
 
 
 class Receiver(Protocol):
-    """Where the pieces go. ``passing`` is what takes pieces without a look, if it may."""
+    """Where the pieces go. ``passing`` is the index of the call if pieces may leave without a look."""
 
     @property
-    def passing(self) -> Callable[[str], Event] | None: ...
+    def passing(self) -> int | None: ...
 
     def raw(self, fragment: str) -> None: ...
 
@@ -46,26 +47,61 @@ class Collector:
         self.repairs[name] = None
 
 
-_ODD = "\x00-\x1f\ud800-\udfff"
+_QUOTES = ('"', "'")
 _DRIVE = re.compile(r"[A-Za-z]:\\[^\\\"/]")
 """A path whose backslashes nobody escaped: what would be a line break or a tab is part of it."""
 
 _JSON_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
+_LONG_ESCAPES = ("u", "x")
 _PYTHON_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
 
 
+@dataclass(frozen=True, slots=True)
+class _Plain:
+    """Text that needs no look: it has none of the ``stops``, or fits ``text``, and ``encode`` makes JSON of it."""
+
+    stops: re.Pattern[str]
+    text: re.Pattern[str]
+    encode: Callable[[str], str]
+
+    def run(self, source: Source, index: int) -> Run:
+        stop, fit, encode = self.stops.search, self.text.match, self.encode
+
+        def take(piece: str) -> list[Event] | None:
+            if stop(piece) is None:
+                return [make_arguments(index, piece)]
+            found = fit(piece)
+            size = 0 if found is None else found.end()
+            if piece[size:] == "\\":
+                source.left, source.run = "\\", take_behind
+            elif size < len(piece):
+                return None
+            return [make_arguments(index, encode(piece[:size]))] if size else []
+
+        def take_behind(piece: str) -> list[Event] | None:
+            """The piece behind one that ended in the middle of an escape."""
+            whole = "\\" + piece
+            source.left, source.run = "", take
+            events = take(whole)
+            if events is None:
+                source.left = "\\"
+            return events
+
+        return take
+
+
 @lru_cache(maxsize=32)
-def _plain(quote: str, escapes: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Text that means the same inside a JSON string; and an expression that fits only if a piece is not all such."""
-    stops = f'{re.escape(quote[0])}"\\\\{_ODD}'
+def _plain(quote: str, escapes: str) -> _Plain:
+    """Between quotes, text that means the same in JSON; between marks, all text that begins no mark."""
+    stops = re.escape(quote[0]) + ESCAPED
+    if quote[0] not in _QUOTES:
+        return _Plain(re.compile(f"[{stops}]"), re.compile(f"[^{re.escape(quote[0])}]*+"), escape)
     same = f"(?:[^{stops}]++|\\\\[{escapes}])" if escapes else f"[^{stops}]"
-    return re.compile(f"{same}*+"), re.compile(f"(?!{same}*+\\Z)")
+    return _Plain(re.compile(f"[{stops}]"), re.compile(f"{same}*+"), str)
 
 
-def _escapes(quote: str, literals: Literals) -> str:
+def _escapes(literals: Literals) -> str:
     """The escapes that JSON has too, and with the same meaning."""
-    if quote[0] not in "\"'":
-        return ""
     return '"\\\\/bfnrt' if literals.unescape is None else '"\\\\bfnrt'
 
 
@@ -84,8 +120,8 @@ def read_string(
     """
     doubted = False
     path = quote == '"' and literals.unescape is None and (yield from _is_path(source, out))
-    plain, special = _plain(quote, "" if path else _escapes(quote, literals))
-    run = Run(special.match, out.passing) if out.passing is not None else None
+    plain = _plain(quote, "" if path else _escapes(literals))
+    run = plain.run(source, out.passing) if out.passing is not None else None
     while True:
         _pass_plain(source, plain, out)
         if source.pos == len(source.text):
@@ -99,7 +135,7 @@ def read_string(
         if head == "\\" and path:
             yield from _path_separator(source, out)
         elif head != quote[0]:
-            yield from _special(source, head, quote, literals, out)
+            yield from _special(source, head, literals, out)
         elif (yield from _at_quote(source, quote, out, partial(confirm, doubted=doubted), outer)):
             return True
         else:
@@ -118,10 +154,10 @@ def _path_separator(source: Source, out: Receiver) -> Steps[None]:
     out.raw("\\\\")
 
 
-def _pass_plain(source: Source, plain: re.Pattern[str], out: Receiver) -> None:
-    found = plain.match(source.text, source.pos)
+def _pass_plain(source: Source, plain: _Plain, out: Receiver) -> None:
+    found = plain.text.match(source.text, source.pos)
     if found is not None and found[0]:
-        out.raw(found[0])
+        out.raw(plain.encode(found[0]))
         source.pos = found.end()
 
 
@@ -129,7 +165,10 @@ def _at_quote(
     source: Source, quote: str, out: Receiver, confirm: Callable[[int], Steps[bool]], outer: Choice | None
 ) -> Steps[bool]:
     """Consume the quote; True when it closes the string, otherwise it was part of it."""
-    here = yield from source.peek(len(quote))
+    while quote.startswith(here := source.text[source.pos : source.pos + len(quote)]) and here != quote:
+        if source.final:
+            break
+        yield
     if here != quote:
         if len(quote) > 1 and outer is not None and (yield from _is_over(source, outer)):
             out.repair("missing_quote")
@@ -156,18 +195,20 @@ def _is_over(source: Source, outer: Choice) -> Steps[bool]:
     return source.pos + gap >= len(source.text)
 
 
-def _special(source: Source, head: str, quote: str, literals: Literals, out: Receiver) -> Steps[None]:
-    if head == "\\" and quote[0] in "\"'":
+def _special(source: Source, head: str, literals: Literals, out: Receiver) -> Steps[None]:
+    if head == "\\":
         yield from _escape(source, literals, out)
         return
-    if head < " " and quote[0] in "\"'" and "raw_control_characters" not in literals.native:
+    if head < " " and "raw_control_characters" not in literals.native:
         out.repair("raw_control_characters")
     out.raw(escape(head))
     source.pos += 1
 
 
 def _escape(source: Source, literals: Literals, out: Receiver) -> Steps[None]:
-    piece = yield from source.peek(6)
+    piece = yield from source.peek(2)
+    if piece[1:] in _LONG_ESCAPES:
+        piece = yield from source.peek(6)
     if literals.unescape is not None:
         found = _PYTHON_ESCAPE.match(piece)
         if found is not None:

@@ -13,43 +13,38 @@ class Trim(Enum):
     BLANKS = "all blanks on both sides are layout"
 
 
-_TAIL = {Trim.BREAK: re.compile(r"\r?\n\Z|\r\Z"), Trim.BLANKS: re.compile(r"\s+\Z")}
+def _strip_break(piece: str) -> str:
+    return piece[:-2] if piece.endswith("\r\n") else piece[:-1] if piece.endswith(("\n", "\r")) else piece
+
+
+_STRIP: dict[Trim, Callable[[str], str]] = {Trim.NONE: str, Trim.BREAK: _strip_break, Trim.BLANKS: str.rstrip}
 _LEAD = re.compile(r"\r?\n")
 
 
 class Trimmer:
-    """Passes a value on piece by piece without its layout."""
+    """Takes a value piece by piece and hands it on without its layout."""
 
-    __slots__ = ("_held", "_out", "_started", "_trim")
+    __slots__ = ("_held", "_started", "_strip", "_trim", "idle")
 
-    def __init__(self, out: Callable[[str], None], trim: Trim) -> None:
-        self._out = out
+    def __init__(self, trim: Trim) -> None:
         self._trim = trim
+        self._strip = _STRIP[trim]
         self._started = trim is Trim.NONE
         self._held = ""
-
-    @property
-    def idle(self) -> bool:
+        self.idle = self._started
         """Nothing is held, so a piece without blanks would pass unchanged."""
-        return self._started and not self._held
 
-    def take(self, piece: str) -> None:
-        if self._trim is Trim.NONE:
-            self._out(piece)
-            return
-        if self._held:
+    def take(self, piece: str) -> str:
+        """What may leave now."""
+        if not self.idle:
             piece = self._held + piece
             self._held = ""
-        if not self._started:
-            piece = self._begin(piece)
-            if not piece:
-                return
-        tail = _TAIL[self._trim].search(piece) if piece[-1].isspace() else None
-        if tail is not None:
-            self._held = tail[0]
-            piece = piece[: tail.start()]
-        if piece:
-            self._out(piece)
+            if not self._started:
+                piece = self._begin(piece)
+        free = self._strip(piece)
+        self._held += piece[len(free) :]
+        self.idle = self._started and not self._held
+        return free
 
     def _begin(self, piece: str) -> str:
         if self._trim is Trim.BLANKS:
@@ -66,8 +61,6 @@ class Trimmer:
         self._started = bool(piece)
         return piece
 
-    def end(self) -> None:
-        """The value is over: what is held was layout."""
-        if self._trim is Trim.BREAK and self._held == "\r":
-            self._out(self._held)
-        self._held = ""
+    def end(self) -> str:
+        """The value is over: what is held was layout, but for a lone carriage return."""
+        return self._held if self._trim is Trim.BREAK and self._held == "\r" else ""

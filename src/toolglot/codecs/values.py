@@ -17,8 +17,9 @@ from typing import Protocol
 
 from toolglot.codecs.trim import Trim, Trimmer
 from toolglot.draft import Draft, Frame
-from toolglot.events import Event
-from toolglot.pattern import Mark, Match
+from toolglot.events import Event, make_arguments
+from toolglot.jsontext import ESCAPED, escape
+from toolglot.pattern import Mark, Match, compile_stops
 from toolglot.scanner import Run, Steps
 
 FOREIGN_CLOSER = Mark("</{ns}{name}{eqkey}{junk}>", "</{ns}{name}\n", "<function>", "<parameter>{before_break}")
@@ -68,19 +69,21 @@ class _Marks:
     again: Mark
     quoted: Mark | None
     stops: re.Pattern[str]
-    run_stops: re.Pattern[str]
+    """Where one may begin; the sign of a comparison is none."""
+    odd: re.Pattern[str]
+    """What keeps a piece from passing as it is: stops, layout, and characters that JSON escapes."""
 
 
 @lru_cache(maxsize=4096)
 def _marks(parameter: Parameter, key: str) -> _Marks:
     closer = Mark(*(spell(close, key) for close in parameter.close))
     again = Mark(parameter.open.replace("<{key}>", f"<{key}{{attributes}}>"))
-    heads = re.escape("".join(sorted(closer.heads | again.heads | {"<"})))
-    # a piece may pass unless the layout at the end of the value could begin with its last character
-    layout = {Trim.NONE: "", Trim.BREAK: r"|[\r\n]\Z", Trim.BLANKS: r"|\s\Z"}[parameter.trim_for(key)]
+    heads = sorted(closer.heads | again.heads | {"<"})
+    stops = compile_stops({head: r"(?![\s=])" if head == "<" else "" for head in heads})
+    layout = r"\s" if parameter.trim_for(key) is Trim.BLANKS else ""
     # a quoted parameter of another dialect is counted if what closes it would close ours
     quoted = _QUOTED_PARAMETER if closer.at("</parameter>", 0, True) is not None else None
-    return _Marks(closer, again, quoted, re.compile(f"[{heads}]"), re.compile(f"[{heads}]{layout}"))
+    return _Marks(closer, again, quoted, stops, re.compile(f"[{re.escape(''.join(heads))}{ESCAPED}{layout}]"))
 
 
 @lru_cache(maxsize=1024)
@@ -109,61 +112,66 @@ class Value:
     parameter: Parameter
     key: str
     take: Callable[[str], None]
-    passing: Callable[[str], Event] | None = None
+    passing: int | None = None
     nested: bool = False
     depth: int = 0
     calls: int = 0
     clean: bool = True
-    recent: str = "\n"
+    line_start: bool = True
     marks: _Marks = field(init=False)
+    trimmer: Trimmer = field(init=False)
 
     def __post_init__(self) -> None:
         self.marks = _marks(self.parameter, self.key)
+        self.trimmer = Trimmer(self.parameter.trim_for(self.key))
 
     def read(self) -> Steps[bool]:
         """Hand the value on up to its end, which is consumed; False when the text ends first."""
         source = self.call.frame.source
-        out = Trimmer(self.take, self.parameter.trim_for(self.key))
-        run = Run(self.marks.run_stops.search, self.pass_piece) if self.passing is not None else None
+        run = self.make_run(self.passing) if self.passing is not None else None
         while True:
             found = self.marks.stops.search(source.text, source.pos)
             end = len(source.text) if found is None else found.start()
             if end > source.pos:
-                piece = source.text[source.pos : end]
-                self.remember(piece)
-                out.take(piece)
+                self.take(self.trim(source.text[source.pos : end]))
                 source.pos = end
             if found is None:
                 if source.final:
                     return False
-                yield from self.wait(run if out.idle else None)
+                source.run = run
+                yield
+                source.run = None
             elif (yield from self.ends()):
-                out.end()
+                self.take(self.trimmer.end())
                 return True
             else:
                 self.clean = False
-                self.recent = source.text[source.pos]
-                out.take(self.recent)
+                self.take(self.trim(source.text[source.pos]))
                 source.pos += 1
 
-    def pass_piece(self, piece: str) -> Event:
-        assert self.passing is not None
-        self.remember(piece)
-        return self.passing(piece)
+    def make_run(self, index: int) -> Run:
+        odd, stop, trimmer = self.marks.odd.search, self.marks.stops.search, self.trimmer
 
-    def remember(self, piece: str) -> None:
-        """Keep what tells whether the next character begins a line."""
-        self.recent = (self.recent + piece)[-200:] if piece.isspace() else piece
+        def take(piece: str) -> list[Event] | None:
+            if odd(piece) is None and trimmer.idle:
+                if self.line_start:
+                    self.line_start = not piece.strip(" \t")
+                return [make_arguments(index, piece)]
+            if stop(piece) is not None:
+                return None
+            free = self.trim(piece)
+            return [make_arguments(index, escape(free))] if free else []
 
-    @property
-    def line_start(self) -> bool:
-        return self.recent.rstrip(" \t").endswith("\n")
+        return take
 
-    def wait(self, run: Run | None) -> Steps[None]:
-        source = self.call.frame.source
-        source.run = run
-        yield
-        source.run = None
+    def trim(self, piece: str) -> str:
+        """What of the next piece may leave; what it means for marks behind it is kept in mind."""
+        if "<" in piece:
+            self.clean = False
+        blanks_apart = piece.rstrip(" \t")
+        if blanks_apart:
+            self.line_start = blanks_apart.endswith("\n")
+        return self.trimmer.take(piece)
 
     def ends(self) -> Steps[bool]:
         """Whether the value ends here; its closing mark is consumed."""

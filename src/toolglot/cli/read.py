@@ -1,4 +1,4 @@
-"""The command ``toolglot``: read a model's answer and show what is in it, list the dialects."""
+"""``toolglot read``: read a model's answer and show what is in it."""
 
 from __future__ import annotations
 
@@ -7,31 +7,17 @@ import difflib
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
 import toolglot
-from toolglot.errors import ClientError, UsageError
+from toolglot.cli.exits import EXIT_CODES, OK, ONLY_REJECTED, Commands
+from toolglot.errors import UsageError
 from toolglot.events import CallEnded, CallRejected, Event, ReasoningDelta, Span, merge_deltas
 from toolglot.reading import Reading, gather, vocabulary
 
-OK, WRONG_USE, ONLY_REJECTED = 0, 2, 3
-
-EXIT_CODES = """\
-exit codes:
-  0  the text was read (with calls or without any)
-  2  wrong use: an option, the file, the tools or the dialect
-  3  the text holds calls, but every one of them was rejected
-"""
-EXAMPLES = """\
-examples:
-  toolglot read answer.txt --tools tools.json
-  llm "list the files" | toolglot read --tools tools.json --json
-  toolglot read answer.txt --tools tools.json --events --stream 4
-  toolglot dialects
-"""
 READ_EXAMPLES = """\
 examples:
   toolglot read answer.txt --tools tools.json            show calls and text in colour
@@ -44,39 +30,7 @@ examples:
 GREEN, RED, DIM, BOLD, RESET = "\x1b[32m", "\x1b[31m", "\x1b[2m", "\x1b[1m", "\x1b[0m"
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    arguments = build_parser().parse_args(argv)
-    try:
-        code: int = arguments.run(arguments)
-        sys.stdout.flush()
-    except ClientError as error:
-        print(f"toolglot: {error.message}", file=sys.stderr)
-        return WRONG_USE
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on; let the last flush go nowhere
-        return OK
-    return code
-
-
-def build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="toolglot",
-        description="Read the tool calls in the text of a language model, whichever way it writes them.",
-        epilog=EXAMPLES + "\n" + EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--version", action="version", version=f"toolglot {toolglot.__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    _add_read(commands)
-    _add_dialects(commands)
-    return parser
-
-
-def _add_read(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(commands: Commands) -> None:
     read = commands.add_parser(
         "read",
         help="read one answer and show its calls, text and rejected calls",
@@ -100,13 +54,7 @@ def _add_read(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     )
     read.add_argument("--no-parallel", action="store_true", help="deliver the first call only")
     read.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="colour (default: auto)")
-    read.set_defaults(run=run_read)
-
-
-def _add_dialects(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    dialects = commands.add_parser("dialects", help="list the dialects", description="List every dialect that is read.")
-    dialects.add_argument("--json", action="store_true", help="print one JSON document, with whole samples")
-    dialects.set_defaults(run=run_dialects)
+    read.set_defaults(run=run)
 
 
 def _chunk_size(text: str) -> int:
@@ -115,10 +63,7 @@ def _chunk_size(text: str) -> int:
     return int(text)
 
 
-# toolglot read
-
-
-def run_read(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     reader = make_reader(arguments)
     text = load_text(arguments.file)
     events = feed(reader, text, arguments.stream or len(text) or 1, arguments.truncated)
@@ -270,28 +215,3 @@ def _show_rejected(reading: Reading, paint: Paint) -> Iterator[str]:
         for defect in rejected.defects:
             yield f"    {defect.where}: found {defect.found}\n"
             yield f"      right: {defect.expected}\n"
-
-
-# toolglot dialects
-
-
-def run_dialects(arguments: argparse.Namespace) -> int:
-    records = [
-        {"name": dialect.name, "family": dialect.family, "file": dialect.file, "sample": dialect.sample}
-        for dialect in toolglot.dialects()
-    ]
-    if arguments.json:
-        print(json.dumps(records, ensure_ascii=False, indent=2))
-        return OK
-    titles = {key: key for key in ("name", "family", "file", "sample")}
-    rows = [titles, *(record | {"sample": _first_line(record["sample"])} for record in records)]
-    widths = {key: max(len(row[key]) for row in rows) for key in ("name", "family", "file")}
-    for row in rows:
-        cells = [row[key].ljust(width) for key, width in widths.items()]
-        print("  ".join([*cells, row["sample"]]).rstrip())
-    return OK
-
-
-def _first_line(sample: str) -> str:
-    line = next((line for line in sample.splitlines() if line.strip()), "").strip()
-    return line if len(line) <= 60 else line[:59] + "…"

@@ -1,0 +1,37 @@
+"""``toolglot dialects``: list the dialects."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+import toolglot
+from toolglot.cli.exits import OK, Commands
+
+
+def add(commands: Commands) -> None:
+    dialects = commands.add_parser("dialects", help="list the dialects", description="List every dialect that is read.")
+    dialects.add_argument("--json", action="store_true", help="print one JSON document, with whole samples")
+    dialects.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    records = [
+        {"name": dialect.name, "family": dialect.family, "file": dialect.file, "sample": dialect.sample}
+        for dialect in toolglot.dialects()
+    ]
+    if arguments.json:
+        print(json.dumps(records, ensure_ascii=False, indent=2))
+        return OK
+    titles = {key: key for key in ("name", "family", "file", "sample")}
+    rows = [titles, *(record | {"sample": _first_line(record["sample"])} for record in records)]
+    widths = {key: max(len(row[key]) for row in rows) for key in ("name", "family", "file")}
+    for row in rows:
+        cells = [row[key].ljust(width) for key, width in widths.items()]
+        print("  ".join([*cells, row["sample"]]).rstrip())
+    return OK
+
+
+def _first_line(sample: str) -> str:
+    line = next((line for line in sample.splitlines() if line.strip()), "").strip()
+    return line if len(line) <= 60 else line[:59] + "…"

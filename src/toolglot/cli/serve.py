@@ -1,0 +1,130 @@
+"""``toolglot serve``: the gateway."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from toolglot.cli.exits import OK, Commands
+from toolglot.cli.settings import add_options, load_settings
+from toolglot.config import Model, Settings, Upstream, check_binding
+from toolglot.errors import UsageError
+
+EXAMPLES = """\
+examples:
+  toolglot serve                                         with the embedded model: no key, no network
+  toolglot serve --base-url http://127.0.0.1:8080/v1     in front of any OpenAI-compatible server
+  OPENAI_BASE_URL=... OPENAI_API_KEY=... toolglot serve  the same from the environment
+  toolglot serve --config toolglot.toml                  several upstreams and models ('toolglot config show')
+  toolglot serve --config config.yaml                    a LiteLLM file, as it is
+"""
+
+EMBEDDED_DIALECT = "hermes"
+TRY_TOOL = (
+    '{"type":"function","function":{"name":"get_weather","description":"Get the weather of a city",'
+    '"parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}}'
+)
+
+
+def add(commands: Commands) -> None:
+    serve = commands.add_parser(
+        "serve",
+        help="run the gateway",
+        description="Run the gateway: an OpenAI-compatible server that gives tool calling to models that only write"
+        " text. With nothing configured it starts a small embedded model.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_options(serve)
+    serve.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    settings = load_settings(arguments)
+    check_binding(settings)
+    with _fed(settings) as fed, _workers(fed.server.workers):
+        _run(fed, lambda address: _greet(fed, address))
+    return OK
+
+
+@contextmanager
+def _fed(settings: Settings) -> Iterator[Settings]:
+    """The settings with somebody who answers: the embedded model if nothing is configured."""
+    if settings.upstreams:
+        yield settings
+        return
+    from toolglot.upstreams.local import start
+
+    print("No upstream is configured: starting the embedded model ...", file=sys.stderr, flush=True)
+    with start() as local:
+        upstream = Upstream(name="embedded", base_url=local.base_url, coached=True)
+        yield settings.answered_by(upstream, Model(model=local.model, dialect=EMBEDDED_DIALECT))
+
+
+@contextmanager
+def _workers(count: int) -> Iterator[None]:
+    """Further processes that share the port; they end with this one."""
+    children: list[int] = []
+    for _ in range(count - 1):
+        child = os.fork()
+        if child == 0:
+            children = []
+            break
+        children.append(child)
+    try:
+        yield
+    finally:
+        for child in children:
+            os.kill(child, signal.SIGTERM)
+        for child in children:
+            os.waitpid(child, 0)
+
+
+def _run(settings: Settings, ready: Callable[[str], None]) -> None:
+    import asyncio
+
+    try:
+        from toolglot.serving import serve
+    except ImportError as error:
+        raise UsageError(f"the gateway needs more than the library: pip install 'toolglot[server]' ({error})") from None
+    try:
+        import uvloop
+
+        loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = uvloop.new_event_loop
+    except ImportError:
+        loop_factory = None
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        runner.run(serve(settings, ready))
+
+
+def _greet(settings: Settings, address: str) -> None:
+    """What a person needs to know, and something to paste."""
+    for note in settings.notes:
+        print(f"note: {note}", file=sys.stderr)
+    key = "$TOOLGLOT_KEY" if settings.server.keys else "none"
+    upstream = settings.upstreams[-1]
+    print(
+        f"""toolglot is listening. Point any OpenAI client at
+
+    {address}/v1        (upstream: {upstream.name}, {upstream.base_url})
+
+Try it:
+
+    curl -s {address}/v1/chat/completions -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '
+      {{"model": "any", "messages": [{{"role": "user", "content": "What is the weather in Paris?"}}],
+       "tools": [{TRY_TOOL}]}}'
+
+    from openai import OpenAI
+    client = OpenAI(base_url="{address}/v1", api_key="{key}")
+    answer = client.chat.completions.create(
+        model="any", messages=[{{"role": "user", "content": "What is the weather in Paris?"}}],
+        tools=[{TRY_TOOL}])
+    print(answer.choices[0].message.tool_calls)
+
+Stop with Ctrl-C.""",
+        flush=True,
+    )

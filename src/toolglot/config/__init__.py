@@ -1,0 +1,42 @@
+"""Configuration: what toolglot was told, from the command line, the environment and one file.
+
+    settings = load({"port": 9000}, os.environ, find_file({}, os.environ, Path.cwd()))
+    model, upstream = settings.model_for("qwen3-coder")
+
+Precedence: command line, then environment, then file, then defaults.
+"""
+
+from __future__ import annotations
+
+from toolglot.config.keys import KeyHash, Secret, admit, make_key
+from toolglot.config.loading import check_binding, find_file, load
+from toolglot.config.values import (
+    DEFAULT_DIALECT,
+    MODES,
+    Limits,
+    Model,
+    Reading,
+    Server,
+    Settings,
+    ToolCalling,
+    Upstream,
+)
+
+__all__ = [
+    "DEFAULT_DIALECT",
+    "MODES",
+    "KeyHash",
+    "Limits",
+    "Model",
+    "Reading",
+    "Secret",
+    "Server",
+    "Settings",
+    "ToolCalling",
+    "Upstream",
+    "admit",
+    "check_binding",
+    "find_file",
+    "load",
+    "make_key",
+]

@@ -1,0 +1,114 @@
+"""One TOML file: ``[server] [tool_calling] [reading] [limits] [[upstream]] [[model]]``.
+
+A text ``env:NAME`` or ``os.environ/NAME`` stands for the environment variable of that name, so that no secret needs to
+be in the file.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from toolglot.config.values import FIELDS, SECTIONS, TABLES, Model, Upstream
+from toolglot.errors import UsageError
+
+REFERENCES = ("env:", "os.environ/")
+
+
+@dataclass(slots=True)
+class Found:
+    """What a file says. ``values`` are raw, under keys such as ``server.port``."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    upstreams: list[Upstream] = field(default_factory=list)
+    models: list[Model] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def read_bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read the settings in {path}: {error.strerror}") from error
+
+
+def read_toml(path: Path, environ: Mapping[str, str]) -> Found:
+    try:
+        document = tomllib.loads(read_bytes(path).decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not TOML: {error}") from error
+    check_names(document, (*SECTIONS, *TABLES), str(path))
+    found = Found()
+    for section in SECTIONS:
+        table = document.get(section, {})
+        place = f"{path}: [{section}]"
+        if not isinstance(table, dict):
+            raise UsageError(f"{place} must be a table")
+        check_names(table, FIELDS[section], place)
+        found.values |= {f"{section}.{name}": fill_in(raw, environ, f"{place} {name}") for name, raw in table.items()}
+    found.upstreams = [Upstream(**row) for row in _rows(document, "upstream", path, environ)]
+    found.models = [Model(**row) for row in _rows(document, "model", path, environ)]
+    _check_rows(found, path)
+    return found
+
+
+def _rows(document: Mapping[str, Any], name: str, path: Path, environ: Mapping[str, str]) -> Iterable[dict[str, Any]]:
+    rows = document.get(name, [])
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise UsageError(f"{path}: write [[{name}]], with two brackets: there can be several")
+    known = FIELDS[name]
+    for number, row in enumerate(rows, 1):
+        place = f"{path}: [[{name}]] number {number}"
+        check_names(row, known, place)
+        yield {
+            key: known[key].kind.read(fill_in(raw, environ, f"{place} {key}"), f"{place} {key}")
+            for key, raw in row.items()
+        }
+
+
+def _check_rows(found: Found, path: Path) -> None:
+    upstreams, models = [one.name for one in found.upstreams], [one.name for one in found.models]
+    for what, names in (("upstream", upstreams), ("model", models)):
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise UsageError(f"{path}: there are two [[{what}]] with the name {twice!r}")
+    if not all(models):
+        raise UsageError(f"{path}: a [[model]] needs a name")
+    for upstream in found.upstreams:
+        if not upstream.base_url:
+            raise UsageError(f"{path}: the upstream {upstream.name!r} needs a base_url")
+
+
+def check_names(given: Iterable[str], known: Iterable[str], place: str) -> None:
+    """Refuse a name that is not known, and say which one is nearest."""
+    names = list(known)
+    for name in given:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, 1)
+            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"
+            raise UsageError(f"{place} has an unknown key {name!r}; {hint}")
+
+
+def fill_in(raw: Any, environ: Mapping[str, str], place: str) -> Any:
+    """The value with its references to the environment filled in."""
+    if isinstance(raw, list):
+        return [fill_in(item, environ, place) for item in raw]
+    if isinstance(raw, dict):
+        return {key: fill_in(item, environ, f"{place}.{key}") for key, item in raw.items()}
+    variable = refers_to(raw)
+    if not variable:
+        return raw
+    if not environ.get(variable):
+        raise UsageError(f"{place} is read from the environment variable {variable}, which is not set")
+    return environ[variable]
+
+
+def refers_to(raw: object) -> str:
+    """The environment variable that a text stands for, or nothing."""
+    if not isinstance(raw, str):
+        return ""
+    return next((raw.removeprefix(mark).strip() for mark in REFERENCES if raw.startswith(mark)), "")

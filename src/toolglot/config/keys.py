@@ -1,0 +1,86 @@
+"""Secrets: the keys we present to upstreams, and the keys clients present to us.
+
+An upstream's key must be sent, so it is kept, behind a face that never shows it. A client's key only has to be
+recognised, so nothing but its hash is kept. Client keys are long and random (``make_key``), which is why a plain
+SHA-256 is enough: there is nothing to guess.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+MASK: Final = "***"
+HASHED: Final = "sha256:"
+PREFIX: Final = "sk-toolglot-"
+KEY_BYTES: Final = 32
+
+
+class Secret:
+    """A text that is used and never shown: printing, formatting and copying into a dictionary all give ``***``."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str = "") -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        """The text itself. Hand it to the network and to nothing else."""
+        return self._text
+
+    def __bool__(self) -> bool:
+        return bool(self._text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __repr__(self) -> str:
+        return MASK if self._text else ""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyHash:
+    """What is kept of a client's key."""
+
+    digest: bytes
+
+    @classmethod
+    def of(cls, key: str) -> KeyHash:
+        """The hash of a key, which is given plain or already as ``sha256:<64 hexadecimal digits>``."""
+        if not key.startswith(HASHED):
+            return cls(_digest(key))
+        try:
+            digest = bytes.fromhex(key.removeprefix(HASHED))
+        except ValueError:
+            digest = b""
+        if len(digest) != hashlib.sha256().digest_size:
+            raise ValueError("a hashed key is sha256: and 64 hexadecimal digits")
+        return cls(digest)
+
+    def __str__(self) -> str:
+        return HASHED + self.digest.hex()
+
+
+def admit(keys: Iterable[KeyHash], presented: str) -> bool:
+    """Whether one of the keys was presented; takes as long for a wrong key as for any right one."""
+    digest = _digest(presented)
+    found = False
+    for key in keys:
+        found |= hmac.compare_digest(key.digest, digest)
+    return found and bool(presented)
+
+
+def make_key(random_bytes: Callable[[int], bytes]) -> str:
+    """A new client key."""
+    return PREFIX + base64.urlsafe_b64encode(random_bytes(KEY_BYTES)).decode().rstrip("=")
+
+
+def _digest(key: str) -> bytes:
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()

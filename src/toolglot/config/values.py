@@ -1,0 +1,277 @@
+"""Every setting, as frozen values; beside each stands what it means and what it accepts.
+
+The loader, ``toolglot config show`` and the table in docs/CONFIGURATION.md are made from these fields, so a new setting
+is one new line here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import Field, dataclass, field, fields, replace
+from functools import lru_cache
+from typing import Any, Final
+from urllib.parse import urlsplit, urlunsplit
+
+from toolglot.config.keys import KeyHash, Secret
+from toolglot.config.kinds import (
+    ADDRESS,
+    BOOL,
+    BYTES,
+    DIALECT,
+    HEADERS,
+    KEYS,
+    MAYBE,
+    NAMES,
+    SECONDS,
+    SECRET,
+    TEXT,
+    Kind,
+    choice,
+    integer,
+    number,
+)
+from toolglot.errors import UnknownModelError
+from toolglot.options import UNKNOWN_TOOLS, Options
+from toolglot.reading import vocabulary
+
+MODES: Final = ("auto", "native", "text", "off")
+WIRES: Final = ("openai_chat",)
+ANY: Final = "*"
+DEFAULT_DIALECT: Final = "roo_xml"
+LISTED: Final = 20
+NAME_LENGTH: Final = 500
+NO_KEY: Final = Secret()
+
+
+def setting(kind: Kind, tells: str, default: Any = None, *, flag: str = "", also: tuple[str, ...] = ()) -> Any:
+    """A field that is a setting. ``flag`` is its short name, ``also`` are further environment variables."""
+    metadata = {"kind": kind, "tells": tells, "flag": flag, "also": also}
+    if isinstance(default, dict):
+        return field(default_factory=default.copy, hash=False, repr=False, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where we listen, and to whom."""
+
+    host: str = setting(TEXT, "address to listen on; any other than loopback needs keys", "127.0.0.1")
+    port: int = setting(integer(0, 65535), "port to listen on; 0 takes a free one", 8484)
+    keys: tuple[KeyHash, ...] = setting(
+        KEYS, "keys that clients must present; none: no key asked", (), flag="client_keys"
+    )
+    workers: int = setting(integer(1, 256), "processes that share the port", 1)
+    heartbeat_seconds: float = setting(SECONDS, "silence towards a client after which a heartbeat is sent", 12.0)
+    drain_seconds: float = setting(SECONDS, "time that streams have to end when the server is stopped", 30.0)
+    log_bodies: bool = setting(BOOL, "log requests and answers too, keys blackened", False)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCalling:
+    """What is done with tools."""
+
+    enabled: bool = setting(
+        BOOL, "off: tools are taken out of requests and nothing is translated", True, also=("TOOL_CALLING_ENABLED",)
+    )
+    auto_detect: bool = setting(
+        BOOL,
+        "read calls to `supported_tools` also where the request offered no tools",
+        True,
+        also=("TOOL_CALLING_AUTO_DETECT",),
+    )
+    max_tools: int = setting(
+        integer(1, 100_000), "a request with more tools is refused", 128, also=("TOOL_CALLING_MAX_TOOLS",)
+    )
+    supported_tools: tuple[str, ...] = setting(NAMES, "tools that are known even if a request does not offer them", ())
+    mode: str = setting(
+        choice(*MODES),
+        "`native` leaves tools to the upstream, `text` teaches them as text, `off` passes requests as they are,"
+        " `auto` chooses",
+        "auto",
+        flag="mode",
+    )
+    dialect: str = setting(
+        DIALECT, "dialect to teach; empty: the one the model id is known for, else roo_xml", "", flag="dialect"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How answers are read."""
+
+    unknown_tools: str = setting(
+        choice(*UNKNOWN_TOOLS), "a call to a tool nobody offered is delivered, left as text or rejected", "allow"
+    )
+    min_confidence: float = setting(number(0, 1), "calls read with less confidence are not delivered", 0.9)
+    parallel_calls: bool | None = setting(
+        MAYBE, "several calls in one answer; `auto`: as the request says, else as the dialect is used to"
+    )
+    shell: tuple[str, ...] = setting(NAMES, "commands that a shell fence may call, by their first words", ())
+
+    def options(self, *, parallel: bool, supported_tools: tuple[str, ...] = ()) -> Options:
+        """The same for a reader; what a request decides is given."""
+        return Options(self.unknown_tools, self.min_confidence, parallel, supported_tools, self.shell)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a request may cost before it is read."""
+
+    body_bytes: int = setting(BYTES, "a larger request body is refused (413)", 32 << 20)
+    header_bytes: int = setting(BYTES, "a larger request header is refused", 64 << 10)
+    messages: int = setting(integer(1, 10_000_000), "a request with more messages is refused", 10_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """A place that answers."""
+
+    name: str = setting(TEXT, "what models call it", "default")
+    base_url: str = setting(ADDRESS, "its address, up to `/chat/completions`; without a path `/v1` is meant", "")
+    api_key: Secret = setting(SECRET, "the key we present to it", NO_KEY)
+    wire: str = setting(choice(*WIRES), "the protocol it speaks", "openai_chat")
+    coached: bool = setting(
+        BOOL, "for a very small model behind llama.cpp: it is shown examples, and a grammar holds it to calls", False
+    )
+    headers: Mapping[str, str] = setting(HEADERS, "further headers we send to it", {})
+    connect_timeout: float = setting(SECONDS, "time to reach it", 10.0)
+    read_timeout: float = setting(SECONDS, "silence after which it is given up", 600.0)
+
+    def endpoint(self, path: str) -> str:
+        """The address of one of its endpoints, such as ``/chat/completions``."""
+        parts = urlsplit(self.base_url)
+        return urlunsplit(parts._replace(path=(parts.path or "/v1") + path))
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A name that clients ask for, and what it stands for."""
+
+    name: str = setting(TEXT, "the name clients ask for; `*` in it stands for anything", "")
+    upstream: str = setting(TEXT, "the upstream that answers; empty: the first one", "")
+    model: str = setting(
+        TEXT, "the name the upstream knows; empty: the one asked for; `*`: what the `*` of `name` stood for", ""
+    )
+    dialect: str = setting(DIALECT, "as in `tool_calling`, for this model", "")
+    mode: str = setting(choice(*MODES, empty=True), "as in `tool_calling`, for this model", "")
+
+    def match(self, asked: str) -> str | None:
+        """The name for the upstream if this model is meant by the name asked for."""
+        found = _pattern(self.name).fullmatch(asked)
+        if not found:
+            return None
+        return self.model.replace(ANY, found[1] if found.re.groups else asked) or asked
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One field that the command line, the environment and the file can set."""
+
+    section: str
+    field: str
+    kind: Kind
+    tells: str
+    default: Any
+    flag: str
+    variables: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        return f"{self.section}.{self.field}"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All of it. ``sources`` says where each value came from, ``notes`` what a person should know at start."""
+
+    server: Server = Server()
+    tool_calling: ToolCalling = ToolCalling()
+    reading: Reading = Reading()
+    limits: Limits = Limits()
+    upstreams: tuple[Upstream, ...] = ()
+    models: tuple[Model, ...] = ()
+    sources: Mapping[str, str] = field(default_factory=dict, compare=False)
+    notes: tuple[str, ...] = ()
+
+    def model_for(self, asked: str) -> tuple[Model, Upstream]:
+        """What answers to a name: the exact name, else the first pattern that fits, else ``*``.
+
+        In the model that is returned nothing is left open: ``name`` is the one asked for, ``model`` the upstream's.
+        """
+        ranked = sorted(self.models, key=lambda model: (model.name != asked, model.name == ANY))
+        for model in ranked:
+            known_as = model.match(asked) if len(asked) <= NAME_LENGTH else None
+            if known_as is not None:
+                dialect = model.dialect or self.tool_calling.dialect or known_dialect(known_as, asked)
+                mode = model.mode or self.tool_calling.mode
+                upstream = self._upstream(model.upstream)
+                chosen = replace(model, name=asked, upstream=upstream.name, model=known_as, dialect=dialect, mode=mode)
+                return chosen, upstream
+        raise UnknownModelError(f"there is no model {asked[:100]!r} here; {self._offer()}")
+
+    def _upstream(self, name: str) -> Upstream:
+        for upstream in self.upstreams:
+            if upstream.name == name or not name:
+                return upstream
+        raise UnknownModelError("no upstream is configured")
+
+    def _offer(self) -> str:
+        names = [model.name for model in self.models]
+        more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+        return f"known are: {', '.join(names[:LISTED])}{more}" if names else "no model is configured"
+
+    def answered_by(self, upstream: Upstream, model: Model | None = None) -> Settings:
+        """The same settings, with this upstream for every name that nothing else answers to."""
+        fallback = replace(model or Model(), name=ANY, upstream=upstream.name)
+        upstreams = tuple(known for known in self.upstreams if known.name != upstream.name)
+        models = tuple(known for known in self.models if known.name != ANY)
+        return replace(self, upstreams=(*upstreams, upstream), models=(*models, fallback))
+
+
+SECTIONS: Final[Mapping[str, type]] = {
+    "server": Server,
+    "tool_calling": ToolCalling,
+    "reading": Reading,
+    "limits": Limits,
+}
+TABLES: Final[Mapping[str, type]] = {"upstream": Upstream, "model": Model}
+PREFIXES: Final = {"tool_calling": "tool_calling_", "limits": "limit_"}
+
+
+def _settings(section: str, kind: type) -> Iterator[Setting]:
+    for one in fields(kind):
+        told = one.metadata
+        flag = told["flag"] or PREFIXES.get(section, "") + one.name
+        variables = (f"TOOLGLOT_{flag.upper()}", *told["also"]) if section in SECTIONS else ()
+        yield Setting(section, one.name, told["kind"], told["tells"], _default(one), flag, variables)
+
+
+def _default(one: Field[Any]) -> Any:
+    return {} if callable(one.default_factory) else one.default
+
+
+SETTINGS: Final = tuple(one for section, kind in SECTIONS.items() for one in _settings(section, kind))
+FIELDS: Final[Mapping[str, Mapping[str, Setting]]] = {
+    name: {one.field: one for one in _settings(name, kind)} for name, kind in (*SECTIONS.items(), *TABLES.items())
+}
+FALLBACK: Final = tuple(
+    replace(FIELDS[table][name], section="", flag=name, variables=(f"TOOLGLOT_{name.upper()}", *also))
+    for table, name, also in (
+        ("upstream", "base_url", ("OPENAI_BASE_URL",)),
+        ("upstream", "api_key", ("OPENAI_API_KEY",)),
+        ("model", "model", ()),
+    )
+)
+"""The upstream that needs no file: its address, its key, and the model it is asked for."""
+
+
+@lru_cache(maxsize=1024)
+def _pattern(name: str) -> re.Pattern[str]:
+    return re.compile("(.*)".join(map(re.escape, name.split(ANY))), re.DOTALL)
+
+
+@lru_cache(maxsize=1024)
+def known_dialect(*names: str) -> str:
+    """The dialect that models of one of these names are known to write."""
+    return next(filter(None, map(vocabulary().resolve_hint, names)), DEFAULT_DIALECT)

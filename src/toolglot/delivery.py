@@ -1,0 +1,170 @@
+"""From what an upstream says to what a client is told.
+
+Strategy. Text of the upstream goes through the reader, everything else passes. What comes out is put right for the
+client: names as the client knows them, neutralised marks as they were, calls numbered in one row whoever made them.
+What was not clearly a call goes on as text; what a client must not see (a second call where one was agreed, a result
+that the model made up) is dropped and told to the record. The last event says truly how the answer ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from toolglot.events import (
+    CallArguments,
+    CallEnded,
+    CallRejected,
+    CallStarted,
+    Event,
+    Failed,
+    Finished,
+    Reason,
+    ReasoningDelta,
+    Started,
+    TextDelta,
+)
+from toolglot.reading import Reader
+from toolglot.telemetry import Watch
+
+DROPPED = (Reason.EXTRA_CALL, Reason.FABRICATED_RESULT)
+READ, NATIVE = "read", "native"
+
+
+class Delivery:
+    """One answer on its way to the client."""
+
+    def __init__(
+        self,
+        reader: Reader | None,
+        watch: Watch,
+        names: Mapping[str, str] | None = None,
+        joiner: str = "",
+        required: bool = False,
+        streamed: bool = True,
+    ) -> None:
+        self.reader = reader
+        self.watch = watch
+        self.names = names or {}
+        self.joiner = joiner
+        self.required = required
+        self.streamed = streamed
+        self.source = ""
+        self.said = False
+        self.truncated = False
+        self.open: dict[tuple[str, int], int] = {}
+        self.started = 0
+        # the common case: nothing to put right, deltas pass as they are
+        self.plain = () if joiner else (TextDelta, ReasoningDelta, CallArguments)
+
+    def deliver(self, events: Iterable[Event]) -> list[Event]:
+        """What the client is told of these events of the upstream."""
+        out: list[Event] = []
+        reader = self.reader
+        for event in events:
+            kind = type(event)
+            if kind is TextDelta and reader is not None:
+                if not self.streamed:
+                    self.source += event.text  # type: ignore[union-attr]
+                for read in reader.feed(event.text):  # type: ignore[union-attr]
+                    if type(read) in self.plain:
+                        out.append(read)
+                    else:
+                        self.tell(read, READ, out)
+            elif kind is Finished:
+                self.finish(event, out)  # type: ignore[arg-type]
+            elif kind is Failed:
+                self.fail(event, out)  # type: ignore[arg-type]
+            elif kind is not Started:
+                self.tell(event, NATIVE, out)
+        if out:
+            self.said = True
+        return out
+
+    def tell(self, event: Event, origin: str, out: list[Event]) -> None:
+        match event:
+            case TextDelta() | ReasoningDelta():
+                text = self.restore(event.text)
+                if text:
+                    out.append(type(event)(text))
+            case CallArguments(index=index):
+                out.append(CallArguments(self.open[origin, index], self.restore(event.fragment)))
+            case CallStarted(index=index):
+                self.start(event, origin, out)
+            case CallEnded(index=index):
+                self.end(event, origin, out)
+            case CallRejected():
+                self.reject(event, origin, out)
+            case _:
+                out.append(event)
+
+    def restore(self, text: str) -> str:
+        return text.replace(self.joiner, "") if self.joiner else text
+
+    def start(self, event: CallStarted, origin: str, out: list[Event]) -> None:
+        index = self.open[origin, event.index] = self.started
+        self.started += 1
+        if origin is NATIVE:
+            self.plain = ()
+        name = self.names.get(event.name, event.name)
+        started = CallStarted(index, event.id, name)
+        self.watch.see(started)
+        out.append(started)
+
+    def end(self, event: CallEnded, origin: str, out: list[Event]) -> None:
+        self.watch.see(event)
+        out.append(replace(event, index=self.open.pop((origin, event.index))))
+
+    def reject(self, event: CallRejected, origin: str, out: list[Event]) -> None:
+        """Text that set out to be a call. Where part of it has left as a call, its arguments are made surely unusable,
+        with the reason for the model to see; in an answer that is given whole nothing has left yet."""
+        self.watch.see(event)
+        live = event.index is not None
+        if live and self.streamed:
+            self.truncated = self.truncated or event.reason is Reason.TRUNCATED
+            out.append(CallArguments(self.open[origin, event.index or 0], _refuse(event)))
+            return
+        raw = event.raw
+        if not self.streamed:
+            raw = self.source[slice(*event.span)] if event.span else raw
+            self.open.pop((origin, event.index or 0), None)
+        if event.reason not in DROPPED and raw:
+            out.append(TextDelta(self.restore(raw)))
+
+    def finish(self, event: Finished, out: list[Event]) -> None:
+        self.close(event.reason == "length", out)
+        self.watch.see(event)
+        if not (self.said or out) and event.reason in ("stop", "tool_calls"):
+            self.end_badly(Failed("empty_answer", "The model's answer was empty."), out)
+            return
+        if self.required and not self.watch.calls:
+            self.watch.notes.append("a call was required and none was made")
+        out.append(Finished(self.reason(event.reason), event.usage))
+
+    def reason(self, told: str) -> str:
+        """Why the answer ended: a call that was cut never looks complete, a complete one never looks cut."""
+        if self.open:
+            return "length" if told == "length" or self.truncated else "tool_calls"
+        if self.watch.calls:
+            return "tool_calls"
+        return "stop" if told == "tool_calls" else told
+
+    def fail(self, event: Failed, out: list[Event]) -> None:
+        self.close(True, out)
+        self.end_badly(event, out)
+
+    def end_badly(self, event: Failed, out: list[Event]) -> None:
+        self.watch.see(event)
+        out.append(event)
+
+    def close(self, truncated: bool, out: list[Event]) -> None:
+        if self.reader is None:
+            return
+        reader, self.reader = self.reader, None
+        for event in reader.close(truncated):
+            self.tell(event, READ, out)
+
+
+def _refuse(event: CallRejected) -> str:
+    """An end for arguments that no reader of JSON accepts."""
+    return f" (refused, {event.reason.value}: {'; '.join(map(str, event.defects))})"

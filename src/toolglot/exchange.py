@@ -1,0 +1,240 @@
+"""One request going through all of it: the straight line, without any input or output.
+
+    exchange = Exchange(body, settings, source, watch)     the request is read, routed and spoken
+    exchange.request                                the bytes that go to the upstream
+    stream = exchange.stream()                      its answer: feed(bytes) -> bytes, close() -> bytes
+    exchange.reply(body)                            or the whole of it at once
+
+The server moves the bytes; everything that is decided is decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Protocol
+
+import msgspec
+
+from toolglot.config import Settings
+from toolglot.conversation import Conversation, Tool
+from toolglot.delivery import Delivery
+from toolglot.errors import RequestError, ToolglotError, ToolSchemaError, UpstreamError
+from toolglot.events import Event, Failed
+from toolglot.history import mend
+from toolglot.lessons import coach
+from toolglot.reading import Reader
+from toolglot.routing import Manner, Route, choose
+from toolglot.schema import Toolbox
+from toolglot.speaking import Speech, speak
+from toolglot.telemetry import Watch
+from toolglot.wire import Answerer, Asked
+from toolglot.wires import openai_chat
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where time and chance come from."""
+
+    now: Callable[[], float]
+    token: Callable[[], str]
+
+    def new_call_id(self) -> str:
+        return f"call_{self.token()}"
+
+
+class Stream(Protocol):
+    """An answer that is handed on while it comes."""
+
+    def feed(self, piece: bytes) -> bytes: ...
+
+    def close(self) -> bytes: ...
+
+    def fail(self, error: ToolglotError) -> bytes: ...
+
+    def beat(self) -> bytes: ...
+
+
+class Exchange:
+    """One request and its answer."""
+
+    def __init__(self, body: bytes, settings: Settings, source: Source, watch: Watch, mode: str = "") -> None:
+        self.settings = settings
+        self.source = source
+        self.asked: Asked = openai_chat.decode_request(body)
+        self.watch = watch
+        watch.notes += self.asked.notes
+        conversation = self.asked.conversation
+        if len(conversation.messages) > settings.limits.messages:
+            raise RequestError(f"More than {settings.limits.messages} messages.", "messages")
+        watch.model = conversation.model
+        self.route: Route = choose(conversation, settings, mode)
+        self._tell_route()
+        self.speech: Speech | None = None
+        if self.route.manner is Manner.TEXT:
+            self.speech = self._speak(conversation)
+            self.request = self._encode(self.speech.conversation)
+        else:
+            self.request = self._pass_on(body)
+
+    def _tell_route(self) -> None:
+        route, watch = self.route, self.watch
+        watch.upstream, watch.upstream_model, watch.mode = route.upstream.name, route.model.model, route.manner.value
+        if route.manner is Manner.TEXT:
+            watch.dialect = route.dialect
+
+    @property
+    def streamed(self) -> bool:
+        return self.asked.stream
+
+    # -- the way there -------------------------------------------------------------------------------------------------
+
+    def _speak(self, conversation: Conversation) -> Speech:
+        messages, notes = mend(conversation.messages, self.source.new_call_id)
+        conversation, dialect = replace(conversation, messages=messages), self.route.dialect
+        if self.route.upstream.coached:
+            speech = coach(conversation, dialect)
+        else:
+            speech = speak(conversation, dialect, parallel=self.route.parallel)
+        self.watch.notes += (*notes, *speech.notes)
+        return speech
+
+    def _encode(self, spoken: Conversation) -> bytes:
+        return openai_chat.encode_request(
+            replace(spoken, model=self.route.model.model), stream=self.asked.stream, wants_usage=self.asked.wants_usage
+        )
+
+    def _pass_on(self, body: bytes) -> bytes:
+        """The request as the client wrote it, but for the model's name, and for tools where they are switched off."""
+        changes: dict[str, Any] = {}
+        if self.route.model.model != self.asked.conversation.model:
+            changes["model"] = self.route.model.model
+        dropped = {"tools", "tool_choice", "parallel_tool_calls"} if self.route.mode == "off" else set()
+        if not changes and not (dropped and self.asked.conversation.tools):
+            return body
+        told = msgspec.json.decode(body)
+        return msgspec.json.encode({key: value for key, value in told.items() if key not in dropped} | changes)
+
+    # -- the way back --------------------------------------------------------------------------------------------------
+
+    def stream(self) -> Stream:
+        """The answer while it comes."""
+        return Relay(self.answerer()) if self.route.manner is Manner.RELAY else Translation(self)
+
+    def answerer(self) -> Answerer:
+        model = self.asked.conversation.model or self.route.model.model
+        return Answerer(f"chatcmpl-{self.source.token()}", int(self.source.now()), model)
+
+    def reply(self, body: bytes, streamed: bool = False) -> bytes:
+        """The whole answer; ``streamed`` when the upstream wrote it as a stream all the same."""
+        if self.route.manner is Manner.RELAY and not streamed:
+            return body
+        delivery = self.delivery(streamed=False)
+        if streamed:
+            reader = openai_chat.read_stream(self.source.new_call_id)
+            events = [*reader.feed(body), *reader.close()]
+        else:
+            events = openai_chat.decode_reply(body, self.source.new_call_id)
+        told = delivery.deliver(events)
+        if told and isinstance(told[-1], Failed):
+            raise describe_failure(told[-1])
+        return openai_chat.encode_reply(told, self.answerer())
+
+    def delivery(self, streamed: bool) -> Delivery:
+        speech, choice = self.speech, self.asked.conversation.choice
+        reader = self._reader() if self.route.manner is not Manner.RELAY and choice.mode != "none" else None
+        names: Mapping[str, str] = speech.names if speech else {}
+        joiner = speech.joiner if speech else ""
+        return Delivery(reader, self.watch, names, joiner, choice.mode == "required", streamed)
+
+    def _reader(self) -> Reader:
+        conversation, reading = self.asked.conversation, self.settings.reading
+        tools = self.speech.tools if self.speech else conversation.tools
+        restricted = bool(conversation.choice.only) or not conversation.tools
+        return Reader(
+            toolbox(tools, self.settings.tool_calling.supported_tools),
+            self.route.dialect,
+            unknown_tools="text" if restricted else reading.unknown_tools,
+            min_confidence=reading.min_confidence,
+            parallel=self.route.parallel,
+            supported_tools=self.settings.tool_calling.supported_tools,
+            shell=reading.shell,
+            new_id=self.source.new_call_id,
+        )
+
+
+class Translation:
+    """An answer that is read and written anew."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self.exchange = exchange
+        self.reader = openai_chat.read_stream(exchange.source.new_call_id)
+        self.delivery = exchange.delivery(streamed=True)
+        self.writer = openai_chat.write_stream(exchange.answerer(), exchange.asked.wants_usage)
+
+    def feed(self, piece: bytes) -> bytes:
+        return self.writer.write(self.delivery.deliver(self.reader.feed(piece)))
+
+    def close(self) -> bytes:
+        return self.write(self.reader.close())
+
+    def whole(self, body: bytes) -> bytes:
+        """The upstream answered in one piece although a stream was asked for."""
+        return self.write(openai_chat.decode_reply(body, self.exchange.source.new_call_id))
+
+    def fail(self, error: ToolglotError) -> bytes:
+        return self.write([Failed(error.code, error.message)])
+
+    def beat(self) -> bytes:
+        return self.writer.beat()
+
+    def write(self, events: list[Event]) -> bytes:
+        return self.writer.write(self.delivery.deliver(events))
+
+
+class Relay:
+    """An answer that passes untouched. Only its end is watched: an event that is cut is not followed by another."""
+
+    def __init__(self, answerer: Answerer) -> None:
+        self.writer = openai_chat.write_stream(answerer, False)
+        self.last = b"\n\n"
+
+    def feed(self, piece: bytes) -> bytes:
+        self.last = piece[-4:]
+        return piece
+
+    def close(self) -> bytes:
+        return b""
+
+    def fail(self, error: ToolglotError) -> bytes:
+        gap = b"" if self.between_events else b"\n\n"
+        return gap + self.writer.write([Failed(error.code, error.message)])
+
+    def beat(self) -> bytes:
+        return self.writer.beat() if self.between_events else b""
+
+    @property
+    def between_events(self) -> bool:
+        return self.last.endswith((b"\n\n", b"\r\n\r\n", b"\r\r"))
+
+
+def describe_failure(event: Failed) -> ToolglotError:
+    error = UpstreamError(event.message)
+    error.code = event.kind
+    return error
+
+
+@lru_cache(maxsize=256)
+def toolbox(tools: tuple[Tool, ...], supported: tuple[str, ...]) -> Toolbox:
+    """The compiled tools. Agents send the same ones with every turn, so they are compiled once."""
+    declared = [{"name": tool.name, "parameters": dict(tool.parameters)} for tool in tools]
+    return Toolbox([tool if _is_usable(tool) else {"name": tool["name"]} for tool in declared], supported)
+
+
+def _is_usable(tool: Mapping[str, Any]) -> bool:
+    try:
+        Toolbox([tool])
+    except ToolSchemaError:
+        return False
+    return True

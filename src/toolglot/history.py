@@ -1,0 +1,67 @@
+"""Earlier turns: does every tool result belong to a call?
+
+Strategy. Walk through the messages once and keep the calls that still wait for a result. A result without an id is
+given the one it can only mean (the tool it names, or the first call still waiting) and that is noted; a result that
+belongs to no call, or comes twice, cannot be mended and the request is refused, naming the message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from toolglot.conversation import Call, Message, Part, Result
+from toolglot.errors import ToolResultsError
+
+
+def mend(messages: Iterable[Message], new_id: Callable[[], str]) -> tuple[tuple[Message, ...], tuple[str, ...]]:
+    """The messages with every result tied to its call by id and name, and notes on what that took."""
+    mending = _Mending(new_id)
+    mended = tuple(
+        replace(message, parts=tuple(mending.look_at(part, at) for part in message.parts))
+        for at, message in enumerate(messages)
+    )
+    return mended, tuple(mending.notes)
+
+
+class _Mending:
+    def __init__(self, new_id: Callable[[], str]) -> None:
+        self.new_id = new_id
+        self.waiting: dict[str, Call] = {}
+        self.answered: set[str] = set()
+        self.notes: list[str] = []
+
+    def look_at(self, part: Part, at: int) -> Part:
+        if isinstance(part, Call):
+            return self.expect(part, at)
+        return self.settle(part, at) if isinstance(part, Result) else part
+
+    def expect(self, call: Call, at: int) -> Call:
+        if not call.id:
+            call = replace(call, id=self.new_id())
+            self.notes.append(f"messages[{at}]: a call to {call.name} without an id was given one")
+        self.waiting[call.id] = call
+        self.answered.discard(call.id)
+        return call
+
+    def settle(self, result: Result, at: int) -> Result:
+        call = self.waiting.pop(result.call_id, None) if result.call_id else self.guess(result, at)
+        if call is None:
+            raise ToolResultsError(f"Invalid tool results: {self.complain(result, at)}.", f"messages[{at}]")
+        self.answered.add(call.id)
+        return replace(result, call_id=call.id, name=call.name)
+
+    def guess(self, result: Result, at: int) -> Call | None:
+        """The call that a result without an id can only mean."""
+        fitting = [call for call in self.waiting.values() if result.name in ("", call.name)]
+        if not fitting:
+            return None
+        self.notes.append(f"messages[{at}]: a tool result without an id was taken for that of {fitting[0].name}")
+        return self.waiting.pop(fitting[0].id)
+
+    def complain(self, result: Result, at: int) -> str:
+        if not result.call_id:
+            return f"messages[{at}] has no id of a call, and no call waits for it"
+        if result.call_id in self.answered:
+            return f"messages[{at}] is a second result for the call {result.call_id}"
+        return f"messages[{at}] answers the call {result.call_id}, which no earlier message makes"

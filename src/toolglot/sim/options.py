@@ -1,0 +1,124 @@
+"""How the simulated model answers: set once for the server, varied per request.
+
+A request varies the options by its model name (``sim:qwen3_coder+cut_mid_call+chunk=3``) or by headers
+(``x-sim-dialect``, ``x-sim-fault``, ``x-sim-chunk``, ...), because a gateway that stands between hands on the one or
+the other. Headers win over the model name, the model name over a scripted answer, that one over the server's options.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from toolglot.dialects import all_dialects
+from toolglot.errors import UsageError
+from toolglot.sim.faults import FAULTS
+from toolglot.sim.script import Scripted
+
+AS_TAUGHT, NATIVE = "auto", "native"
+HEADER_PREFIX = "x-sim-"
+NUMBERS = {"chunk": 1, "chunk_bytes": 0, "latency": 0, "pace": 0}
+"""The options that are numbers, and the least they may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """``dialect`` is a dialect, ``native``, or ``auto``: natively if the tools came natively, else as it was taught.
+
+    ``chunk`` counts characters per event, ``chunk_bytes`` bytes per network write (0: whole events), ``latency`` and
+    ``pace`` milliseconds before the first byte and between writes. ``keep`` bounds the record of requests, ``hang``
+    the seconds for which a fault hangs.
+    """
+
+    dialect: str = AS_TAUGHT
+    chunk: int = 12
+    chunk_bytes: int = 0
+    latency: float = 0
+    pace: float = 0
+    faults: tuple[str, ...] = ()
+    script: tuple[Scripted, ...] = ()
+    keep: int = 256
+    hang: float = 600
+    clock: Callable[[], float] = time.time
+
+    def __post_init__(self) -> None:
+        for fault in self.faults:
+            check_fault(fault)
+        if self.dialect not in (AS_TAUGHT, NATIVE):
+            check_dialect(self.dialect)
+        for name, least in NUMBERS.items():
+            if getattr(self, name) < least:
+                raise UsageError(f"{name} must be {least} or more")
+        for scripted in self.script:
+            replace(self, script=(), **scripted.options)
+
+
+def vary(options: Options, model: str, headers: Mapping[str, str], scripted: Mapping[str, Any]) -> Options:
+    """The options for one request."""
+    given = dict(scripted) | _read_model(model) | _read_headers(headers)
+    return replace(options, **given) if given else options
+
+
+def _read_model(model: str) -> dict[str, Any]:
+    """``sim:hermes+no_done+chunk=3``: a dialect, faults and numbers, in any order."""
+    name, colon, suffix = model.rpartition("/")[2].partition(":")
+    if name != "sim" or not colon:
+        return {}
+    given: dict[str, Any] = {}
+    for word in filter(None, suffix.split("+")):
+        key, equals, value = word.partition("=")
+        if equals:
+            given[key] = _read_number(key, value)
+        elif word in FAULTS:
+            given["faults"] = (*given.get("faults", ()), word)
+        else:
+            check_dialect(word)
+            given["dialect"] = word
+    return given
+
+
+def _read_headers(headers: Mapping[str, str]) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    for key, value in headers.items():
+        name = key.lower()
+        if not name.startswith(HEADER_PREFIX):
+            continue
+        name = name.removeprefix(HEADER_PREFIX).replace("-", "_")
+        if name == "fault":
+            given["faults"] = read_faults(value)
+        elif name == "dialect":
+            given["dialect"] = value
+        else:
+            given[name] = _read_number(name, value)
+    return given
+
+
+def _read_number(name: str, value: str) -> int:
+    if name not in NUMBERS:
+        raise UsageError(f"there is no option {name!r}; options are dialect, fault, {', '.join(NUMBERS)}")
+    if not value.isdecimal():
+        raise UsageError(f"{name} must be a whole number, not {value!r}")
+    return int(value)
+
+
+def read_faults(text: str) -> tuple[str, ...]:
+    """Names of faults, divided by commas, plus signs or blanks; ``none`` is no fault."""
+    names = text.replace(",", " ").replace("+", " ").split()
+    return tuple(name for name in names if name != "none")
+
+
+def check_fault(name: str) -> None:
+    if name not in FAULTS:
+        raise UsageError(f"there is no fault {name!r}; faults are {_join(FAULTS)}")
+
+
+def check_dialect(name: str) -> None:
+    known = {AS_TAUGHT, NATIVE, *(dialect.name for dialect in all_dialects())}
+    if name not in known:
+        raise UsageError(f"there is no dialect or fault {name!r}; dialects are {_join(known)}")
+
+
+def _join(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))

@@ -1,0 +1,247 @@
+"""From an utterance to the bytes of an answer: deltas, events, a whole body, and when each of them is sent.
+
+All bytes are made before the first one leaves, so that sending costs nothing but the sending.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from json.encoder import encode_basestring
+from typing import Any
+
+from toolglot.sim.answer import Delta, Utterance
+from toolglot.sim.faults import BROKEN, CUTTING, DELTA_FAULTS, ERROR, EVENT_FAULTS, REFUSALS, Refusal, Signal, Step
+from toolglot.sim.options import Options
+
+MODEL, FINGERPRINT = "sim", "toolglot-sim"
+HONESTY = {"x-toolglot-sim": "1"}
+STREAM_TYPE, WHOLE_TYPE = "text/event-stream; charset=utf-8", "application/json"
+DRIP_BYTES, DRIP_PACE = 16, 10
+WRITE_BYTES = 65536
+
+encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def encode_delta(delta: Delta) -> str:
+    """The delta as JSON; plain text, which is most of them, in a third of the time."""
+    text = delta.get("content")
+    return f'{{"content":{encode_basestring(text)}}}' if text and len(delta) == 1 else encode(delta)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything the server does for one request. Times are seconds; ``before`` happens instead of any answer."""
+
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    steps: tuple[Step, ...] = ()
+    latency: float = 0
+    pace: float = 0
+    before: Signal | None = None
+    streamed: bool = False
+
+    @property
+    def size(self) -> int:
+        return sum(len(step) for step in self.steps if isinstance(step, bytes))
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What every event of one answer repeats. ``answer`` is the number of the answer, for ids that are never reused."""
+
+    session: str
+    answer: int
+    created: int
+
+    @property
+    def id(self) -> str:
+        return f"chatcmpl-sim-{self.session}-{self.answer}"
+
+    def call_id(self, index: int) -> str:
+        return f"call_sim_{self.session}_{self.answer}_{index}"
+
+    def head(self, kind: str) -> str:
+        head = {"id": self.id, "object": kind, "created": self.created, "model": MODEL}
+        return encode(head | {"system_fingerprint": FINGERPRINT})[:-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Rough counts of tokens: four characters make one."""
+
+    prompt: int
+    completion: int
+
+    def tell(self) -> dict[str, int]:
+        total = self.prompt + self.completion
+        return {"prompt_tokens": self.prompt, "completion_tokens": self.completion, "total_tokens": total}
+
+
+def count_usage(asked_bytes: int, utterance: Utterance) -> Usage:
+    said = len(utterance.content) + len(utterance.reasoning)
+    called = sum(len(call.name) + len(call.arguments) for call in utterance.calls)
+    return Usage(asked_bytes // 4, (said + called + 3) // 4)
+
+
+def plan_refusal(refusal: Refusal, options: Options) -> Plan:
+    headers = HONESTY | {"content-type": refusal.content_type} | refusal.headers
+    return Plan(refusal.status, headers, (refusal.body,), latency=options.latency / 1000)
+
+
+def plan_answer(
+    utterance: Utterance, stamp: Stamp, usage: Usage, options: Options, *, stream: bool, wants_usage: bool
+) -> Plan:
+    """The plan of an answer that is given, whatever goes wrong with it on the way."""
+    faults = options.faults
+    streamed = stream and "json_instead_of_sse" not in faults
+    if CUTTING.intersection(faults):
+        utterance = utterance.cut()
+    if streamed:
+        steps = list(_stream(utterance, stamp, usage if wants_usage else None, options))
+    else:
+        steps = _answer_whole(utterance, stamp, usage, faults)
+    drip = "slow_drip" in faults
+    headers = dict(HONESTY)
+    if "no_content_type" not in faults:
+        headers["content-type"] = STREAM_TYPE if streamed else WHOLE_TYPE
+    if streamed:
+        headers["cache-control"] = "no-cache"
+    size = options.chunk_bytes or (DRIP_BYTES if drip else 0)
+    pace = options.pace or (DRIP_PACE if drip else 0)
+    sent = tuple(cut_steps(steps, size, bool(pace)))
+    cut = any(isinstance(step, Signal) for step in sent)
+    return Plan(200, headers, sent, options.latency / 1000, pace / 1000, streamed=streamed or cut)
+
+
+def plan_silence(faults: Collection[str]) -> Plan | None:
+    """The plan of a request that gets no answer at all, or a refusal."""
+    if "hang_before_headers" in faults:
+        return Plan(before=Signal.HANG)
+    if "reset" in faults:
+        return Plan(before=Signal.DROP)
+    return None
+
+
+def find_refusal(faults: Collection[str]) -> Refusal | None:
+    return next((REFUSALS[fault] for fault in faults if fault in REFUSALS), None)
+
+
+# Streamed
+
+
+def _stream(utterance: Utterance, stamp: Stamp, usage: Usage | None, options: Options) -> Iterator[Step]:
+    faults = options.faults
+    deltas = list(_make_deltas(utterance, stamp, options.chunk))
+    for fault in faults:
+        if fault in DELTA_FAULTS:
+            deltas = DELTA_FAULTS[fault](deltas)
+    head = f'data: {stamp.head("chat.completion.chunk")},"choices":[{{"index":0,"delta":'
+    tail = ',"finish_reason":null}]}\n\n'
+    events: list[Step] = [f"{head}{encode_delta(delta)}{tail}".encode("utf-8", "replace") for delta in deltas]
+    if not CUTTING.intersection(faults) or "length" in faults:
+        events += _end(utterance, stamp, usage, faults)
+    for fault in faults:
+        if fault in EVENT_FAULTS:
+            events = EVENT_FAULTS[fault](events)
+    yield from events
+
+
+def _make_deltas(utterance: Utterance, stamp: Stamp, size: int) -> Iterator[Delta]:
+    yield {"role": "assistant", "content": ""}
+    for piece in cut_text(utterance.reasoning, size):
+        yield {"reasoning_content": piece}
+    for piece in cut_text(utterance.content, size):
+        yield {"content": piece}
+    for index, call in enumerate(utterance.calls):
+        function = {"name": call.name, "arguments": ""}
+        yield {"tool_calls": [{"index": index, "id": stamp.call_id(index), "type": "function", "function": function}]}
+        for piece in cut_text(call.arguments, size):
+            yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
+
+
+def cut_text(text: str, size: int) -> Iterator[str]:
+    return (text[start : start + size] for start in range(0, len(text), size))
+
+
+def _end(utterance: Utterance, stamp: Stamp, usage: Usage | None, faults: Collection[str]) -> Iterator[Step]:
+    """The events behind the last word: finish reason, usage, [DONE]."""
+    head = f"data: {stamp.head('chat.completion.chunk')}"
+    told = encode(usage.tell()) if usage and "no_usage" not in faults else ""
+    early = f',"usage":{told}' if told and "usage_in_finish" in faults else ""
+    if "no_finish" not in faults:
+        choice = {"index": 0, "delta": {}, "finish_reason": choose_ending(utterance, faults)}
+        yield f'{head},"choices":[{encode(choice)}]{early}}}\n\n'.encode()
+    if told and not early:
+        yield f'{head},"choices":[],"usage":{told}}}\n\n'.encode()
+    if "no_done" not in faults:
+        yield b"data: [DONE]\n\n"
+
+
+def choose_ending(utterance: Utterance, faults: Collection[str]) -> str:
+    if "length" in faults:
+        return "length"
+    return "stop" if "stop_finish" in faults else utterance.ending
+
+
+# Whole
+
+
+def _answer_whole(utterance: Utterance, stamp: Stamp, usage: Usage, faults: Collection[str]) -> list[Step]:
+    message: dict[str, Any] = {"role": "assistant", "content": utterance.content or None}
+    if utterance.reasoning:
+        message["reasoning_content"] = utterance.reasoning
+    if utterance.calls:
+        message["tool_calls"] = [
+            {"id": stamp.call_id(index), "type": "function", "function": _tell_call(call.name, call.arguments, faults)}
+            for index, call in enumerate(utterance.calls)
+        ]
+    finish = None if "no_finish" in faults else choose_ending(utterance, faults)
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish}
+    told = "" if "no_usage" in faults else f',"usage":{encode(usage.tell())}'
+    body = f'{stamp.head("chat.completion")},"choices":[{encode(choice)}]{told}}}'.encode("utf-8", "replace")
+    half = len(body) // 2
+    if "bad_frame" in faults:
+        return [BROKEN]
+    if {"error_after_first", "event_error"}.intersection(faults):
+        return [b'{"error":' + ERROR + b"}"]
+    if "cut_mid_call" in faults:
+        return [body[:half], Signal.DROP]
+    if {"hang_mid", "hang_after_headers"}.intersection(faults):
+        return [body[:half], Signal.HANG]
+    return [body]
+
+
+def _tell_call(name: str, arguments: str, faults: Collection[str]) -> dict[str, Any]:
+    if "object_arguments" in faults:
+        try:
+            return {"name": name, "arguments": json.loads(arguments)}
+        except ValueError:
+            pass
+    return {"name": name, "arguments": arguments}
+
+
+# Network writes
+
+
+def cut_steps(steps: Iterable[Step], size: int, paced: bool) -> Iterator[Step]:
+    """Steps as they are written to the network: pieces of this size, or events (joined if there is no pace)."""
+    if not size and paced:
+        yield from steps
+        return
+    size = size or WRITE_BYTES
+    gathered: list[bytes] = []
+
+    def pieces() -> Iterator[bytes]:
+        whole = b"".join(gathered)
+        gathered.clear()
+        return (whole[start : start + size] for start in range(0, len(whole), size))
+
+    for step in steps:
+        if isinstance(step, bytes):
+            gathered.append(step)
+        else:
+            yield from pieces()
+            yield step
+    yield from pieces()

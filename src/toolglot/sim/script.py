@@ -1,0 +1,139 @@
+"""Scripted answers: what the simulated model says instead of thinking.
+
+A script is a TOML file with a list of answers. The first that is not used up and fits the request is given; if none
+fits, the brain answers.
+
+    [[answer]]
+    when = "weather"                # a pattern looked for in the last user message; without it any request fits
+    tools = true                    # only for requests that offer tools (false: only for those that offer none)
+    times = 1                       # how often it may be used: once without ``when``, else without end; 0: no end
+    text = '''
+    I look it up.
+    <tool_call>
+    {"name": "get_weather", "arguments": {"city": "Oslo"}}
+    '''                             # raw, any dialect, damage included; a line break after ''' is not part of it
+    repeat = 1                      # the text this many times
+    reasoning = "thinking aloud"
+    finish = "stop"
+    dialect = "hermes"              # this and the next: as the options of the server
+    fault = "no_done"               # one name or a list
+    chunk = 4                       # likewise chunk_bytes, latency, pace
+
+    [[answer]]
+    calls = [{ name = "read", arguments = { filePath = "a.txt" } }]     # written in the dialect; arguments may be text
+
+An answer with neither text nor calls leaves the answer to the brain, and sets only the other things.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from toolglot.errors import UsageError
+from toolglot.sim.answer import Answer, Calling
+
+OPTIONS = {"dialect", "chunk", "chunk_bytes", "latency", "pace"}
+NUMBERS = OPTIONS - {"dialect"} | {"times", "repeat"}
+KEYS = OPTIONS | NUMBERS | {"when", "tools", "text", "reasoning", "finish", "fault", "calls"}
+
+
+@dataclass(frozen=True, slots=True)
+class Scripted:
+    """One answer of a script: when it is given, how often (0: no end), what it says, how it is sent."""
+
+    answer: Answer | None = None
+    when: str = ""
+    tools: bool | None = None
+    times: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def fits(self, question: str, offers_tools: bool) -> bool:
+        if self.tools is not None and self.tools != offers_tools:
+            return False
+        return not self.when or re.search(self.when, question, re.I | re.S) is not None
+
+
+class Prompter:
+    """Walks through a script while requests come in."""
+
+    def __init__(self, script: Sequence[Scripted]) -> None:
+        self._script = script
+        self._used = [0] * len(script)
+
+    def next(self, question: str, offers_tools: bool) -> Scripted:
+        """The answer for this request; an empty one when the script has none left."""
+        for number, scripted in enumerate(self._script):
+            left = not scripted.times or self._used[number] < scripted.times
+            if left and scripted.fits(question, offers_tools):
+                self._used[number] += 1
+                return scripted
+        return Scripted()
+
+
+def load_script(path: str | Path) -> tuple[Scripted, ...]:
+    """Read a script file; say what is wrong with it, and where."""
+    try:
+        document = tomllib.loads(Path(path).read_text("utf-8"))
+    except OSError as error:
+        raise UsageError(f"cannot read the script {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"the script {path} is not TOML: {error}") from error
+    return parse_script(document)
+
+
+def parse_script(document: Mapping[str, Any]) -> tuple[Scripted, ...]:
+    """A script from the content of its file."""
+    entries = document.get("answer")
+    if not isinstance(entries, list) or document.keys() != {"answer"}:
+        raise UsageError("a script is a list of answers, each under [[answer]]")
+    return tuple(_parse_answer(entry, number) for number, entry in enumerate(entries, 1))
+
+
+def _parse_answer(entry: Any, number: int) -> Scripted:
+    where = f"answer {number} of the script"
+    if not isinstance(entry, Mapping):
+        raise UsageError(f"{where} is not a table")
+    if unknown := entry.keys() - KEYS:
+        raise UsageError(f"{where}: there is no key {', '.join(sorted(unknown))}; keys are {', '.join(sorted(KEYS))}")
+    for key in NUMBERS & entry.keys():
+        if not isinstance(entry[key], int | float):
+            raise UsageError(f"{where}: {key!r} must be a number")
+    when = str(entry.get("when", ""))
+    try:
+        re.compile(when)
+    except re.error as error:
+        raise UsageError(f"{where}: 'when' is no pattern: {error}") from error
+    options = {key: entry[key] for key in OPTIONS & entry.keys()}
+    if "fault" in entry:
+        faults = entry["fault"]
+        options["faults"] = (faults,) if isinstance(faults, str) else tuple(faults)
+    says = bool({"text", "calls"} & entry.keys())
+    return Scripted(
+        _parse_content(entry, where) if says else None,
+        when=when,
+        tools=entry.get("tools"),
+        times=int(entry.get("times", 0 if when else 1)),
+        options=options,
+    )
+
+
+def _parse_content(entry: Mapping[str, Any], where: str) -> Answer:
+    calls = entry.get("calls", [])
+    if not all(isinstance(call, Mapping) and isinstance(call.get("name"), str) for call in calls):
+        raise UsageError(f"{where}: 'calls' is a list of tables with a name")
+    return Answer(
+        text=str(entry.get("text", "")) * int(entry.get("repeat", 1)),
+        calls=tuple(Calling(call["name"], _as_text(call.get("arguments", {}))) for call in calls),
+        reasoning=str(entry.get("reasoning", "")),
+        finish=str(entry.get("finish", "")),
+    )
+
+
+def _as_text(arguments: Any) -> str:
+    return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)

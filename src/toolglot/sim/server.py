@@ -1,0 +1,136 @@
+"""The simulated model as a server: chat completions, models, health."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from aiohttp import web
+
+from toolglot.errors import ClientError
+from toolglot.sim.faults import Signal
+from toolglot.sim.options import Options
+from toolglot.sim.plan import FINGERPRINT, HONESTY, MODEL, Plan
+from toolglot.sim.simulation import Record, Seen, Simulation
+
+SIMULATION = web.AppKey("simulation", Simulation)
+RECORD = web.AppKey("record", Record)
+BODY_LIMIT = 64 * 1024 * 1024
+
+
+def make_app(options: Options | None = None) -> web.Application:
+    """The server of one simulation; ``app[RECORD]`` tells what it was asked."""
+    simulation = Simulation(options)
+    app = web.Application(client_max_size=BODY_LIMIT)
+    app[SIMULATION] = simulation
+    app[RECORD] = simulation.record
+    for prefix in ("", "/v1"):
+        app.router.add_post(f"{prefix}/chat/completions", answer_chat)
+        app.router.add_get(f"{prefix}/models", list_models)
+        app.router.add_get(f"{prefix}/models/{{model}}", show_model)
+    app.router.add_get("/health", show_health)
+    return app
+
+
+@asynccontextmanager
+async def running(app: web.Application, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[str]:
+    """Serve an app while the context lasts; gives its address, such as ``http://127.0.0.1:40123``."""
+    runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.2)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port).start()
+        bound_host, bound_port = runner.addresses[0][:2]
+        shown = f"[{bound_host}]" if ":" in bound_host else bound_host
+        yield f"http://{shown}:{bound_port}"
+    finally:
+        await runner.cleanup()
+
+
+async def answer_chat(request: web.Request) -> web.StreamResponse:
+    simulation = request.app[SIMULATION]
+    raw = await request.read()
+    seen = Seen(request.path, request.headers.copy(), None, simulation.options.clock())
+    simulation.record.add(seen)
+    try:
+        seen.body = json.loads(raw)
+        plan = simulation.plan(seen.body, len(raw), request.headers, seen)
+    except ValueError as error:
+        return _refuse(seen, f"the request body is not JSON: {error}")
+    except ClientError as error:
+        return _refuse(seen, error.message)
+    try:
+        return await _play(plan, request, seen, simulation.options.hang)
+    except (asyncio.CancelledError, ConnectionError):
+        seen.outcome = "abandoned"
+        raise
+    finally:
+        seen.ended = simulation.options.clock()
+
+
+async def _play(plan: Plan, request: web.Request, seen: Seen, hang: float) -> web.StreamResponse:
+    """Send what is planned, when it is planned."""
+    if plan.latency:
+        await asyncio.sleep(plan.latency)
+    response = web.StreamResponse(status=plan.status, headers=plan.headers)
+    if not plan.streamed:
+        response.content_length = plan.size
+    if plan.before is not None:
+        await _break_off(plan.before, request, hang)
+    else:
+        await response.prepare(request)
+        await _send(plan, response, request, seen, hang)
+    closing = request.transport is None or request.transport.is_closing()
+    seen.outcome = "dropped" if closing else "complete"
+    return response
+
+
+async def _send(plan: Plan, response: web.StreamResponse, request: web.Request, seen: Seen, hang: float) -> None:
+    clock = asyncio.get_running_loop().time
+    due = clock()
+    for number, step in enumerate(plan.steps):
+        if number:
+            due += plan.pace
+            await asyncio.sleep(max(0.0, due - clock()))
+            await asyncio.sleep(0)  # a reader in the same loop gets its turn, so that writes do not reach it joined
+        if isinstance(step, Signal):
+            await _break_off(step, request, hang)
+            return
+        await response.write(step)
+        seen.sent += len(step)
+
+
+async def _break_off(signal: Signal, request: web.Request, hang: float) -> None:
+    """Hang until the client gives up, then close the connection; or close it under the client at once."""
+    if signal is Signal.HANG:
+        await asyncio.sleep(hang)
+    if request.transport is not None:
+        request.transport.close()
+
+
+async def list_models(request: web.Request) -> web.Response:
+    return _json({"object": "list", "data": [_model(MODEL)]})
+
+
+async def show_model(request: web.Request) -> web.Response:
+    return _json(_model(request.match_info["model"]))
+
+
+async def show_health(request: web.Request) -> web.Response:
+    return _json({"status": "ok", "simulated": True})
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": FINGERPRINT}
+
+
+def _json(body: dict[str, Any], status: int = 200) -> web.Response:
+    return web.json_response(body, status=status, headers=HONESTY)
+
+
+def _refuse(seen: Seen, message: str) -> web.Response:
+    seen.outcome = "refused"
+    error = {"message": message, "type": "invalid_request_error", "param": None, "code": None}
+    return _json({"error": error}, 400)

@@ -1,0 +1,150 @@
+"""The simulated model without a network: a request goes in, the plan of its answer comes out."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any
+
+from toolglot.conversation import Tool
+from toolglot.sim.answer import Answer, Calling, Utterance
+from toolglot.sim.asked import Asked, parse_request
+from toolglot.sim.brain import think
+from toolglot.sim.damage import CALL_FAULTS, JSON_FAULTS, MARK_FAULTS, damage_json
+from toolglot.sim.options import AS_TAUGHT, NATIVE, Options, vary
+from toolglot.sim.plan import (
+    Plan,
+    Stamp,
+    count_usage,
+    find_refusal,
+    plan_answer,
+    plan_refusal,
+    plan_silence,
+)
+from toolglot.sim.script import Prompter
+from toolglot.sim.taught import taught_dialect
+from toolglot.speaking import write_calls
+
+
+@dataclass(slots=True)
+class Seen:
+    """One chat request that came in, and what became of it. Times are those of the options' clock.
+
+    ``outcome`` is ``open``, then ``complete``, ``dropped`` (by us), ``abandoned`` (by the client) or ``refused`` (it
+    was no request, or asked for an option that there is not).
+    """
+
+    path: str
+    headers: Mapping[str, str]
+    body: Any
+    began: float
+    options: Options | None = None
+    outcome: str = "open"
+    sent: int = 0
+    ended: float | None = None
+
+
+@dataclass(slots=True)
+class Record:
+    """The latest requests, oldest first."""
+
+    requests: deque[Seen] = field(default_factory=deque)
+    total: int = 0
+
+    def add(self, seen: Seen) -> None:
+        self.total += 1
+        self.requests.append(seen)
+
+    @property
+    def bodies(self) -> list[Any]:
+        return [seen.body for seen in self.requests]
+
+    @property
+    def last(self) -> Seen:
+        return self.requests[-1]
+
+
+class Simulation:
+    """A simulated model: give it options, ask it for plans."""
+
+    def __init__(self, options: Options | None = None) -> None:
+        self.options = options or Options()
+        self.record = Record(deque(maxlen=self.options.keep))
+        self._prompter = Prompter(self.options.script)
+        self._session = f"{int(self.options.clock() * 1000):x}"
+        self._numbers = count(1)
+
+    def plan(self, body: Any, size: int, headers: Mapping[str, str], seen: Seen | None = None) -> Plan:
+        """What to do for one request; ``size`` is the length of its body in bytes."""
+        asked = parse_request(body)
+        scripted = self._prompter.next(asked.question, bool(asked.tools))
+        options = vary(self.options, asked.model, headers, scripted.options)
+        if seen is not None:
+            seen.options = options
+        if silence := plan_silence(options.faults):
+            return silence
+        if refusal := find_refusal(options.faults):
+            return plan_refusal(refusal, options)
+        utterance = put_into_words(scripted.answer or think(asked), asked, options)
+        return plan_answer(
+            utterance,
+            Stamp(self._session, next(self._numbers), int(self.options.clock())),
+            count_usage(size, utterance),
+            options,
+            stream=asked.stream,
+            wants_usage=asked.wants_usage,
+        )
+
+
+def put_into_words(answer: Answer, asked: Asked, options: Options) -> Utterance:
+    """Write an answer natively or in a dialect, and damage it as the faults say."""
+    faults = options.faults
+    if "empty_answer" in faults:
+        return Utterance(finish=answer.finish)
+    calls = _change_calls(answer.calls, faults)
+    plain = Utterance(answer.text, reasoning=answer.reasoning, finish=answer.finish)
+    dialect = _choose_dialect(asked, options.dialect)
+    if not calls:
+        utterance = plain
+    elif dialect == NATIVE:
+        utterance = replace(plain, calls=_damage_native(calls, faults))
+    else:
+        lead = f"{answer.text}\n\n" if answer.text else ""
+        written = _damage_written(_write_calls(calls, dialect, asked.tools), faults)
+        utterance = replace(plain, text=lead, written=written)
+    return utterance.limit(asked.limit) if asked.limit else utterance
+
+
+def _choose_dialect(asked: Asked, dialect: str) -> str:
+    if dialect != AS_TAUGHT:
+        return dialect
+    return NATIVE if asked.native or not asked.taught else taught_dialect(asked.taught)
+
+
+def _write_calls(calls: Iterable[Calling], dialect: str, tools: tuple[Tool, ...]) -> str:
+    return write_calls(dialect, [(call.name, call.arguments) for call in calls], tools)
+
+
+def _change_calls(calls: tuple[Calling, ...], faults: Iterable[str]) -> tuple[Calling, ...]:
+    for fault in faults:
+        if fault in CALL_FAULTS:
+            calls = tuple(CALL_FAULTS[fault](call) for call in calls)
+    return calls
+
+
+def _damage_native(calls: tuple[Calling, ...], faults: Iterable[str]) -> tuple[Calling, ...]:
+    for fault in faults:
+        if fault in JSON_FAULTS:
+            calls = tuple(replace(call, arguments=JSON_FAULTS[fault](call.arguments)) for call in calls)
+    return calls
+
+
+def _damage_written(written: str, faults: Iterable[str]) -> str:
+    for fault in faults:
+        if fault in JSON_FAULTS:
+            written = damage_json(written, JSON_FAULTS[fault])
+        elif fault in MARK_FAULTS:
+            written = MARK_FAULTS[fault](written)
+    return written

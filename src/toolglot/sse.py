@@ -1,0 +1,73 @@
+"""Server-sent events, read from pieces of bytes that may be cut anywhere.
+
+Strategy. Nearly every event is one ``data:`` line and a blank line, so whole reads are split at blank lines and only
+what looks different is taken apart line by line. What is left over waits for the next piece; pieces of a long event
+are kept apart and joined once, so the cost stays linear.
+"""
+
+from __future__ import annotations
+
+BLANK = b"\n\n"
+DATA = b"data: "
+
+
+class EventStream:
+    """Feed it bytes; it gives the data of every event that is complete. Names of events and comments are dropped."""
+
+    __slots__ = ("_rest", "_return")
+
+    def __init__(self) -> None:
+        self._rest: list[bytes] = []
+        self._return = False
+
+    def feed(self, piece: bytes) -> list[bytes]:
+        if self._return or b"\r" in piece:
+            piece = self._join_line_ends(piece)
+        if not piece:
+            return []
+        rest = self._rest
+        if rest:
+            if BLANK not in piece and not (piece[:1] == b"\n" and rest[-1][-1:] == b"\n"):
+                rest.append(piece)
+                return []
+            piece = b"".join((*rest, piece))
+            rest.clear()
+        *blocks, tail = piece.split(BLANK)
+        if tail:
+            rest.append(tail)
+        events = []
+        for block in blocks:
+            if block[:6] == DATA and b"\n" not in block:
+                events.append(block[6:])
+            elif (data := _data_of(block)) is not None:
+                events.append(data)
+        return events
+
+    def close(self) -> list[bytes]:
+        """The connection is over: an event that only lacks its blank line counts."""
+        data = _data_of(b"".join(self._rest))
+        self._rest.clear()
+        return [] if data is None else [data]
+
+    @property
+    def waiting(self) -> bool:
+        """Whether part of an event has come."""
+        return bool(self._rest)
+
+    def _join_line_ends(self, piece: bytes) -> bytes:
+        if self._return:
+            piece = b"\r" + piece
+        self._return = piece.endswith(b"\r")
+        if self._return:
+            piece = piece[:-1]
+        return piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+
+def _data_of(block: bytes) -> bytes | None:
+    lines = [_value_of(line) for line in block.split(b"\n") if line.startswith((b"data:", b"\xef\xbb\xbfdata:"))]
+    return b"\n".join(lines) if any(lines) else None
+
+
+def _value_of(line: bytes) -> bytes:
+    value = line.partition(b":")[2]
+    return value[1:] if value[:1] == b" " else value

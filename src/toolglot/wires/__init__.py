@@ -1,0 +1,1 @@
+"""The JSON protocols, one room each."""

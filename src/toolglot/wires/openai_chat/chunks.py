@@ -1,0 +1,157 @@
+"""Answers on the chat wire, whole and streamed, written from events.
+
+    data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":
+          {"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"read","arguments":""}}]},
+          "finish_reason":null}]}
+
+Strategy. Everything around a delta is the same in every chunk of an answer, so a chunk is a prefix, an escaped string
+and a suffix. Clients join strings that are sent twice: role, id and name are each written once. Every answer ends with
+a reason, because agents ask again for ever when it is missing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from toolglot.events import (
+    CallArguments,
+    CallEnded,
+    CallStarted,
+    Event,
+    Failed,
+    Finished,
+    ReasoningDelta,
+    TextDelta,
+    Usage,
+)
+from toolglot.wire import Answerer
+from toolglot.wires.openai_chat.failures import encode_failure
+
+encode = msgspec.json.encode
+
+
+def quote(text: str) -> bytes:
+    """A JSON string. Half a surrogate pair, which some servers send, cannot be UTF-8 and is escaped."""
+    try:
+        return encode(text)
+    except UnicodeEncodeError:
+        return json.dumps(text).encode()
+
+
+OPEN = b'},"finish_reason":null}]}\n\n'
+"""What follows a delta as long as more is to come."""
+
+DONE = b"data: [DONE]\n\n"
+
+
+class StreamWriter:
+    """Writes one streamed answer."""
+
+    def __init__(self, answerer: Answerer, wants_usage: bool) -> None:
+        told = encode({"id": answerer.id, "object": "chat.completion.chunk", "created": answerer.created})[:-1]
+        head = b"data: " + told + b',"model":' + encode(answerer.model) + b',"choices":['
+        self.bare = head
+        self.prefix = head + b'{"index":0,"delta":{'
+        self.role = b'"role":"assistant",'
+        self.wants_usage = wants_usage
+
+    def write(self, events: Iterable[Event]) -> bytes:
+        """The chunks for these events, in one piece."""
+        out: list[bytes] = []
+        prefix = self.prefix
+        for event in events:
+            kind = type(event)
+            delta = _DELTAS.get(kind)
+            if delta is not None:
+                first, self.role = self.role, b""
+                out += (prefix, first, delta(event), OPEN)
+            elif kind in _ENDS:
+                out.append(_ENDS[kind](self, event))
+        return b"".join(out)
+
+    def beat(self) -> bytes:
+        """A delta that says nothing: some clients count only data as a sign of life."""
+        return self.prefix + OPEN
+
+    def finish(self, event: Finished) -> bytes:
+        first, self.role = self.role[:-1], b""
+        told = self.prefix + first + b'},"finish_reason":' + encode(event.reason) + b"}]}\n\n"
+        if self.wants_usage:
+            told += self.bare + b'],"usage":' + encode(_tell_usage(event.usage)) + b"}\n\n"
+        return told + DONE
+
+    def fail(self, event: Failed) -> bytes:
+        return b"data: " + encode_failure(event.kind, event.message) + b"\n\n"
+
+
+def _start_call(event: CallStarted) -> bytes:
+    function = {"name": event.name, "arguments": ""}
+    return b'"tool_calls":' + encode([{"index": event.index, "id": event.id, "type": "function", "function": function}])
+
+
+_DELTAS: dict[type, Callable[[Any], bytes]] = {
+    TextDelta: lambda event: b'"content":' + quote(event.text),
+    CallArguments: lambda event: (
+        b'"tool_calls":[{"index":%d,"function":{"arguments":%b}}]' % (event.index, quote(event.fragment))
+    ),
+    CallStarted: _start_call,
+    ReasoningDelta: lambda event: b'"reasoning_content":' + quote(event.text),
+}
+_ENDS: dict[type, Callable[[StreamWriter, Any], bytes]] = {Finished: StreamWriter.finish, Failed: StreamWriter.fail}
+
+
+def encode_reply(events: Iterable[Event], answerer: Answerer) -> bytes:
+    """A whole answer. Calls that were cut are not in it."""
+    texts: dict[type, list[str]] = {TextDelta: [], ReasoningDelta: []}
+    calls: dict[int, tuple[CallStarted, list[str]]] = {}
+    complete: list[dict[str, Any]] = []
+    finished = Finished("stop")
+    for event in events:
+        match event:
+            case TextDelta() | ReasoningDelta():
+                texts[type(event)].append(event.text)
+            case CallStarted():
+                calls[event.index] = (event, [])
+            case CallArguments():
+                calls[event.index][1].append(event.fragment)
+            case CallEnded():
+                complete.append(_encode_call(*calls[event.index]))
+            case Finished():
+                finished = event
+    text, thought = "".join(texts[TextDelta]), "".join(texts[ReasoningDelta])
+    message: dict[str, Any] = {"role": "assistant", "content": text if text or not complete else None}
+    if thought:
+        message["reasoning_content"] = thought
+    if complete:
+        message["tool_calls"] = complete
+    reply = {
+        "id": answerer.id,
+        "object": "chat.completion",
+        "created": answerer.created,
+        "model": answerer.model,
+        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": finished.reason}],
+        "usage": _tell_usage(finished.usage),
+    }
+    try:
+        return encode(reply)
+    except UnicodeEncodeError:
+        return json.dumps(reply).encode()
+
+
+def _encode_call(started: CallStarted, fragments: list[str]) -> dict[str, Any]:
+    function = {"name": started.name, "arguments": "".join(fragments)}
+    return {"id": started.id, "type": "function", "function": function}
+
+
+def _tell_usage(usage: Usage | None) -> dict[str, Any]:
+    usage = usage or Usage()
+    return {
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": usage.output_tokens,
+        "total_tokens": usage.total_tokens or usage.input_tokens + usage.output_tokens,
+        **usage.told,
+    }

@@ -1,0 +1,260 @@
+"""What comes back on the chat wire, whole and streamed, read into events.
+
+    data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m",
+           "choices":[{"index":0,"delta":{"role":"assistant","content":"I'll "},"finish_reason":null}]}
+
+    data: [DONE]
+
+Strategy. Reading takes only the fields that matter, typed, and falls back to a patient look at the JSON when a server
+puts something unusual there. Servers disagree about indexes and ids of calls; what arrives is told apart here, so that
+nobody else has to.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from toolglot.events import (
+    CallArguments,
+    CallEnded,
+    CallStarted,
+    Event,
+    Failed,
+    Finished,
+    ReasoningDelta,
+    Started,
+    TextDelta,
+    Usage,
+)
+from toolglot.sse import EventStream
+from toolglot.wires.openai_chat.failures import describe
+
+DONE = b"[DONE]"
+FINISHES = {"stop", "length", "tool_calls", "content_filter"}
+
+
+class _Function(msgspec.Struct):
+    name: str | None = None
+    arguments: Any = None
+
+
+class _Call(msgspec.Struct):
+    index: int | None = None
+    id: str | None = None
+    function: _Function | None = None
+
+
+class _Said(msgspec.Struct):
+    content: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    refusal: str | None = None
+    tool_calls: list[_Call] | None = None
+
+
+class _Choice(msgspec.Struct):
+    delta: _Said | None = None
+    message: _Said | None = None
+    finish_reason: str | None = None
+    index: int | None = None
+
+
+class _Reply(msgspec.Struct):
+    choices: list[_Choice] | None = None
+    id: str | None = None
+    model: str | None = None
+    usage: dict[str, Any] | None = None
+    error: Any = None
+
+
+_decode = msgspec.json.Decoder(_Reply).decode
+
+
+class Reader:
+    """Reads the replies of one answer into events; a whole reply is an answer of one piece."""
+
+    def __init__(self, new_id: Callable[[], str]) -> None:
+        self.new_id = new_id
+        self.started = False
+        self.over = False
+        self.calls: dict[object, int] = {}
+        self.ids: dict[int, str] = {}
+        self.filled: set[int] = set()
+        self.finish = ""
+        self.usage: Usage | None = None
+
+    def read(self, data: bytes, events: list[Event]) -> None:
+        """What one reply, or one piece of it, says."""
+        reply = _parse(data)
+        if not self.started:
+            self.started = True
+            events.append(Started(reply.id or "", reply.model or ""))
+        if reply.error:
+            self.fail(events, *describe(reply.error))
+            return
+        if reply.usage:
+            self.usage = _read_usage(reply.usage)
+        for choice in reply.choices or ():
+            if not choice.index:
+                self.choose(choice, events)
+
+    def choose(self, choice: _Choice, events: list[Event]) -> None:
+        said = choice.delta or choice.message
+        if said is not None:
+            self.take(said, events)
+        if choice.finish_reason:
+            self.finish = choice.finish_reason
+
+    def take(self, said: _Said, events: list[Event]) -> None:
+        thought = said.reasoning_content or said.reasoning
+        if thought:
+            events.append(ReasoningDelta(thought))
+        if said.content:
+            events.append(TextDelta(said.content))
+        elif said.refusal:
+            events.append(TextDelta(said.refusal))
+        for call in said.tool_calls or ():
+            self.take_call(call, events)
+
+    def take_call(self, call: _Call, events: list[Event]) -> None:
+        told = call.function or _Function()
+        key: object = call.index
+        if key is None:
+            key = call.id or (next(reversed(self.calls)) if self.calls else 0)
+        elif call.id and told.name and self.ids.get(self.calls.get(key, -1), call.id) != call.id:
+            key = (call.index, call.id)
+        index = self.calls.get(key)
+        if index is None:
+            index = self.calls[key] = len(self.calls)
+            self.ids[index] = call.id or self.new_id()
+            events.append(CallStarted(index, self.ids[index], told.name or ""))
+        arguments = told.arguments
+        if arguments is not None and not isinstance(arguments, str):
+            arguments = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
+        if arguments:
+            self.filled.add(index)
+            events.append(CallArguments(index, arguments))
+
+    def fail(self, events: list[Event], kind: str, message: str) -> None:
+        self.over = True
+        events.append(Failed(kind, message))
+
+    def end(self, events: list[Event]) -> None:
+        """The upstream says that this was all."""
+        if self.over:
+            return
+        self.over = True
+        finish = self.finish or ("tool_calls" if self.calls else "stop")
+        if finish != "length":
+            for index in self.calls.values():
+                if index not in self.filled:
+                    events.append(CallArguments(index, "{}"))
+                events.append(CallEnded(index))
+        events.append(Finished(finish if finish in FINISHES else "stop", self.usage))
+
+
+class StreamReader(Reader):
+    """Reads a streamed answer."""
+
+    def __init__(self, new_id: Callable[[], str]) -> None:
+        super().__init__(new_id)
+        self.stream = EventStream()
+
+    def feed(self, piece: bytes) -> list[Event]:
+        events: list[Event] = []
+        for data in self.stream.feed(piece):
+            self.accept(data, events)
+        return events
+
+    def accept(self, data: bytes, events: list[Event]) -> None:
+        if self.over:
+            return
+        if data[:1] == b"[" and data.strip() == DONE:
+            self.end(events)
+        else:
+            self.read(data, events)
+
+    def close(self) -> list[Event]:
+        """The connection is over. An answer that did not say so itself was cut."""
+        events: list[Event] = []
+        for data in self.stream.close():
+            self.accept(data, events)
+        if self.finish:
+            self.end(events)
+        elif not self.over:
+            self.fail(events, "upstream_closed", "The upstream closed the connection in the middle of its answer.")
+        return events
+
+
+def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
+    """A whole answer as events."""
+    reader = Reader(new_id)
+    events: list[Event] = []
+    reader.read(body, events)
+    if not reader.over and not reader.finish and not events[1:]:
+        reader.fail(events, "upstream_invalid", "The upstream's answer holds neither text nor calls.")
+    reader.end(events)
+    return events
+
+
+def _parse(data: bytes) -> _Reply:
+    try:
+        reply = _decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _read_patiently(data)
+    told = reply.choices is not None or reply.usage or reply.error
+    return reply if told else _read_patiently(data)
+
+
+def _read_patiently(data: bytes) -> _Reply:
+    """A reply with something unusual in it: what fits is taken."""
+    text = data.decode(errors="replace")
+    try:
+        told = json.loads(text)
+    except ValueError:
+        told = None
+    if not isinstance(told, dict):
+        return _Reply(error={"code": "upstream_invalid", "message": f"The upstream sent no reply but {text[:80]!r}."})
+    choices = [_read_choice(choice) for choice in told.get("choices") or () if isinstance(choice, dict)]
+    usage, error = told.get("usage"), told.get("error")
+    if not choices and not error and isinstance(told.get("message"), str):
+        error = told  # an error that is not wrapped, as some servers send it
+    return _Reply(choices, usage=usage if isinstance(usage, dict) else None, error=error)
+
+
+def _read_choice(choice: Mapping[str, Any]) -> _Choice:
+    said = choice.get("delta") or choice.get("message") or {}
+    finish, index = choice.get("finish_reason"), choice.get("index")
+    texts = {key: _flatten(said.get(key)) for key in ("content", "reasoning_content", "reasoning", "refusal")}
+    calls = [_read_call(call) for call in said.get("tool_calls") or () if isinstance(call, dict)]
+    index = index if isinstance(index, int) else None
+    return _Choice(_Said(**texts, tool_calls=calls), None, finish if isinstance(finish, str) else None, index)
+
+
+def _read_call(call: Mapping[str, Any]) -> _Call:
+    told = call.get("function")
+    told = told if isinstance(told, dict) else {}
+    index, name = call.get("index"), told.get("name")
+    index = int(index) if isinstance(index, str) and index.isdigit() else index
+    return _Call(
+        index if isinstance(index, int) else None,
+        str(call["id"]) if call.get("id") is not None else None,
+        _Function(name if isinstance(name, str) else None, told.get("arguments")),
+    )
+
+
+def _flatten(content: object) -> str | None:
+    """Text, also where a server writes it as parts."""
+    if isinstance(content, list):
+        return "".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
+    return content if isinstance(content, str) else None
+
+
+def _read_usage(told: Mapping[str, Any]) -> Usage:
+    counts = [told.get(key) for key in ("prompt_tokens", "completion_tokens", "total_tokens")]
+    prompt, completion, total = (count if isinstance(count, int) else 0 for count in counts)
+    return Usage(prompt, completion, total, told)

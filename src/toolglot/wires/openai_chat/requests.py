@@ -1,0 +1,356 @@
+"""What a client asks on the chat wire.
+
+    {"model": "qwen3-coder", "stream": true,
+     "messages": [{"role": "user", "content": "What is the time?"},
+                  {"role": "assistant", "content": null, "tool_calls": [
+                      {"id": "call_1", "type": "function", "function": {"name": "tell_time", "arguments": "{}"}}]},
+                  {"role": "tool", "tool_call_id": "call_1", "content": "12:00"}],
+     "tools": [{"type": "function", "function": {"name": "tell_time", "parameters": {"type": "object"}}}]}
+
+Fields that are not modelled travel in ``Conversation.extra`` under their own names.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, get_args
+
+import msgspec
+
+from toolglot.conversation import (
+    Call,
+    Choice,
+    Conversation,
+    Foreign,
+    Image,
+    Limits,
+    Message,
+    Mode,
+    Part,
+    Reasoning,
+    Result,
+    Role,
+    Text,
+    Tool,
+)
+from toolglot.errors import RequestError, ToolResultsError
+from toolglot.wire import Asked
+
+NAME = "openai_chat"
+ROLES: Mapping[str, Role] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+MODELLED = frozenset(
+    ("model", "messages", "tools", "tool_choice", "parallel_tool_calls", "stream", "stream_options", "n")
+) | {"max_tokens", "temperature", "top_p", "seed", "stop"}
+
+_DATA_URL = re.compile(r"data:([^;,]*);base64,")
+
+
+def decode_request(body: bytes) -> Asked:
+    """The request in neutral words; ``RequestError`` names the field that cannot be meant."""
+    try:
+        asked = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RequestError(f"The body is not valid JSON: {error}.") from None
+    if not isinstance(asked, dict):
+        raise RequestError("The body must be a JSON object.")
+    if asked.get("n") not in (None, 1):
+        raise RequestError("Only one answer can be given to a request: n must be 1.", "n")
+    notes: list[str] = []
+    messages = asked.get("messages")
+    if not isinstance(messages, list) or not messages:
+        raise RequestError("A request needs a list of messages that is not empty.", "messages")
+    tools = _decode_tools(asked.get("tools"), notes)
+    options = asked.get("stream_options")
+    conversation = Conversation(
+        model=_text(asked, "model"),
+        messages=tuple(_decode_message(message, f"messages[{at}]", notes) for at, message in enumerate(messages)),
+        tools=tools,
+        choice=_decode_choice(asked.get("tool_choice"), tools),
+        limits=_decode_limits(asked),
+        extra={key: value for key, value in asked.items() if key not in MODELLED},
+    )
+    wants_usage = isinstance(options, dict) and options.get("include_usage") is True
+    return Asked(conversation, asked.get("stream") is True, wants_usage, tuple(notes))
+
+
+def _text(holder: Mapping[str, Any], key: str) -> str:
+    value = holder.get(key)
+    return value if isinstance(value, str) else ""
+
+
+# -- messages ----------------------------------------------------------------------------------------------------------
+
+
+def _decode_message(message: object, where: str, notes: list[str]) -> Message:
+    if not isinstance(message, dict):
+        raise RequestError(f"{where} must be an object with a role and content.", where)
+    role = ROLES.get(message.get("role"))  # type: ignore[arg-type]
+    if role is None:
+        raise RequestError(f"{where}.role must be one of {', '.join(ROLES)}.", f"{where}.role")
+    if role == "tool":
+        return Message(role, (_decode_result(message, where),))
+    parts: list[Part] = _decode_content(message.get("content"), f"{where}.content")
+    if role == "assistant":
+        thought = _text(message, "reasoning_content") or _text(message, "reasoning")
+        if thought:
+            parts.insert(0, Reasoning(thought))
+        if refusal := _text(message, "refusal"):
+            parts.append(Text(refusal))
+        parts += _decode_calls(message, where, notes)
+    return Message(role, tuple(parts))
+
+
+def _decode_content(content: object, where: str) -> list[Part]:
+    if content is None:
+        return []
+    if isinstance(content, str):
+        return [Text(content)]
+    if not isinstance(content, list):
+        raise RequestError(f"{where} must be text, a list of parts, or null.", where)
+    return [_decode_part(part, f"{where}[{at}]") for at, part in enumerate(content)]
+
+
+def _decode_part(part: object, where: str) -> Part:
+    if isinstance(part, str):
+        return Text(part)
+    if not isinstance(part, dict):
+        raise RequestError(f"{where} must be a content part.", where)
+    for key in ("text", "refusal"):
+        if isinstance(part.get(key), str):
+            return Text(part[key])
+    if part.get("type") != "image_url":
+        return Foreign(NAME, part)
+    image = part.get("image_url")
+    url, detail = (_text(image, "url"), _text(image, "detail")) if isinstance(image, dict) else (image, "")
+    if not isinstance(url, str) or not url:
+        raise RequestError(f"{where}.image_url needs a url.", where)
+    embedded = _DATA_URL.match(url)
+    if embedded:
+        return Image(data=url[embedded.end() :], media_type=embedded[1] or "image/png", detail=detail)
+    return Image(url=url, detail=detail)
+
+
+def _decode_calls(message: Mapping[str, Any], where: str, notes: list[str]) -> list[Call]:
+    listed = message.get("tool_calls") or []
+    if not isinstance(listed, list):
+        raise RequestError(f"{where}.tool_calls must be a list.", f"{where}.tool_calls")
+    old = message.get("function_call")
+    if isinstance(old, dict):
+        listed = [*listed, {"function": old}]
+    calls = []
+    for at, call in enumerate(listed):
+        if not isinstance(call, dict):
+            raise RequestError(f"{where}.tool_calls[{at}] must be an object.", f"{where}.tool_calls[{at}]")
+        calls.append(_decode_call(call, f"{where}.tool_calls[{at}]", notes))
+    return calls
+
+
+def _decode_call(call: Mapping[str, Any], where: str, notes: list[str]) -> Call:
+    told = call.get("function") or call.get("custom") or {}
+    if not isinstance(told, dict):
+        raise RequestError(f"{where}.function must be an object.", where)
+    name = _text(told, "name").strip()
+    if not name:
+        notes.append(f"{where} names no tool")
+    arguments = told.get("arguments") if "input" not in told else {"input": told["input"]}
+    if not isinstance(arguments, str):
+        arguments = json.dumps(arguments or {}, ensure_ascii=False)
+    return Call(_text(call, "id"), name or "unnamed", arguments)
+
+
+def _decode_result(message: Mapping[str, Any], where: str) -> Result:
+    if "content" not in message:
+        raise ToolResultsError(f"Invalid tool results: {where} has no content.", f"{where}.content")
+    parts = _decode_content(message["content"], f"{where}.content")
+    content = tuple(part if isinstance(part, Text | Image) else Text(json.dumps(_bare(part))) for part in parts)
+    return Result(_text(message, "tool_call_id"), _text(message, "name"), content)
+
+
+def _bare(part: Part) -> Any:
+    return dict(part.data) if isinstance(part, Foreign) else str(part)
+
+
+# -- tools and the choice among them -----------------------------------------------------------------------------------
+
+
+def _decode_tools(tools: object, notes: list[str]) -> tuple[Tool, ...]:
+    """Every tool that can be used; the others are skipped and noted, because agents send more than they need."""
+    if tools is None:
+        return ()
+    if not isinstance(tools, list):
+        raise RequestError("tools must be a list.", "tools")
+    found: dict[str, Tool] = {}
+    for at, entry in enumerate(tools):
+        problem = _problem_with(entry, found)
+        if problem:
+            notes.append(f"tools[{at}] skipped: {problem}")
+            continue
+        told = entry["function"]
+        parameters = told.get("parameters")
+        found[told["name"]] = Tool(
+            told["name"], _text(told, "description"), parameters if isinstance(parameters, dict) else {}
+        )
+    return tuple(found.values())
+
+
+def _problem_with(entry: object, found: Mapping[str, Tool]) -> str:
+    if not isinstance(entry, dict):
+        return "not an object"
+    told = entry.get("function")
+    if not isinstance(told, dict):
+        return f"not a function but {entry.get('type')!r}"
+    name = told.get("name")
+    if not isinstance(name, str) or not name.strip():
+        return "no name"
+    if told.get("parameters") is not None and not isinstance(told["parameters"], dict):
+        return "its parameters are no JSON Schema"
+    return f"a second tool named {name}" if name in found else ""
+
+
+def _decode_choice(choice: object, tools: tuple[Tool, ...]) -> Choice:
+    if choice is None:
+        return Choice()
+    if isinstance(choice, str):
+        mode = "required" if choice == "any" else choice
+        if mode not in get_args(Mode):
+            raise RequestError(f"tool_choice cannot be {choice!r}.", "tool_choice")
+        return _check_choice(Choice(mode), tools)  # type: ignore[arg-type]
+    if not isinstance(choice, dict):
+        raise RequestError("tool_choice must be a word or an object.", "tool_choice")
+    allowed = choice.get("allowed_tools")
+    if choice.get("type") == "allowed_tools" and isinstance(allowed, dict):
+        names = tuple(dict.fromkeys(_name_of(tool) for tool in allowed.get("tools") or ()))
+        mode = "required" if allowed.get("mode") == "required" else "auto"
+        return _check_choice(Choice(mode, names), tools)  # type: ignore[arg-type]
+    return _check_choice(Choice.one(_name_of(choice)), tools)
+
+
+def _name_of(entry: object) -> str:
+    told = entry.get("function") or entry.get("custom") or entry if isinstance(entry, dict) else {}
+    name = _text(told, "name") if isinstance(told, dict) else ""
+    if not name:
+        raise RequestError("tool_choice must name a tool.", "tool_choice")
+    return name
+
+
+def _check_choice(choice: Choice, tools: tuple[Tool, ...]) -> Choice:
+    known = {tool.name for tool in tools}
+    for name in choice.only:
+        if name not in known:
+            raise RequestError(f"tool_choice names {name}, which is not among the tools.", "tool_choice")
+    if choice.mode == "required" and not tools:
+        raise RequestError("tool_choice requires a call, but no usable tool is offered.", "tool_choice")
+    return choice
+
+
+def _decode_limits(asked: Mapping[str, Any]) -> Limits:
+    stop = asked.get("stop")
+    numbers = {key: _number(asked, key) for key in ("temperature", "top_p")}
+    whole = {key: None if (value := _number(asked, key)) is None else int(value) for key in ("max_tokens", "seed")}
+    parallel = asked.get("parallel_tool_calls")
+    return Limits(
+        max_tokens=whole["max_tokens"],
+        temperature=numbers["temperature"],
+        top_p=numbers["top_p"],
+        seed=whole["seed"],
+        stop=(stop,) if isinstance(stop, str) else tuple(stop) if isinstance(stop, list) else (),
+        parallel_calls=parallel if isinstance(parallel, bool) else None,
+    )
+
+
+def _number(asked: Mapping[str, Any], key: str) -> float | None:
+    value = asked.get(key)
+    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+        return value
+    raise RequestError(f"{key} must be a number.", key)
+
+
+# -- the way back ------------------------------------------------------------------------------------------------------
+
+
+def encode_request(conversation: Conversation, *, stream: bool, wants_usage: bool) -> bytes:
+    """The same request in the words of this wire."""
+    limits = conversation.limits
+    request: dict[str, Any] = {
+        "model": conversation.model,
+        "messages": [encoded for message in conversation.messages for encoded in _encode_message(message)],
+        **conversation.extra,
+    }
+    told = {key: getattr(limits, key) for key in ("max_tokens", "temperature", "top_p", "seed")}
+    request |= {key: value for key, value in told.items() if value is not None}
+    if limits.stop:
+        request["stop"] = list(limits.stop)
+    if conversation.tools:
+        request["tools"] = [_encode_tool(tool) for tool in conversation.tools]
+        request |= _encode_choice(conversation.choice)
+        if limits.parallel_calls is not None:
+            request["parallel_tool_calls"] = limits.parallel_calls
+    if stream:
+        request["stream"] = True
+        if wants_usage:
+            request["stream_options"] = {"include_usage": True}
+    return msgspec.json.encode(request)
+
+
+def _encode_message(message: Message) -> Iterable[dict[str, Any]]:
+    if message.role == "tool":
+        return [_encode_result(part) for part in message.parts if isinstance(part, Result)]
+    encoded: dict[str, Any] = {"role": message.role, "content": _encode_content(message.parts)}
+    if calls := message.calls:
+        encoded["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in calls
+        ]
+    thought = "".join(part.text for part in message.parts if isinstance(part, Reasoning))
+    return [encoded | {"reasoning_content": thought} if thought else encoded]
+
+
+_ENCODED: Mapping[type, Callable[[Any], dict[str, Any]]] = {
+    Text: lambda part: {"type": "text", "text": part.text},
+    Image: lambda part: {"type": "image_url", "image_url": _encode_image(part)},
+    Foreign: lambda part: dict(part.data),
+}
+
+
+def _encode_content(parts: Iterable[Part]) -> str | list[dict[str, Any]] | None:
+    shown = [part for part in parts if type(part) in _ENCODED]
+    if not shown:
+        return None
+    if len(shown) == 1 and isinstance(shown[0], Text):
+        return shown[0].text
+    return [_ENCODED[type(part)](part) for part in shown]
+
+
+def _encode_image(image: Image) -> dict[str, Any]:
+    url = image.url or f"data:{image.media_type};base64,{image.data}"
+    return {"url": url, "detail": image.detail} if image.detail else {"url": url}
+
+
+def _encode_result(result: Result) -> dict[str, Any]:
+    content = _encode_content(result.content)
+    return {"role": "tool", "tool_call_id": result.call_id, "content": "" if content is None else content}
+
+
+def _encode_tool(tool: Tool) -> dict[str, Any]:
+    told: dict[str, Any] = {"name": tool.name}
+    if tool.description:
+        told["description"] = tool.description
+    return {"type": "function", "function": told | {"parameters": dict(tool.parameters)}}
+
+
+def _encode_choice(choice: Choice) -> dict[str, Any]:
+    if choice.only and (choice.mode != "required" or len(choice.only) > 1):
+        tools = [{"type": "function", "function": {"name": name}} for name in choice.only]
+        return {"tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": choice.mode, "tools": tools}}}
+    if choice.only:
+        return {"tool_choice": {"type": "function", "function": {"name": choice.only[0]}}}
+    return {} if choice.mode == "auto" else {"tool_choice": choice.mode}

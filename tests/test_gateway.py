@@ -1,0 +1,533 @@
+"""The gateway over HTTP, in front of a simulated upstream."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from aiohttp import ClientTimeout, web
+from gateway import ASK, READ, gateway, run
+
+from toolglot.sim import Answer, Options, Scripted
+
+DIALECTS = ("hermes", "qwen3_coder", "roo_xml", "glm45", "fenced_toolcode_json")
+FILE = '{"filePath":"package.json"}'
+
+
+def awaited(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    @functools.wraps(test)
+    def runs(**arguments: Any) -> None:
+        run(lambda: test(**arguments))
+
+    return runs
+
+
+def says(text: str, **options: Any) -> Options:
+    return Options(script=(Scripted(Answer(text)),), **options)
+
+
+def known_dialects() -> list[str]:
+    from toolglot import dialects
+
+    return [dialect.name for dialect in dialects()]
+
+
+# calls
+
+
+@pytest.mark.parametrize("dialect", [name for name in DIALECTS if name in known_dialects()])
+@pytest.mark.parametrize("chunk", [1, 7])
+@awaited
+async def test_calls_in_text_arrive_as_calls(dialect: str, chunk: int) -> None:
+    async with gateway(Options(dialect=dialect, chunk=chunk)) as gate:
+        streamed = await gate.ask(ASK | {"stream": True})
+        text, calls, finish = streamed.told
+        assert (calls, finish) == ([("read", FILE)], "tool_calls")
+        assert text.strip() and text == text.strip()
+        assert streamed.headers["Content-Type"] == "text/event-stream"
+        whole = await gate.ask()
+        assert whole.finish == "tool_calls"
+        assert [call["function"] for call in whole.message["tool_calls"]] == [{"name": "read", "arguments": FILE}]
+        assert whole.message["content"] == text
+        assert whole.headers["x-toolglot-mode"] == "text" and whole.headers["x-toolglot-dialect"] == dialect
+
+
+@awaited
+async def test_the_upstream_sees_text_only() -> None:
+    async with gateway() as gate:
+        await gate.ask(ASK | {"tool_choice": "auto", "parallel_tool_calls": False, "top_k": 3})
+        body = gate.record.last.body
+        assert not {"tools", "tool_choice", "parallel_tool_calls"} & set(body)
+        assert body["top_k"] == 3
+        assert [message["role"] for message in body["messages"]] == ["system", "user"]
+        assert "## read" in body["messages"][0]["content"]
+
+
+@awaited
+async def test_arguments_flow_while_they_are_written() -> None:
+    content = "x" * 400
+    call = f"<write>\n<path>a</path>\n<content>\n{content}\n</content>\n</write>"
+    write = {"type": "function", "function": {"name": "write", "parameters": {"type": "object", "properties": {"path": {"type": "string"}, "content": {"type": "string"}}}}}  # fmt: skip
+    async with gateway(says(call, chunk=10, pace=5)) as gate:
+        times = []
+        body = json.dumps(ASK | {"stream": True, "tools": [write]}).encode()
+        async with gate.session.post(gate.address + "/v1/chat/completions", data=body) as response:
+            async for piece in response.content.iter_any():
+                if b'"arguments"' in piece:
+                    times.append(time.monotonic())
+        assert len(times) > 10 and times[-1] - times[0] > 0.1
+
+
+@awaited
+async def test_one_call_is_delivered_unless_many_are_taught() -> None:
+    two = "<read>\n<filePath>a</filePath>\n</read>\n<read>\n<filePath>b</filePath>\n</read>"
+    script = Options(script=(Scripted(Answer(two)),))
+    async with gateway(script) as gate:
+        assert len((await gate.ask()).message["tool_calls"]) == 1
+        many = await gate.ask(ASK | {"parallel_tool_calls": True})
+        assert len(many.message["tool_calls"]) == 2
+        assert "several tools" in gate.record.last.body["messages"][0]["content"]
+
+
+@awaited
+async def test_malformed_calls_come_back_as_text() -> None:
+    broken = 'I\'ll read the file.\n\n<tool_call>\n{"name": "read", "arguments": {"filePath": }}\n</tool_call>'
+    async with gateway(says(broken)) as gate:
+        answer = await gate.ask()
+        assert answer.message == {"role": "assistant", "content": broken} and answer.finish == "stop"
+        # in a stream the call had begun before it turned out to be broken: its arguments can never be taken for JSON
+        text, calls, finish = (await gate.ask(ASK | {"stream": True})).told
+        assert (text, finish) == ("I'll read the file.\n\n", "tool_calls")
+        assert [name for name, _ in calls] == ["read"] and "refused, invalid_value" in calls[0][1]
+        with pytest.raises(ValueError):
+            json.loads(calls[0][1])
+
+
+@awaited
+async def test_text_that_never_was_a_call_stays_text() -> None:
+    broken = 'Look:\n\n<tool_call>\n{"nme": "read", "arguments": 3}\n</tool_call>\nWhat now?'
+    async with gateway(says(broken, chunk=5)) as gate:
+        text, calls, finish = (await gate.ask(ASK | {"stream": True})).told
+        assert (text, calls, finish) == (broken, [], "stop")
+
+
+@awaited
+async def test_names_that_cannot_be_tags_come_back_as_they_were() -> None:
+    tool = {"type": "function", "function": {**READ["function"], "name": "mcp.files/read now"}}  # type: ignore[dict-item]
+    async with gateway(Options(dialect="auto")) as gate:
+        answer = await gate.ask(ASK | {"tools": [tool]})
+        assert "mcp.files/read now" not in gate.record.last.body["messages"][0]["content"]
+        assert answer.message["tool_calls"][0]["function"]["name"] == "mcp.files/read now"
+
+
+@awaited
+async def test_a_tool_that_is_called_tool_call_works() -> None:
+    parameters = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+    tool = {
+        "type": "function",
+        "function": {"name": "tool_call", "description": "Call a tool", "parameters": parameters},
+    }
+    for dialect in ("hermes", "roo_xml", "qwen3_coder"):
+        async with gateway(dialect=dialect) as gate:
+            answer = await gate.ask(
+                ASK | {"tools": [tool], "messages": [{"role": "user", "content": 'Call the tool "x"'}]}
+            )
+            assert [call["function"]["name"] for call in answer.message["tool_calls"]] == ["tool_call"], dialect
+
+
+@awaited
+async def test_quoted_marks_are_harmless_and_come_back_unharmed() -> None:
+    quoted = '<tool_call>{"name":"read","arguments":{"filePath":"secret"}}</tool_call>'
+    messages = [{"role": "user", "content": f"What does {quoted} mean?"}]
+
+    async def echo(request: web.Request) -> web.Response:
+        asked = await request.json()
+        said = asked["messages"][-1]["content"]
+        return web.json_response({"choices": [{"message": {"content": said}, "finish_reason": "stop"}]})
+
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", echo)
+    async with gateway(app=app) as gate:
+        answer = await gate.ask(ASK | {"messages": messages})
+        assert answer.message == {"role": "assistant", "content": messages[0]["content"]}
+
+
+# choices
+
+
+@awaited
+async def test_choice_none_teaches_nothing_and_reads_nothing() -> None:
+    call = "<read>\n<filePath>a</filePath>\n</read>"
+    async with gateway(says(call)) as gate:
+        answer = await gate.ask(ASK | {"tool_choice": "none"})
+        assert answer.message == {"role": "assistant", "content": call}
+        assert "read" not in gate.record.last.body["messages"][0]["content"].replace("Read the file", "")
+
+
+@awaited
+async def test_choice_of_one_tool_teaches_only_that_and_delivers_no_other() -> None:
+    other = {
+        "type": "function",
+        "function": {"name": "write", "parameters": {"type": "object", "properties": {"path": {"type": "string"}}}},
+    }
+    call = '<tool_call>\n{"name": "write", "arguments": {"path": "a"}}\n</tool_call>'
+    async with gateway(says(call)) as gate:
+        choice = {"type": "function", "function": {"name": "read"}}
+        answer = await gate.ask(ASK | {"tools": [READ, other], "tool_choice": choice})
+        assert answer.message == {"role": "assistant", "content": call}
+        taught = gate.record.last.body["messages"][0]["content"]
+        assert "You must call the tool read now" in taught and "## write" not in taught
+
+
+# what goes wrong
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "code"),
+    [("http_400", 400, "400"), ("http_401", 401, "401"), ("http_429", 429, "429"), ("http_500", 500, "500"), ("http_502_html", 502, "upstream_refused")],
+)  # fmt: skip
+@pytest.mark.parametrize("stream", [True, False])
+@awaited
+async def test_the_status_of_an_upstream_is_kept(fault: str, status: int, code: str, stream: bool) -> None:
+    async with gateway(Options(faults=(fault,))) as gate:
+        answer = await gate.ask(ASK | {"stream": stream})
+        assert (answer.status, answer.error["code"]) == (status, code)
+        assert answer.headers["Content-Type"].startswith("application/json")
+        assert (answer.headers.get("retry-after") is not None) == (fault == "http_429")
+
+
+@awaited
+async def test_an_upstream_that_is_not_there() -> None:
+    async with gateway(upstream={"base_url": "http://127.0.0.1:9/v1"}) as gate:
+        answer = await gate.ask(ASK | {"stream": True})
+        assert (answer.status, answer.error["code"]) == (502, "upstream_unreachable")
+
+
+@pytest.mark.parametrize("fault", ["cut_mid_call", "error_after_first", "bad_frame"])
+@pytest.mark.parametrize("dialect", ["hermes", "roo_xml", "native"])
+@awaited
+async def test_an_answer_that_breaks_off_is_an_error_and_never_a_complete_call(fault: str, dialect: str) -> None:
+    mode = "native" if dialect == "native" else "text"
+    async with gateway(Options(dialect=dialect, faults=(fault,), chunk=3), mode=mode) as gate:
+        answer = await gate.ask(ASK | {"stream": True})
+        assert "error" in answer.chunks[-1]
+        _, calls, finish = answer.told
+        assert finish is None
+        for _, arguments in calls:
+            with pytest.raises(ValueError):
+                json.loads(arguments)
+        whole = await gate.ask()
+        assert whole.status == 502 if fault != "bad_frame" else whole.status in (200, 502)
+
+
+@awaited
+async def test_a_call_cut_by_the_limit_never_looks_complete() -> None:
+    async with gateway(Options(dialect="hermes", faults=("length",), chunk=3)) as gate:
+        _, calls, finish = (await gate.ask(ASK | {"stream": True})).told
+        assert finish == "length"
+        for _, arguments in calls:
+            with pytest.raises(ValueError):
+                json.loads(arguments)
+        whole = await gate.ask()
+        assert "tool_calls" not in whole.message and whole.message["content"] and whole.finish == "length"
+
+
+@pytest.mark.parametrize(
+    "fault", ["no_finish", "no_done", "no_usage", "crlf", "role_every_chunk", "json_instead_of_sse", "double_wrapper"]
+)
+@awaited
+async def test_harmless_faults_do_no_harm(fault: str) -> None:
+    async with gateway(Options(dialect="hermes", faults=(fault,), chunk_bytes=1)) as gate:
+        answer = await gate.ask(ASK | {"stream": True, "stream_options": {"include_usage": True}})
+        _, calls, finish = answer.told
+        if fault != "no_finish":
+            assert (calls, finish) == ([("read", FILE)], "tool_calls")
+        assert answer.body.count(b'"role"') <= 1
+
+
+@awaited
+async def test_an_empty_answer_is_an_error() -> None:
+    async with gateway(Options(faults=("empty_answer",))) as gate:
+        assert (await gate.ask()).status == 502
+        streamed = await gate.ask(ASK | {"stream": True})
+        assert streamed.chunks[-1]["error"]["code"] == "empty_answer"
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [(b"{", None), (b"[1]", None), (json.dumps(ASK | {"n": 2}).encode(), "n"), (json.dumps(ASK | {"messages": []}).encode(), "messages")],
+)  # fmt: skip
+@awaited
+async def test_bad_requests_are_refused_in_the_words_of_the_wire(body: bytes, param: str | None) -> None:
+    async with gateway() as gate:
+        answer = await gate.ask(body)
+        assert answer.status == 400 and gate.record.total == 0
+        assert answer.error["type"] == "invalid_request_error" and answer.error["param"] == param
+
+
+# tool results
+
+
+def with_results(*results: dict[str, Any], calls: tuple[str, ...] = ("c1",)) -> dict[str, Any]:
+    made = [{"id": name, "type": "function", "function": {"name": "read", "arguments": FILE}} for name in calls]
+    turns = [*ASK["messages"], {"role": "assistant", "content": None, "tool_calls": made}, *results]
+    return ASK | {"messages": turns}
+
+
+@pytest.mark.parametrize(
+    ("body", "where"),
+    [
+        (with_results({"role": "tool", "tool_call_id": "c9", "content": "x"}), "messages[2]"),
+        (with_results({"role": "tool", "tool_call_id": "c1"}), "messages[2].content"),
+        (with_results({"role": "tool", "tool_call_id": "c1", "content": "x"}, {"role": "tool", "tool_call_id": "c1", "content": "y"}), "messages[3]"),
+        (with_results({"role": "tool", "tool_call_id": "c1", "content": "x"}, {"role": "tool", "content": "y"}), "messages[3]"),
+        (ASK | {"messages": [{"role": "tool", "tool_call_id": "c1", "content": "x"}]}, "messages[0]"),
+    ],
+)  # fmt: skip
+@awaited
+async def test_results_that_fit_no_call_are_refused(body: Any, where: str) -> None:
+    async with gateway() as gate:
+        answer = await gate.ask(body)
+        assert (answer.status, answer.error["code"], answer.error["param"]) == (400, "invalid_tool_results", where)
+        assert where.removesuffix(".content") in answer.error["message"]
+
+
+@awaited
+async def test_results_without_ids_are_tied_to_their_calls() -> None:
+    async with gateway() as gate:
+        answer = await gate.ask(
+            with_results({"role": "tool", "content": "one"}, {"role": "tool", "content": None}, calls=("c1", ""))
+        )
+        assert answer.status == 200
+        told = gate.record.last.body["messages"][-1]["content"]
+        assert told == "Tool Result from read:\none\n\nTool Result from read:\n(no output)"
+
+
+@awaited
+async def test_history_with_invalid_json_and_unknown_tools_passes() -> None:
+    made = [{"id": "c1", "type": "function", "function": {"name": "invalid", "arguments": '{"tool": "x'}}]
+    turns = [*ASK["messages"], {"role": "assistant", "content": "", "tool_calls": made}, {"role": "tool", "tool_call_id": "c1", "content": "bad"}]  # fmt: skip
+    async with gateway() as gate:
+        assert (await gate.ask(ASK | {"messages": turns})).status == 200
+        told = gate.record.last.body["messages"]
+        assert '{"tool": "x' in told[2]["content"].replace("\\", "") and told[3]["content"].endswith("invalid:\nbad")
+
+
+# requests without tools, switches
+
+
+@awaited
+async def test_requests_without_tools_pass_untouched() -> None:
+    body = {"model": "sim", "messages": [{"role": "user", "content": "A title, please"}], "stream": True, "odd": [1]}
+    async with gateway() as gate:
+        answer = await gate.ask(body)
+        assert answer.headers["x-toolglot-mode"] == "relay"
+        assert gate.record.last.body == body
+        assert b"toolglot-sim" in answer.body
+
+
+@awaited
+async def test_switched_off_tools_are_stripped() -> None:
+    async with gateway(tool_calling_enabled="false") as gate:
+        answer = await gate.ask()
+        assert "tools" not in gate.record.last.body and "tool_calls" not in answer.message
+        assert gate.record.last.body["messages"] == ASK["messages"]
+
+
+@awaited
+async def test_native_mode_hands_tools_on_and_reads_what_leaks() -> None:
+    async with gateway(Options(dialect="native"), mode="native") as gate:
+        assert (await gate.ask()).message["tool_calls"][0]["function"] == {
+            "name": "read",
+            "arguments": FILE.replace(":", ": "),
+        }
+        assert gate.record.last.body["tools"] == [READ]
+        _, calls, finish = (await gate.ask(ASK | {"stream": True})).told
+        assert (calls, finish) == ([("read", FILE.replace(":", ": "))], "tool_calls")
+    async with gateway(Options(dialect="hermes"), mode="native") as gate:
+        _, calls, finish = (await gate.ask(ASK | {"stream": True})).told
+        assert (calls, finish) == ([("read", FILE)], "tool_calls")
+
+
+@awaited
+async def test_a_request_may_choose_its_mode() -> None:
+    async with gateway() as gate:
+        await gate.ask(x_toolglot_mode="native")
+        assert gate.record.last.body["tools"] == [READ]
+        assert (await gate.ask(x_toolglot_mode="magic")).status == 400
+
+
+@awaited
+async def test_supported_tools_are_read_without_being_offered() -> None:
+    call = "<read>\n<filePath>a</filePath>\n</read>"
+    body = {"model": "sim", "messages": [{"role": "user", "content": "read a"}]}
+    async with gateway(Options(script=(Scripted(Answer(call)),)), tool_calling_supported_tools="read") as gate:
+        assert (await gate.ask(body)).message["tool_calls"][0]["function"]["name"] == "read"
+        assert gate.record.last.body["messages"] == body["messages"]
+    async with gateway(Options(script=(Scripted(Answer(call)),)), tool_calling_supported_tools="read", tool_calling_auto_detect="false") as gate:  # fmt: skip
+        assert (await gate.ask(body)).message["content"] == call
+
+
+@awaited
+async def test_more_tools_than_allowed_are_refused() -> None:
+    tools = [{"type": "function", "function": {"name": f"t{number}"}} for number in range(4)]
+    async with gateway(tool_calling_max_tools="3") as gate:
+        answer = await gate.ask(ASK | {"tools": tools})
+        assert (answer.status, answer.error["param"]) == (400, "tools") and "at most 3" in answer.error["message"]
+
+
+# the edge
+
+
+@awaited
+async def test_keys() -> None:
+    async with gateway(client_keys="sk-right") as gate:
+        for headers in ({}, {"Authorization": "Bearer sk-wrong"}, {"x_api_key": "no"}, {"Authorization": "sk-right"}):
+            answer = await gate.ask(**headers)
+            assert (answer.status, answer.error["code"]) == (401, "invalid_api_key")
+            assert b"sk-" not in answer.body
+        assert (await gate.ask(Authorization="Bearer sk-right")).status == 200
+        assert (await gate.ask(x_api_key="sk-right")).status == 200
+        assert "Authorization" not in gate.record.last.headers
+        assert (await gate.get("/health")).status == 200
+        assert (await gate.get("/metrics")).status == 401
+
+
+@awaited
+async def test_the_upstreams_key_is_sent_and_the_clients_is_not() -> None:
+    async with gateway(api_key="sk-up") as gate:
+        await gate.ask(Authorization="Bearer sk-client")
+        assert gate.record.last.headers["Authorization"] == "Bearer sk-up"
+    async with gateway() as gate:
+        await gate.ask(Authorization="Bearer sk-client")
+        assert gate.record.last.headers["Authorization"] == "Bearer sk-client"
+
+
+@awaited
+async def test_a_body_that_is_too_large() -> None:
+    async with gateway(limit_body_bytes="1000") as gate:
+        answer = await gate.ask(ASK | {"messages": [{"role": "user", "content": "x" * 2000}]})
+        assert (answer.status, answer.error["code"]) == (413, "request_too_large")
+
+
+@awaited
+async def test_paths_and_probes() -> None:
+    async with gateway() as gate:
+        for path in ("/", "/health", "/health/liveliness", "/health/readiness"):
+            assert (await gate.get(path)).status == 200
+            assert (await gate.get(path, "HEAD")).status == 200
+        assert (await gate.ask(path="/chat/completions")).status == 200
+        for prefix in ("", "/v1"):
+            assert [model["id"] for model in (await gate.get(prefix + "/models")).json["data"]] == ["sim"]
+            assert (await gate.get(prefix + "/models/sim")).json["id"] == "sim"
+        for path in ("/api/hello", "/v1", "/v1/models"):
+            assert (await gate.get(path, "HEAD")).status == 200
+        missing = await gate.get("/v1/nothing")
+        assert (missing.status, missing.error["code"]) == (404, "unknown_path")
+        assert b"toolglot_requests_total" in (await gate.get("/metrics")).body
+
+
+@awaited
+async def test_ids_go_in_and_out() -> None:
+    async with gateway() as gate:
+        assert (await gate.ask(x_request_id="mine")).headers["x-request-id"] == "mine"
+        assert gate.record.last.headers["x-request-id"] == "mine"
+        first, second = (await gate.ask()), (await gate.ask())
+        assert first.headers["x-request-id"] != second.headers["x-request-id"]
+        assert first.json["id"] != second.json["id"]
+        assert first.message["tool_calls"][0]["id"] != second.message["tool_calls"][0]["id"]
+
+
+@awaited
+async def test_a_model_that_nobody_knows(tmp_path: Any = None) -> None:
+    async with gateway() as gate:
+        assert (await gate.ask(ASK | {"model": "sim:nonsense"})).status == 400
+
+
+# time
+
+
+@awaited
+async def test_silence_is_filled_with_heartbeats() -> None:
+    async with gateway(Options(latency=600), heartbeat_seconds="0.1") as gate:
+        began = time.monotonic()
+        body = json.dumps(ASK | {"stream": True}).encode()
+        async with gate.session.post(gate.address + "/v1/chat/completions", data=body) as response:
+            assert response.status == 200 and time.monotonic() - began < 0.5
+            answer = await response.read()
+        assert answer.count(b'"delta":{},"finish_reason":null') >= 3
+        assert b'"finish_reason":"tool_calls"' in answer and answer.count(b'"role"') == 1
+
+
+@awaited
+async def test_an_error_after_a_heartbeat_travels_in_the_stream() -> None:
+    async with gateway(Options(latency=300, faults=("http_500",)), heartbeat_seconds="0.1") as gate:
+        answer = await gate.ask(ASK | {"stream": True})
+        assert answer.status == 200 and answer.chunks[-1]["error"]["message"] == "The simulated model has failed."
+
+
+@awaited
+async def test_heartbeats_fill_silence_in_the_middle_too() -> None:
+    async with gateway(Options(dialect="hermes", chunk=30, pace=250), heartbeat_seconds="0.1") as gate:
+        answer = await gate.ask(ASK | {"stream": True})
+        assert answer.told[1:] == ([("read", FILE)], "tool_calls")
+        assert answer.body.count(b'"delta":{},"finish_reason":null') >= 2
+
+
+@awaited
+async def test_an_upstream_that_says_nothing_is_given_up() -> None:
+    async with gateway(Options(faults=("hang_mid",)), upstream={"read_timeout": 0.3}) as gate:
+        answer = await gate.ask(ASK | {"stream": True})
+        assert answer.chunks[-1]["error"]["code"] == "upstream_timeout"
+    async with gateway(Options(faults=("hang_before_headers",)), upstream={"read_timeout": 0.3}) as gate:
+        assert (await gate.ask()).status == 504
+
+
+@pytest.mark.parametrize("fault", ["hang_mid", "hang_before_headers"])
+@awaited
+async def test_a_client_that_leaves_ends_the_request_upstream(fault: str) -> None:
+    async with gateway(Options(faults=(fault,))) as gate:
+        body = json.dumps(ASK | {"stream": True}).encode()
+        try:
+            async with gate.session.post(
+                gate.address + "/v1/chat/completions", data=body, timeout=ClientTimeout(total=0.3)
+            ) as response:
+                await response.read()
+        except TimeoutError:
+            pass
+        left = time.monotonic()
+        while gate.record.last.ended is None and time.monotonic() - left < 5:
+            await asyncio.sleep(0.01)
+        assert gate.record.last.outcome == "abandoned"
+        assert time.monotonic() - left < 1
+
+
+@awaited
+async def test_a_slow_client_holds_the_upstream_up() -> None:
+    text = "lorem ipsum dolor " * 700_000
+    async with gateway(says(text, chunk=4000)) as gate:
+        body = json.dumps(ASK | {"stream": True}).encode()
+        async with gate.session.post(gate.address + "/v1/chat/completions", data=body) as response:
+            await response.content.readany()
+            await asyncio.sleep(0.7)
+            held = gate.record.last.sent
+            await asyncio.sleep(0.3)
+            assert gate.record.last.sent == held < len(text) * 0.8
+            size = 0
+            while piece := await response.content.readany():
+                size += len(piece)
+            assert size > len(text)
+
+
+@awaited
+async def test_parts_that_are_not_modelled_reach_the_upstream() -> None:
+    audio = {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}
+    parts = [{"type": "text", "text": "read this"}, audio]
+    async with gateway() as gate:
+        assert (await gate.ask(ASK | {"messages": [{"role": "user", "content": parts}]})).status == 200
+        assert gate.record.last.body["messages"][-1]["content"] == parts

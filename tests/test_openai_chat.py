@@ -1,0 +1,325 @@
+"""The chat wire: what is read, what is written, and that both are the same."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from toolglot.conversation import Call, Choice, Image, Result, Text
+from toolglot.errors import RequestError, ToolResultsError
+from toolglot.events import (
+    CallArguments,
+    CallEnded,
+    CallStarted,
+    Event,
+    Failed,
+    Finished,
+    ReasoningDelta,
+    Started,
+    TextDelta,
+    Usage,
+    check_order,
+    merge_deltas,
+)
+from toolglot.sse import EventStream
+from toolglot.wire import Answerer
+from toolglot.wires import openai_chat
+
+ANSWERER = Answerer("chatcmpl-1", 1234567890, "qwen3-max")
+READ = {"type": "function", "function": {"name": "read", "parameters": {"type": "object", "properties": {}}}}
+
+
+def ask(**fields: Any) -> bytes:
+    return json.dumps({"model": "m", "messages": [{"role": "user", "content": "hi"}], **fields}).encode()
+
+
+def ids() -> Any:
+    numbers = iter(range(1, 100))
+    return lambda: f"made_{next(numbers)}"
+
+
+def frames(*chunks: object, done: bool = True) -> bytes:
+    told = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks] + ["data: [DONE]\n\n"] * done
+    return "".join(told).encode()
+
+
+def delta(finish: str | None = None, **fields: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": fields, "finish_reason": finish}]}
+
+
+def call(index: int | None = 0, name: str | None = None, arguments: Any = None, **fields: Any) -> dict[str, Any]:
+    function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
+    told = {"function": function, **fields}
+    return delta(tool_calls=[told if index is None else {"index": index, **told}])
+
+
+def read_whole(stream: bytes, size: int = 0) -> list[Event]:
+    reader = openai_chat.read_stream(ids())
+    size = size or len(stream)
+    events = [event for at in range(0, len(stream), size) for event in reader.feed(stream[at : at + size])]
+    events += reader.close()
+    check_order(events)
+    return list(merge_deltas(events))
+
+
+# requests
+
+
+def test_every_kind_of_message_is_read() -> None:
+    asked = openai_chat.decode_request(
+        ask(
+            messages=[
+                {"role": "developer", "content": "be brief"},
+                {"role": "user", "content": [{"type": "text", "text": "see"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]},
+                {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{bad"}}]},
+                {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "out"}]},
+                {"role": "assistant", "content": ""},
+            ],
+            tools=[READ],
+            stream=True,
+            stream_options={"include_usage": True},
+            chat_template_kwargs={"enable_thinking": False},
+        )
+    )  # fmt: skip
+    system, user, assistant, tool, last = asked.conversation.messages
+    assert (system.role, system.text) == ("system", "be brief")
+    assert user.parts == (Text("see"), Image(data="AAAA", media_type="image/png"))
+    assert assistant.parts == (Call("c1", "read", "{bad"),)
+    assert tool.parts == (Result("c1", "", (Text("out"),)),)
+    assert last.parts == (Text(""),)
+    assert asked.stream and asked.wants_usage
+    assert asked.conversation.extra == {"chat_template_kwargs": {"enable_thinking": False}}
+
+
+def test_a_request_written_again_is_the_same_request() -> None:
+    body = ask(
+        messages=[
+            {"role": "system", "content": "s"},
+            {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "input_audio", "input_audio": {"data": "x"}}]},
+            {"role": "assistant", "content": "t", "tool_calls": [{"id": "c", "type": "function", "function": {"name": "read", "arguments": "{}"}}]},
+            {"role": "tool", "tool_call_id": "c", "content": "r"},
+        ],
+        tools=[READ],
+        tool_choice={"type": "function", "function": {"name": "read"}},
+        parallel_tool_calls=False,
+        temperature=0.5,
+        max_tokens=7,
+        stop=["x"],
+        stream=True,
+        stream_options={"include_usage": True},
+        logit_bias={"1": 2},
+    )  # fmt: skip
+    asked = openai_chat.decode_request(body)
+    again = openai_chat.encode_request(asked.conversation, stream=asked.stream, wants_usage=asked.wants_usage)
+    assert json.loads(again) == json.loads(body)
+    assert openai_chat.decode_request(again) == asked
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        ("none", Choice("none")),
+        ("auto", Choice("auto")),
+        ("required", Choice("required")),
+        ("any", Choice("required")),
+        ({"type": "function", "function": {"name": "read"}}, Choice.one("read")),
+        (
+            {
+                "type": "allowed_tools",
+                "allowed_tools": {"mode": "auto", "tools": [{"type": "function", "name": "read"}]},
+            },
+            Choice("auto", ("read",)),
+        ),
+    ],
+)
+def test_choices(choice: object, expected: Choice) -> None:
+    assert openai_chat.decode_request(ask(tools=[READ], tool_choice=choice)).conversation.choice == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "where", "words"),
+    [
+        (b"{", None, "not valid JSON"),
+        (b"[]", None, "object"),
+        (ask(messages=[]), "messages", "not empty"),
+        (ask(messages="x"), "messages", "list"),
+        (ask(messages=[3]), "messages[0]", "role"),
+        (ask(messages=[{"role": "wizard"}]), "messages[0].role", "one of"),
+        (ask(messages=[{"role": "user", "content": 4}]), "messages[0].content", "parts"),
+        (ask(n=2), "n", "n must be 1"),
+        (ask(tools=3), "tools", "list"),
+        (ask(tools=[READ], tool_choice="maybe"), "tool_choice", "maybe"),
+        (ask(tools=[READ], tool_choice={"type": "function", "function": {"name": "rm"}}), "tool_choice", "rm"),
+        (ask(tool_choice="required"), "tool_choice", "no usable tool"),
+        (ask(temperature="hot"), "temperature", "number"),
+    ],
+)
+def test_bad_requests_name_the_field(body: bytes, where: str | None, words: str) -> None:
+    with pytest.raises(RequestError, match=words) as caught:
+        openai_chat.decode_request(body)
+    assert caught.value.where == where
+    told = json.loads(openai_chat.encode_error(caught.value))["error"]
+    assert told["type"] == "invalid_request_error" and told["param"] == where
+
+
+def test_a_result_without_content_is_refused() -> None:
+    with pytest.raises(ToolResultsError, match=r"messages\[0\]"):
+        openai_chat.decode_request(ask(messages=[{"role": "tool", "tool_call_id": "c"}]))
+
+
+def test_tools_that_cannot_be_used_are_skipped_and_noted() -> None:
+    broken = [7, {"type": "web_search"}, {"type": "function", "function": {"name": " "}}, READ, READ]
+    asked = openai_chat.decode_request(ask(tools=broken))
+    assert [tool.name for tool in asked.conversation.tools] == ["read"]
+    assert [note.split(" ")[0] for note in asked.notes] == ["tools[0]", "tools[1]", "tools[2]", "tools[4]"]
+
+
+# replies, read
+
+STREAM = frames(
+    delta(role="assistant", content="Ich lese – "),
+    delta(reasoning_content="hm"),
+    call(0, "read", "", id="c1", type="function"),
+    call(0, None, '{"path":'),
+    call(0, None, '"ä"}'),
+    delta("tool_calls"),
+    {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}},
+)
+TOLD: list[Event] = [
+    Started("", ""),
+    TextDelta("Ich lese – "),
+    ReasoningDelta("hm"),
+    CallStarted(0, "c1", "read"),
+    CallArguments(0, '{"path":"ä"}'),
+    CallEnded(0),
+    Finished("tool_calls", Usage(3, 4, 7)),
+]
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 64])
+@pytest.mark.parametrize("ends", [b"\n", b"\r\n"])
+def test_a_stream_is_read_however_it_is_cut(size: int, ends: bytes) -> None:
+    assert read_whole(STREAM.replace(b"\n", ends), size) == TOLD
+
+
+@pytest.mark.parametrize(
+    ("chunks", "calls"),
+    [
+        ([call(0, "f", "{}", id="a"), call(0, "f", "{}", id="b")], [("a", "f", "{}"), ("b", "f", "{}")]),
+        ([call(None, "f", "{}", id="a"), call(None, "g", '{"x":1}', id="b")], [("a", "f", "{}"), ("b", "g", '{"x":1}')]),
+        ([call(None, "f", "{", id="a"), call(None, None, "}")], [("a", "f", "{}")]),
+        ([call(0, "f", "{", id="a"), call(0, "f", "}", id="a")], [("a", "f", "{}")]),
+        ([call(0, "f", "{", id="a"), call(1, "g", "[", id="b"), call(0, None, "}"), call(1, None, "]")], [("a", "f", "{}"), ("b", "g", "[]")]),
+        ([call(0, "f", {"x": [1]}, id="a")], [("a", "f", '{"x":[1]}')]),
+        ([call("0", "f", "{}", id="a")], [("a", "f", "{}")]),  # type: ignore[arg-type]
+        ([call(0, "f")], [("made_1", "f", "{}")]),
+    ],
+)  # fmt: skip
+def test_servers_disagree_about_ids_and_indexes(chunks: list[Any], calls: list[tuple[str, str, str]]) -> None:
+    events = read_whole(frames(*chunks, delta("tool_calls")))
+    told = {event.index: [event.id, event.name, ""] for event in events if isinstance(event, CallStarted)}
+    for event in events:
+        if isinstance(event, CallArguments):
+            told[event.index][2] += event.fragment
+    assert [tuple(call) for call in told.values()] == calls
+    assert {event.index for event in events if isinstance(event, CallEnded)} == set(told)
+
+
+@pytest.mark.parametrize(
+    ("stream", "last"),
+    [
+        (frames(delta(content="x"), delta("stop"), done=False), Finished("stop")),
+        (frames(delta(content="x")), Finished("stop")),
+        (frames(delta(content="x"), done=False), Failed("upstream_closed", "The upstream closed the connection in the middle of its answer.")),
+        (frames(delta(content="x"), {"error": {"message": "boom", "code": 500}}), Failed("500", "boom")),
+        (frames(delta(content="x"), {"error": "boom"}), Failed("upstream_refused", "boom")),
+        (b'data: {"choices"\n\ndata: [DONE]\n\n', Failed("upstream_invalid", "The upstream sent no reply but '{\"choices\"'.")),
+        (frames(delta(content=[{"type": "text", "text": "x"}]), delta("eos")), Finished("stop")),
+    ],
+)  # fmt: skip
+def test_how_a_stream_ends(stream: bytes, last: Event) -> None:
+    assert read_whole(stream)[-1] == last
+
+
+def test_a_call_cut_by_the_limit_is_not_complete() -> None:
+    events = read_whole(frames(call(0, "f", '{"a', id="a"), delta("length")))
+    assert not any(isinstance(event, CallEnded) for event in events)
+    assert events[-1] == Finished("length")
+
+
+def test_half_a_surrogate_pair_passes_as_it_is() -> None:
+    events = read_whole(b'data: {"choices":[{"delta":{"content":"\\ud83d"}}]}\n\ndata: [DONE]\n\n')
+    assert events[1] == TextDelta("\ud83d")
+    assert b'"content":"\\ud83d"' in openai_chat.write_stream(ANSWERER, False).write(events)
+    assert json.loads(openai_chat.encode_reply(events, ANSWERER))["choices"][0]["message"]["content"] == "\ud83d"
+
+
+# replies, written
+
+
+def test_what_is_written_is_read_the_same() -> None:
+    writer = openai_chat.write_stream(ANSWERER, True)
+    assert read_whole(writer.write(TOLD), 11) == [Started("chatcmpl-1", "qwen3-max"), *TOLD[1:]]
+    whole = openai_chat.decode_reply(openai_chat.encode_reply(TOLD, ANSWERER), ids())
+    assert all(event in whole for event in TOLD[1:]) and len(whole) == len(TOLD)
+
+
+def test_role_id_and_name_are_written_once() -> None:
+    written = openai_chat.write_stream(ANSWERER, False).write(TOLD)
+    assert written.count(b'"role"') == written.count(b'"id":"c1"') == written.count(b'"name"') == 1
+    assert written.count(b"[DONE]") == 1 and b'"usage"' not in written
+    assert written.startswith(
+        b'data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1234567890,"model":"qwen3-max","choices":[{"index":0,"delta":{"role":"assistant","content":'
+    )
+
+
+def test_a_heartbeat_is_a_chunk_that_says_nothing() -> None:
+    writer = openai_chat.write_stream(ANSWERER, False)
+    beat = json.loads(writer.beat()[6:])
+    assert beat["choices"] == [{"index": 0, "delta": {}, "finish_reason": None}]
+    assert b'"role":"assistant"' in writer.write([TextDelta("x")])
+
+
+def test_a_failure_is_nested_under_error() -> None:
+    written = openai_chat.write_stream(ANSWERER, False).write([Failed("upstream_closed", "gone")])
+    assert json.loads(written[6:]) == {
+        "error": {"message": "gone", "type": "api_error", "param": None, "code": "upstream_closed"}
+    }
+
+
+def test_a_whole_answer_without_text_has_null_content() -> None:
+    message = json.loads(openai_chat.encode_reply(TOLD[3:], ANSWERER))["choices"][0]["message"]
+    assert message["content"] is None and message["tool_calls"][0]["function"]["arguments"] == '{"path":"ä"}'
+    message = json.loads(openai_chat.encode_reply([TextDelta("hi"), Finished("stop")], ANSWERER))["choices"][0][
+        "message"
+    ]
+    assert message == {"role": "assistant", "content": "hi"}
+
+
+@pytest.mark.parametrize(
+    ("body", "message", "code"),
+    [
+        (b'{"error":{"message":"slow down","type":"rate_limit","code":"rate"}}', "slow down", "rate"),
+        (b'{"object":"error","message":"no such model","code":404}', "no such model", "404"),
+        (b'{"error":"text"}', "text", "upstream_refused"),
+        (b'{"detail":"Not Found"}', "Not Found", "upstream_refused"),
+        (b"<html>Bad Gateway</html>", "The upstream answered with status 502.", "upstream_refused"),
+    ],
+)
+def test_errors_of_upstreams(body: bytes, message: str, code: str) -> None:
+    error = openai_chat.decode_error(502, body)
+    assert (error.status, error.message, error.code) == (502, message, code)
+
+
+# server-sent events
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 100])
+def test_server_sent_events_of_every_kind(size: int) -> None:
+    raw = b": hello\n\nevent: x\ndata: 1\n\ndata:2\n\n\n\ndata: 3\ndata: 4\n\nid: 7\n\ndata:\n\ndata: 5"
+    for text in (raw, raw.replace(b"\n", b"\r\n"), raw.replace(b"\n", b"\r")):
+        stream = EventStream()
+        events = [event for at in range(0, len(text), size) for event in stream.feed(text[at : at + size])]
+        assert [*events, *stream.close()] == [b"1", b"2", b"3\n4", b"5"]

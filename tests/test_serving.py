@@ -1,0 +1,144 @@
+"""The command ``toolglot serve`` as a process: start, stop, and what it refuses."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from gateway import ASK
+
+CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(("TOOL", "OPENAI"))}
+
+
+@contextmanager
+def started(*command: str, **environ: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A command of toolglot that serves, and its port."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "toolglot", *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=CLEAN | environ,
+    )
+    assert process.stdout is not None
+    try:
+        for line in process.stdout:
+            found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
+            if found:
+                yield process, int(found[1])
+                break
+        else:
+            raise AssertionError(process.communicate()[1])
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@contextmanager
+def asked(port: int, **fields: object) -> Iterator[http.client.HTTPResponse]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        body = json.dumps(ASK | fields)
+        connection.request("POST", "/v1/chat/completions", body, {"Content-Type": "application/json"})
+        with connection.getresponse() as response:
+            yield response
+    finally:
+        connection.close()
+
+
+def ask(port: int) -> int:
+    with asked(port) as response:
+        return response.status
+
+
+def test_open_streams_end_before_the_server_does() -> None:
+    with (
+        started("sim", "--port", "0", "--pace", "60", "--chunk", "4", "--dialect", "hermes") as (_, upstream),
+        started("serve", "--port", "0", "--base-url", f"http://127.0.0.1:{upstream}/v1") as (server, port),
+    ):
+        with asked(port, stream=True) as response:
+            first = response.read(20)
+            server.send_signal(signal.SIGTERM)
+            told = first + response.read()
+        assert b'"finish_reason":"tool_calls"' in told and told.endswith(b"data: [DONE]\n\n")
+        assert server.wait(20) == 0
+        with pytest.raises(OSError):
+            ask(port)
+
+
+def test_every_request_is_one_line_of_log_without_secrets() -> None:
+    with (
+        started("sim", "--port", "0") as (_, upstream),
+        started(
+            "serve", "--port", "0", "--base-url", f"http://127.0.0.1:{upstream}/v1", "--api-key", "sk-secret-1234"
+        ) as (server, port),  # fmt: skip
+    ):
+        assert ask(port) == 200
+        server.send_signal(signal.SIGTERM)
+        _, errors = server.communicate(timeout=20)
+        (record,) = [json.loads(line) for line in errors.splitlines() if line.startswith("{")]
+        assert (record["status"], record["calls"], record["tools"]) == (200, 1, ["read"])
+        assert "sk-secret" not in errors
+
+
+def test_workers_share_a_port() -> None:
+    with (
+        started("sim", "--port", "0") as (_, upstream),
+        started("serve", "--port", "0", "--base-url", f"http://127.0.0.1:{upstream}/v1", TOOLGLOT_WORKERS="1") as (_, port),
+    ):  # fmt: skip
+        free = port + 0
+    with (
+        started("sim", "--port", "0") as (_, upstream),
+        started("serve", "--port", str(free), "--base-url", f"http://127.0.0.1:{upstream}/v1", TOOLGLOT_WORKERS="2") as (server, port),
+    ):  # fmt: skip
+        assert {ask(port) for _ in range(6)} == {200}
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(20) == 0
+        with pytest.raises(OSError):
+            ask(port)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--host", "0.0.0.0"], "no client key is set"),
+        (["--port", "99999"], "whole number"),
+        (["--mode", "magic"], "magic"),
+        (["--base-url", "ftp://x"], "http"),
+        (["--config", "nowhere.toml"], "nowhere.toml"),
+    ],
+)
+def test_wrong_use_is_told_in_one_line(arguments: list[str], words: str, tmp_path: Path) -> None:
+    base = [] if "--base-url" in arguments or "--config" in arguments else ["--base-url", "http://127.0.0.1:9/v1"]
+    done = subprocess.run(
+        [sys.executable, "-m", "toolglot", "serve", *base, *arguments],
+        capture_output=True,
+        text=True,
+        env=CLEAN,
+        cwd=tmp_path,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2 and words in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_port_that_is_taken() -> None:
+    with started("sim", "--port", "0") as (_, taken):
+        done = subprocess.run(
+            [sys.executable, "-m", "toolglot", "serve", "--port", str(taken), "--base-url", "http://127.0.0.1:9/v1"],
+            capture_output=True,
+            text=True,
+            env=CLEAN,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 2 and f"cannot listen on 127.0.0.1:{taken}" in done.stderr

@@ -1,0 +1,331 @@
+"""Records of requests: what is gathered, what is told, what is counted, and what never appears."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import re
+from collections.abc import Iterator
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from toolglot.events import (
+    CallArguments,
+    CallEnded,
+    CallRejected,
+    CallStarted,
+    Event,
+    Failed,
+    Finished,
+    Reason,
+    TextDelta,
+    Usage,
+)
+from toolglot.telemetry import BODY_LENGTH, LABELS, Labels, Telemetry, Watch, clean, log_to, redact
+
+KEY = "sk-test-0123456789abcdef"
+
+
+class Time:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.seconds = 100.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    logger = logging.getLogger("toolglot")
+    before = (logger.handlers[:], logger.level, logger.propagate)
+    yield
+    logger.handlers[:], logger.level, logger.propagate = before
+
+
+@pytest.fixture
+def clock() -> Time:
+    return Time()
+
+
+@pytest.fixture
+def telemetry(clock: Time) -> Telemetry:
+    return Telemetry(now=lambda: 1_700_000_000.25, clock=clock)
+
+
+ANSWER: tuple[Event, ...] = (
+    TextDelta("Looking."),
+    CallStarted(0, "call_1", "read_file"),
+    CallArguments(0, "{}"),
+    CallEnded(0, "hermes", 0.9, ("unquoted_key", "single_quotes")),
+    CallRejected("<x>", Reason.TRUNCATED, "write"),
+    Finished("tool_calls", Usage(1, 2, 3)),
+)
+
+
+def run(telemetry: Telemetry, clock: Time) -> Watch:
+    """One request from beginning to end, all of it."""
+    watch = telemetry.begin("req-1", "openai_chat")
+    watch.model, watch.upstream, watch.upstream_model = "coder", "vllm", "Qwen3-Coder"
+    watch.mode, watch.dialect = "text", "qwen3_coder"
+    telemetry.stream(watch)
+    clock.seconds += 0.5
+    watch.sent(bytes(10))
+    clock.seconds += 1
+    watch.sent(bytes(20))
+    for event in ANSWER:
+        watch.see(event)
+    watch.notes.append("tool #2 skipped: no name")
+    telemetry.finish(watch, 200)
+    return watch
+
+
+def samples(telemetry: Telemetry) -> dict[str, float]:
+    """Every counted value that is not zero, by name and labels."""
+    text = telemetry.render().decode()
+    return {
+        sample.name + "".join(f" {name}={value}" for name, value in sorted(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.value and not sample.name.endswith("_created") and "le" not in sample.labels
+    }
+
+
+# The record
+
+
+def test_a_record_tells_what_became_of_a_request(telemetry: Telemetry, clock: Time) -> None:
+    record = run(telemetry, clock).record
+    assert record is not None
+    assert json.loads(str(record)) == {
+        "request_id": "req-1",
+        "time": "2023-11-14T22:13:20.250+00:00",
+        "wire": "openai_chat",
+        "model": "coder",
+        "upstream": "vllm",
+        "upstream_model": "Qwen3-Coder",
+        "mode": "text",
+        "dialect": "qwen3_coder",
+        "stream": True,
+        "status": 200,
+        "calls": 1,
+        "tools": ["read_file"],
+        "read_as": ["hermes"],
+        "repairs": ["unquoted_key", "single_quotes"],
+        "rejected": ["truncated"],
+        "notes": ["tool #2 skipped: no name"],
+        "chunks": 2,
+        "bytes": 30,
+        "first_chunk": 0.5,
+        "duration": 1.5,
+        "usage": {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3},
+        "error": "",
+        "client_gone": False,
+    }
+
+
+def test_a_request_that_failed_at_once(telemetry: Telemetry) -> None:
+    watch = telemetry.begin("r", "openai_chat")
+    watch.see(Failed("upstream_timeout", "no answer"))
+    watch.client_gone = True
+    record = telemetry.finish(watch, 504)
+    assert (record.status, record.error, record.first_chunk, record.client_gone) == (
+        504,
+        "upstream_timeout",
+        None,
+        True,
+    )
+    assert record.as_line().endswith("504 - - 0.00s  error: upstream_timeout  client gone")
+
+
+def test_a_request_is_finished_once(telemetry: Telemetry, clock: Time) -> None:
+    watch = run(telemetry, clock)
+    before = telemetry.render()
+    clock.seconds += 9
+    assert telemetry.finish(watch, 500) is watch.record
+    assert telemetry.render() == before
+
+
+def test_what_others_chose_is_cut_short_and_printable(telemetry: Telemetry) -> None:
+    watch = telemetry.begin("id\nforged line\x1b[31m", "openai_chat")
+    watch.model = "m" * 10_000
+    watch.tools.append("a\tb")
+    record = telemetry.finish(watch, 200)
+    assert record.request_id == "id?forged line?[31m"
+    assert len(record.model) == 200
+    assert record.tools == ("a?b",)
+    assert clean("naïve 名前") == "naïve 名前"
+
+
+# The log
+
+
+def test_machines_get_one_line_of_json(telemetry: Telemetry, clock: Time) -> None:
+    stream = io.StringIO()
+    log_to(stream)
+    run(telemetry, clock)
+    logging.getLogger("toolglot.server").warning("listening on %s", "127.0.0.1")
+    first, second = map(json.loads, stream.getvalue().splitlines())
+    assert (first["request_id"], first["repairs"]) == ("req-1", ["unquoted_key", "single_quotes"])
+    assert (second["level"], second["message"]) == ("warning", "listening on 127.0.0.1")
+
+
+def test_people_get_a_short_line(telemetry: Telemetry, clock: Time) -> None:
+    stream = Terminal()
+    log_to(stream)
+    run(telemetry, clock)
+    logging.getLogger("toolglot").info("ready")
+    line, ready = stream.getvalue().splitlines()
+    assert re.fullmatch(
+        r"\d\d:\d\d:\d\d 200 coder -> Qwen3-Coder text/qwen3_coder 1\.50s first 0\.50s  calls: read_file"
+        r"  repairs: unquoted_key, single_quotes  rejected: truncated  notes: tool #2 skipped: no name",
+        line,
+    )
+    assert ready == "ready"
+
+
+def test_logging_twice_does_not_say_it_twice(telemetry: Telemetry, clock: Time) -> None:
+    log_to(io.StringIO())
+    stream = io.StringIO()
+    log_to(stream)
+    run(telemetry, clock)
+    assert len(stream.getvalue().splitlines()) == 1
+
+
+def test_nothing_is_printed_before_logging_is_set_up(
+    telemetry: Telemetry, clock: Time, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(telemetry, clock)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_bodies_are_logged_on_demand_only_and_redacted(telemetry: Telemetry) -> None:
+    stream = io.StringIO()
+    log_to(stream)
+    body = json.dumps({"messages": ["hello"], "api_key": "abc", "note": f"{KEY} and hunter2"}).encode()
+    telemetry.body(telemetry.begin("r", "openai_chat"), "request", body)
+    assert stream.getvalue() == ""
+    talkative = Telemetry(log_bodies=True, known_secrets=("hunter2", ""))
+    talkative.body(talkative.begin("r", "openai_chat"), "request", body)
+    told = json.loads(stream.getvalue())
+    assert (told["request_id"], told["what"], told["bytes"]) == ("r", "request", len(body))
+    assert json.loads(told["body"]) == {"messages": ["hello"], "api_key": "***", "note": "*** and ***"}
+
+
+def test_a_long_body_is_cut(telemetry: Telemetry) -> None:
+    stream = io.StringIO()
+    log_to(stream)
+    talkative = Telemetry(log_bodies=True)
+    talkative.body(talkative.begin("r", "w"), "answer", b"x" * 1_000_000)
+    told = json.loads(stream.getvalue())
+    assert (told["bytes"], len(told["body"])) == (1_000_000, BODY_LENGTH)
+
+
+@pytest.mark.parametrize(
+    ("text", "redacted"),
+    [
+        (f"Incorrect API key provided: {KEY}.", "Incorrect API key provided: ***."),
+        ("Authorization: Bearer abc.def-ghi", "Authorization: Bearer ***"),
+        ('{"authorization": "Bearer abc"}', '{"authorization": "Bearer ***"}'),
+        ('{\\"x-api-key\\": \\"abc\\"}', '{\\"x-api-key\\": \\"***\\"}'),
+        ("x-api-key: abc", "x-api-key: ***"),
+        ("api_key=abc&model=m", "api_key=***&model=m"),
+        ("sent bearer abcdefghijkl", "sent bearer ***"),
+        ("http://me:hunter2@host/v1", "http://***host/v1"),
+        ("gsk_abcdefghijkl hf_abcdefghijkl ghp_abcdefghijkl", "*** *** ***"),
+        ("eyJhbGciOiJI.eyJzdWIiOiIx.abc", "***"),
+        ("a task-specific basic idea, risk-averse, 5 tokens", "a task-specific basic idea, risk-averse, 5 tokens"),
+        ("http://host:8000/v1", "http://host:8000/v1"),
+    ],
+)
+def test_what_looks_like_a_key_is_blackened(text: str, redacted: str) -> None:
+    assert redact(text) == redacted
+
+
+def test_a_key_in_any_field_does_not_reach_the_log(telemetry: Telemetry) -> None:
+    for terminal in (io.StringIO(), Terminal()):
+        log_to(terminal)
+        watch = telemetry.begin(KEY, "openai_chat")
+        watch.model, watch.error = KEY, f"upstream said {KEY}"
+        watch.tools.append(KEY)
+        watch.notes.append(f"Authorization: Bearer {KEY}")
+        telemetry.finish(watch, 200)
+        logging.getLogger("toolglot").error("failed with %s", KEY)
+        assert "***" in terminal.getvalue()
+        assert KEY not in terminal.getvalue()
+
+
+def test_a_traceback_is_told_without_keys() -> None:
+    stream = io.StringIO()
+    log_to(stream)
+    try:
+        raise ValueError(KEY)
+    except ValueError:
+        logging.getLogger("toolglot").exception("our own fault")
+    told = json.loads(stream.getvalue())
+    assert told["message"].startswith("our own fault\nTraceback")
+    assert KEY not in told["message"]
+
+
+# Metrics
+
+
+def test_records_are_counted(telemetry: Telemetry, clock: Time) -> None:
+    for _ in range(2):
+        run(telemetry, clock)
+    failed = telemetry.begin("r", "openai_chat")
+    failed.error, failed.client_gone = "upstream_error", True
+    telemetry.finish(failed, 502)
+    assert samples(telemetry) == {
+        "toolglot_requests_total dialect=qwen3_coder mode=text status=200": 2,
+        "toolglot_requests_total dialect=none mode=none status=502": 1,
+        "toolglot_calls_total dialect=qwen3_coder": 2,
+        "toolglot_repairs_total repair=unquoted_key": 2,
+        "toolglot_repairs_total repair=single_quotes": 2,
+        "toolglot_rejections_total reason=truncated": 2,
+        "toolglot_errors_total kind=upstream_error": 1,
+        "toolglot_clients_gone_total": 1,
+        "toolglot_first_chunk_seconds_count mode=text": 2,
+        "toolglot_first_chunk_seconds_sum mode=text": 1.0,
+        "toolglot_request_seconds_count mode=text": 2,
+        "toolglot_request_seconds_count mode=none": 1,
+        "toolglot_request_seconds_sum mode=text": 3.0,
+    }
+
+
+def test_streams_in_flight_go_up_and_down(telemetry: Telemetry) -> None:
+    streams = [telemetry.begin(str(number), "openai_chat") for number in range(3)]
+    for watch in streams:
+        telemetry.stream(watch)
+        telemetry.stream(watch)
+    assert samples(telemetry)["toolglot_streams_in_flight"] == 3
+    for watch in streams:
+        telemetry.finish(watch, 200)
+    assert "toolglot_streams_in_flight" not in samples(telemetry)
+
+
+def test_labels_stay_few(telemetry: Telemetry) -> None:
+    for number in range(3 * LABELS):
+        watch = telemetry.begin("r", "openai_chat")
+        watch.error = watch.dialect = f"kind {number}"
+        telemetry.finish(watch, 500)
+    counted = samples(telemetry)
+    assert counted["toolglot_errors_total kind=other"] == 2 * LABELS
+    assert len([name for name in counted if name.startswith("toolglot_requests_total")]) == LABELS + 1
+    few = Labels(1)
+    assert [few("a"), few("b"), few("a")] == ["a", "other", "a"]
+
+
+def test_every_telemetry_counts_for_itself(clock: Time) -> None:
+    one, other = Telemetry(clock=clock), Telemetry(clock=clock)
+    run(one, clock)
+    assert samples(one)
+    assert samples(other) == {}
