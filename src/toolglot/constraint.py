@@ -12,7 +12,6 @@ Text between tags is any text in which none of the marks occurs. That is a finit
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -37,12 +36,16 @@ _NO_CALL_INSIDE = ("<![CDATA[",)
 _MOST_CALLS = 8
 
 _LEAVES = {
-    "string": r'"\"" {char}* "\""',
+    # a path that begins with a drive is read with its backslashes as they are, so they must be doubled
+    "string": r'"\"" ("\"" | [A-Za-z] {drive} | [^A-Za-z"\\\x00-\x1F\x7F] {rest} | {escape} {rest})',
+    "drive": r'"\"" | ":" ("\"" | "\\" ["\\/] {rest} | {plain} {rest}) | [^:"\\\x00-\x1F\x7F] {rest} | {escape} {rest}',
+    "rest": r'({plain} | {escape})* "\""',
     "integer": r'"0" | "-"? [1-9] [0-9]{0,14}',
     "number": r'{integer} ("." [0-9]{1,12})?',
     "boolean": r'"true" | "false"',
     "null": r'"null"',
-    "char": r'[^"\\\x00-\x1F\x7F] | "\\" (["\\/bfnrt] | "u" [0-9A-CEFa-cef] [0-9A-Fa-f]{3})',
+    "plain": r'[^"\\\x00-\x1F\x7F]',
+    "escape": r'"\\" (["\\/bfnrt] | "u" [0-9A-CEFa-cef] [0-9A-Fa-f]{3})',
     # inside of tags a value must not look like one
     "tagged-char": r'[^"\\<\x00-\x1F\x7F] | "\\" ["\\/bfnrt]',
     "tagged-string": r'"\"" {tagged-char}* "\""',
@@ -130,24 +133,23 @@ class _Automaton:
     """Follows a text and knows at each character which mark it may be in; ``None`` is the end of one.
 
     A state is how much of a mark has been seen. ``steps`` tells for each state where a character leads, if it leads
-    anywhere but to the first.
+    anywhere but to the first. What a state does not know itself it takes from the longest end of it that is a state.
     """
 
     def __init__(self, marks: Iterable[str]) -> None:
-        ends = set(marks)
+        given = set(marks)
+        ends = {mark for mark in given if not any(other in mark for other in given if other != mark)}
         heads = sorted({mark[:size] for mark in ends for size in range(len(mark))}, key=lambda head: (len(head), head))
         states = {head: number for number, head in enumerate(heads)}
-        letters = sorted({char for mark in ends for char in mark})
+        onward: dict[str, dict[str, int | None]] = {head: {} for head in heads}
+        for mark in sorted(ends):
+            for size in range(len(mark)):
+                onward[mark[:size]][mark[size]] = states.get(mark[: size + 1])
         self.steps: list[dict[str, int | None]] = []
+        spare: list[int] = []
         for head in heads:
-            steps: dict[str, int | None] = {}
-            for char in letters:
-                tails = deque(head[start:] + char for start in range(len(head) + 1))
-                if any(tail in ends for tail in tails):
-                    steps[char] = None
-                elif (onward := next((tail for tail in tails if tail in states), "")) != "":
-                    steps[char] = states[onward]
-            self.steps.append(steps)
+            spare.append(self.steps[spare[states[head[:-1]]]].get(head[-1]) or 0 if len(head) > 1 else 0)
+            self.steps.append((self.steps[spare[-1]] if head else {}) | onward[head])
 
 
 def _spell(text: str) -> str:
@@ -173,7 +175,7 @@ class _Json:
     string: str = "string"
 
     def value(self, shape: Shape) -> str:
-        return self.rules.remember((id(shape), self.string), "value", lambda: self._write(shape))
+        return self.rules.remember((shape, self.string), "value", lambda: self._write(shape))
 
     def _write(self, shape: Shape) -> str:
         if shape.enum is not None:
@@ -257,9 +259,9 @@ class _Tagged(_Form):
         if any(not _TAGGABLE.fullmatch(key) for key in shape.required):
             raise _Unwritable
         keys = [key for key in _keys(shape) if _TAGGABLE.fullmatch(key)]
-        text = rules.add_text({*self._marks(tool, keys), *_NO_CALL_INSIDE})
+        marks = {*self._marks(tool, keys), *_NO_CALL_INSIDE}
         pairs = [
-            f"{_spell(self.open.replace(_KEY, key))} {self._value(shape.property_shape(key), text, rules)} "
+            f"{_spell(self.open.replace(_KEY, key))} {self._value(shape.property_shape(key), marks, rules)} "
             f"{_spell(self.close.replace(_KEY, key) + self.gap)}"
             for key in keys
         ]
@@ -272,12 +274,12 @@ class _Tagged(_Form):
         inside = "".join((self.open + self.close).replace(_KEY, key) for key in keys)
         return {found[0].rstrip() for found in _MARK.finditer(around + inside)}
 
-    def _value(self, shape: Shape, text: str, rules: _Rules) -> str:
-        if shape.enum is not None:
+    def _value(self, shape: Shape, marks: set[str], rules: _Rules) -> str:
+        if shape.enum:
             raw = (member if isinstance(member, str) else dump(member) for member in shape.enum)
-            return f"({' | '.join(map(_spell, raw))})" if shape.enum else text
+            return f"({' | '.join(map(_spell, raw))})"
         if shape.untyped or any("string" in leaf.kinds and leaf.enum is None for leaf in shape.leaves):
-            return text
+            return rules.add_text(marks)
         return _Json(rules, "tagged-string").value(shape)
 
 

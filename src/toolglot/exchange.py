@@ -23,6 +23,7 @@ from toolglot.delivery import Delivery
 from toolglot.errors import RequestError, ToolglotError, ToolSchemaError, UpstreamError
 from toolglot.events import Event, Failed
 from toolglot.history import mend
+from toolglot.lessons import coach
 from toolglot.reading import Reader
 from toolglot.routing import Manner, Route, choose
 from toolglot.schema import Toolbox
@@ -91,7 +92,11 @@ class Exchange:
 
     def _speak(self, conversation: Conversation) -> Speech:
         messages, notes = mend(conversation.messages, self.source.new_call_id)
-        speech = speak(replace(conversation, messages=messages), self.route.dialect, parallel=self.route.parallel)
+        conversation, dialect = replace(conversation, messages=messages), self.route.dialect
+        if self.route.upstream.coached:
+            speech = coach(conversation, dialect)
+        else:
+            speech = speak(conversation, dialect, parallel=self.route.parallel)
         self.watch.notes += (*notes, *speech.notes)
         return speech
 

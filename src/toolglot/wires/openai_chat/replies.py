@@ -89,12 +89,7 @@ class Reader:
 
     def read(self, data: bytes, events: list[Event]) -> None:
         """What one reply, or one piece of it, says."""
-        try:
-            reply = _decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            reply = _read_patiently(data)
-        if reply.choices is None and not (reply.usage or reply.error):
-            reply = _read_patiently(data)
+        reply = _parse(data)
         if not self.started:
             self.started = True
             events.append(Started(reply.id or "", reply.model or ""))
@@ -104,13 +99,15 @@ class Reader:
         if reply.usage:
             self.usage = _read_usage(reply.usage)
         for choice in reply.choices or ():
-            if choice.index:
-                continue
-            said = choice.delta or choice.message
-            if said is not None:
-                self.take(said, events)
-            if choice.finish_reason:
-                self.finish = choice.finish_reason
+            if not choice.index:
+                self.choose(choice, events)
+
+    def choose(self, choice: _Choice, events: list[Event]) -> None:
+        said = choice.delta or choice.message
+        if said is not None:
+            self.take(said, events)
+        if choice.finish_reason:
+            self.finish = choice.finish_reason
 
     def take(self, said: _Said, events: list[Event]) -> None:
         thought = said.reasoning_content or said.reasoning
@@ -202,6 +199,15 @@ def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
         reader.fail(events, "upstream_invalid", "The upstream's answer holds neither text nor calls.")
     reader.end(events)
     return events
+
+
+def _parse(data: bytes) -> _Reply:
+    try:
+        reply = _decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _read_patiently(data)
+    told = reply.choices is not None or reply.usage or reply.error
+    return reply if told else _read_patiently(data)
 
 
 def _read_patiently(data: bytes) -> _Reply:
