@@ -132,7 +132,9 @@ class Upstream:
     api_key: Secret = setting(SECRET, "the key we present to it", NO_KEY)
     wire: str = setting(choice(*WIRES), "the protocol it speaks", "openai_chat")
     constraint: str = setting(
-        choice("gbnf", empty=True), "how it can be held to valid calls: `gbnf` sends llama.cpp a grammar", ""
+        choice("gbnf", "lessons", empty=True),
+        "how it is held to valid calls: `gbnf` sends llama.cpp a grammar, `lessons` shows a tiny model examples too",
+        "",
     )
     headers: Mapping[str, str] = setting(HEADERS, "further headers we send to it", {})
     connect_timeout: float = setting(SECONDS, "time to reach it", 10.0)
