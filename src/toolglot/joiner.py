@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
-from itertools import chain
 
 from toolglot.codecs.markup import Markup
 from toolglot.dialect import Commitment, Dialect, Place
@@ -22,7 +21,7 @@ from toolglot.pattern import expression
 from toolglot.reading import vocabulary
 
 _CANDIDATES = "\u2060\u2063\u2062\u2064\u200b\u200c\u200d\ufeff\u180e\u034f\u00ad"
-_PRIVATE = range(0xE000, 0xF8FF)
+_PRIVATE = (*range(0xE000, 0xF900), *range(0xF0000, 0xFFFFE))
 _REMEMBERED = 65536
 """Clients send their history again with every turn; texts up to this length are looked at once."""
 
@@ -51,8 +50,12 @@ _EVERYWHERE = ("{{", "[{before_object}", "{command}", "<{name}>", "[")
 
 def choose_joiner(texts: Iterable[str]) -> str:
     """An invisible character that is in none of the texts."""
-    present: set[str] = set().union(*(text for text in texts if not text.isascii()))
-    return next(char for char in chain(_CANDIDATES, map(chr, _PRIVATE)) if char not in present)
+    telling = [text for text in texts if not text.isascii()]
+    for char in _CANDIDATES:
+        if not any(char in text for text in telling):
+            return char
+    present: set[str] = set().union(*telling)
+    return next((char for char in map(chr, _PRIVATE) if char not in present), _CANDIDATES[0])
 
 
 def neutralise(text: str, dialect: str, names: Collection[str], joiner: str) -> str:
@@ -105,28 +108,30 @@ def _choice(alternatives: list[str]) -> str:
 def _templates(spoken: Dialect) -> Iterator[str]:
     """Everything that may open a call, of all dialects; and what closes calls and results in the spoken one."""
     for record in vocabulary().dialects:
-        marked = record.commitment is Commitment.MARKED
         for wrap in record.wrap:
             if wrap.commitment is Commitment.MARKED or wrap.open[0].startswith("```tool"):
                 yield from (opener for opener in wrap.open if not _rests_on_control(opener))
-        for call in record.calls:
-            for header in call.header if call.place is not Place.WRAPPED else ():
-                if header not in _EVERYWHERE and not _rests_on_control(header):
-                    yield _any_name(header) if marked and not header.startswith("{name") else header
+        yield from _headers(record)
         for region in record.regions:
             yield from (*region.open, *region.close)
         yield from (result for result in record.results if not result[0].isalpha() or record is spoken)
     yield from _closers(spoken)
 
 
+def _headers(record: Dialect) -> Iterator[str]:
+    """The headers that count outside a wrapper; behind a mark that is never ordinary text, with any name."""
+    for call in record.calls:
+        for header in call.header if call.place is not Place.WRAPPED else ():
+            if header in _EVERYWHERE or _rests_on_control(header):
+                continue
+            if record.commitment is Commitment.MARKED and not header.startswith("{name"):
+                header = header.replace("{name}", "{key}").replace("{name_id}", "{id}")
+            yield header
+
+
 def _rests_on_control(header: str) -> bool:
     """Whether the first thing of a header is ordinary text, and what makes it a mark is harmless already."""
     return header[0] not in "<[" and any(mark in header for mark in ("<|", "[ARGS]", "{before_arg_key}"))
-
-
-def _any_name(header: str) -> str:
-    """Behind a mark that is never ordinary text, a tool nobody offered counts too."""
-    return header.replace("{name}", "{key}").replace("{name_id}", "{id}")
 
 
 def _closers(record: Dialect) -> Iterator[str]:

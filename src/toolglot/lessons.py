@@ -72,11 +72,6 @@ def decide(conversation: Conversation) -> Need:
     return Need.TEXT if answers_results else Need.EITHER
 
 
-def hold(speech: Speech, dialect: str, *, required: bool, parallel: bool) -> Speech:
-    """The same with a grammar that lets only valid calls be written, if the dialect has one."""
-    return _add_grammar(speech, grammar(speech.tools, dialect, required=required, parallel=parallel))
-
-
 def coach(conversation: Conversation, dialect: str) -> Speech:
     """The conversation as a very small model can follow it: with examples, a grammar and without chance."""
     limits = conversation.limits
@@ -93,8 +88,9 @@ def coach(conversation: Conversation, dialect: str) -> Speech:
     spoken = speech.conversation
     at = next((at for at, message in enumerate(spoken.messages) if message.role != "system"), len(spoken.messages))
     shown = tuple(_show(speech.tools, dialect, _SMALL_TALK if need is Need.EITHER else ()))
-    shown_before = replace(spoken, messages=(*spoken.messages[:at], *shown, *spoken.messages[at:]))
-    return hold(replace(speech, conversation=shown_before), dialect, required=need is Need.CALL, parallel=False)
+    taught = replace(spoken, messages=(*spoken.messages[:at], *shown, *spoken.messages[at:]))
+    held = grammar(speech.tools, dialect, required=need is Need.CALL, parallel=False)
+    return _add_grammar(replace(speech, conversation=taught), held)
 
 
 def _add_grammar(speech: Speech, text: str | None) -> Speech:
@@ -159,6 +155,5 @@ def _value(key: str, schema: Mapping[str, Any], number: int) -> Any:
 
 def _text(key: str) -> tuple[str, str]:
     words = set(re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower()))
-    return next(
-        (values for pattern, values in _WORDS if any(re.fullmatch(pattern, word) for word in words)), _OTHER_TEXT
-    )
+    fitting = (values for pattern, values in _WORDS if any(re.fullmatch(pattern, word) for word in words))
+    return next(fitting, _OTHER_TEXT)

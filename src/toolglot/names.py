@@ -8,6 +8,8 @@ from itertools import count
 
 _ODD = re.compile(r"[^A-Za-z0-9_]+")
 LONGEST = 64
+TRIES = 4
+"""Where no name fits, such as in a dialect that only knows commands, one is as good as another."""
 
 
 def rename(names: Iterable[str], fits: Callable[[str], bool]) -> dict[str, str]:
@@ -29,11 +31,11 @@ def rename(names: Iterable[str], fits: Callable[[str], bool]) -> dict[str, str]:
 def _invent(name: str, taken: set[str], fits: Callable[[str], bool]) -> str:
     plain = _ODD.sub("_", name).strip("_")
     plain = plain if plain and plain[0].isalpha() else f"use_{plain}".rstrip("_")
-    stems = (plain, plain if plain.startswith("use_") else f"use_{plain}")
+    stems = (plain, plain if plain.startswith("use") else f"use_{plain}")
     for number in count(1):
         tail = "" if number == 1 else f"_{number}"
         for stem in stems:
             invented = stem[: LONGEST - len(tail)] + tail
-            if invented not in taken and (fits(invented) or number > LONGEST):
+            if invented not in taken and (fits(invented) or number > TRIES):
                 return invented
     raise AssertionError("numbers do not end")

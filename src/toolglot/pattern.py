@@ -89,7 +89,7 @@ SLOTS: dict[str, Node] = {
     "suffix": optional(sequence(literal(":"), chars(r"[\w\-]", 1, 32))),
     "bar": chars(r"[|｜‖]", 1, 2),
     "attributes": optional(sequence(chars(r"\s", 1, 1), chars(r"[^<>\n]", 0, 200))),
-    "quoted": Node(_QUOTED, _QUOTED + r"\\?"),
+    "quoted": Node(_QUOTED, _QUOTED + r"\\?\Z"),
     "quoted_once": chars(r"[^'\n]", 0, 256),
     "words": chars(r"[^<>{}\n]", 0, 60),
     "tick": chars("[`\"'\\[\\]]", 0, 1),

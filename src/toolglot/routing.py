@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from toolglot.config import MODES, Model, Settings, Upstream
 from toolglot.conversation import Call, Conversation, Result
@@ -69,4 +70,10 @@ def _parallel(conversation: Conversation, settings: Settings, model: Model) -> b
     for told in (conversation.limits.parallel_calls, settings.reading.parallel_calls):
         if told is not None:
             return told
-    return vocabulary().resolve_hint(model.model) == model.dialect
+    return _own_dialect(model.model) == model.dialect
+
+
+@lru_cache(maxsize=256)
+def _own_dialect(model: str) -> str | None:
+    """Asked for every request, of a handful of models; the patterns of all dialects are tried for each."""
+    return vocabulary().resolve_hint(model)

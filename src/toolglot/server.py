@@ -32,6 +32,7 @@ from toolglot.transport import Transport
 from toolglot.visit import JSON_TYPE, REQUEST_ID, Visit, request_id
 from toolglot.wires import openai_chat
 
+OUR_FAULT = "Something went wrong here; the log knows more."
 GONE = 499
 """What the record says of a client that left; nobody is told."""
 
@@ -59,10 +60,11 @@ class Gateway:
         for (method, path), handler in guarded.items():
             for prefix in ("/v1", ""):
                 app.router.add_route(method, prefix + path, self.guard(handler))
-        app.router.add_get("/metrics", self.guard(self.show_metrics))
+        app.router.add_route("HEAD", "/{path:.*}", self.show_health)
+        app.router.add_get("/metrics", self.guard(self.show_metrics), allow_head=False)
         for path in ("/", "/health", "/health/liveliness", "/health/liveness"):
-            app.router.add_get(path, self.show_health)
-        app.router.add_get("/health/readiness", self.show_readiness)
+            app.router.add_get(path, self.show_health, allow_head=False)
+        app.router.add_get("/health/readiness", self.show_readiness, allow_head=False)
         app.router.add_route("*", "/{path:.*}", self.guard(self.refuse_path))
         app.on_shutdown.append(self.start_draining)
         app.on_cleanup.append(self.clean_up)
@@ -90,7 +92,7 @@ class Gateway:
                 return self.refuse(request, SizeError(f"The body is larger than {limit} bytes."))
             except Exception:
                 LOG.exception("request %s", request_id(request))
-                return self.refuse(request, InternalError("Something went wrong here; the log knows more."))
+                return self.refuse(request, InternalError(OUR_FAULT))
 
         return guarded
 
@@ -152,6 +154,12 @@ class Gateway:
                 return await visit.answer(reply)
         except ToolglotError as error:
             return await visit.fail(error)
+        except ConnectionError:
+            exchange.watch.client_gone = True
+            raise
+        except Exception:
+            LOG.exception("request %s", request_id(request))
+            return await visit.fail(InternalError(OUR_FAULT))
         finally:
             visit.over()
 

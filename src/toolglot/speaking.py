@@ -71,6 +71,8 @@ def speak(conversation: Conversation, dialect: str, *, parallel: bool = False) -
     known = tuple(replace(tool, name=given[tool.name]) for tool in usable)
     choice = replace(conversation.choice, only=tuple(given.get(name, name) for name in conversation.choice.only))
     offered = tuple(tool for tool in known if choice.allows(tool.name))
+    names = {tool.name for tool in known}
+    notes += tuple(f"choice of {name} ignored: no such tool" for name in choice.only if name not in names)
     section = teach(known, record.name, choice=choice, parallel=parallel)
     speaker = _Speaker(record.name, known, given, choose_joiner(_texts(conversation)))
     messages = tuple(_instruct(list(speaker.say(conversation.messages)), section))
@@ -89,12 +91,9 @@ def write_result(dialect: str, name: str, content: str, error: bool = False) -> 
     text = content if content.strip() else NO_OUTPUT
     if error and "{verdict}" not in form:
         text = f"{ERROR} from {name}:\n{text}"
-    slots = {
-        "verdict": ERROR if error else VERDICT,
-        "name": name,
-        "content": text,
-        "json": json.dumps(text, ensure_ascii=False),
-    }
+    slots = {"verdict": ERROR if error else VERDICT, "name": name, "content": text}
+    if "{json}" in form:
+        slots["json"] = json.dumps(text, ensure_ascii=False)
     return _SLOT.sub(lambda found: slots[found[1]], form)
 
 
@@ -131,9 +130,12 @@ def _texts(conversation: Conversation) -> Iterator[str]:
                 yield part.arguments
             elif isinstance(part, (Text, Reasoning)):
                 yield part.text
-    for tool in conversation.tools:
-        yield tool.description
-        yield json.dumps(tool.parameters, ensure_ascii=False, default=str)
+    yield from map(_definition, conversation.tools)
+
+
+@lru_cache(maxsize=1024)
+def _definition(tool: Tool) -> str:
+    return tool.description + json.dumps(tool.parameters, ensure_ascii=False, default=str)
 
 
 def _instruct(messages: list[Message], section: str) -> Iterator[Message]:
@@ -190,9 +192,11 @@ class _Speaker:
     def say(self, messages: Sequence[Message]) -> Iterator[Message]:
         turns: list[_Turn] = []
         for turn in self.turns(messages):
+            if not turn.parts:
+                continue
             if turns and turns[-1].adjoins(turn):
                 turns[-1] = _Turn("user", _joined([turns[-1].parts, turn.parts]), True)
-            elif turn.parts:
+            else:
                 turns.append(turn)
         return (Message(turn.role, turn.parts) for turn in turns)
 

@@ -3,7 +3,7 @@
     telemetry = Telemetry()
     watch = telemetry.begin(request_id, "openai_chat")
     watch.mode, watch.dialect = "text", "hermes"
-    watch.see(event); watch.sent(len(data))
+    watch.see(event); watch.sent(data)
     telemetry.finish(watch, 200)
 
 *Strategy.* A ``Watch`` is filled while the request runs and costs little; it becomes a frozen ``Record`` once, at the
@@ -19,7 +19,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, TextIO
 
@@ -40,6 +40,8 @@ FIRST_CHUNK_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 
 DURATION_BUCKETS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 
 Clock = Callable[[], float]
+Bytes = bytes
+"""The type, where a field has its name."""
 
 NAMED: Final = re.compile(
     r"""(?ix) (?P<kept> (?:authorization|(?:x-)?api[-_]?key|(?:access|auth|refresh)[-_]?token|password|secret)
@@ -112,7 +114,7 @@ class Record:
         """One line of JSON for machines."""
         told = {name: getattr(self, name) for name in self.__slots__}
         told["time"] = datetime.fromtimestamp(self.time, UTC).isoformat(timespec="milliseconds")
-        told["usage"] = asdict(self.usage) if self.usage else None
+        told["usage"] = _count(self.usage) if self.usage else None
         return redact(json.dumps(told, separators=(",", ":")))
 
     def as_line(self) -> str:
@@ -132,6 +134,10 @@ class Record:
         model = self.model if self.upstream_model in ("", self.model) else f"{self.model} -> {self.upstream_model}"
         line = f"{when} {self.status} {model or '-'} {manner or '-'} {self.duration:.2f}s{first}{tail}{gone}"
         return redact(line)
+
+
+def _count(usage: Usage) -> dict[str, int]:
+    return {name: getattr(usage, name) for name in ("input_tokens", "output_tokens", "total_tokens")}
 
 
 @dataclass(slots=True)
@@ -162,13 +168,16 @@ class Watch:
     error: str = ""
     client_gone: bool = False
     record: Record | None = None
+    kept: list[Bytes] | None = None
 
-    def sent(self, size: int) -> None:
-        """So many bytes went to the client in one write."""
+    def sent(self, data: Bytes) -> None:
+        """These bytes went to the client in one write."""
         if self.first_chunk is None:
             self.first_chunk = self.clock() - self.began
         self.chunks += 1
-        self.bytes += size
+        self.bytes += len(data)
+        if self.kept is not None and self.bytes <= 2 * BODY_LENGTH:
+            self.kept.append(data)
 
     def see(self, event: Event) -> None:
         """Take note of an event of the answer; deltas say nothing here and need not be shown."""
@@ -279,7 +288,8 @@ class Telemetry:
         self.metrics = Metrics()
 
     def begin(self, request_id: str, wire: str) -> Watch:
-        return Watch(request_id, wire, self._now(), self._clock(), self._clock)
+        kept: list[bytes] | None = [] if self._log_bodies else None
+        return Watch(request_id, wire, self._now(), self._clock(), self._clock, kept=kept)
 
     def stream(self, watch: Watch) -> None:
         """The answer is a stream, and it is under way."""
@@ -294,6 +304,7 @@ class Telemetry:
             if watch.stream:
                 self.metrics.streams.dec()
             self.metrics.count(watch.record)
+            self.body(watch, "answer", b"".join(watch.kept or ()))
             self._requests.info(watch.record)
         return watch.record
 

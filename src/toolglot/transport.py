@@ -20,21 +20,33 @@ KEEP_ALIVE = 4.0
 """Seconds to keep an idle connection: less than the common servers do, so that none is used that is just closing."""
 
 STREAM_TYPE = "text/event-stream"
+EVENT_STARTS = (b"data:", b"event:", b"id:", b":")
 
 
 class Reply:
     """An answer of an upstream, as it comes."""
 
-    __slots__ = ("_content", "headers", "status", "streamed")
+    __slots__ = ("_ahead", "_content", "headers", "status")
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._content = response.content
+        self._ahead = b""
         self.status = response.status
         self.headers = response.headers
-        self.streamed = response.headers.get("Content-Type", "").startswith(STREAM_TYPE)
+
+    async def is_streamed(self) -> bool:
+        """Whether it comes as events. A server that does not tell gives itself away by how it begins."""
+        told = self.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        if told == STREAM_TYPE or told.endswith("json"):
+            return told == STREAM_TYPE
+        self._ahead = self._ahead or await self.piece()
+        return self._ahead.lstrip().startswith(EVENT_STARTS)
 
     async def piece(self) -> bytes:
         """What has come since the last time; empty at the end."""
+        if self._ahead:
+            ahead, self._ahead = self._ahead, b""
+            return ahead
         try:
             return await self._content.readany()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -42,7 +54,7 @@ class Reply:
 
     async def whole(self) -> bytes:
         try:
-            return await self._content.read()
+            return self._ahead + await self._content.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise _explain(error, "while it was answering") from None
 

@@ -55,13 +55,14 @@ class Visit:
             raise error
         if not self.exchange.streamed:
             return await self.answer_whole(reply)
-        if reply.streamed:
+        if await reply.is_streamed():
             return await self.pump(reply)
         return await self.answer_late_whole(reply)
 
     async def answer_whole(self, reply: Reply) -> web.Response:
-        body = self.exchange.reply(await reply.whole(), reply.streamed)
-        self.watch.sent(len(body))
+        streamed = await reply.is_streamed()
+        body = self.exchange.reply(await reply.whole(), streamed)
+        self.watch.sent(body)
         return web.Response(body=body, content_type=JSON_TYPE, headers=self.headers(whole=True))
 
     async def answer_late_whole(self, reply: Reply) -> web.StreamResponse:
@@ -82,7 +83,7 @@ class Visit:
                 out = feed(piece)
                 if out:
                     self.spoke = loop.time()
-                    sent(len(out))
+                    sent(out)
                     await write(out)
         except ToolglotError as error:
             return await self.fail(error)
@@ -123,7 +124,7 @@ class Visit:
     async def write(self, response: web.StreamResponse, out: bytes) -> None:
         if out:
             self.spoke = self.loop.time()
-            self.watch.sent(len(out))
+            self.watch.sent(out)
             await response.write(out)
 
     async def end(self, response: web.StreamResponse) -> web.StreamResponse:

@@ -116,11 +116,11 @@ def define(tool: Tool) -> dict[str, Any]:
 
 
 def _forms(record: Dialect, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
-    yield from record.call.body.write(record.sample, name, arguments)
+    own = list(record.call.body.write(record.sample, name, arguments))
+    yield from own
     head, tail = _wrapper(record.name)
-    inner = (HARD_JSON.write(dict(arguments)), write_encoded(arguments))
-    if head:
-        for text in inner:
+    if own and head:
+        for text in (HARD_JSON.write(dict(arguments)), write_encoded(arguments)):
             yield f'{head.replace(TOOL, name)}\n{{"name": "{name}", "arguments": {text}}}\n{tail}'
     plain = vocabulary().by_name[FALLBACK]
     yield from plain.call.body.write(plain.sample, name, arguments)

@@ -11,14 +11,14 @@ from clients.opencode import configure, read_parts
 from clients.programs import run
 from loopback import DIALECTS, NATIVE
 
-SECONDS = 60.0
+SECONDS = 120.0
 
 
 @pytest.fixture
 def ask(project: Path, environment: dict[str, str], journal: Journal) -> Ask:
     def ask(endpoint: Endpoint, question: str) -> Outcome:
         model = f"{endpoint.dialect}/{endpoint.model}"
-        command = [OPENCODE, "run", "--format", "json", "--model", model, question]
+        command = [str(OPENCODE), "run", "--format", "json", "--model", model, question]
         ended = run(command, project, environment | configure([endpoint]), SECONDS)
         journal.entries.append(ended)
         assert ended.code == 0

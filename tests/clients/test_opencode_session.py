@@ -15,7 +15,7 @@ from clients.opencode import configure, read_parts
 from clients.programs import Server, serving
 from loopback import DIALECTS, MANIFEST, NATIVE, Sim
 
-SECONDS = 60.0
+SECONDS = 120.0
 LOCAL = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -24,7 +24,7 @@ def opencode(sim: Sim, gateway: Server, tmp_path_factory: pytest.TempPathFactory
     home = tmp_path_factory.mktemp("opencode")
     endpoints = [Endpoint(dialect, f"{gateway.address}/v1") for dialect in DIALECTS]
     variables = bare_environment(home) | configure([Endpoint(NATIVE, sim.base_url), *endpoints])
-    command = [OPENCODE, "serve", "--port", "0", "--print-logs", "--log-level", "WARN"]
+    command = [str(OPENCODE), "serve", "--port", "0", "--print-logs", "--log-level", "WARN"]
     with serving("opencode", command, home, variables, home / "opencode.log") as server:
         yield server
 

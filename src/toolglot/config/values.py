@@ -131,10 +131,8 @@ class Upstream:
     base_url: str = setting(ADDRESS, "its address, up to `/chat/completions`; without a path `/v1` is meant", "")
     api_key: Secret = setting(SECRET, "the key we present to it", NO_KEY)
     wire: str = setting(choice(*WIRES), "the protocol it speaks", "openai_chat")
-    constraint: str = setting(
-        choice("gbnf", "lessons", empty=True),
-        "how it is held to valid calls: `gbnf` sends llama.cpp a grammar, `lessons` shows a tiny model examples too",
-        "",
+    coached: bool = setting(
+        BOOL, "for a very small model behind llama.cpp: it is shown examples, and a grammar holds it to calls", False
     )
     headers: Mapping[str, str] = setting(HEADERS, "further headers we send to it", {})
     connect_timeout: float = setting(SECONDS, "time to reach it", 10.0)

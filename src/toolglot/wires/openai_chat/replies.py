@@ -89,10 +89,7 @@ class Reader:
 
     def read(self, data: bytes, events: list[Event]) -> None:
         """What one reply, or one piece of it, says."""
-        try:
-            reply = _decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            reply = _read_patiently(data)
+        reply = _parse(data)
         if not self.started:
             self.started = True
             events.append(Started(reply.id or "", reply.model or ""))
@@ -102,13 +99,15 @@ class Reader:
         if reply.usage:
             self.usage = _read_usage(reply.usage)
         for choice in reply.choices or ():
-            if choice.index:
-                continue
-            said = choice.delta or choice.message
-            if said is not None:
-                self.take(said, events)
-            if choice.finish_reason:
-                self.finish = choice.finish_reason
+            if not choice.index:
+                self.choose(choice, events)
+
+    def choose(self, choice: _Choice, events: list[Event]) -> None:
+        said = choice.delta or choice.message
+        if said is not None:
+            self.take(said, events)
+        if choice.finish_reason:
+            self.finish = choice.finish_reason
 
     def take(self, said: _Said, events: list[Event]) -> None:
         thought = said.reasoning_content or said.reasoning
@@ -202,6 +201,15 @@ def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
     return events
 
 
+def _parse(data: bytes) -> _Reply:
+    try:
+        reply = _decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _read_patiently(data)
+    told = reply.choices is not None or reply.usage or reply.error
+    return reply if told else _read_patiently(data)
+
+
 def _read_patiently(data: bytes) -> _Reply:
     """A reply with something unusual in it: what fits is taken."""
     text = data.decode(errors="replace")
@@ -212,8 +220,10 @@ def _read_patiently(data: bytes) -> _Reply:
     if not isinstance(told, dict):
         return _Reply(error={"code": "upstream_invalid", "message": f"The upstream sent no reply but {text[:80]!r}."})
     choices = [_read_choice(choice) for choice in told.get("choices") or () if isinstance(choice, dict)]
-    usage = told.get("usage")
-    return _Reply(choices, usage=usage if isinstance(usage, dict) else None, error=told.get("error"))
+    usage, error = told.get("usage"), told.get("error")
+    if not choices and not error and isinstance(told.get("message"), str):
+        error = told  # an error that is not wrapped, as some servers send it
+    return _Reply(choices, usage=usage if isinstance(usage, dict) else None, error=error)
 
 
 def _read_choice(choice: Mapping[str, Any]) -> _Choice:
