@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from embedded import ask, needs_model
 from gbnf import Grammar
 
 from toolglot import read
 from toolglot.constraint import grammar
 from toolglot.conversation import Tool
 from toolglot.dialects import all_dialects
+from toolglot.upstreams.local import start
 
 TEXT = {"type": "string"}
 
