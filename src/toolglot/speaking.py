@@ -244,9 +244,7 @@ class _Speaker:
 
     def quote(self, parts: Sequence[object]) -> tuple[_Part, ...]:
         return tuple(
-            Text(self.mute(part.text)) if isinstance(part, Text) else part
-            for part in parts
-            if isinstance(part, _Part)
+            Text(self.mute(part.text)) if isinstance(part, Text) else part for part in parts if isinstance(part, _Part)
         )
 
     def mute(self, text: str) -> str:
