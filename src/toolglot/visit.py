@@ -115,12 +115,8 @@ class Visit:
 
     async def begin(self) -> web.StreamResponse:
         if self.response is None:
-            headers = {
-                "Content-Type": self.exchange.wire.STREAM_TYPE,
-                "Cache-Control": "no-cache",
-                "X-Accel-Buffering": "no",
-            }
-            self.response = web.StreamResponse(headers=headers | self.headers())
+            headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no", **self.headers()}
+            self.response = web.StreamResponse(headers=headers | {"Content-Type": self.exchange.wire.STREAM_TYPE})
         await self.response.prepare(self.request)
         return self.response
 

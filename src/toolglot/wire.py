@@ -31,7 +31,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Answerer:
-    """Who answers, as far as the client is told: a token that is unique to this answer, its time and the model's name."""
+    """Who answers, as far as the client is told: a token unique to this answer, its time and the model's name."""
 
     id: str
     created: int

@@ -52,10 +52,8 @@ class StreamWriter:
     """Writes one streamed answer."""
 
     def __init__(self, answerer: Answerer, asked: Asked) -> None:
-        told = encode(
-            {"id": f"chatcmpl-{answerer.id}", "object": "chat.completion.chunk", "created": answerer.created}
-        )[:-1]
-        head = b"data: " + told + b',"model":' + encode(answerer.model) + b',"choices":['
+        told = {"id": f"chatcmpl-{answerer.id}", "object": "chat.completion.chunk", "created": answerer.created}
+        head = b"data: " + encode(told)[:-1] + b',"model":' + encode(answerer.model) + b',"choices":['
         self.bare = head
         self.prefix = head + b'{"index":0,"delta":{'
         self.role = b'"role":"assistant",'
