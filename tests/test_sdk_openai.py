@@ -279,10 +279,20 @@ def test_an_answer_that_breaks_off_raises(fault: str, told: str, way: Way, herme
         way(hermes, f"sim:hermes+{fault}", ASKED)
 
 
-@pytest.mark.parametrize("fault", ["no_content_type", "json_instead_of_sse", "no_done", "no_finish", "crlf", "comments"])
+@pytest.mark.parametrize(
+    "fault", ["no_content_type", "json_instead_of_sse", "no_done", "no_finish", "crlf", "comments"]
+)
 def test_an_odd_upstream_is_understood(fault: str, way: Way, hermes: OpenAI, folder: Path) -> None:
     reasons, calls, _ = work(hermes, f"sim:hermes+{fault}", way, QUESTION, folder)
     assert reasons == ["tool_calls", "stop"] and len(calls) == 1
+
+
+def test_the_rest_of_a_cut_call_is_no_text(hermes: OpenAI) -> None:
+    message, finish = ask_streamed(hermes, "sim:hermes+length", ASKED)
+    assert message["content"].strip() == "I'll use the read tool."
+    assert finish == "length"
+    with pytest.raises(ValueError):
+        json.loads(message["tool_calls"][0]["function"]["arguments"])
 
 
 def test_one_answer_is_all_there_is(hermes: OpenAI, sim: Sim) -> None:

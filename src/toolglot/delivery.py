@@ -83,6 +83,8 @@ class Delivery:
 
     def tell(self, event: Event, origin: str, out: list[Event]) -> None:
         match event:
+            case TextDelta() if self.truncated and origin is READ:
+                pass  # the rest of a call that was cut
             case TextDelta() | ReasoningDelta():
                 text = self.restore(event.text)
                 if text:

@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
-from clients.cycles import CLIENTS, FOLDER, NODE, OPENCODE, PACKAGES, Endpoint, Journal
+from clients.cycles import BREAKING, CLIENTS, FOLDER, NODE, OPENCODE, PACKAGES, Endpoint, Journal
 from clients.programs import Server, serving
 from loopback import DIALECTS, MANIFEST, NATIVE, Sim, running_loop, running_sim, script_notes
 
@@ -26,7 +26,8 @@ def bare_environment(home: Path) -> dict[str, str]:
 @pytest.fixture(scope="session")
 def sim() -> Iterator[Sim]:
     tasks = [f"{client}-{dialect}" for client in CLIENTS for dialect in (NATIVE, *DIALECTS)]
-    with running_loop() as loop, running_sim(loop, script_notes(tasks), chunk=5) as sim:
+    script = {"answer": [*script_notes(tasks)["answer"], *BREAKING]}
+    with running_loop() as loop, running_sim(loop, script, chunk=5) as sim:
         yield sim
 
 

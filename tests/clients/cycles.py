@@ -23,6 +23,9 @@ OPENCODE = PACKAGES / "opencode-linux-x64/bin/opencode"
 CLIENTS = {"aisdk": 0, "opencode": 1, "session": 1}
 """Every client, and how many requests without tools it makes on the side."""
 
+BREAKS_OFF = f"{QUESTION} This breaks off once."
+BREAKING = [{"when": r"This breaks off once\.", "tools": True, "times": 1, "fault": "cut_mid_call"}]
+
 SHOWN = 3000
 
 
@@ -40,11 +43,13 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a client made of a task: a finish reason for every step, the calls it ran, the text it ended with."""
+    """What a client made of a task: a finish reason for every step, the calls it ran, the text it ended with, and what
+    went wrong on the way."""
 
     reasons: list[str]
     calls: list[tuple[str, dict[str, Any]]]
     text: str
+    errors: list[str]
 
 
 Ask: TypeAlias = Callable[[Endpoint, str], Outcome]
@@ -82,6 +87,7 @@ def _brief(body: dict[str, Any]) -> str:
 def try_reading(client: str, endpoint: Endpoint, ask: Ask, journal: Journal) -> None:
     """Cycle one, whole."""
     outcome = ask(endpoint, QUESTION)
+    assert outcome.errors == []
     assert outcome.reasons == ["tool-calls", "stop"]
     assert outcome.calls == [("read", {"filePath": "package.json"})]
     assert outcome.text.startswith("Done. The tool said: `")
@@ -91,6 +97,7 @@ def try_reading(client: str, endpoint: Endpoint, ask: Ask, journal: Journal) -> 
 def try_notes(client: str, endpoint: Endpoint, ask: Ask, journal: Journal, project: Path) -> None:
     """The notes, written byte for byte."""
     outcome = ask(endpoint, ask_for_notes(f"{client}-{endpoint.dialect}"))
+    assert outcome.errors == []
     assert outcome.reasons == ["tool-calls", "tool-calls", "stop"]
     assert outcome.calls == [
         ("read", {"filePath": "package.json"}),

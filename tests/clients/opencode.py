@@ -33,12 +33,11 @@ def configure(endpoints: Iterable[Endpoint]) -> dict[str, str]:
 
 def read_parts(parts: list[dict[str, Any]]) -> Outcome:
     """The outcome of a turn from the parts of all its messages."""
-    tools = [part for part in parts if part["type"] == "tool"]
-    failed = [part["state"] for part in tools if part["state"]["status"] != "completed"]
-    assert failed == []
+    states = [(part["tool"], part["state"]) for part in parts if part["type"] == "tool"]
     texts = [part["text"] for part in parts if part["type"] == "text"]
     return Outcome(
         reasons=[part["reason"] for part in parts if part["type"] == "step-finish"],
-        calls=[(part["tool"], part["state"]["input"]) for part in tools],
+        calls=[(name, state["input"]) for name, state in states if state["status"] == "completed"],
         text=texts[-1] if texts else "",
+        errors=[str(state.get("error", state["status"])) for _, state in states if state["status"] != "completed"],
     )

@@ -9,7 +9,7 @@ import pytest
 from clients.cycles import OPENCODE, Ask, Endpoint, Journal, Outcome, try_notes, try_reading
 from clients.opencode import configure, read_parts
 from clients.programs import run
-from loopback import DIALECTS, NATIVE
+from loopback import DIALECTS
 
 SECONDS = 120.0
 
@@ -29,7 +29,7 @@ def ask(project: Path, environment: dict[str, str], journal: Journal) -> Ask:
     return ask
 
 
-@pytest.mark.parametrize("dialect", [NATIVE, *DIALECTS])
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_cycle_one(endpoint: Endpoint, ask: Ask, journal: Journal) -> None:
     try_reading("opencode", endpoint, ask, journal)
 

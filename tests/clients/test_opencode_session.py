@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from clients.conftest import bare_environment
-from clients.cycles import OPENCODE, Ask, Endpoint, Journal, Outcome, try_notes, try_reading
+from clients.cycles import BREAKS_OFF, OPENCODE, Ask, Endpoint, Journal, Outcome, try_notes, try_reading
 from clients.opencode import configure, read_parts
 from clients.programs import Server, serving
 from loopback import DIALECTS, MANIFEST, NATIVE, Sim
@@ -73,3 +73,12 @@ def test_cycle_one(endpoint: Endpoint, ask: Ask, journal: Journal) -> None:
 @pytest.mark.parametrize("dialect", [NATIVE, *DIALECTS])
 def test_notes(endpoint: Endpoint, ask: Ask, journal: Journal, project: Path) -> None:
     try_notes("session", endpoint, ask, journal, project)
+
+
+@pytest.mark.parametrize("dialect", ["hermes"])
+def test_an_answer_that_breaks_off_is_asked_for_again(endpoint: Endpoint, ask: Ask, journal: Journal) -> None:
+    outcome = ask(endpoint, BREAKS_OFF)
+    assert outcome.errors == ["Tool execution aborted"]
+    assert outcome.reasons == ["tool-calls", "stop"]
+    assert outcome.calls == [("read", {"filePath": "package.json"})]
+    assert len(journal.bodies) == 4, "title, the broken answer, the call, the result"

@@ -12,11 +12,14 @@ import msgspec
 
 from toolglot.errors import RefusedError, ToolglotError
 
+SERVER_KIND = "server_error"
+"""Agents look for this word before they ask again."""
+
 KINDS = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
 
 
 def _kind_of(status: int) -> str:
-    return KINDS.get(status) or ("invalid_request_error" if status < 500 else "api_error")
+    return KINDS.get(status) or ("invalid_request_error" if status < 500 else SERVER_KIND)
 
 
 def describe(error: object) -> tuple[str, str]:
@@ -49,6 +52,6 @@ def encode_error(error: ToolglotError) -> bytes:
     return encode_failure(error.code, error.message, kind, getattr(error, "where", None))
 
 
-def encode_failure(code: str, message: str, kind: str = "api_error", where: str | None = None) -> bytes:
+def encode_failure(code: str, message: str, kind: str = SERVER_KIND, where: str | None = None) -> bytes:
     told: dict[str, Any] = {"message": message, "type": kind, "param": where, "code": code}
     return msgspec.json.encode({"error": told})
