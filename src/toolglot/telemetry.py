@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final, TextIO
+from typing import Any, Final, TextIO, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
@@ -35,11 +35,13 @@ MASK: Final = "***"
 NAME_LENGTH: Final = 200
 BODY_LENGTH: Final = 64 << 10
 LABELS: Final = 100
+KNOWN: Final = 1000
 OTHER: Final = "other"
 FIRST_CHUNK_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 DURATION_BUCKETS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 
 Clock = Callable[[], float]
+M = TypeVar("M", Counter, Histogram)
 Bytes = bytes
 """The type, where a field has its name."""
 
@@ -58,10 +60,15 @@ CREDENTIALS: Final = re.compile(r"(?P<kept>://)[^/\s:@\"]+:[^/\s@\"]+@")
 SECRETS: Final[tuple[tuple[tuple[str, ...], re.Pattern[str]], ...]] = (
     (("api", "auth", "access", "refresh", "password", "secret"), NAMED),
     (("bearer", "basic"), BORNE),
-    (("",), SHAPED),
+    ((), SHAPED),
     (("://",), CREDENTIALS),
 )
-"""What looks like a secret, and the words one of which must be there before it is worth a look."""
+"""What looks like a secret, and the words one of which must be there before it is worth a look; none: how it begins."""
+
+
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+_MAYBE_SHAPED = re.compile(r"(?:sk|pk|rk|gsk|xai|hf|gh[a-z]|github_pat|glpat|xox[a-z])[-_]|AIza|AKIA|eyJ")
+"""How a key begins that is known by its shape: far quicker to look for than the whole of it."""
 
 
 def redact(text: str, known: Iterable[str] = ()) -> str:
@@ -71,7 +78,7 @@ def redact(text: str, known: Iterable[str] = ()) -> str:
             text = text.replace(secret, MASK)
     small = text.lower()
     for words, pattern in SECRETS:
-        if any(word in small for word in words):
+        if any(word in small for word in words) if words else _MAYBE_SHAPED.search(text):
             text = pattern.sub(rf"\g<kept>{MASK}", text)
     return text
 
@@ -115,7 +122,7 @@ class Record:
         told = {name: getattr(self, name) for name in self.__slots__}
         told["time"] = datetime.fromtimestamp(self.time, UTC).isoformat(timespec="milliseconds")
         told["usage"] = _count(self.usage) if self.usage else None
-        return redact(json.dumps(told, separators=(",", ":")))
+        return redact(_encode(told))
 
     def as_line(self) -> str:
         """One short line for a person."""
@@ -229,6 +236,7 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.labels: dict[str, Labels] = {}
+        self.known: dict[tuple[object, ...], Any] = {}
         counter, histogram = self._counter, self._histogram
         self.requests = counter("toolglot_requests", "Requests answered.", "status", "mode", "dialect")
         self.calls = counter("toolglot_calls", "Tool calls delivered.", "dialect")
@@ -246,26 +254,33 @@ class Metrics:
     def _histogram(self, name: str, tells: str, buckets: tuple[float, ...]) -> Histogram:
         return Histogram(name, tells, ("mode",), buckets=buckets, registry=self.registry)
 
-    def _bound(self, **values: object) -> dict[str, str]:
-        return {name: self.labels.setdefault(name, Labels())(value) for name, value in values.items()}
+    def _of(self, metric: M, **values: object) -> M:
+        """The metric for these labels. The few there are come again and again."""
+        key = (metric, *values.values())
+        found: M | None = self.known.get(key)
+        if found is None:
+            labels = {name: self.labels.setdefault(name, Labels())(value) for name, value in values.items()}
+            found = metric.labels(**labels)
+            if len(self.known) < KNOWN:
+                self.known[key] = found
+        return found
 
     def count(self, record: Record) -> None:
-        mode = self._bound(mode=record.mode or "none")
-        dialect = self._bound(dialect=record.dialect or "none")
-        self.requests.labels(**self._bound(status=record.status), **mode, **dialect).inc()
+        mode, dialect = record.mode or "none", record.dialect or "none"
+        self._of(self.requests, status=record.status, mode=mode, dialect=dialect).inc()
         if record.calls:
-            self.calls.labels(**dialect).inc(record.calls)
+            self._of(self.calls, dialect=dialect).inc(record.calls)
         for repair in record.repairs:
-            self.repairs.labels(**self._bound(repair=repair)).inc()
+            self._of(self.repairs, repair=repair).inc()
         for reason in record.rejected:
-            self.rejections.labels(**self._bound(reason=reason)).inc()
+            self._of(self.rejections, reason=reason).inc()
         if record.error:
-            self.errors.labels(**self._bound(kind=record.error)).inc()
+            self._of(self.errors, kind=record.error).inc()
         if record.client_gone:
             self.gone.inc()
         if record.first_chunk is not None:
-            self.first_chunk.labels(**mode).observe(record.first_chunk)
-        self.duration.labels(**mode).observe(record.duration)
+            self._of(self.first_chunk, mode=mode).observe(record.first_chunk)
+        self._of(self.duration, mode=mode).observe(record.duration)
 
 
 class Telemetry:
