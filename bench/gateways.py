@@ -37,6 +37,12 @@ http {{
 }}
 """
 
+# it listens on loopback for the length of the bench, and is measured as the others are: without keys
+LITELLM_ENVIRONMENT = {
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "LITELLM_LOG": "ERROR",
+    "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true",
+}
 LITELLM_CONFIG = """\
 model_list:
   - model_name: bench
@@ -156,7 +162,7 @@ def start_litellm(upstream: int, folder: Path, build: Path) -> Gateway:
     config = folder / "litellm.yaml"
     config.write_text(LITELLM_CONFIG.format(upstream=upstream))
     command = [str(program), "--config", str(config), "--host", "127.0.0.1", "--port", str(port), "--num_workers", "1"]
-    gateway = launch("litellm", command, port, folder, {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_LOG": "ERROR"})
+    gateway = launch("litellm", command, port, folder, LITELLM_ENVIRONMENT)
     question = "from importlib.metadata import version; print(version('litellm'))"
     gateway.version = subprocess.run(
         [room / "bin" / "python", "-c", question], capture_output=True, text=True, check=False
