@@ -8,9 +8,11 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import perf_counter, sleep
 
@@ -204,12 +206,12 @@ TOOLGLOTS: Mapping[str, tuple[str, ...]] = {
 def start_all(upstream: int, folder: Path, build: Path, wanted: Sequence[str]) -> Iterator[Gateway]:
     """Those that can be started; of the others it is said why not."""
     yield Gateway("direct", upstream)
-    starters = {
-        "nginx": lambda: start_nginx(upstream, folder),
-        "litellm": lambda: start_litellm(upstream, folder, build),
+    starters: dict[str, Callable[[], Gateway]] = {
+        "nginx": partial(start_nginx, upstream, folder),
+        "litellm": partial(start_litellm, upstream, folder, build),
     }
     for name, options in TOOLGLOTS.items():
-        starters[name] = lambda name=name, options=options: start_toolglot(name, upstream, folder, options)  # type: ignore[misc]
+        starters[name] = partial(start_toolglot, name, upstream, folder, options)
     for name, starter in starters.items():
         if name.partition("-")[0] not in wanted:
             continue

@@ -128,7 +128,7 @@ def show_rest(result: Result) -> None:
     rows = []
     for lane in result.lanes:
         gateway = result.gateways[lane]
-        if lane in ("direct", "plain", "qwen3_coder"):
+        if lane in ("direct", "plain"):
             continue
         held, unseen = result.get("hold", lane, "streams"), result.get("disconnect", lane, "unseen")
         rows.append(
@@ -136,7 +136,7 @@ def show_rest(result: Result) -> None:
                 label(result, lane),
                 say(gateway.start_seconds, 2),
                 say(gateway.idle_bytes / 1e6, 0),
-                f"{say(result.get('hold', lane, 'total'), 0)} at {say(held, 0)}",
+                f"{say(result.get('hold', lane, 'total'), 0)} at {say(held, 0)}" if held else "-",
                 say(result.get("hold", lane, "stream"), 1),
                 say(result.get("disconnect", lane, "p50"), 1),
                 say(result.get("disconnect", lane, "most"), 1),
