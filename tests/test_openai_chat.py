@@ -285,7 +285,7 @@ def test_a_heartbeat_is_a_chunk_that_says_nothing() -> None:
 def test_a_failure_is_nested_under_error() -> None:
     written = openai_chat.write_stream(ANSWERER, False).write([Failed("upstream_closed", "gone")])
     assert json.loads(written[6:]) == {
-        "error": {"message": "gone", "type": "api_error", "param": None, "code": "upstream_closed"}
+        "error": {"message": "gone", "type": "server_error", "param": None, "code": "upstream_closed"}
     }
 
 
