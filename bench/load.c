@@ -363,7 +363,7 @@ static void obey(char *line) {
   } else if (!strncmp(line, "go", 2)) {
     passing = 1; tick = 0; ticks = (long)answers * (script->count - lead - tail); paceat = now() + 1000000; arm(paceat);
   } else if (!strncmp(line, "end", 3)) {
-    ending = 1;
+    ending = 1; tick = ticks;
     for (int i = 0; i < STREAMS; i++) if (upstreams[i]) { upstreams[i]->allowed = script->count; flow(upstreams[i]); }
   } else if (!strncmp(line, "leave", 5)) { leaving = 1; nlatency = 0; leave(); }
   else if (!strncmp(line, "left", 4)) { tell("left"); script = NULL; leaving = 0; }

@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from embedded import ask, needs_model
 from gbnf import Grammar
 
 from toolglot import read
 from toolglot.constraint import grammar
 from toolglot.conversation import Tool
 from toolglot.dialects import all_dialects
+from toolglot.upstreams.local import start
 
 TEXT = {"type": "string"}
 
@@ -64,8 +66,8 @@ def make(dialect: str, *, required: bool = True, parallel: bool = False, tools: 
     return made
 
 
-def texts(dialect: str, count: int, **manner: bool) -> Iterator[str]:
-    written = Grammar(make(dialect, **manner), random.Random(dialect))
+def texts(dialect: str, count: int, *, required: bool = True, parallel: bool = False) -> Iterator[str]:
+    written = Grammar(make(dialect, required=required, parallel=parallel), random.Random(dialect))
     return (written.write() for _ in range(count))
 
 
@@ -91,3 +93,58 @@ def test_every_text_of_the_grammar_is_one_call_without_repairs(dialect: str) -> 
         call = reading.calls[0]
         wanted = next(each for each in TOOLS if each.name == call.name).parameters
         assert set(wanted["required"]) <= set(json.loads(call.arguments)) <= set(wanted["properties"]), text
+
+
+@pytest.mark.parametrize("dialect", ["hermes", "qwen3_coder", "roo_xml", "kimi_k2", "anthropic"])
+def test_several_calls_stand_one_below_the_other(dialect: str) -> None:
+    counts = set()
+    for text in texts(dialect, 60, parallel=True):
+        reading = read(text, define(TOOLS), dialect)
+        assert {call.repairs for call in reading.calls} == {()}, text
+        assert (reading.rejected, reading.text.strip()) == ([], ""), text
+        counts.add(len(reading.calls))
+    assert {1, 2, 3} <= counts <= set(range(1, 9))
+
+
+@pytest.mark.parametrize("dialect", ["hermes", "qwen3_coder", "mistral_args", "fenced_json"])
+def test_text_may_stand_alone_or_before_a_call(dialect: str) -> None:
+    seen = set()
+    for text in texts(dialect, 200, required=False):
+        reading = read(text, define(TOOLS), dialect)
+        assert len(reading.calls) <= 1, text
+        assert reading.rejected == [], text
+        seen.add((bool(reading.text.strip()), bool(reading.calls)))
+    assert seen >= {(True, False), (False, True), (True, True)}
+
+
+def test_a_required_parameter_comes_first_and_values_are_typed() -> None:
+    made = make("hermes", tools=(WEATHER,))
+    assert made.index('\\"city\\": ') < made.index('(", " "\\"days\\": ')
+    assert '"integer' not in made
+    assert 'integer ::= "0" | "-"? [1-9]' in made
+
+
+def test_text_between_tags_holds_no_mark_of_the_call() -> None:
+    words = Grammar(make("roo_xml", tools=(WRITE,)), random.Random(0))
+    for _ in range(300):
+        text = words.write()
+        assert text.count("</content>") == text.count("<path>") == text.count("</write_file>") == 1
+
+
+def test_a_schema_that_cannot_be_used_leaves_the_tool_without_arguments() -> None:
+    broken = Tool("broken", "", {"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}})
+    assert read(Grammar(make("hermes", tools=(broken,)), random.Random(0)).write()).calls[0].arguments == "{}"
+
+
+@needs_model
+def test_the_model_server_takes_every_grammar_and_writes_a_call() -> None:
+    question = [{"role": "user", "content": "What is the weather in Oslo?"}]
+    with start() as model:
+        for number, dialect in enumerate(SPOKEN):
+            held = make(dialect, required=number % 2 == 0, parallel=True)
+            ask(model.base_url, question, grammar=held, max_tokens=1)
+        for dialect in ("hermes", "roo_xml", "qwen3_coder"):
+            held = make(dialect, tools=(WEATHER, NOTHING))
+            answer = ask(model.base_url, question, grammar=held, max_tokens=100)
+            calls = read(answer, define(TOOLS), dialect).calls
+            assert [call.repairs for call in calls] == [()], answer

@@ -122,6 +122,7 @@ def _plain(value: object) -> str:
 
 # -- types and stubs ---------------------------------------------------------------------------------------------------
 
+_DEEPEST = 8
 _TYPES = {"integer": "number", "null": "null", "array": "any[]"}
 _HINTS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "array": "list", "object": "dict"}
 
@@ -136,13 +137,16 @@ def _type(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> str
     if isinstance(schema.get("enum"), (list, tuple)):
         return " | ".join(map(dump, schema["enum"]))
     kind = type_of(schema)
-    if kind == "array" and isinstance(schema.get("items"), Mapping) and depth < 8:
+    if depth < _DEEPEST and kind == "array" and "items" in schema:
         return f"{_type(resolve(schema['items'], root), root, depth + 1)}[]"
-    members = properties_of(schema, root) if depth < 8 else {}
-    if kind != "object" or not members:
-        return _TYPES.get(kind, kind)
+    if depth < _DEEPEST and properties_of(schema, root):
+        return _object_type(schema, root, depth)
+    return _TYPES.get(kind, kind)
+
+
+def _object_type(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> str:
     lines = ["{"]
-    for key, value in members.items():
+    for key, value in properties_of(schema, root).items():
         text = " ".join(str(value.get("description") or "").split())
         lines += [f"// {text}"] if text else []
         default = f" // default: {dump(value['default'])}" if "default" in value else ""

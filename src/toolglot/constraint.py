@@ -265,9 +265,7 @@ class _Tagged(_Form):
             f"{_spell(self.close.replace(_KEY, key) + self.gap)}"
             for key in keys
         ]
-        return " ".join(
-            pair if key in shape.required else f"({pair})?" for key, pair in zip(keys, pairs, strict=True)
-        )
+        return " ".join(pair if key in shape.required else f"({pair})?" for key, pair in zip(keys, pairs, strict=True))
 
     def _marks(self, tool: Tool, keys: Sequence[str]) -> set[str]:
         around = (self.head + self.tail).replace(_NAME, tool.name)

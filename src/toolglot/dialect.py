@@ -126,7 +126,8 @@ class Dialect:
     ``also`` are damaged or drifted shapes of the call, ``regions`` its marks for reasoning and plain text, ``results``
     the marks of tool results (a model that writes one has made it up), ``noise`` marks that may follow a call and mean
     nothing, ``models`` globs of model ids that speak it. ``sample`` is ``get_weather(city="Oslo")`` as the dialect
-    writes it, and the form of everything that is written in it. ``teach`` is how its models are told of tools and
+    writes it, and the form of everything that is written in it; ``between`` is what parts several calls that share a
+    wrapper, or a list in it (None: each has its own). ``teach`` is how its models are told of tools and
     ``returns`` how they are given a result; its slots are ``{name}``, ``{content}``, ``{json}`` (the content as a JSON
     string) and ``{verdict}``.
     """
@@ -142,6 +143,7 @@ class Dialect:
     results: tuple[str, ...] = ()
     noise: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
+    between: str | None = None
     teach: Manner = Manner()
     returns: str = RESULT
     family: str = ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 _TEXTS: tuple[tuple[str, str, str], ...] = (
@@ -65,22 +65,19 @@ def properties_of(schema: Mapping[str, Any], root: Mapping[str, Any]) -> dict[st
     return {str(key): resolve(inner, root) for key, inner in members if isinstance(inner, (Mapping, bool))}
 
 
-def resolve(schema: object, root: Mapping[str, Any]) -> Mapping[str, Any]:
+def resolve(schema: object, root: Mapping[str, Any], steps: int = 8) -> Mapping[str, Any]:
     """The schema that is meant: references followed, of several choices the first that is not null."""
-    for _ in range(8):
-        if not isinstance(schema, Mapping):
-            return {}
-        target = schema.get("$ref")
-        options = schema.get("anyOf") or schema.get("oneOf")
-        if isinstance(target, str) and target.startswith("#"):
-            schema = _follow(target, root)
-        elif isinstance(options, (list, tuple)) and options and "type" not in schema:
-            real = [option for option in options if not (isinstance(option, Mapping) and option.get("type") == "null")]
-            first = resolve((real or list(options))[0], root)
-            return {**first, **{key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")}}
-        else:
-            return schema
-    return {}
+    if not isinstance(schema, Mapping) or not steps:
+        return {}
+    target = schema.get("$ref")
+    if isinstance(target, str) and target.startswith("#"):
+        return resolve(_follow(target, root), root, steps - 1)
+    options = schema.get("anyOf") or schema.get("oneOf")
+    if not isinstance(options, (list, tuple)) or "type" in schema:
+        return schema
+    real = (option for option in options if isinstance(option, Mapping) and option.get("type") != "null")
+    rest = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")}
+    return {**resolve(next(real, None), root, steps - 1), **rest}
 
 
 def _follow(target: str, root: Mapping[str, Any]) -> object:
@@ -102,13 +99,9 @@ def type_of(schema: Mapping[str, Any]) -> str:
 
 
 def _example(key: str, schema: Mapping[str, Any], root: Mapping[str, Any], beside: str, depth: int) -> Any:
-    for given in ("const", "default"):
-        if schema.get(given) is not None:
-            return schema[given]
-    for given in ("examples", "enum"):
-        options = schema.get(given)
-        if isinstance(options, (list, tuple)) and options:
-            return options[0]
+    for given in (schema.get("const"), schema.get("default"), *_listed(schema)):
+        if given is not None:
+            return given
     kind = type_of(schema)
     if kind == "object":
         return _members(schema, root, depth + 1)
@@ -118,6 +111,14 @@ def _example(key: str, schema: Mapping[str, Any], root: Mapping[str, Any], besid
     if kind in ("number", "integer"):
         return _number(key, schema)
     return {"boolean": True, "null": None}.get(kind, _text(key, schema, beside))
+
+
+def _listed(schema: Mapping[str, Any]) -> Iterator[Any]:
+    """Values that the schema itself names."""
+    for word in ("examples", "enum"):
+        options = schema.get(word)
+        if isinstance(options, (list, tuple)):
+            yield from options[:1]
 
 
 def _members(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> dict[str, Any]:
@@ -145,9 +146,7 @@ def _text(key: str, schema: Mapping[str, Any], beside: str) -> str:
 
 def _number(key: str, schema: Mapping[str, Any]) -> int | float:
     value: int | float = next((value for pattern, value in _NUMBERS if re.fullmatch(pattern, _snake(key))), 1)
-    low, high = schema.get("minimum"), schema.get("maximum")
-    if isinstance(low, (int, float)) and value < low:
-        value = low
-    if isinstance(high, (int, float)) and value > high:
-        value = high
+    for word, bound in (("minimum", max), ("maximum", min)):
+        limit = schema.get(word)
+        value = bound(value, limit) if isinstance(limit, (int, float)) else value
     return value

@@ -77,7 +77,8 @@ def _compile(dialect: str, names: tuple[str, ...]) -> re.Pattern[str]:
     known = "(?:" + ("|".join(re.escape(name).replace("_", r"\\*_") for name in names) or "(?!)") + ")"
     called = rf"(?:\w{{1,64}}[.:]){{0,4}}{known}"
     slots = {"name": called, "name_id": rf"{called}[:\d]*"}
-    templates = dict.fromkeys(_templates(vocabulary().by_name[dialect]))
+    every = _templates(vocabulary().by_name[dialect])
+    templates = dict.fromkeys(template for template in every if len(template.strip()) > 2)
     alternatives = _branch([template for template in templates if template[0] != "{"], slots)
     # a name that stands before its mark is the mark
     led = [template.partition("}")[2] for template in templates if template[0] == "{"]
@@ -108,14 +109,18 @@ def _choice(alternatives: list[str]) -> str:
 def _templates(spoken: Dialect) -> Iterator[str]:
     """Everything that may open a call, of all dialects; and what closes calls and results in the spoken one."""
     for record in vocabulary().dialects:
-        for wrap in record.wrap:
-            if wrap.commitment is Commitment.MARKED or wrap.open[0].startswith("```tool"):
-                yield from (opener for opener in wrap.open if not _rests_on_control(opener))
+        yield from _wrappers(record)
         yield from _headers(record)
         for region in record.regions:
             yield from (*region.open, *region.close)
         yield from (result for result in record.results if not result[0].isalpha() or record is spoken)
     yield from _closers(spoken)
+
+
+def _wrappers(record: Dialect) -> Iterator[str]:
+    for wrap in record.wrap:
+        if wrap.commitment is Commitment.MARKED or wrap.open[0].startswith("```tool"):
+            yield from (opener for opener in wrap.open if not _rests_on_control(opener))
 
 
 def _headers(record: Dialect) -> Iterator[str]:
@@ -135,14 +140,11 @@ def _rests_on_control(header: str) -> bool:
 
 
 def _closers(record: Dialect) -> Iterator[str]:
-    closers = [close for wrap in record.wrap for close in wrap.close if wrap.commitment is Commitment.MARKED]
+    """What closes calls, parameters and results, and opens parameters."""
+    for wrap in record.wrap:
+        yield from wrap.close if wrap.commitment is Commitment.MARKED else ()
+    yield from (close for close in record.call.close if "{key}" not in close and close != "```")
     body = record.call.body
-    if isinstance(body, Markup):
-        parameter = body.parameters[0]
-        closers += [parameter.open, *parameter.close] if not parameter.is_element else []
-    for close in (*closers, *record.call.close):
-        if len(close.strip()) > 2 and "{key} >" not in close and close != "```":
-            yield close
-    for piece in re.split(r"\{\w+\}", record.returns):
-        for mark in re.findall(r"<[^<>\n]{2,40}>", piece):
-            yield mark.replace("{", "{{").replace("}", "}}")
+    if isinstance(body, Markup) and not body.parameters[0].is_element:
+        yield from (body.parameters[0].open, *body.parameters[0].close)
+    yield from re.findall(r"<[^<>{}\n]{2,40}>", record.returns)

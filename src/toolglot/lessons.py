@@ -1,10 +1,10 @@
 """Lessons for a model that is too small to follow instructions: it is shown calls, and held to them.
 
-Strategy. Three things make the embedded model useful, all of them measured (``bench/local.py``). A grammar makes its
+Strategy. Two things make the embedded model useful, and both were measured (``bench/local.py``). A grammar makes its
 calls valid. Examples make it choose and fill in: a few turns in which a user names a tool's purpose and some values and
-the assistant calls it, made from the tools themselves and put before the conversation. And because a grammar that
-leaves the choice between a call and text is answered with text by such a model, the choice is made here (``decide``).
-Nothing is drawn at random, so the same request is answered the same way.
+the assistant calls it, made from the tools themselves and put before the conversation. Some small talk among them
+shows that not everything is a call; without any example such a model answers everything with text. Nothing is drawn at
+random, so the same request is answered the same way.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from enum import StrEnum
 from typing import Any
 
 from toolglot.constraint import grammar
-from toolglot.conversation import Conversation, Message, Text, Tool
+from toolglot.conversation import Choice, Conversation, Message, Text, Tool
 from toolglot.examples import properties_of, type_of
 from toolglot.speaking import Speech, speak, write_call
 
@@ -44,56 +45,83 @@ _WORDS: tuple[tuple[str, tuple[str, str]], ...] = (
 _OTHER_TEXT = ("blue", "green")
 _NUMBERS = (3, 40)
 _SENTENCE = re.compile(r"[^\n]{1,100}?(?=[.:;]\s|[.:;]?$|\n)|[^\n]{1,100}")
+_SMALL_TALK = (("Hello!", "Hello! What can I do for you?"), ("Thanks.", "You are welcome."))
+_NO_TAGS = "root ::= [^<]+\n"
 _SPOKEN_FOR = frozenset(("grammar", "json_schema", "response_format"))
 
 
-def decide(conversation: Conversation) -> bool:
-    """Whether the answer has to be a call.
+class Need(StrEnum):
+    """What an answer has to be."""
 
-    Where the client leaves the choice to the model, a question of the user is answered with a call, and results are
-    answered with text. That is right for the usual short exchange and wrong for small talk and for tasks of several
-    steps, which a model of this size does not manage either way.
+    CALL = "a call"
+    EITHER = "a call or text"
+    TEXT = "text"
+
+
+def decide(conversation: Conversation) -> Need:
+    """What the answer has to be, as far as the model is not to be trusted with it.
+
+    A user may be answered with a call or with text. Results are answered with text, because a model of this size would
+    call again and again: so tasks of several steps end after the first, unless the client requires a call.
     """
-    choice = conversation.choice
-    if not conversation.tools or choice.mode == "none":
-        return False
-    return choice.mode == "required" or (bool(conversation.messages) and conversation.messages[-1].role == "user")
+    if not conversation.tools or conversation.choice.mode == "none":
+        return Need.TEXT
+    if conversation.choice.mode == "required":
+        return Need.CALL
+    answers_results = bool(conversation.messages) and conversation.messages[-1].role == "tool"
+    return Need.TEXT if answers_results else Need.EITHER
 
 
 def coach(conversation: Conversation, dialect: str) -> Speech:
-    """What ``speak`` gives, with examples and a grammar where a call is due."""
+    """The conversation as a very small model can follow it: with examples, a grammar and without chance."""
     limits = conversation.limits
     if limits.temperature is None:
-        limits = replace(limits, temperature=0.0)
-    speech = speak(replace(conversation, limits=limits), dialect)
-    if not speech.tools or not decide(conversation):
+        conversation = replace(conversation, limits=replace(limits, temperature=0.0))
+    speech = speak(conversation, dialect)
+    need = decide(conversation)
+    if need is Need.TEXT:
+        # tools that must not be called are better not mentioned, and tags would be an echo of earlier calls
+        plain = speak(replace(conversation, choice=Choice("none")), dialect)
+        return _add_grammar(replace(plain, tools=speech.tools), _NO_TAGS if speech.tools else None)
+    if not speech.tools:
         return speech
     spoken = speech.conversation
     at = next((at for at, message in enumerate(spoken.messages) if message.role != "system"), len(spoken.messages))
-    shown = tuple(_show(speech.tools, dialect))
-    messages = (*spoken.messages[:at], *shown, *spoken.messages[at:])
-    extra = dict(spoken.extra)
-    held = grammar(speech.tools, dialect, required=True, parallel=False)
-    if held is not None and _SPOKEN_FOR.isdisjoint(extra):
-        extra["grammar"] = held
-    return replace(speech, conversation=replace(spoken, messages=messages, extra=extra))
+    shown = tuple(_show(speech.tools, dialect, _SMALL_TALK if need is Need.EITHER else ()))
+    taught = replace(spoken, messages=(*spoken.messages[:at], *shown, *spoken.messages[at:]))
+    held = grammar(speech.tools, dialect, required=need is Need.CALL, parallel=False)
+    return _add_grammar(replace(speech, conversation=taught), held)
 
 
-def _show(tools: Sequence[Tool], dialect: str) -> Iterator[Message]:
-    """Turns in which the tools are asked for and called."""
+def _add_grammar(speech: Speech, text: str | None) -> Speech:
+    """A client that has its own idea of what the answer looks like keeps it."""
+    spoken = speech.conversation
+    if text is None or not _SPOKEN_FOR.isdisjoint(spoken.extra):
+        return speech
+    return replace(speech, conversation=replace(spoken, extra={**spoken.extra, "grammar": text}))
+
+
+def _show(tools: Sequence[Tool], dialect: str, small_talk: Sequence[tuple[str, str]]) -> Iterator[Message]:
+    """Turns in which the tools are asked for and called, each round begun by some small talk."""
     rounds = max(1, min(ROUNDS, MOST_EXAMPLES // len(tools)))
     for number in range(rounds):
+        for said, answered in small_talk[number : number + 1]:
+            yield from _turn(said, answered)
         for tool in tools[:MOST_EXAMPLES]:
-            values = {key: _value(key, schema, number) for key, schema in _needed(tool).items()}
-            yield Message("user", (Text(_ask(tool, values)),))
-            yield Message("assistant", (Text(write_call(dialect, tool.name, json.dumps(values), tools)),))
+            values = {key: _value(key, schema, number) for key, schema in _needed(tool.parameters).items()}
+            yield from _turn(_ask(tool, values), write_call(dialect, tool.name, json.dumps(values), tools))
 
 
-def _needed(tool: Tool) -> dict[str, Mapping[str, Any]]:
-    """The required parameters: a model that sees others filled in fills them in too."""
-    required = tool.parameters.get("required")
+def _turn(said: str, answered: str) -> Iterator[Message]:
+    yield Message("user", (Text(said),))
+    yield Message("assistant", (Text(answered),))
+
+
+def _needed(schema: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The required members: a model that sees others filled in fills them in too."""
+    required = schema.get("required")
     names = required if isinstance(required, (list, tuple)) else ()
-    return {key: schema for key, schema in properties_of(tool.parameters, tool.parameters).items() if key in names}
+    return {key: inner for key, inner in properties_of(schema, schema).items() if key in names}
 
 
 def _ask(tool: Tool, values: Mapping[str, Any]) -> str:
@@ -112,8 +140,7 @@ def _value(key: str, schema: Mapping[str, Any], number: int) -> Any:
         return options[number % len(options)]
     match type_of(schema):
         case "object":
-            inner = properties_of(schema, schema)
-            return {name: _value(name, each, number) for name, each in inner.items() if name in schema["required"]}
+            return {name: _value(name, inner, number) for name, inner in _needed(schema).items()}
         case "array":
             items = schema.get("items")
             return [_value(key.removesuffix("s"), items, number)] if isinstance(items, Mapping) else []

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from itertools import count
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count, islice
 
 _ODD = re.compile(r"[^A-Za-z0-9_]+")
 LONGEST = 64
-TRIES = 4
+TRIES = 8
 """Where no name fits, such as in a dialect that only knows commands, one is as good as another."""
 
 
@@ -29,13 +29,16 @@ def rename(names: Iterable[str], fits: Callable[[str], bool]) -> dict[str, str]:
 
 
 def _invent(name: str, taken: set[str], fits: Callable[[str], bool]) -> str:
+    free = (invented for invented in _spellings(name) if invented not in taken)
+    tried = list(islice(free, TRIES))
+    return next(filter(fits, tried), tried[0])
+
+
+def _spellings(name: str) -> Iterator[str]:
+    """The name in plain letters, the same as something to use, and both with numbers."""
     plain = _ODD.sub("_", name).strip("_")
-    plain = plain if plain and plain[0].isalpha() else f"use_{plain}".rstrip("_")
-    stems = (plain, plain if plain.startswith("use") else f"use_{plain}")
+    used = plain if plain.startswith("use") else f"use_{plain}".rstrip("_")
+    stems = (plain, used) if plain[:1].isalpha() else (used,)
     for number in count(1):
         tail = "" if number == 1 else f"_{number}"
-        for stem in stems:
-            invented = stem[: LONGEST - len(tail)] + tail
-            if invented not in taken and (fits(invented) or number > TRIES):
-                return invented
-    raise AssertionError("numbers do not end")
+        yield from (stem[: LONGEST - len(tail)] + tail for stem in stems)

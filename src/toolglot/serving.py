@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,6 +16,7 @@ from toolglot.server import Gateway
 from toolglot.telemetry import Telemetry, log_to
 
 BACKLOG = 4096
+COLLECTED_AT = 20_000
 
 
 async def serve(settings: Settings, ready: Callable[[str], None]) -> None:
@@ -27,11 +29,19 @@ async def serve(settings: Settings, ready: Callable[[str], None]) -> None:
             loop.add_signal_handler(number, stop.set)
     runner = make_runner(settings)
     await runner.setup()
+    settle_memory()
     try:
         ready(await listen(runner, settings))
         await stop.wait()
     finally:
         await runner.cleanup()
+
+
+def settle_memory() -> None:
+    """What was made at the start stays: the collector need not look at it again, and need not come so often."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(COLLECTED_AT, 20, 50)
 
 
 def make_runner(settings: Settings) -> web.AppRunner:

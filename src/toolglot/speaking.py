@@ -16,7 +16,8 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import chain, takewhile
 
 from toolglot.conversation import (
     Call,
@@ -66,23 +67,26 @@ def speak(conversation: Conversation, dialect: str, *, parallel: bool = False) -
     """The conversation as a model that speaks the dialect can follow it."""
     record = record_of(dialect)
     usable, notes = _check(conversation.tools)
-    past = [part.name for message in conversation.messages for part in message.calls]
-    given = rename([*(tool.name for tool in usable), *past], lambda name: can_name(record.name, name))
+    past = [call.name for message in conversation.messages for call in message.calls]
+    given = rename([*(tool.name for tool in usable), *past], partial(can_name, record.name))
     known = tuple(replace(tool, name=given[tool.name]) for tool in usable)
     choice = replace(conversation.choice, only=tuple(given.get(name, name) for name in conversation.choice.only))
-    offered = tuple(tool for tool in known if choice.allows(tool.name))
-    names = {tool.name for tool in known}
-    notes += tuple(f"choice of {name} ignored: no such tool" for name in choice.only if name not in names)
     section = teach(known, record.name, choice=choice, parallel=parallel)
     speaker = _Speaker(record.name, known, given, choose_joiner(_texts(conversation)))
     messages = tuple(_instruct(list(speaker.say(conversation.messages)), section))
     return Speech(
         replace(conversation, messages=messages, tools=(), choice=Choice()),
-        offered,
+        tuple(tool for tool in known if choice.allows(tool.name)),
         {taught: own for own, taught in given.items() if taught != own},
         speaker.joiner if speaker.joined else "",
-        notes,
+        (*notes, *_miss(choice, known)),
     )
+
+
+def _miss(choice: Choice, tools: Sequence[Tool]) -> Iterator[str]:
+    """A note for every tool that was chosen and is not there."""
+    names = [tool.name for tool in tools]
+    return (f"choice of {name} ignored: no such tool" for name in choice.only if name not in names)
 
 
 def write_result(dialect: str, name: str, content: str, error: bool = False) -> str:
@@ -122,14 +126,12 @@ def _problem(tool: Tool) -> str:
 
 def _texts(conversation: Conversation) -> Iterator[str]:
     """All the text that goes to the model or that it may repeat."""
-    for message in conversation.messages:
-        for part in message.parts:
-            if isinstance(part, Result):
-                yield from (piece.text for piece in part.content if isinstance(piece, Text))
-            elif isinstance(part, Call):
-                yield part.arguments
-            elif isinstance(part, (Text, Reasoning)):
-                yield part.text
+    for part in chain.from_iterable(message.parts for message in conversation.messages):
+        for piece in part.content if isinstance(part, Result) else (part,):
+            if isinstance(piece, (Text, Reasoning)):
+                yield piece.text
+            elif isinstance(piece, Call):
+                yield piece.arguments
     yield from map(_definition, conversation.tools)
 
 
@@ -140,15 +142,12 @@ def _definition(tool: Tool) -> str:
 
 def _instruct(messages: list[Message], section: str) -> Iterator[Message]:
     """The messages with the section behind the client's own system prompt, unless it holds that section already."""
-    leading = 0
-    while leading < len(messages) and messages[leading].role == "system":
-        leading += 1
-    parts = _joined([message.parts for message in messages[:leading]])
-    if section and not any(isinstance(part, Text) and section in part.text for part in parts):
-        parts = _joined([parts, (Text(section),)])
+    own = list(takewhile(lambda message: message.role == "system", messages))
+    added = () if any(section in message.text for message in own) else (Text(section),)
+    parts = _joined([*(message.parts for message in own), added])
     if parts:
         yield Message("system", parts)
-    yield from messages[leading:]
+    yield from messages[len(own) :]
 
 
 _Part = Text | Image | Foreign
@@ -238,22 +237,25 @@ class _Speaker:
 
     def tell(self, result: Result, call: Call | None) -> tuple[_Part, ...]:
         own = result.name or (call.name if call is not None else "unknown")
-        text = self.mute("".join(part.text for part in result.content if isinstance(part, Text)))
-        images = tuple(part for part in result.content if isinstance(part, Image))
-        written = write_result(self.dialect, self.given.get(own, own), text, result.error)
-        if not images:
-            return (Text(written),)
-        count = "An image" if len(images) == 1 else f"{len(images)} images"
-        return (Text(f"{written}\n\n{count} from the result of call {result.call_id}:"), *images)
+        text = "".join(part.text for part in result.content if isinstance(part, Text))
+        images = [part for part in result.content if isinstance(part, Image)]
+        told = write_result(self.dialect, self.given.get(own, own), self.mute(text), result.error)
+        return (Text(told + _announce(len(images), result.call_id)), *images)
 
     def quote(self, parts: Sequence[object]) -> tuple[_Part, ...]:
         return tuple(
-            Text(self.mute(part.text)) if isinstance(part, Text) else part
-            for part in parts
-            if isinstance(part, _Part)
+            Text(self.mute(part.text)) if isinstance(part, Text) else part for part in parts if isinstance(part, _Part)
         )
 
     def mute(self, text: str) -> str:
         muted = neutralise(text, self.dialect, [*self.given.values()], self.joiner)
         self.joined = self.joined or muted != text
         return muted
+
+
+def _announce(images: int, call_id: str) -> str:
+    """What stands between a result and its images."""
+    if not images:
+        return ""
+    count = "An image" if images == 1 else f"{images} images"
+    return f"\n\n{count} from the result of call {call_id}:"

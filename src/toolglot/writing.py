@@ -66,13 +66,39 @@ def write_call(dialect: str, name: str, arguments: str, tools: Sequence[Tool] = 
 
 
 def write_calls(dialect: str, calls: Sequence[tuple[str, str]], tools: Sequence[Tool] = ()) -> str:
-    """Several calls of one message, one behind the other."""
+    """Several calls of one message: in one wrapper where the dialect does so, otherwise one behind the other."""
     record = record_of(dialect)
     texts = [write_call(dialect, name, arguments, tools) for name, arguments in calls]
+    together = _share_wrapper(record, texts) if record.between is not None and len(texts) > 1 else ""
+    if together and _prove_all(together, tuple(calls), tuple(tools)):
+        return together
     for mark in record.results:
         # what asks for the result comes once, behind the last call
         texts[:-1] = [text.removesuffix(mark).rstrip() for text in texts[:-1]]
     return "\n".join(texts)
+
+
+_LIST = re.compile(r"(\s*\[?\s*)(.*?)(\s*\]?\s*)\Z", re.DOTALL)
+
+
+def _share_wrapper(record: Dialect, texts: Sequence[str]) -> str:
+    """The calls in one wrapper, as the first has it; what does not fit in there will not read back."""
+    head, tail = _wrapper(record.name)
+    inner = [text.removeprefix(head).removesuffix(tail) for text in texts]
+    parts = [found.groups() for found in map(_LIST.match, inner) if found is not None]
+    return head + parts[0][0] + (record.between or "").join(call for _, call, _ in parts) + parts[0][2] + tail
+
+
+@lru_cache(maxsize=512)
+def _prove_all(text: str, calls: tuple[tuple[str, str], ...], tools: tuple[Tool, ...]) -> bool:
+    known = {tool.name for tool in tools}
+    unknown = dict.fromkeys(name for name, _ in calls if name not in known)
+    try:
+        reading = read(text, tools=[*map(define, tools), *({"name": name} for name in unknown)])
+    except ToolSchemaError:
+        return False
+    wanted = [(name, dump(parse_arguments(arguments))) for name, arguments in calls]
+    return wanted == [(call.name, dump(parse(call.arguments).value)) for call in reading.calls]
 
 
 @lru_cache(maxsize=2048)
@@ -133,11 +159,12 @@ def _wrapper(dialect: str) -> tuple[str, str]:
     for wrap in record.wrap:
         found = Mark(*wrap.open).at(record.sample, 0, True)
         if isinstance(found, re.Match):
-            return found[0].rstrip(), _closing(record.sample, Mark(*wrap.close)) if wrap.close else ""
+            return found[0].rstrip(), _closing(record.sample, wrap.close or record.noise)
     return "", ""
 
 
-def _closing(sample: str, mark: Mark) -> str:
+def _closing(sample: str, templates: tuple[str, ...]) -> str:
+    mark = Mark(*templates)
     for start in range(len(sample)):
         found = mark.at(sample, start, True)
         if isinstance(found, re.Match) and found.end() == len(sample):

@@ -93,13 +93,17 @@ def _respell(mark: str, key: str, value: Value) -> str:
 
 def write_elements(value: Value, prefix: str) -> str | None:
     """A value as nested elements, as far as elements can say it."""
-    if isinstance(value, (dict, list)):
-        items = value.items() if isinstance(value, dict) else [("item", item) for item in value]
-        inner = [(name, write_elements(item, prefix)) for name, item in items]
-        if not inner or not all(text is not None and _ELEMENT_NAME.match(name) for name, text in inner):
-            return None
-        return "".join(f"{prefix}<{name}>{text}{prefix}</{name}>" for name, text in inner)
-    return value if isinstance(value, str) and not isinstance(value, Number) else JSON.write(value)
+    if not isinstance(value, (dict, list)):
+        return JSON.write(value) if isinstance(value, Number) or not isinstance(value, str) else value
+    children = value.items() if isinstance(value, dict) else (("item", item) for item in value)
+    written = [_write_element(name, item, prefix) for name, item in children]
+    return "".join(written) if written and all(written) else None
+
+
+def _write_element(name: str, value: Value, prefix: str) -> str:
+    """One element, or nothing when there is no such element."""
+    inside = write_elements(value, prefix) if _ELEMENT_NAME.match(name) else None
+    return "" if inside is None else f"{prefix}<{name}>{inside}{prefix}</{name}>"
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,7 @@ DIALECTS = (
         ),
         also=(Call(("<tool_call{suffix}>{name}<tool_sep{suffix}>",), PAIRS, ("</tool_call{suffix}>",), Place.WRAPPED),),
         regions=(Region(("<think:{type}>",), ("</think:{type}>",)),),
+        between="\n",
         returns="<tool_response:opensource>\n{content}\n</tool_response:opensource>",
         models=("hy3*",),
     ),

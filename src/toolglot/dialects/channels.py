@@ -93,6 +93,7 @@ DIALECTS = (
             Region(("<|open|> think <|sep|>",), ("<|close|> think <|sep|>",)),
             Region(("<|open|> response <|sep|>",), ("<|close|> response <|sep|>",), Channel.TEXT),
         ),
+        between="",
         teach=Manner(Show.ARRAY, "```json", "```"),
         models=("kimi-k3*",),
     ),

@@ -41,7 +41,8 @@ LINES = Markup((Parameter("BEGIN_ARG: {key}", ("END_ARG: {key}", "END_ARG"), Tri
 
 
 def fenced(name: str, call: Call, wrap: Wrap, sample: str, *also: Call) -> Dialect:
-    return Dialect(name, call, sample, (wrap,), also, 0.95, Commitment.TENTATIVE)
+    between = ", " if call is LIST else None
+    return Dialect(name, call, sample, (wrap,), also, 0.95, Commitment.TENTATIVE, between=between)
 
 
 DIALECTS = (
@@ -57,6 +58,7 @@ DIALECTS = (
         also=(OBJECT,),
         confidence=0.95,
         commitment=Commitment.TENTATIVE,
+        between=", ",
         teach=PYTHON_STUBS,
         returns="<results>\n{content}\n</results>",
     ),

@@ -70,6 +70,7 @@ DIALECTS = (
         sample='<｜DSML｜function_calls>\n<｜DSML｜invoke name="get_weather">\n<｜DSML｜parameter name="city" '
         'string="true">Oslo</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>',
         wrap=(wrap_dsml("function_calls"),),
+        between="\n",
         teach=FUNCTIONS,
         returns="<function_results>\n<result>{content}</result>\n</function_results>",
         models=("deepseek-v3.2*",),
@@ -80,6 +81,7 @@ DIALECTS = (
         sample='<｜DSML｜tool_calls>\n<｜DSML｜invoke name="get_weather">\n<｜DSML｜parameter name="city" '
         'string="true">Oslo</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>',
         wrap=(wrap_dsml("tool_calls"),),
+        between="\n",
         teach=Manner(open="### Available Tool Schemas\n", close=""),
         returns="<tool_result>{content}</tool_result>",
         models=("deepseek-v4*",),
@@ -112,6 +114,7 @@ DIALECTS = (
         sample='<minimax:tool_call>\n<invoke name="get_weather">\n<parameter name="city">Oslo</parameter>\n</invoke>\n'
         "</minimax:tool_call>",
         wrap=(Wrap(("<minimax:tool_call>",), ("</minimax:tool_call>",)),),
+        between="\n",
         teach=Manner(each=("<tool>", "</tool>")),
         returns="<response>{content}</response>",
         models=("minimax-m2*",),
@@ -122,6 +125,7 @@ DIALECTS = (
         sample='<function_calls>\n<invoke name="get_weather">\n<parameter name="city">Oslo</parameter>\n</invoke>\n'
         "</function_calls>",
         wrap=(FUNCTION_CALLS, TOOL_CALLS),
+        between="\n",
         teach=FUNCTIONS,
         returns=FUNCTION_RESULTS,
         models=("claude*",),
@@ -132,6 +136,7 @@ DIALECTS = (
         sample='<ns:function_calls>\n<ns:invoke name="get_weather">\n<ns:parameter name="city">Oslo</ns:parameter>\n'
         "</ns:invoke>\n</ns:function_calls>",
         wrap=(FUNCTION_CALLS,),
+        between="\n",
         teach=FUNCTIONS,
         returns=FUNCTION_RESULTS,
     ),
@@ -141,6 +146,7 @@ DIALECTS = (
         sample='<dots_function_call>\n<invoke name="get_weather">\n<parameter name="city">Oslo</parameter>\n</invoke>\n'
         "</dots_function_call>",
         wrap=(Wrap(("<dots_function_call>",), ("</dots_function_call>",)),),
+        between="\n",
         models=("dots*",),
     ),
     Dialect(
@@ -157,6 +163,7 @@ DIALECTS = (
         '<steptml:parameter name="city">Oslo</steptml:parameter>\n</steptml:invoke><｜tool_call_end｜>'
         "<｜tool_calls_end｜>",
         wrap=(Wrap(("<｜tool_calls_begin｜>",), ("<｜tool_calls_end｜>",)),),
+        between="\n",
         models=("step3*",),
     ),
     Dialect(
@@ -172,6 +179,7 @@ DIALECTS = (
         sample='<functions><function name="get_weather"><param name="city" type="string">Oslo</param></function>'
         "</functions>",
         wrap=(Wrap(("<functions>",), ("</functions>",)),),
+        between="",
     ),
     Dialect(
         "bfcl_verbose_xml",
@@ -179,6 +187,7 @@ DIALECTS = (
         sample='<functions><function name="get_weather"><params><param name="city" value="Oslo" type="string"/>'
         "</params></function></functions>",
         wrap=(Wrap(("<functions>",), ("</functions>",)),),
+        between="",
     ),
     Dialect(
         "xai",

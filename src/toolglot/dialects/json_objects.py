@@ -54,6 +54,7 @@ DIALECTS = (
         LIST,
         sample='<|tool_call|>[{"name": "get_weather", "arguments": {"city": "Oslo"}}]',
         wrap=(TOOL_CALL_TOKEN, *TOOL_CALL, RENAMED),
+        between=", ",
         models=("granite-3*",),
     ),
     Dialect(
@@ -69,6 +70,7 @@ DIALECTS = (
         LIST,
         sample='functools[{"name": "get_weather", "arguments": {"city": "Oslo"}}]',
         wrap=(Wrap(("functools{before_json}",), (), Place.LINE),),
+        between=", ",
         models=("firefunction*",),
     ),
     Dialect(
@@ -77,6 +79,7 @@ DIALECTS = (
         sample='<|tool_call|>[{"name": "get_weather", "arguments": {"city": "Oslo"}}]<|/tool_call|>',
         wrap=(TOOL_CALL_TOKEN,),
         noise=("<|/tool_call|>",),
+        between=", ",
         models=("phi-4-mini*",),
     ),
     Dialect(
@@ -84,6 +87,7 @@ DIALECTS = (
         LIST,
         sample='<tool_calls>[{"name": "get_weather", "arguments": {"city": "Oslo"}}]</tool_calls>',
         wrap=(TOOL_CALLS,),
+        between=", ",
         models=("*jamba*", "hunyuan-a13b*", "apriel*"),
     ),
     Dialect(
@@ -91,6 +95,7 @@ DIALECTS = (
         OBJECT,
         sample='<tool_calls>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_calls>',
         wrap=(TOOL_CALLS,),
+        between="\n",
         teach=Manner(each=("<tool>", "</tool>")),
         returns="<response>{content}</response>",
         models=("minimax-m1*",),
@@ -100,6 +105,7 @@ DIALECTS = (
         LIST,
         sample='<TOOLCALL>[{"name": "get_weather", "arguments": {"city": "Oslo"}}]</TOOLCALL>',
         wrap=(Wrap(("<TOOLCALL>",), ("</TOOLCALL>",)),),
+        between=", ",
         teach=Manner(Show.ARRAY, "<AVAILABLE_TOOLS>", "</AVAILABLE_TOOLS>"),
         returns="<TOOL_RESPONSE>\n{content}\n</TOOL_RESPONSE>",
         models=("*nemotron-nano-9b*", "llama*nemotron*"),
@@ -109,6 +115,7 @@ DIALECTS = (
         OBJECT,
         sample='<|python_tag|>{"name": "get_weather", "parameters": {"city": "Oslo"}}',
         wrap=(PYTHON_TAG,),
+        between="; ",
         teach=Manner(open="", close=""),
         returns='{"output": {json}}',
         models=("llama-3*", "*llama-3.1*", "*llama-3.3*"),
@@ -132,6 +139,7 @@ DIALECTS = (
         ),
         results=("<|START_TOOL_RESULT|>",),
         noise=("<|END_OF_TURN_TOKEN|>",),
+        between=",\n    ",
         teach=Manner(Show.ARRAY, "## Available Tools\n```json", "```"),
         returns='<|START_TOOL_RESULT|>[{"tool_call_id": "0", "results": {"0": {json}}}]<|END_TOOL_RESULT|>',
         models=("command-r7b*", "command-a*"),
@@ -141,6 +149,7 @@ DIALECTS = (
         LIST,
         sample='<|tools_prefix|>[{"get_weather": {"city": "Oslo"}}]<|tools_suffix|>',
         wrap=(Wrap(("<|tools_prefix|>",), ("<|tools_suffix|>",)),),
+        between=", ",
         teach=Manner(Show.TYPES, "", ""),
         models=("apertus*",),
     ),
@@ -160,6 +169,7 @@ DIALECTS = (
         LIST,
         sample='<|FunctionCallBegin|>[{"name": "get_weather", "parameters": {"city": "Oslo"}}]<|FunctionCallEnd|>',
         wrap=(Wrap(("<|FunctionCallBegin|>",), ("<|FunctionCallEnd|>",)),),
+        between=", ",
         models=("doubao*",),
     ),
     Dialect(
@@ -175,6 +185,7 @@ DIALECTS = (
         sample='[{"name": "get_weather", "arguments": {"city": "Oslo"}}]',
         confidence=0.95,
         commitment=Commitment.TENTATIVE,
+        between=", ",
         models=("xlam*", "hammer*", "watt-tool*"),
     ),
 )

@@ -20,6 +20,7 @@ DIALECTS = (
         wrap=(TOOL_CALLS,),
         regions=(Region(("[THINK]",), ("[/THINK]",)),),
         results=("[TOOL_RESULTS]",),
+        between=", ",
         teach=AVAILABLE_TOOLS,
         returns='[TOOL_RESULTS]{"content": {json}}[/TOOL_RESULTS]',
         models=("mistral-7b*", "mistral-nemo*", "mixtral*", "mistral-large-2407*", "mistral-small*"),

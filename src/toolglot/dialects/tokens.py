@@ -27,6 +27,7 @@ DIALECTS = (
         wrap=(DEEPSEEK,),
         results=("<｜tool▁outputs▁begin｜>", "<｜tool▁output▁begin｜>"),
         noise=("<｜end▁of▁sentence｜>",),
+        between="\n",
         returns="<｜tool▁outputs▁begin｜><｜tool▁output▁begin｜>{content}<｜tool▁output▁end｜><｜tool▁outputs▁end｜>",
         models=("deepseek-v3-0324*", "deepseek-r1*", "deepseek-v2.5*", "deepseek-v3"),
     ),
@@ -41,6 +42,7 @@ DIALECTS = (
         "<｜tool▁calls▁end｜>",
         wrap=(DEEPSEEK,),
         also=(Call((f"{{name}}{SEP}",), Named(), (END,), Place.WRAPPED, "missing_opener"),),
+        between="",
         returns="<｜tool▁output▁begin｜>{content}<｜tool▁output▁end｜>",
         models=("deepseek-v3.1*", "*terminus*", "deepseek-v3.2-exp*", "cogito-v2*"),
     ),
@@ -73,6 +75,7 @@ DIALECTS = (
             ),
         ),
         results=("## Return of functions.",),
+        between="",
         teach=Manner(Show.ARRAY, "", ""),
         returns="## Return of functions.{name}:0\n{content}",
         models=("kimi-k2*", "*moonshot*"),
@@ -87,6 +90,7 @@ DIALECTS = (
         sample="<|tool_calls|><|tool_call:begin|>k3v9q0x1z0<|tool_call:name|>get_weather<|tool_call:args|>"
         '{"city": "Oslo"}<|tool_call:end|><|calls|>',
         wrap=(Wrap(("<|tool_calls|>",), ("<|calls|>",)),),
+        between="",
         models=("solar-open*",),
     ),
 )

@@ -44,6 +44,7 @@ DIALECTS = (
         "]<]minimax[>[</city>]<]minimax[>[</invoke>\n]<]minimax[>[</tool_call>",
         wrap=(Wrap(("]<]minimax[>[<tool_call>",), ("]<]minimax[>[</tool_call>", "</tool_call>")),),
         regions=(Region(("<mm:think>",), ("</mm:think>",)),),
+        between="\n",
         teach=Manner(each=("<tool>", "</tool>")),
         returns="<response>{content}</response>",
         models=("minimax-m3*",),
@@ -54,6 +55,7 @@ DIALECTS = (
         sample="<function_calls>\n<invoke>\n<tool_name>get_weather</tool_name>\n<parameters>\n<city>Oslo</city>\n"
         "</parameters>\n</invoke>\n</function_calls>",
         wrap=(FUNCTION_CALLS,),
+        between="\n",
         returns=FUNCTION_RESULTS,
         models=("claude-2*", "claude-instant*"),
     ),

@@ -54,7 +54,7 @@ MODELLED = frozenset(
 _DATA_URL = re.compile(r"data:([^;,]*);base64,")
 
 
-def decode_request(body: bytes) -> Asked:
+def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
     """The request in neutral words; ``RequestError`` names the field that cannot be meant."""
     try:
         asked = msgspec.json.decode(body)
@@ -299,6 +299,15 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
         if wants_usage:
             request["stream_options"] = {"include_usage": True}
     return msgspec.json.encode(request)
+
+
+def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
+    """The request as it is, but for the model's name and, if so wished, for everything about tools."""
+    asked = msgspec.json.decode(body)
+    dropped = {"tools", "tool_choice", "parallel_tool_calls"} & set(asked) if without_tools else set()
+    if not dropped and asked.get("model", "") == model:
+        return body
+    return msgspec.json.encode({key: value for key, value in asked.items() if key not in dropped} | {"model": model})
 
 
 def _encode_message(message: Message) -> Iterable[dict[str, Any]]:
