@@ -113,7 +113,7 @@ class Exchange:
         dropped = {"tools", "tool_choice", "parallel_tool_calls"} if self.route.mode == "off" else set()
         if not changes and not (dropped and self.asked.conversation.tools):
             return body
-        told = msgspec.json.decode(body)
+        told = openai_chat.parse_body(body)
         return msgspec.json.encode({key: value for key, value in told.items() if key not in dropped} | changes)
 
     # -- the way back --------------------------------------------------------------------------------------------------

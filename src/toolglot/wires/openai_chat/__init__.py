@@ -7,7 +7,7 @@ from toolglot.wires.openai_chat.chunks import encode_reply
 from toolglot.wires.openai_chat.failures import decode_error, encode_error
 from toolglot.wires.openai_chat.replies import StreamReader as read_stream
 from toolglot.wires.openai_chat.replies import decode_reply
-from toolglot.wires.openai_chat.requests import NAME, decode_request, encode_request
+from toolglot.wires.openai_chat.requests import NAME, decode_request, encode_request, parse_body
 
 path = "/chat/completions"
 
@@ -19,6 +19,7 @@ __all__ = [
     "encode_error",
     "encode_reply",
     "encode_request",
+    "parse_body",
     "path",
     "read_stream",
     "write_stream",
