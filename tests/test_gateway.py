@@ -270,6 +270,19 @@ async def test_bad_requests_are_refused_in_the_words_of_the_wire(body: bytes, pa
         assert answer.error["type"] == "invalid_request_error" and answer.error["param"] == param
 
 
+@awaited
+async def test_a_request_that_is_nested_too_deeply_is_refused() -> None:
+    parts = [{"type": "odd", "odd": "HERE"}]
+    bodies = (ASK | {"odd": "HERE"}, ASK | {"messages": [{"role": "user", "content": parts}]})
+    async with gateway() as gate:
+        for depth in (950, 970, 990, 100_000):
+            deep = b"[" * depth + b"]" * depth
+            for body in bodies:
+                answer = await gate.ask(json.dumps(body).encode().replace(b'"HERE"', deep))
+                assert answer.status in (200, 400), answer.body
+        assert (answer.status, answer.error["code"]) == (400, "invalid_request")
+
+
 # tool results
 
 

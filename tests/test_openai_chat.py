@@ -170,6 +170,32 @@ def test_bad_requests_name_the_field(body: bytes, where: str | None, words: str)
     assert told["type"] == "invalid_request_error" and told["param"] == where
 
 
+@pytest.mark.parametrize("role", [[], {}, 1, None])
+def test_a_role_of_any_type_is_looked_at(role: object) -> None:
+    with pytest.raises(RequestError, match=r"messages\[0\].role must be one of"):
+        decode(ask(messages=[{"role": role, "content": "x"}]))
+
+
+@pytest.mark.parametrize("url", ["data:image/png;base64,", "data:;base64,", "", None, 1])
+def test_an_image_that_shows_nothing_is_refused(url: object) -> None:
+    part = {"type": "image_url", "image_url": {"url": url}}
+    with pytest.raises(RequestError, match="needs a url"):
+        decode(ask(messages=[{"role": "user", "content": [part]}]))
+
+
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [
+        (r"cut \ud83d", "cut \ufffd"),
+        (r"\uDE00 cut", "\ufffd cut"),
+        (r"\ud83d\ude00 \ud83d\u0041 \\ud83d", "\U0001f600 \ufffdA \\ud83d"),
+    ],
+)
+def test_a_text_that_was_cut_inside_a_character_is_read(sent: str, read: str) -> None:
+    body = ask(messages=[{"role": "user", "content": "HERE"}]).replace(b"HERE", sent.encode())
+    assert decode(body).conversation.messages[0].text == read
+
+
 def test_a_result_without_content_is_refused() -> None:
     with pytest.raises(ToolResultsError, match=r"messages\[0\]"):
         decode(ask(messages=[{"role": "tool", "tool_call_id": "c"}]))

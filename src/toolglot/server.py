@@ -23,6 +23,7 @@ from toolglot.errors import (
     AccessError,
     InternalError,
     RefusedError,
+    RequestError,
     SizeError,
     ToolglotError,
     UnknownPathError,
@@ -133,6 +134,9 @@ class Gateway:
         except ToolglotError as error:
             status, watch.error = error.status, error.code
             raise
+        except RecursionError:
+            status, watch.error = RequestError.status, RequestError.code
+            raise RequestError("The request is nested too deeply.") from None
         except web.HTTPRequestEntityTooLarge:
             status, watch.error = SizeError.status, SizeError.code
             raise
