@@ -21,8 +21,10 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Final, TextIO, TypeVar
 
+import msgspec
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
@@ -66,7 +68,6 @@ SECRETS: Final[tuple[tuple[tuple[str, ...], re.Pattern[str]], ...]] = (
 """What looks like a secret, and the words one of which must be there before it is worth a look; none: how it begins."""
 
 
-_encode = json.JSONEncoder(separators=(",", ":")).encode
 _MAYBE_SHAPED = re.compile(r"(?:sk|pk|rk|gsk|xai|hf|gh[a-z]|github_pat|glpat|xox[a-z])[-_]|AIza|AKIA|eyJ")
 """How a key begins that is known by its shape: far quicker to look for than the whole of it."""
 
@@ -87,6 +88,12 @@ def clean(text: str) -> str:
     """A text that others chose, fit for a line of log: short and printable."""
     short = text if len(text) <= NAME_LENGTH else text[: NAME_LENGTH - 1] + "…"
     return short if short.isprintable() else "".join(char if char.isprintable() else "?" for char in short)
+
+
+@lru_cache(maxsize=4096)
+def _tidy(text: str) -> str:
+    """The same without keys. Names of models and tools, and most notes, come again with every request."""
+    return clean(redact(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +129,7 @@ class Record:
         told = {name: getattr(self, name) for name in self.__slots__}
         told["time"] = datetime.fromtimestamp(self.time, UTC).isoformat(timespec="milliseconds")
         told["usage"] = _count(self.usage) if self.usage else None
-        return redact(_encode(told))
+        return msgspec.json.encode(told).decode()
 
     def as_line(self) -> str:
         """One short line for a person."""
@@ -139,8 +146,7 @@ class Record:
         tail = "".join(f"  {what}: {words}" for what, words in said.items() if words)
         gone = "  client gone" if self.client_gone else ""
         model = self.model if self.upstream_model in ("", self.model) else f"{self.model} -> {self.upstream_model}"
-        line = f"{when} {self.status} {model or '-'} {manner or '-'} {self.duration:.2f}s{first}{tail}{gone}"
-        return redact(line)
+        return f"{when} {self.status} {model or '-'} {manner or '-'} {self.duration:.2f}s{first}{tail}{gone}"
 
 
 def _count(usage: Usage) -> dict[str, int]:
@@ -204,14 +210,32 @@ class Watch:
                 self.error = kind
 
     def conclude(self, status: int) -> Record:
-        """The record, with everything that others chose cleaned."""
-        told: dict[str, Any] = {"status": status, "duration": self.clock() - self.began}
-        for name in Record.__slots__:
-            value = told[name] if name in told else getattr(self, name)
-            if isinstance(value, list):
-                value = tuple(map(clean, value))
-            told[name] = clean(value) if isinstance(value, str) else value
-        return Record(**told)
+        """The record, with everything that others chose made fit to be told."""
+        return Record(
+            request_id=_tidy(self.request_id),
+            time=self.time,
+            wire=self.wire,
+            model=_tidy(self.model),
+            upstream=_tidy(self.upstream),
+            upstream_model=_tidy(self.upstream_model),
+            mode=self.mode,
+            dialect=self.dialect,
+            stream=self.stream,
+            status=status,
+            calls=self.calls,
+            tools=tuple(map(_tidy, self.tools)),
+            read_as=tuple(self.read_as),
+            repairs=tuple(self.repairs),
+            rejected=tuple(self.rejected),
+            notes=tuple(map(_tidy, self.notes)),
+            chunks=self.chunks,
+            bytes=self.bytes,
+            first_chunk=self.first_chunk,
+            duration=self.clock() - self.began,
+            usage=self.usage,
+            error=_tidy(self.error),
+            client_gone=self.client_gone,
+        )
 
 
 class Labels:
@@ -320,8 +344,14 @@ class Telemetry:
                 self.metrics.streams.dec()
             self.metrics.count(watch.record)
             self.body(watch, "answer", b"".join(watch.kept or ()))
-            self._requests.info(watch.record)
+            self._tell(watch.record)
         return watch.record
+
+    def _tell(self, record: Record) -> None:
+        log = self._requests
+        if log.isEnabledFor(logging.INFO):
+            # what a logger does by itself, but for looking up the place in the code, which is always this one
+            log.handle(logging.LogRecord(log.name, logging.INFO, "", 0, record, (), None))
 
     def body(self, watch: Watch, what: str, data: bytes) -> None:
         """Log a body, ``what`` being request or answer, if that was asked for; keys in it are blackened."""
