@@ -1,4 +1,4 @@
-"""No input makes the reader super-linear.
+"""No input makes the reader super-linear, and no history the way to it.
 
 Each text is read at one size and at ten times that size, whole and in small chunks. Linear work takes ten times as long,
 quadratic work a hundred times; the limit stands generously between, on the best of several rounds of CPU time.
@@ -13,6 +13,9 @@ import pytest
 from samples import load_tools
 
 import toolglot
+from toolglot.conversation import Call, Conversation, Message, Result, Role, Text, Tool
+from toolglot.history import mend
+from toolglot.speaking import speak
 
 HOUSE = load_tools("house")
 SMALL, LARGE = 20_000, 200_000
@@ -164,3 +167,40 @@ def test_deep_nesting_does_not_exhaust_the_stack(size: int, work: Callable[[str]
         "<a>" * size,
     ):
         work(text)
+
+
+def say(role: Role, *parts: Text | Call | Result) -> Message:
+    return Message(role, parts)
+
+
+def call_all(count: int) -> Message:
+    return say("assistant", *(Call(str(number), "read") for number in range(count)))
+
+
+def answer_all(count: int, text: str, named: bool = True) -> list[Message]:
+    return [say("tool", Result(str(at) if named else "", content=(Text(text),))) for at in range(count)]
+
+
+PAGE = "lorem ipsum " * 100
+USER, SYSTEM = say("user", Text(PAGE)), say("system", Text(PAGE))
+HISTORIES: dict[str, Callable[[int], list[Message]]] = {
+    "system messages": lambda count: [SYSTEM] * count,
+    "user messages behind a result": lambda count: [call_all(1), *answer_all(1, "x"), *[USER] * count],
+    "results of one turn": lambda count: [call_all(count), *answer_all(count, PAGE)],
+    "results without ids": lambda count: [call_all(count), *answer_all(count, "x", named=False)],
+    "calls that nobody answers": lambda count: [call_all(count), *[say("user", Text("x"))] * count],
+    "turns": lambda count: [turn for number in range(count) for turn in (say("assistant", Call(str(number), "read")), say("tool", Result(str(number))))],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("history", HISTORIES.values(), ids=HISTORIES.keys())
+def test_long_histories(history: Callable[[int], list[Message]]) -> None:
+    def measure(count: int) -> float:
+        messages = history(count)
+        began = process_time()
+        speak(Conversation("m", mend(messages, str)[0], (Tool("read"),)), "roo_xml")
+        return process_time() - began
+
+    measure(10)
+    small, large = (min(measure(count) for _ in range(2)) for count in (500, 5000))
+    assert large < LIMIT * small + NOISE

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from toolglot.conversation import Call, Choice, Image, Result, Text
+from toolglot.conversation import Call, Choice, Conversation, Image, Result, Text
 from toolglot.errors import RequestError, ToolResultsError
 from toolglot.events import (
     CallArguments,
@@ -24,15 +24,21 @@ from toolglot.events import (
     merge_deltas,
 )
 from toolglot.sse import EventStream
-from toolglot.wire import Answerer
+from toolglot.wire import Answerer, Asked
 from toolglot.wires import openai_chat
 
-ANSWERER = Answerer("chatcmpl-1", 1234567890, "qwen3-max")
+ANSWERER = Answerer("1", 1234567890, "qwen3-max")
+PLAIN = Asked(Conversation("m", ()))
+COUNTED = Asked(Conversation("m", ()), wants_usage=True)
 READ = {"type": "function", "function": {"name": "read", "parameters": {"type": "object", "properties": {}}}}
 
 
 def ask(**fields: Any) -> bytes:
     return json.dumps({"model": "m", "messages": [{"role": "user", "content": "hi"}], **fields}).encode()
+
+
+def decode(body: bytes) -> Asked:
+    return openai_chat.decode_request(body, {})
 
 
 def ids() -> Any:
@@ -68,7 +74,7 @@ def read_whole(stream: bytes, size: int = 0) -> list[Event]:
 
 
 def test_every_kind_of_message_is_read() -> None:
-    asked = openai_chat.decode_request(
+    asked = decode(
         ask(
             messages=[
                 {"role": "developer", "content": "be brief"},
@@ -111,10 +117,10 @@ def test_a_request_written_again_is_the_same_request() -> None:
         stream_options={"include_usage": True},
         logit_bias={"1": 2},
     )  # fmt: skip
-    asked = openai_chat.decode_request(body)
+    asked = decode(body)
     again = openai_chat.encode_request(asked.conversation, stream=asked.stream, wants_usage=asked.wants_usage)
     assert json.loads(again) == json.loads(body)
-    assert openai_chat.decode_request(again) == asked
+    assert decode(again) == asked
 
 
 @pytest.mark.parametrize(
@@ -135,7 +141,7 @@ def test_a_request_written_again_is_the_same_request() -> None:
     ],
 )
 def test_choices(choice: object, expected: Choice) -> None:
-    assert openai_chat.decode_request(ask(tools=[READ], tool_choice=choice)).conversation.choice == expected
+    assert decode(ask(tools=[READ], tool_choice=choice)).conversation.choice == expected
 
 
 @pytest.mark.parametrize(
@@ -158,20 +164,46 @@ def test_choices(choice: object, expected: Choice) -> None:
 )
 def test_bad_requests_name_the_field(body: bytes, where: str | None, words: str) -> None:
     with pytest.raises(RequestError, match=words) as caught:
-        openai_chat.decode_request(body)
+        decode(body)
     assert caught.value.where == where
     told = json.loads(openai_chat.encode_error(caught.value))["error"]
     assert told["type"] == "invalid_request_error" and told["param"] == where
 
 
+@pytest.mark.parametrize("role", [[], {}, 1, None])
+def test_a_role_of_any_type_is_looked_at(role: object) -> None:
+    with pytest.raises(RequestError, match=r"messages\[0\].role must be one of"):
+        decode(ask(messages=[{"role": role, "content": "x"}]))
+
+
+@pytest.mark.parametrize("url", ["data:image/png;base64,", "data:;base64,", "", None, 1])
+def test_an_image_that_shows_nothing_is_refused(url: object) -> None:
+    part = {"type": "image_url", "image_url": {"url": url}}
+    with pytest.raises(RequestError, match="needs a url"):
+        decode(ask(messages=[{"role": "user", "content": [part]}]))
+
+
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [
+        (r"cut \ud83d", "cut \ufffd"),
+        (r"\uDE00 cut", "\ufffd cut"),
+        (r"\ud83d\ude00 \ud83d\u0041 \\ud83d", "\U0001f600 \ufffdA \\ud83d"),
+    ],
+)
+def test_a_text_that_was_cut_inside_a_character_is_read(sent: str, read: str) -> None:
+    body = ask(messages=[{"role": "user", "content": "HERE"}]).replace(b"HERE", sent.encode())
+    assert decode(body).conversation.messages[0].text == read
+
+
 def test_a_result_without_content_is_refused() -> None:
     with pytest.raises(ToolResultsError, match=r"messages\[0\]"):
-        openai_chat.decode_request(ask(messages=[{"role": "tool", "tool_call_id": "c"}]))
+        decode(ask(messages=[{"role": "tool", "tool_call_id": "c"}]))
 
 
 def test_tools_that_cannot_be_used_are_skipped_and_noted() -> None:
     broken = [7, {"type": "web_search"}, {"type": "function", "function": {"name": " "}}, READ, READ]
-    asked = openai_chat.decode_request(ask(tools=broken))
+    asked = decode(ask(tools=broken))
     assert [tool.name for tool in asked.conversation.tools] == ["read"]
     assert [note.split(" ")[0] for note in asked.notes] == ["tools[0]", "tools[1]", "tools[2]", "tools[4]"]
 
@@ -252,22 +284,22 @@ def test_a_call_cut_by_the_limit_is_not_complete() -> None:
 def test_half_a_surrogate_pair_passes_as_it_is() -> None:
     events = read_whole(b'data: {"choices":[{"delta":{"content":"\\ud83d"}}]}\n\ndata: [DONE]\n\n')
     assert events[1] == TextDelta("\ud83d")
-    assert b'"content":"\\ud83d"' in openai_chat.write_stream(ANSWERER, False).write(events)
-    assert json.loads(openai_chat.encode_reply(events, ANSWERER))["choices"][0]["message"]["content"] == "\ud83d"
+    assert b'"content":"\\ud83d"' in openai_chat.write_stream(ANSWERER, PLAIN).write(events)
+    assert json.loads(openai_chat.encode_reply(events, ANSWERER, PLAIN))["choices"][0]["message"]["content"] == "\ud83d"
 
 
 # replies, written
 
 
 def test_what_is_written_is_read_the_same() -> None:
-    writer = openai_chat.write_stream(ANSWERER, True)
+    writer = openai_chat.write_stream(ANSWERER, COUNTED)
     assert read_whole(writer.write(TOLD), 11) == [Started("chatcmpl-1", "qwen3-max"), *TOLD[1:]]
-    whole = openai_chat.decode_reply(openai_chat.encode_reply(TOLD, ANSWERER), ids())
+    whole = openai_chat.decode_reply(openai_chat.encode_reply(TOLD, ANSWERER, PLAIN), ids())
     assert all(event in whole for event in TOLD[1:]) and len(whole) == len(TOLD)
 
 
 def test_role_id_and_name_are_written_once() -> None:
-    written = openai_chat.write_stream(ANSWERER, False).write(TOLD)
+    written = openai_chat.write_stream(ANSWERER, PLAIN).write(TOLD)
     assert written.count(b'"role"') == written.count(b'"id":"c1"') == written.count(b'"name"') == 1
     assert written.count(b"[DONE]") == 1 and b'"usage"' not in written
     assert written.startswith(
@@ -276,23 +308,23 @@ def test_role_id_and_name_are_written_once() -> None:
 
 
 def test_a_heartbeat_is_a_chunk_that_says_nothing() -> None:
-    writer = openai_chat.write_stream(ANSWERER, False)
+    writer = openai_chat.write_stream(ANSWERER, PLAIN)
     beat = json.loads(writer.beat()[6:])
     assert beat["choices"] == [{"index": 0, "delta": {}, "finish_reason": None}]
     assert b'"role":"assistant"' in writer.write([TextDelta("x")])
 
 
 def test_a_failure_is_nested_under_error() -> None:
-    written = openai_chat.write_stream(ANSWERER, False).write([Failed("upstream_closed", "gone")])
+    written = openai_chat.write_stream(ANSWERER, PLAIN).write([Failed("upstream_closed", "gone")])
     assert json.loads(written[6:]) == {
-        "error": {"message": "gone", "type": "api_error", "param": None, "code": "upstream_closed"}
+        "error": {"message": "gone", "type": "server_error", "param": None, "code": "upstream_closed"}
     }
 
 
 def test_a_whole_answer_without_text_has_null_content() -> None:
-    message = json.loads(openai_chat.encode_reply(TOLD[3:], ANSWERER))["choices"][0]["message"]
+    message = json.loads(openai_chat.encode_reply(TOLD[3:], ANSWERER, PLAIN))["choices"][0]["message"]
     assert message["content"] is None and message["tool_calls"][0]["function"]["arguments"] == '{"path":"ä"}'
-    message = json.loads(openai_chat.encode_reply([TextDelta("hi"), Finished("stop")], ANSWERER))["choices"][0][
+    message = json.loads(openai_chat.encode_reply([TextDelta("hi"), Finished("stop")], ANSWERER, PLAIN))["choices"][0][
         "message"
     ]
     assert message == {"role": "assistant", "content": "hi"}

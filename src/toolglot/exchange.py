@@ -1,6 +1,6 @@
 """One request going through all of it: the straight line, without any input or output.
 
-    exchange = Exchange(body, settings, source, watch)     the request is read, routed and spoken
+    exchange = Exchange(wire, body, ...)            the request is read, routed and spoken
     exchange.request                                the bytes that go to the upstream
     stream = exchange.stream()                      its answer: feed(bytes) -> bytes, close() -> bytes
     exchange.reply(body)                            or the whole of it at once
@@ -15,8 +15,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Protocol
 
-import msgspec
-
 from toolglot.config import Settings
 from toolglot.conversation import Conversation, Tool
 from toolglot.delivery import Delivery
@@ -29,8 +27,8 @@ from toolglot.routing import Manner, Route, choose
 from toolglot.schema import Toolbox
 from toolglot.speaking import Speech, speak
 from toolglot.telemetry import Watch
-from toolglot.wire import Answerer, Asked
-from toolglot.wires import openai_chat
+from toolglot.wire import Answerer, Asked, Wire
+from toolglot.wires import all_wires
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +57,20 @@ class Stream(Protocol):
 class Exchange:
     """One request and its answer."""
 
-    def __init__(self, body: bytes, settings: Settings, source: Source, watch: Watch, mode: str = "") -> None:
+    def __init__(
+        self,
+        wire: Wire,
+        body: bytes,
+        path: Mapping[str, str],
+        settings: Settings,
+        source: Source,
+        watch: Watch,
+        mode: str = "",
+    ) -> None:
+        self.wire = wire
         self.settings = settings
         self.source = source
-        self.asked: Asked = openai_chat.decode_request(body)
+        self.asked: Asked = wire.decode_request(body, path)
         self.watch = watch
         watch.notes += self.asked.notes
         conversation = self.asked.conversation
@@ -70,13 +78,15 @@ class Exchange:
             raise RequestError(f"More than {settings.limits.messages} messages.", "messages")
         watch.model = conversation.model
         self.route: Route = choose(conversation, settings, mode)
+        self.upstream_wire = all_wires()[self.route.upstream.wire]
         self._tell_route()
         self.speech: Speech | None = None
         if self.route.manner is Manner.TEXT:
             self.speech = self._speak(conversation)
             self.request = self._encode(self.speech.conversation)
         else:
-            self.request = self._pass_on(body)
+            without_tools = self.route.mode == "off"
+            self.request = wire.adapt_request(body, self.route.model.model, without_tools=without_tools)
 
     def _tell_route(self) -> None:
         route, watch = self.route, self.watch
@@ -101,30 +111,19 @@ class Exchange:
         return speech
 
     def _encode(self, spoken: Conversation) -> bytes:
-        return openai_chat.encode_request(
+        return self.upstream_wire.encode_request(
             replace(spoken, model=self.route.model.model), stream=self.asked.stream, wants_usage=self.asked.wants_usage
         )
-
-    def _pass_on(self, body: bytes) -> bytes:
-        """The request as the client wrote it, but for the model's name, and for tools where they are switched off."""
-        changes: dict[str, Any] = {}
-        if self.route.model.model != self.asked.conversation.model:
-            changes["model"] = self.route.model.model
-        dropped = {"tools", "tool_choice", "parallel_tool_calls"} if self.route.mode == "off" else set()
-        if not changes and not (dropped and self.asked.conversation.tools):
-            return body
-        told = msgspec.json.decode(body)
-        return msgspec.json.encode({key: value for key, value in told.items() if key not in dropped} | changes)
 
     # -- the way back --------------------------------------------------------------------------------------------------
 
     def stream(self) -> Stream:
         """The answer while it comes."""
-        return Relay(self.answerer()) if self.route.manner is Manner.RELAY else Translation(self)
+        return Relay(self) if self.route.manner is Manner.RELAY else Translation(self)
 
     def answerer(self) -> Answerer:
         model = self.asked.conversation.model or self.route.model.model
-        return Answerer(f"chatcmpl-{self.source.token()}", int(self.source.now()), model)
+        return Answerer(self.source.token(), int(self.source.now()), model)
 
     def reply(self, body: bytes, streamed: bool = False) -> bytes:
         """The whole answer; ``streamed`` when the upstream wrote it as a stream all the same."""
@@ -132,14 +131,14 @@ class Exchange:
             return body
         delivery = self.delivery(streamed=False)
         if streamed:
-            reader = openai_chat.read_stream(self.source.new_call_id)
+            reader = self.upstream_wire.read_stream(self.source.new_call_id)
             events = [*reader.feed(body), *reader.close()]
         else:
-            events = openai_chat.decode_reply(body, self.source.new_call_id)
+            events = self.upstream_wire.decode_reply(body, self.source.new_call_id)
         told = delivery.deliver(events)
         if told and isinstance(told[-1], Failed):
             raise describe_failure(told[-1])
-        return openai_chat.encode_reply(told, self.answerer())
+        return self.wire.encode_reply(told, self.answerer(), self.asked)
 
     def delivery(self, streamed: bool) -> Delivery:
         speech, choice = self.speech, self.asked.conversation.choice
@@ -169,9 +168,9 @@ class Translation:
 
     def __init__(self, exchange: Exchange) -> None:
         self.exchange = exchange
-        self.reader = openai_chat.read_stream(exchange.source.new_call_id)
+        self.reader = exchange.upstream_wire.read_stream(exchange.source.new_call_id)
         self.delivery = exchange.delivery(streamed=True)
-        self.writer = openai_chat.write_stream(exchange.answerer(), exchange.asked.wants_usage)
+        self.writer = exchange.wire.write_stream(exchange.answerer(), exchange.asked)
 
     def feed(self, piece: bytes) -> bytes:
         return self.writer.write(self.delivery.deliver(self.reader.feed(piece)))
@@ -181,7 +180,7 @@ class Translation:
 
     def whole(self, body: bytes) -> bytes:
         """The upstream answered in one piece although a stream was asked for."""
-        return self.write(openai_chat.decode_reply(body, self.exchange.source.new_call_id))
+        return self.write(self.exchange.upstream_wire.decode_reply(body, self.exchange.source.new_call_id))
 
     def fail(self, error: ToolglotError) -> bytes:
         return self.write([Failed(error.code, error.message)])
@@ -196,8 +195,8 @@ class Translation:
 class Relay:
     """An answer that passes untouched. Only its end is watched: an event that is cut is not followed by another."""
 
-    def __init__(self, answerer: Answerer) -> None:
-        self.writer = openai_chat.write_stream(answerer, False)
+    def __init__(self, exchange: Exchange) -> None:
+        self.writer = exchange.wire.write_stream(exchange.answerer(), exchange.asked)
         self.last = b"\n\n"
 
     def feed(self, piece: bytes) -> bytes:

@@ -1,12 +1,14 @@
 """Earlier turns: does every tool result belong to a call?
 
 Strategy. Walk through the messages once and keep the calls that still wait for a result. A result without an id is
-given the one it can only mean (the tool it names, or the first call still waiting) and that is noted; a result that
-belongs to no call, or comes twice, cannot be mended and the request is refused, naming the message.
+given the one it can only mean (the first call still waiting, of the tool it names) and that is noted; a result that
+belongs to no call, or comes twice, cannot be mended and the request is refused, naming the message. Rows of calls, all
+and by name, are looked at from their front only; what was answered by id falls out of them on the way.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
@@ -28,6 +30,8 @@ class _Mending:
     def __init__(self, new_id: Callable[[], str]) -> None:
         self.new_id = new_id
         self.waiting: dict[str, Call] = {}
+        self.order: deque[Call] = deque()
+        self.named: dict[str, deque[Call]] = {}
         self.answered: set[str] = set()
         self.notes: list[str] = []
 
@@ -41,6 +45,8 @@ class _Mending:
             call = replace(call, id=self.new_id())
             self.notes.append(f"messages[{at}]: a call to {call.name} without an id was given one")
         self.waiting[call.id] = call
+        self.order.append(call)
+        self.named.setdefault(call.name, deque()).append(call)
         self.answered.discard(call.id)
         return call
 
@@ -53,11 +59,13 @@ class _Mending:
 
     def guess(self, result: Result, at: int) -> Call | None:
         """The call that a result without an id can only mean."""
-        fitting = [call for call in self.waiting.values() if result.name in ("", call.name)]
-        if not fitting:
+        row = self.named.get(result.name) if result.name else self.order
+        while row and row[0] is not self.waiting.get(row[0].id):
+            row.popleft()
+        if not row:
             return None
-        self.notes.append(f"messages[{at}]: a tool result without an id was taken for that of {fitting[0].name}")
-        return self.waiting.pop(fitting[0].id)
+        self.notes.append(f"messages[{at}]: a tool result without an id was taken for that of {row[0].name}")
+        return self.waiting.pop(row[0].id)
 
     def complain(self, result: Result, at: int) -> str:
         if not result.call_id:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from secrets import token_hex
 from time import time
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from aiohttp import web
@@ -22,6 +23,7 @@ from toolglot.errors import (
     AccessError,
     InternalError,
     RefusedError,
+    RequestError,
     SizeError,
     ToolglotError,
     UnknownPathError,
@@ -30,13 +32,15 @@ from toolglot.exchange import Exchange, Source
 from toolglot.telemetry import CONTENT_TYPE, Telemetry
 from toolglot.transport import Transport
 from toolglot.visit import JSON_TYPE, REQUEST_ID, Visit, request_id
-from toolglot.wires import openai_chat
+from toolglot.wire import Wire
+from toolglot.wires import all_wires, openai_chat
 
 OUR_FAULT = "Something went wrong here; the log knows more."
 GONE = 499
 """What the record says of a client that left; nobody is told."""
 
 LOG = logging.getLogger("toolglot.server")
+USUAL_WIRE = cast("Wire", openai_chat)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -52,14 +56,12 @@ class Gateway:
 
     def application(self) -> web.Application:
         app = web.Application(client_max_size=self.settings.limits.body_bytes)
-        guarded = {
-            ("POST", "/chat/completions"): self.complete,
-            ("GET", "/models"): self.list_models,
-            ("GET", "/models/{name:.+}"): self.show_model,
-        }
-        for (method, path), handler in guarded.items():
-            for prefix in ("/v1", ""):
-                app.router.add_route(method, prefix + path, self.guard(handler))
+        for wire in all_wires().values():
+            for path in wire.ROUTES:
+                app.router.add_post(path, self.guard(partial(self.complete, wire), wire))
+        for prefix in ("/v1", ""):
+            app.router.add_get(f"{prefix}/models", self.guard(self.list_models), allow_head=False)
+            app.router.add_get(prefix + "/models/{name:.+}", self.guard(self.show_model), allow_head=False)
         app.router.add_route("HEAD", "/{path:.*}", self.show_health)
         app.router.add_get("/metrics", self.guard(self.show_metrics), allow_head=False)
         for path in ("/", "/health", "/health/liveliness", "/health/liveness"):
@@ -78,7 +80,7 @@ class Gateway:
 
     # -- every request -------------------------------------------------------------------------------------------------
 
-    def guard(self, handler: Handler) -> Handler:
+    def guard(self, handler: Handler, wire: Wire = USUAL_WIRE) -> Handler:
         """Ask for the key, and tell every error in the words of the wire."""
 
         async def guarded(request: web.Request) -> web.StreamResponse:
@@ -86,13 +88,13 @@ class Gateway:
                 self.admit(request.headers)
                 return await handler(request)
             except ToolglotError as error:
-                return self.refuse(request, error)
+                return self.refuse(request, error, wire)
             except web.HTTPRequestEntityTooLarge:
                 limit = self.settings.limits.body_bytes
-                return self.refuse(request, SizeError(f"The body is larger than {limit} bytes."))
+                return self.refuse(request, SizeError(f"The body is larger than {limit} bytes."), wire)
             except Exception:
                 LOG.exception("request %s", request_id(request))
-                return self.refuse(request, InternalError(OUR_FAULT))
+                return self.refuse(request, InternalError(OUR_FAULT), wire)
 
         return guarded
 
@@ -105,25 +107,25 @@ class Gateway:
         if not admit(keys, presented):
             raise AccessError("No valid API key was presented." if presented else "An API key is needed.")
 
-    def refuse(self, request: web.Request, error: ToolglotError) -> web.Response:
+    def refuse(self, request: web.Request, error: ToolglotError, wire: Wire) -> web.Response:
         headers = {REQUEST_ID: request_id(request)}
         if isinstance(error, RefusedError):
             headers |= error.headers
         if isinstance(error, AccessError):
             headers["WWW-Authenticate"] = "Bearer"
-        return web.Response(
-            status=error.status, body=openai_chat.encode_error(error), content_type=JSON_TYPE, headers=headers
-        )
+        body = wire.encode_error(error)
+        return web.Response(status=error.status, body=body, content_type=JSON_TYPE, headers=headers)
 
     # -- the one that matters ------------------------------------------------------------------------------------------
 
-    async def complete(self, request: web.Request) -> web.StreamResponse:
-        watch = self.telemetry.begin(request_id(request), openai_chat.NAME)
+    async def complete(self, wire: Wire, request: web.Request) -> web.StreamResponse:
+        watch = self.telemetry.begin(request_id(request), wire.NAME)
         status = 500
         try:
             body = await request.read()
             self.telemetry.body(watch, "request", body)
-            exchange = Exchange(body, self.settings, self.source, watch, request.headers.get("x-toolglot-mode", ""))
+            mode = request.headers.get("x-toolglot-mode", "")
+            exchange = Exchange(wire, body, request.match_info, self.settings, self.source, watch, mode)
             if exchange.streamed:
                 self.telemetry.stream(watch)
             response = await self.ask(request, exchange)
@@ -132,6 +134,9 @@ class Gateway:
         except ToolglotError as error:
             status, watch.error = error.status, error.code
             raise
+        except RecursionError:
+            status, watch.error = RequestError.status, RequestError.code
+            raise RequestError("The request is nested too deeply.") from None
         except web.HTTPRequestEntityTooLarge:
             status, watch.error = SizeError.status, SizeError.code
             raise
@@ -147,7 +152,8 @@ class Gateway:
     async def ask(self, request: web.Request, exchange: Exchange) -> web.StreamResponse:
         """Send the request to its upstream, and its answer to the client."""
         upstream = exchange.route.upstream
-        address, headers = upstream.endpoint(openai_chat.path), self.headers_for(upstream, request)
+        place = exchange.upstream_wire.locate(exchange.route.model.model, stream=exchange.streamed)
+        address, headers = upstream.endpoint(place), self.headers_for(upstream, request)
         visit = Visit(request, exchange, self.settings.server.heartbeat_seconds)
         try:
             async with self.transport.send("POST", address, upstream, headers, exchange.request) as reply:
@@ -166,7 +172,7 @@ class Gateway:
     def headers_for(self, upstream: Upstream, request: web.Request) -> dict[str, str]:
         headers = {"Content-Type": JSON_TYPE, "Accept-Encoding": "identity", REQUEST_ID: request_id(request)}
         if upstream.api_key:
-            headers["Authorization"] = f"Bearer {upstream.api_key.reveal()}"
+            headers |= all_wires()[upstream.wire].authorize(upstream.api_key.reveal())
         elif not self.settings.server.keys and "Authorization" in request.headers:
             headers["Authorization"] = request.headers["Authorization"]
         return headers | dict(upstream.headers)

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from itertools import chain, takewhile
+from itertools import chain, count, takewhile
+from math import inf
 
 from toolglot.conversation import (
     Call,
@@ -44,6 +45,10 @@ __all__ = ["NO_OUTPUT", "Speech", "speak", "teach", "write_call", "write_calls",
 NO_OUTPUT = "(no output)"
 VERDICT = "Tool Result"
 ERROR = "Error"
+_Made = tuple[float, str]
+"""The place of a call among all calls, and its name."""
+
+_NEVER: _Made = (inf, "unknown")
 _SLOT = re.compile(r"\{(verdict|name|content|json)\}")
 
 
@@ -153,16 +158,23 @@ def _instruct(messages: list[Message], section: str) -> Iterator[Message]:
 _Part = Text | Image | Foreign
 
 
-def _joined(groups: Sequence[Sequence[object]]) -> tuple[_Part, ...]:
+def _joined(groups: Iterable[Sequence[object]]) -> tuple[_Part, ...]:
     """The parts of several messages as parts of one: texts that meet are parted by an empty line."""
     parts: list[_Part] = []
+    meeting: list[str] = []
     for group in groups:
         fresh = [part for part in group if isinstance(part, _Part) and part != Text("")]
-        if parts and fresh and isinstance(parts[-1], Text) and isinstance(fresh[0], Text):
-            parts[-1] = Text(f"{parts[-1].text}\n\n{fresh[0].text}")
+        if meeting and fresh and isinstance(fresh[0], Text):
+            meeting.append(fresh[0].text)
             fresh = fresh[1:]
+        if meeting and fresh:
+            parts.append(Text("\n\n".join(meeting)))
+            meeting = []
+        if fresh and isinstance(last := fresh[-1], Text):
+            meeting.append(last.text)
+            fresh.pop()
         parts += fresh
-    return tuple(parts)
+    return (*parts, Text("\n\n".join(meeting))) if meeting else tuple(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,18 +201,21 @@ class _Speaker:
     joined: bool = False
 
     def say(self, messages: Sequence[Message]) -> Iterator[Message]:
-        turns: list[_Turn] = []
+        rows: list[list[_Turn]] = []
         for turn in self.turns(messages):
             if not turn.parts:
                 continue
-            if turns and turns[-1].adjoins(turn):
-                turns[-1] = _Turn("user", _joined([turns[-1].parts, turn.parts]), True)
+            if rows and rows[-1][-1].adjoins(turn):
+                rows[-1].append(replace(turn, told=True))
             else:
-                turns.append(turn)
-        return (Message(turn.role, turn.parts) for turn in turns)
+                rows.append([turn])
+        for row in rows:
+            parts = _joined(turn.parts for turn in row) if len(row) > 1 else row[0].parts
+            yield Message(row[0].role, parts)
 
     def turns(self, messages: Sequence[Message]) -> Iterator[_Turn]:
-        called: dict[str, Call] = {}
+        numbers = count()
+        called: dict[str, _Made] = {}
         results: list[Result] = []
         for message in messages:
             if message.role == "tool":
@@ -208,10 +223,8 @@ class _Speaker:
                 continue
             yield _Turn("user", self.report(results, called), True)
             results = []
-            for call in message.calls:
-                # an id that is used again stands for the later call, in its place
-                called.pop(call.id, None)
-                called[call.id] = call
+            # an id that is used again stands for the later call, in its place
+            called |= {call.id: (next(numbers), call.name) for call in message.calls}
             if message.role == "user":
                 yield _Turn("user", self.quote(message.parts))
             elif message.role == "system":
@@ -229,14 +242,13 @@ class _Speaker:
             said = (*said[:-1], Text(said[-1].text.rstrip()))
         return _joined([said, written])
 
-    def report(self, results: Sequence[Result], called: Mapping[str, Call]) -> tuple[_Part, ...]:
+    def report(self, results: Sequence[Result], called: Mapping[str, _Made]) -> tuple[_Part, ...]:
         """Results in the order of their calls, those without a call last."""
-        order = {call_id: number for number, call_id in enumerate(called)}
-        ordered = sorted(results, key=lambda result: order.get(result.call_id, len(order)))
-        return _joined([self.tell(result, called.get(result.call_id)) for result in ordered])
+        ordered = sorted(results, key=lambda result: called.get(result.call_id, _NEVER)[0])
+        return _joined([self.tell(result, called.get(result.call_id, _NEVER)[1]) for result in ordered])
 
-    def tell(self, result: Result, call: Call | None) -> tuple[_Part, ...]:
-        own = result.name or (call.name if call is not None else "unknown")
+    def tell(self, result: Result, called: str) -> tuple[_Part, ...]:
+        own = result.name or called
         text = "".join(part.text for part in result.content if isinstance(part, Text))
         images = [part for part in result.content if isinstance(part, Image)]
         told = write_result(self.dialect, self.given.get(own, own), self.mute(text), result.error)
@@ -244,9 +256,7 @@ class _Speaker:
 
     def quote(self, parts: Sequence[object]) -> tuple[_Part, ...]:
         return tuple(
-            Text(self.mute(part.text)) if isinstance(part, Text) else part
-            for part in parts
-            if isinstance(part, _Part)
+            Text(self.mute(part.text)) if isinstance(part, Text) else part for part in parts if isinstance(part, _Part)
         )
 
     def mute(self, text: str) -> str:

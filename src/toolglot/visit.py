@@ -14,8 +14,7 @@ from aiohttp import web
 
 from toolglot.errors import ToolglotError
 from toolglot.exchange import Exchange, Stream, Translation
-from toolglot.transport import STREAM_TYPE, Reply
-from toolglot.wires import openai_chat
+from toolglot.transport import Reply
 
 JSON_TYPE = "application/json"
 REQUEST_ID = "x-request-id"
@@ -50,7 +49,7 @@ class Visit:
 
     async def answer(self, reply: Reply) -> web.StreamResponse:
         if reply.status >= 400:
-            error = openai_chat.decode_error(reply.status, await reply.whole())
+            error = self.exchange.upstream_wire.decode_error(reply.status, await reply.whole())
             error.headers = {name: reply.headers[name] for name in KEPT_HEADERS if name in reply.headers}
             raise error
         if not self.exchange.streamed:
@@ -116,8 +115,8 @@ class Visit:
 
     async def begin(self) -> web.StreamResponse:
         if self.response is None:
-            headers = {"Content-Type": STREAM_TYPE, "Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-            self.response = web.StreamResponse(headers=headers | self.headers())
+            headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no", **self.headers()}
+            self.response = web.StreamResponse(headers=headers | {"Content-Type": self.exchange.wire.STREAM_TYPE})
         await self.response.prepare(self.request)
         return self.response
 

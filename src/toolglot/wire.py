@@ -6,9 +6,9 @@ A wire reads requests into a ``Conversation`` and writes them, reads replies int
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from toolglot.conversation import Conversation
 from toolglot.errors import RefusedError, ToolglotError
@@ -17,17 +17,21 @@ from toolglot.events import Event
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request as a client put it. ``notes`` tell what was mended on the way in."""
+    """A request as a client put it.
+
+    ``notes`` tell what was mended on the way in. ``memory`` is what its wire needs to know again to write the answer.
+    """
 
     conversation: Conversation
     stream: bool = False
     wants_usage: bool = False
     notes: tuple[str, ...] = ()
+    memory: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Answerer:
-    """Who answers, as far as the client is told: the id of this answer, its time and the model's name."""
+    """Who answers, as far as the client is told: a token unique to this answer, its time and the model's name."""
 
     id: str
     created: int
@@ -55,21 +59,41 @@ class ReplyWriter(Protocol):
 
 
 class Wire(Protocol):
-    """Both directions of a protocol."""
+    """Both directions of a protocol.
 
-    path: str
+    ``ROUTES`` are the paths at which clients ask; parts in braces are named. ``STREAM_TYPE`` is the content type of a
+    streamed answer.
+    """
 
-    def decode_request(self, body: bytes) -> Asked: ...
+    NAME: str
+    ROUTES: tuple[str, ...]
+    STREAM_TYPE: str
+
+    def decode_request(self, body: bytes, path: Mapping[str, str]) -> Asked:
+        """What a client asks; ``path`` are the named parts of the path it asked at."""
+        ...
 
     def encode_request(self, conversation: Conversation, *, stream: bool, wants_usage: bool) -> bytes: ...
+
+    def adapt_request(self, body: bytes, model: str, *, without_tools: bool) -> bytes:
+        """A client's request as it is, but for the model's name and, if so wished, for everything about tools."""
+        ...
+
+    def locate(self, model: str, *, stream: bool) -> str:
+        """Where an upstream is asked, below its address."""
+        ...
+
+    def authorize(self, key: str) -> Mapping[str, str]:
+        """The headers that present a key to an upstream."""
+        ...
 
     def read_stream(self, new_id: Callable[[], str]) -> ReplyReader: ...
 
     def decode_reply(self, body: bytes, new_id: Callable[[], str]) -> list[Event]: ...
 
-    def write_stream(self, answerer: Answerer, wants_usage: bool) -> ReplyWriter: ...
+    def write_stream(self, answerer: Answerer, asked: Asked) -> ReplyWriter: ...
 
-    def encode_reply(self, events: Iterable[Event], answerer: Answerer) -> bytes: ...
+    def encode_reply(self, events: Iterable[Event], answerer: Answerer, asked: Asked) -> bytes: ...
 
     def decode_error(self, status: int, body: bytes) -> RefusedError: ...
 

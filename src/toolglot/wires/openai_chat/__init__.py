@@ -7,19 +7,33 @@ from toolglot.wires.openai_chat.chunks import encode_reply
 from toolglot.wires.openai_chat.failures import decode_error, encode_error
 from toolglot.wires.openai_chat.replies import StreamReader as read_stream
 from toolglot.wires.openai_chat.replies import decode_reply
-from toolglot.wires.openai_chat.requests import NAME, decode_request, encode_request
+from toolglot.wires.openai_chat.requests import NAME, adapt_request, decode_request, encode_request
 
-path = "/chat/completions"
+ROUTES = ("/v1/chat/completions", "/chat/completions")
+STREAM_TYPE = "text/event-stream"
+
+
+def locate(model: str, *, stream: bool) -> str:
+    return "/chat/completions"
+
+
+def authorize(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
 
 __all__ = [
     "NAME",
+    "ROUTES",
+    "STREAM_TYPE",
+    "adapt_request",
+    "authorize",
     "decode_error",
     "decode_reply",
     "decode_request",
     "encode_error",
     "encode_reply",
     "encode_request",
-    "path",
+    "locate",
     "read_stream",
     "write_stream",
 ]

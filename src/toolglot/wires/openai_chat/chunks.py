@@ -28,7 +28,7 @@ from toolglot.events import (
     TextDelta,
     Usage,
 )
-from toolglot.wire import Answerer
+from toolglot.wire import Answerer, Asked
 from toolglot.wires.openai_chat.failures import encode_failure
 
 encode = msgspec.json.encode
@@ -51,13 +51,13 @@ DONE = b"data: [DONE]\n\n"
 class StreamWriter:
     """Writes one streamed answer."""
 
-    def __init__(self, answerer: Answerer, wants_usage: bool) -> None:
-        told = encode({"id": answerer.id, "object": "chat.completion.chunk", "created": answerer.created})[:-1]
-        head = b"data: " + told + b',"model":' + encode(answerer.model) + b',"choices":['
+    def __init__(self, answerer: Answerer, asked: Asked) -> None:
+        told = {"id": f"chatcmpl-{answerer.id}", "object": "chat.completion.chunk", "created": answerer.created}
+        head = b"data: " + encode(told)[:-1] + b',"model":' + encode(answerer.model) + b',"choices":['
         self.bare = head
         self.prefix = head + b'{"index":0,"delta":{'
         self.role = b'"role":"assistant",'
-        self.wants_usage = wants_usage
+        self.wants_usage = asked.wants_usage
 
     def write(self, events: Iterable[Event]) -> bytes:
         """The chunks for these events, in one piece."""
@@ -104,7 +104,7 @@ _DELTAS: dict[type, Callable[[Any], bytes]] = {
 _ENDS: dict[type, Callable[[StreamWriter, Any], bytes]] = {Finished: StreamWriter.finish, Failed: StreamWriter.fail}
 
 
-def encode_reply(events: Iterable[Event], answerer: Answerer) -> bytes:
+def encode_reply(events: Iterable[Event], answerer: Answerer, asked: Asked) -> bytes:
     """A whole answer. Calls that were cut are not in it."""
     texts: dict[type, list[str]] = {TextDelta: [], ReasoningDelta: []}
     calls: dict[int, tuple[CallStarted, list[str]]] = {}
@@ -129,7 +129,7 @@ def encode_reply(events: Iterable[Event], answerer: Answerer) -> bytes:
     if complete:
         message["tool_calls"] = complete
     reply = {
-        "id": answerer.id,
+        "id": f"chatcmpl-{answerer.id}",
         "object": "chat.completion",
         "created": answerer.created,
         "model": answerer.model,

@@ -52,16 +52,12 @@ MODELLED = frozenset(
 ) | {"max_tokens", "temperature", "top_p", "seed", "stop"}
 
 _DATA_URL = re.compile(r"data:([^;,]*);base64,")
+_ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>u[dD][89a-fA-F]..)|.)", re.DOTALL)
 
 
-def decode_request(body: bytes) -> Asked:
+def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
     """The request in neutral words; ``RequestError`` names the field that cannot be meant."""
-    try:
-        asked = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise RequestError(f"The body is not valid JSON: {error}.") from None
-    if not isinstance(asked, dict):
-        raise RequestError("The body must be a JSON object.")
+    asked = parse_body(body)
     if asked.get("n") not in (None, 1):
         raise RequestError("Only one answer can be given to a request: n must be 1.", "n")
     notes: list[str] = []
@@ -82,6 +78,22 @@ def decode_request(body: bytes) -> Asked:
     return Asked(conversation, asked.get("stream") is True, wants_usage, tuple(notes))
 
 
+def parse_body(body: bytes) -> dict[str, Any]:
+    """The JSON object that a body is. Half a surrogate pair, where a client cut a text inside an emoji, is replaced."""
+    try:
+        try:
+            asked = msgspec.json.decode(body)
+        except msgspec.DecodeError:
+            if b"\\ud" not in body.lower():
+                raise
+            asked = msgspec.json.decode(_ESCAPE.sub(lambda found: b"\\ufffd" if found["half"] else found[0], body))
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RequestError(f"The body is not valid JSON: {error}.") from None
+    if not isinstance(asked, dict):
+        raise RequestError("The body must be a JSON object.")
+    return asked
+
+
 def _text(holder: Mapping[str, Any], key: str) -> str:
     value = holder.get(key)
     return value if isinstance(value, str) else ""
@@ -93,7 +105,7 @@ def _text(holder: Mapping[str, Any], key: str) -> str:
 def _decode_message(message: object, where: str, notes: list[str]) -> Message:
     if not isinstance(message, dict):
         raise RequestError(f"{where} must be an object with a role and content.", where)
-    role = ROLES.get(message.get("role"))  # type: ignore[arg-type]
+    role = ROLES.get(_text(message, "role"))
     if role is None:
         raise RequestError(f"{where}.role must be one of {', '.join(ROLES)}.", f"{where}.role")
     if role == "tool":
@@ -131,9 +143,9 @@ def _decode_part(part: object, where: str) -> Part:
         return Foreign(NAME, part)
     image = part.get("image_url")
     url, detail = (_text(image, "url"), _text(image, "detail")) if isinstance(image, dict) else (image, "")
-    if not isinstance(url, str) or not url:
+    embedded = _DATA_URL.match(url) if isinstance(url, str) else None
+    if not isinstance(url, str) or not url or (embedded and embedded.end() == len(url)):
         raise RequestError(f"{where}.image_url needs a url.", where)
-    embedded = _DATA_URL.match(url)
     if embedded:
         return Image(data=url[embedded.end() :], media_type=embedded[1] or "image/png", detail=detail)
     return Image(url=url, detail=detail)
@@ -299,6 +311,15 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
         if wants_usage:
             request["stream_options"] = {"include_usage": True}
     return msgspec.json.encode(request)
+
+
+def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
+    """The request as it is, but for the model's name and, if so wished, for everything about tools."""
+    asked = parse_body(body)
+    dropped = {"tools", "tool_choice", "parallel_tool_calls"} & set(asked) if without_tools else set()
+    if not dropped and asked.get("model", "") == model:
+        return body
+    return msgspec.json.encode({key: value for key, value in asked.items() if key not in dropped} | {"model": model})
 
 
 def _encode_message(message: Message) -> Iterable[dict[str, Any]]:
