@@ -69,7 +69,10 @@ def test_examples_stand_between_the_system_prompt_and_the_conversation() -> None
     spoken = coach(ask_for(say("system", "Be brief."), QUESTION), "hermes").conversation
     roles = [message.role for message in spoken.messages]
     assert roles == ["system", *["user", "assistant"] * 4, "user"]
-    assert spoken.messages[0].text.startswith("Be brief.")
+    assert spoken.messages[0].text == (
+        "Be brief.\n\nYou can call these tools:\n- get_weather(city, days): Get the weather of a city\n"
+        "Answer with a call if one of them fits the request, else with text."
+    )
     assert [message.text for message in spoken.messages[1:5]] == [
         "Hello!",
         "Hello! What can I do for you?",

