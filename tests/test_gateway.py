@@ -201,6 +201,26 @@ async def test_the_status_of_an_upstream_is_kept(fault: str, status: int, code: 
         assert (answer.headers.get("retry-after") is not None) == (fault == "http_429")
 
 
+@pytest.mark.parametrize("fault", ["refused", "in_stream", "not_json"])
+@pytest.mark.parametrize("stream", [True, False])
+@awaited
+async def test_a_key_that_an_upstream_repeats_is_not_told(fault: str, stream: bool) -> None:
+    async def repeat(request: web.Request) -> web.Response:
+        keys = [request.headers[name] for name in ("Authorization", "x-token")]
+        error = json.dumps({"error": {"message": f"Incorrect keys: {keys}"}})
+        if fault == "refused":
+            return web.Response(status=401, text=error, content_type="application/json")
+        if fault == "in_stream":
+            return web.Response(text=f"data: {error}\n\n", content_type="text/event-stream")
+        return web.Response(text=f"{keys}", content_type="application/json")
+
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", repeat)
+    async with gateway(app=app, api_key="correct-horse", upstream={"headers": {"x-token": "battery-staple"}}) as gate:
+        answer = await gate.ask(ASK | {"stream": stream})
+        assert b"***" in answer.body and b"horse" not in answer.body and b"staple" not in answer.body
+
+
 @awaited
 async def test_an_upstream_that_is_not_there() -> None:
     async with gateway(upstream={"base_url": "http://127.0.0.1:9/v1"}) as gate:

@@ -146,7 +146,8 @@ class Exchange:
         reader = self._reader() if self.route.manner is not Manner.RELAY and choice.mode != "none" else None
         names: Mapping[str, str] = speech.names if speech else {}
         joiner = speech.joiner if speech else ""
-        return Delivery(reader, self.watch, names, joiner, choice.mode == "required", streamed)
+        secrets = self.route.upstream.secrets
+        return Delivery(reader, self.watch, names, joiner, choice.mode == "required", streamed, secrets)
 
     def _reader(self) -> Reader:
         conversation, reading = self.asked.conversation, self.settings.reading

@@ -14,6 +14,7 @@ from aiohttp import web
 
 from toolglot.errors import ToolglotError
 from toolglot.exchange import Exchange, Stream, Translation
+from toolglot.telemetry import redact
 from toolglot.transport import STREAM_TYPE, Reply
 from toolglot.wires import openai_chat
 
@@ -51,6 +52,7 @@ class Visit:
     async def answer(self, reply: Reply) -> web.StreamResponse:
         if reply.status >= 400:
             error = openai_chat.decode_error(reply.status, await reply.whole())
+            error.message = redact(error.message, self.exchange.route.upstream.secrets)
             error.headers = {name: reply.headers[name] for name in KEPT_HEADERS if name in reply.headers}
             raise error
         if not self.exchange.streamed:
