@@ -221,6 +221,71 @@ async def test_a_key_that_an_upstream_repeats_is_not_told(fault: str, stream: bo
         assert b"***" in answer.body and b"horse" not in answer.body and b"staple" not in answer.body
 
 
+def answers(reply: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> web.Application:
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", reply)
+    return app
+
+
+TITLE = {"model": "sim", "messages": [{"role": "user", "content": "A title, please"}]}
+
+
+@pytest.mark.parametrize("body", [ASK, TITLE], ids=["text", "relay"])
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(
+    "page", [(200, "<html>Sign in</html>"), (200, ""), (204, ""), (302, "<html>Moved</html>"), (304, "")]
+)
+@awaited
+async def test_a_page_is_no_answer(page: tuple[int, str], stream: bool, body: Any) -> None:
+    async def show(request: web.Request) -> web.Response:
+        return web.Response(status=page[0], text=page[1], content_type="text/html", headers={"Location": "/login"})
+
+    async with gateway(app=answers(show)) as gate:
+        answer = await gate.ask(body | {"stream": stream})
+        assert answer.status == 502 and answer.error["code"] in ("upstream_invalid", "upstream_failed")
+
+
+CALL = "<read><filePath>package.json</filePath></read>"
+SAID = json.dumps({"choices": [{"index": 0, "delta": {"content": CALL}, "finish_reason": "stop"}]})
+DONE = "data: [DONE]\n\n"
+
+
+@pytest.mark.parametrize("body", [ASK, TITLE], ids=["text", "relay"])
+@pytest.mark.parametrize("ending", ["hang", "reset"])
+@awaited
+async def test_what_happens_behind_the_end_of_an_answer_does_not_matter(ending: str, body: Any) -> None:
+    async def linger(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        await response.write(f"data: {SAID}\n\n{DONE}".encode())
+        await asyncio.sleep(0.1 if ending == "reset" else 30)
+        if request.transport is not None:
+            request.transport.abort()
+        return response
+
+    async with gateway(app=answers(linger), heartbeat_seconds="0.1") as gate:
+        began = time.monotonic()
+        answer = await gate.ask(body | {"stream": True})
+        assert time.monotonic() - began < 3
+        assert answer.body.endswith(DONE.encode()) and b"error" not in answer.body
+
+
+@awaited
+async def test_an_answer_that_said_why_it_ended_is_complete() -> None:
+    async def break_off(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        await response.write(f"data: {SAID}\n\n".encode())
+        await asyncio.sleep(0.1)
+        assert request.transport is not None
+        request.transport.abort()
+        return response
+
+    async with gateway(app=answers(break_off)) as gate:
+        answer = await gate.ask(ASK | {"stream": True})
+        assert answer.told == ("", [("read", FILE)], "tool_calls") and answer.body.endswith(DONE.encode())
+
+
 @awaited
 async def test_an_upstream_that_is_not_there() -> None:
     async with gateway(upstream={"base_url": "http://127.0.0.1:9/v1"}) as gate:

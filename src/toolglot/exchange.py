@@ -32,6 +32,9 @@ from toolglot.telemetry import Watch
 from toolglot.wire import Answerer, Asked
 from toolglot.wires import openai_chat
 
+TAIL = 24
+"""How much of a relayed answer is kept to see how it ends."""
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -45,7 +48,10 @@ class Source:
 
 
 class Stream(Protocol):
-    """An answer that is handed on while it comes."""
+    """An answer that is handed on while it comes. ``over``: it has said that this was all."""
+
+    @property
+    def over(self) -> bool: ...
 
     def feed(self, piece: bytes) -> bytes: ...
 
@@ -128,7 +134,7 @@ class Exchange:
 
     def reply(self, body: bytes, streamed: bool = False) -> bytes:
         """The whole answer; ``streamed`` when the upstream wrote it as a stream all the same."""
-        if self.route.manner is Manner.RELAY and not streamed:
+        if self.route.manner is Manner.RELAY and not streamed and body.lstrip()[:1] == b"{":
             return body
         delivery = self.delivery(streamed=False)
         if streamed:
@@ -174,6 +180,10 @@ class Translation:
         self.delivery = exchange.delivery(streamed=True)
         self.writer = openai_chat.write_stream(exchange.answerer(), exchange.asked.wants_usage)
 
+    @property
+    def over(self) -> bool:
+        return self.reader.over
+
     def feed(self, piece: bytes) -> bytes:
         return self.writer.write(self.delivery.deliver(self.reader.feed(piece)))
 
@@ -181,10 +191,16 @@ class Translation:
         return self.write(self.reader.close())
 
     def whole(self, body: bytes) -> bytes:
-        """The upstream answered in one piece although a stream was asked for."""
-        return self.write(openai_chat.decode_reply(body, self.exchange.source.new_call_id))
+        """The upstream answered in one piece although a stream was asked for. Raises if that is no answer."""
+        told = self.delivery.deliver(openai_chat.decode_reply(body, self.exchange.source.new_call_id))
+        if isinstance(told[-1], Failed):
+            raise describe_failure(told[-1])
+        return self.writer.write(told)
 
     def fail(self, error: ToolglotError) -> bytes:
+        """What broke behind the end of an answer does not matter."""
+        if self.reader.over or self.reader.finish:
+            return self.close()
         return self.write([Failed(error.code, error.message)])
 
     def beat(self) -> bytes:
@@ -201,14 +217,20 @@ class Relay:
         self.writer = openai_chat.write_stream(answerer, False)
         self.last = b"\n\n"
 
+    @property
+    def over(self) -> bool:
+        return self.last.rstrip().endswith(b"\ndata: [DONE]")
+
     def feed(self, piece: bytes) -> bytes:
-        self.last = piece[-4:]
+        self.last = (self.last + piece[-TAIL:])[-TAIL:]
         return piece
 
     def close(self) -> bytes:
         return b""
 
     def fail(self, error: ToolglotError) -> bytes:
+        if self.over:
+            return b""
         gap = b"" if self.between_events else b"\n\n"
         return gap + self.writer.write([Failed(error.code, error.message)])
 

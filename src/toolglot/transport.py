@@ -5,8 +5,9 @@ Nothing here knows what the bytes mean. Every way in which a network fails comes
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import aiohttp
 
@@ -18,6 +19,9 @@ READ_AHEAD = 1 << 16
 
 KEEP_ALIVE = 4.0
 """Seconds to keep an idle connection: less than the common servers do, so that none is used that is just closing."""
+
+PARTING = 0.5
+"""Seconds to wait for the end of an answer that has said that it is over."""
 
 STREAM_TYPE = "text/event-stream"
 EVENT_STARTS = (b"data:", b"event:", b"id:", b":")
@@ -51,6 +55,13 @@ class Reply:
             return await self._content.readany()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise _explain(error, "while it was answering") from None
+
+    async def part(self) -> None:
+        """All has been said: wait a moment for the end, so that the connection can be used again."""
+        if not self._content.at_eof():
+            with suppress(aiohttp.ClientError, TimeoutError, OSError):
+                async with asyncio.timeout(PARTING):
+                    await self._content.read()
 
     async def whole(self) -> bytes:
         try:

@@ -12,7 +12,7 @@ from secrets import token_hex
 
 from aiohttp import web
 
-from toolglot.errors import ToolglotError
+from toolglot.errors import ToolglotError, UpstreamError
 from toolglot.exchange import Exchange, Stream, Translation
 from toolglot.telemetry import redact
 from toolglot.transport import STREAM_TYPE, Reply
@@ -50,6 +50,8 @@ class Visit:
         self.timer = self.loop.call_later(heartbeat, self.look) if exchange.streamed else None
 
     async def answer(self, reply: Reply) -> web.StreamResponse:
+        if 300 <= reply.status < 400:
+            raise UpstreamError(f"The upstream answered with status {reply.status}: it may have moved.")
         if reply.status >= 400:
             error = openai_chat.decode_error(reply.status, await reply.whole())
             error.message = redact(error.message, self.exchange.route.upstream.secrets)
@@ -71,8 +73,9 @@ class Visit:
         """A stream was asked for and the upstream answers in one piece."""
         stream = self.stream if isinstance(self.stream, Translation) else Translation(self.exchange)
         self.stream = stream
+        out = stream.whole(await reply.whole())
         response = await self.begin()
-        await self.write(response, stream.whole(await reply.whole()))
+        await self.write(response, out)
         return await self.end(response)
 
     async def pump(self, reply: Reply) -> web.StreamResponse:
@@ -81,7 +84,7 @@ class Visit:
         feed, piece_of, write = stream.feed, reply.piece, response.write
         loop, sent = self.loop, self.watch.sent
         try:
-            while piece := await piece_of():
+            while not stream.over and (piece := await piece_of()):
                 out = feed(piece)
                 if out:
                     self.spoke = loop.time()
@@ -90,14 +93,18 @@ class Visit:
         except ToolglotError as error:
             return await self.fail(error)
         await self.write(response, stream.close())
-        return await self.end(response)
+        await self.end(response)
+        await reply.part()
+        return response
 
     async def fail(self, error: ToolglotError) -> web.StreamResponse:
         """Tell the error: as a reply of its own, or inside the stream if that has begun."""
         if self.response is None:
             raise error
-        self.watch.error = error.code
-        await self.write(self.response, self.open_stream().fail(error))
+        stream = self.open_stream()
+        if not stream.over:
+            self.watch.error = error.code
+        await self.write(self.response, stream.fail(error))
         return await self.end(self.response)
 
     def open_stream(self) -> Stream:
