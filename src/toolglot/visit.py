@@ -8,6 +8,7 @@ looks after silence for the whole life of a stream, because a task of its own wo
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from secrets import token_hex
 
 from aiohttp import web
@@ -162,7 +163,8 @@ class Visit:
         self.timer = self.loop.call_later(self.heartbeat - quiet, self.look)
 
     async def beat(self) -> None:
-        response = await self.begin()
-        sign = self.open_stream().beat()
-        if sign:
-            await response.write(sign)
+        with suppress(ConnectionError):
+            response = await self.begin()
+            sign = self.open_stream().beat()
+            if sign:
+                await response.write(sign)
