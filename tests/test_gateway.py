@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from aiohttp import ClientTimeout, web
+from aiohttp import ClientError, ClientTimeout, web
 from gateway import ASK, READ, gateway, run
 
 from toolglot.sim import Answer, Options, Scripted
@@ -199,6 +199,91 @@ async def test_the_status_of_an_upstream_is_kept(fault: str, status: int, code: 
         assert (answer.status, answer.error["code"]) == (status, code)
         assert answer.headers["Content-Type"].startswith("application/json")
         assert (answer.headers.get("retry-after") is not None) == (fault == "http_429")
+
+
+@pytest.mark.parametrize("fault", ["refused", "in_stream", "not_json"])
+@pytest.mark.parametrize("stream", [True, False])
+@awaited
+async def test_a_key_that_an_upstream_repeats_is_not_told(fault: str, stream: bool) -> None:
+    async def repeat(request: web.Request) -> web.Response:
+        keys = [request.headers[name] for name in ("Authorization", "x-token")]
+        error = json.dumps({"error": {"message": f"Incorrect keys: {keys}"}})
+        if fault == "refused":
+            return web.Response(status=401, text=error, content_type="application/json")
+        if fault == "in_stream":
+            return web.Response(text=f"data: {error}\n\n", content_type="text/event-stream")
+        return web.Response(text=f"{keys}", content_type="application/json")
+
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", repeat)
+    async with gateway(app=app, api_key="correct-horse", upstream={"headers": {"x-token": "battery-staple"}}) as gate:
+        answer = await gate.ask(ASK | {"stream": stream})
+        assert b"***" in answer.body and b"horse" not in answer.body and b"staple" not in answer.body
+
+
+def answers(reply: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> web.Application:
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", reply)
+    return app
+
+
+TITLE = {"model": "sim", "messages": [{"role": "user", "content": "A title, please"}]}
+
+
+@pytest.mark.parametrize("body", [ASK, TITLE], ids=["text", "relay"])
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(
+    "page", [(200, "<html>Sign in</html>"), (200, ""), (204, ""), (302, "<html>Moved</html>"), (304, "")]
+)
+@awaited
+async def test_a_page_is_no_answer(page: tuple[int, str], stream: bool, body: Any) -> None:
+    async def show(request: web.Request) -> web.Response:
+        return web.Response(status=page[0], text=page[1], content_type="text/html", headers={"Location": "/login"})
+
+    async with gateway(app=answers(show)) as gate:
+        answer = await gate.ask(body | {"stream": stream})
+        assert answer.status == 502 and answer.error["code"] in ("upstream_invalid", "upstream_failed")
+
+
+CALL = "<read><filePath>package.json</filePath></read>"
+SAID = json.dumps({"choices": [{"index": 0, "delta": {"content": CALL}, "finish_reason": "stop"}]})
+DONE = "data: [DONE]\n\n"
+
+
+@pytest.mark.parametrize("body", [ASK, TITLE], ids=["text", "relay"])
+@pytest.mark.parametrize("ending", ["hang", "reset"])
+@awaited
+async def test_what_happens_behind_the_end_of_an_answer_does_not_matter(ending: str, body: Any) -> None:
+    async def linger(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        await response.write(f"data: {SAID}\n\n{DONE}".encode())
+        await asyncio.sleep(0.1 if ending == "reset" else 30)
+        if request.transport is not None:
+            request.transport.abort()
+        return response
+
+    async with gateway(app=answers(linger), heartbeat_seconds="0.1") as gate:
+        began = time.monotonic()
+        answer = await gate.ask(body | {"stream": True})
+        assert time.monotonic() - began < 3
+        assert answer.body.endswith(DONE.encode()) and b"error" not in answer.body
+
+
+@awaited
+async def test_an_answer_that_said_why_it_ended_is_complete() -> None:
+    async def break_off(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        await response.write(f"data: {SAID}\n\n".encode())
+        await asyncio.sleep(0.1)
+        assert request.transport is not None
+        request.transport.abort()
+        return response
+
+    async with gateway(app=answers(break_off)) as gate:
+        answer = await gate.ask(ASK | {"stream": True})
+        assert answer.told == ("", [("read", FILE)], "tool_calls") and answer.body.endswith(DONE.encode())
 
 
 @awaited
@@ -518,6 +603,26 @@ async def test_a_client_that_leaves_ends_the_request_upstream(fault: str) -> Non
             await asyncio.sleep(0.01)
         assert gate.record.last.outcome == "abandoned"
         assert time.monotonic() - left < 1
+
+
+@awaited
+async def test_a_client_that_is_gone_when_it_is_written_to_is_nobodys_fault() -> None:
+    async def say(request: web.Request) -> web.Response:
+        return web.Response(text=f"data: {SAID}\n\n{DONE}", content_type="text/event-stream")
+
+    async def write(response: web.StreamResponse, data: bytes) -> None:
+        raise ConnectionResetError("Cannot write to closing transport")
+
+    async with gateway(app=answers(say)) as gate:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(web.StreamResponse, "write", write)
+            try:
+                await gate.ask(ASK | {"stream": True})
+            except ClientError:
+                pass
+        metrics = (await gate.get("/metrics")).body.decode()
+        assert 'status="499"' in metrics and "toolglot_clients_gone_total 1.0" in metrics
+        assert "internal_error" not in metrics and 'status="500"' not in metrics
 
 
 @awaited

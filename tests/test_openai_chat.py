@@ -247,6 +247,12 @@ def test_a_stream_is_read_however_it_is_cut(size: int, ends: bytes) -> None:
         ([call(0, "f", {"x": [1]}, id="a")], [("a", "f", '{"x":[1]}')]),
         ([call("0", "f", "{}", id="a")], [("a", "f", "{}")]),  # type: ignore[arg-type]
         ([call(0, "f")], [("made_1", "f", "{}")]),
+        ([call(0, "f", "", id="a"), call(0, None, "{}"), call(0, "g", "", id="b"), call(0, None, "[]")], [("a", "f", "{}"), ("b", "g", "[]")]),
+        ([call(None, "f", "{}"), call(None, "g", "[]")], [("made_1", "f", "{}"), ("made_2", "g", "[]")]),
+        ([call(0, "f", "{}"), call(0, "g", "[]")], [("made_1", "f", "{}"), ("made_2", "g", "[]")]),
+        ([call(0, "f", "{}", id="a"), call(1, "f", "[]", id="a")], [("a", "f", "{}"), ("made_1", "f", "[]")]),
+        ([call(0, None, "{", id="a"), call(0, "f", "}")], [("a", "f", "{}")]),
+        ([call(0, None, "{}", id="a"), call(1, "f", "[]", id="b")], [("b", "f", "[]")]),
     ],
 )  # fmt: skip
 def test_servers_disagree_about_ids_and_indexes(chunks: list[Any], calls: list[tuple[str, str, str]]) -> None:
@@ -257,6 +263,29 @@ def test_servers_disagree_about_ids_and_indexes(chunks: list[Any], calls: list[t
             told[event.index][2] += event.fragment
     assert [tuple(call) for call in told.values()] == calls
     assert {event.index for event in events if isinstance(event, CallEnded)} == set(told)
+
+
+@pytest.mark.parametrize("name", ["", "a", None])
+def test_every_entry_of_a_whole_reply_is_a_call_of_its_own(name: str | None) -> None:
+    calls = [{"id": name, "function": {"name": "f", "arguments": arguments}} for arguments in ("{}", "[]")]
+    events = openai_chat.decode_reply(json.dumps({"choices": [{"message": {"tool_calls": calls}}]}).encode(), ids())
+    started = [event.id for event in events if isinstance(event, CallStarted)]
+    assert len(set(started)) == 2 and "" not in started
+    assert [event.fragment for event in events if isinstance(event, CallArguments)] == ["{}", "[]"]
+
+
+def test_a_call_that_names_nobody_is_text() -> None:
+    events = read_whole(frames(call(0, None, '{"a":1}', id="a"), delta("tool_calls")))
+    assert events[1:] == [TextDelta('{"a":1}'), Finished("tool_calls")]
+
+
+@pytest.mark.parametrize("odd", [5, True, "x", [5], {"a": 1}, "[" * 100_000 + "]" * 100_000])
+@pytest.mark.parametrize("where", ["choices", "delta", "message", "tool_calls", "function", "usage", "error"])
+def test_nothing_an_upstream_sends_raises(where: str, odd: object) -> None:
+    chunk = delta("stop", content="x", tool_calls=[{"function": {"name": "f"}}]) | {"usage": {}, "error": None}
+    text = json.dumps(chunk | {"message": 1})
+    sent = text.replace(f'"{where}": ', f'"{where}": {odd if str(odd)[:1] == "[" else json.dumps(odd)}, "other": ', 1)
+    check_order(read_whole(f"data: {sent}\n\ndata: [DONE]\n\n".encode()))
 
 
 @pytest.mark.parametrize(
@@ -289,6 +318,12 @@ def test_half_a_surrogate_pair_passes_as_it_is() -> None:
 
 
 # replies, written
+
+
+def test_half_a_surrogate_pair_in_a_name_or_an_error_is_escaped() -> None:
+    half = "x\ud83d"
+    out = openai_chat.write_stream(ANSWERER, PLAIN).write([CallStarted(0, half, half), Failed("x", half)])
+    assert out.count(b'"x\\ud83d"') == 3
 
 
 def test_what_is_written_is_read_the_same() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from samples import Sample, load_samples, load_tools
 
 import toolglot
+from toolglot import writing
 from toolglot.conversation import Tool
 from toolglot.jsontext import dump, parse
 from toolglot.writing import can_name, take_tools, write_call, write_calls
@@ -312,3 +313,10 @@ def test_an_unknown_dialect_is_a_usage_error() -> None:
         toolglot.write("read", {}, dialect="klingon")
     with pytest.raises(toolglot.UsageError):
         toolglot.write("read", {}, dialect="auto")
+
+
+def test_calls_that_fill_the_memory_are_not_remembered() -> None:
+    before = writing._write_once.cache_info().currsize
+    arguments = json.dumps({"path": "a", "content": "x" * 100_000})
+    assert "x" * 100_000 in writing.write_call("roo_xml", "write_file", arguments)
+    assert writing._write_once.cache_info().currsize == before

@@ -25,7 +25,7 @@ from toolglot.events import (
     TextDelta,
 )
 from toolglot.reading import Reader
-from toolglot.telemetry import Watch
+from toolglot.telemetry import Watch, redact
 
 DROPPED = (Reason.EXTRA_CALL, Reason.FABRICATED_RESULT)
 READ, NATIVE = "read", "native"
@@ -42,6 +42,7 @@ class Delivery:
         joiner: str = "",
         required: bool = False,
         streamed: bool = True,
+        secrets: tuple[str, ...] = (),
     ) -> None:
         self.reader = reader
         self.watch = watch
@@ -49,6 +50,7 @@ class Delivery:
         self.joiner = joiner
         self.required = required
         self.streamed = streamed
+        self.secrets = secrets
         self.source = ""
         self.said = False
         self.truncated = False
@@ -156,8 +158,9 @@ class Delivery:
         self.end_badly(event, out)
 
     def end_badly(self, event: Failed, out: list[Event]) -> None:
+        """Tell the failure, but not the key, which upstreams like to repeat."""
         self.watch.see(event)
-        out.append(event)
+        out.append(Failed(event.kind, redact(event.message, self.secrets)))
 
     def close(self, truncated: bool, out: list[Event]) -> None:
         if self.reader is None:

@@ -19,7 +19,7 @@ from toolglot.config import Settings
 from toolglot.conversation import Conversation, Tool
 from toolglot.delivery import Delivery
 from toolglot.errors import RequestError, ToolglotError, ToolSchemaError, UpstreamError
-from toolglot.events import Event, Failed
+from toolglot.events import Event, Failed, Finished
 from toolglot.history import mend
 from toolglot.lessons import coach
 from toolglot.reading import Reader
@@ -29,6 +29,9 @@ from toolglot.speaking import Speech, speak
 from toolglot.telemetry import Watch
 from toolglot.wire import Answerer, Asked, Wire
 from toolglot.wires import all_wires
+
+TAIL = 64
+"""How much of a relayed answer is kept to see how it ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,10 @@ class Source:
 
 
 class Stream(Protocol):
-    """An answer that is handed on while it comes."""
+    """An answer that is handed on while it comes. ``over``: it has said that this was all."""
+
+    @property
+    def over(self) -> bool: ...
 
     def feed(self, piece: bytes) -> bytes: ...
 
@@ -135,7 +141,7 @@ class Exchange:
 
     def reply(self, body: bytes, streamed: bool = False) -> bytes:
         """The whole answer; ``streamed`` when the upstream wrote it as a stream all the same."""
-        if self.route.manner is Manner.RELAY and not streamed:
+        if self.route.manner is Manner.RELAY and not streamed and body.lstrip()[:1] == b"{":
             return body
         delivery = self.delivery(streamed=False)
         if streamed:
@@ -153,7 +159,8 @@ class Exchange:
         reader = self._reader() if self.route.manner is not Manner.RELAY and choice.mode != "none" else None
         names: Mapping[str, str] = speech.names if speech else {}
         joiner = speech.joiner if speech else ""
-        return Delivery(reader, self.watch, names, joiner, choice.mode == "required", streamed)
+        secrets = self.route.upstream.secrets
+        return Delivery(reader, self.watch, names, joiner, choice.mode == "required", streamed, secrets)
 
     def _reader(self) -> Reader:
         conversation, reading = self.asked.conversation, self.settings.reading
@@ -180,6 +187,10 @@ class Translation:
         self.delivery = exchange.delivery(streamed=True)
         self.writer = exchange.wire.write_stream(exchange.answerer(), exchange.asked)
 
+    @property
+    def over(self) -> bool:
+        return self.reader.over
+
     def feed(self, piece: bytes) -> bytes:
         return self.writer.write(self.delivery.deliver(self.reader.feed(piece)))
 
@@ -187,11 +198,18 @@ class Translation:
         return self.write(self.reader.close())
 
     def whole(self, body: bytes) -> bytes:
-        """The upstream answered in one piece although a stream was asked for."""
-        return self.write(self.exchange.upstream_wire.decode_reply(body, self.exchange.source.new_call_id))
+        """The upstream answered in one piece although a stream was asked for. Raises if that is no answer."""
+        told = self.delivery.deliver(self.exchange.upstream_wire.decode_reply(body, self.exchange.source.new_call_id))
+        if isinstance(told[-1], Failed):
+            raise describe_failure(told[-1])
+        return self.writer.write(told)
 
     def fail(self, error: ToolglotError) -> bytes:
-        return self.write([Failed(error.code, error.message)])
+        """What broke behind the end of an answer does not matter."""
+        if self.reader.over:
+            return b""
+        *told, last = self.reader.close()
+        return self.write([*told, last if isinstance(last, Finished) else Failed(error.code, error.message)])
 
     def beat(self) -> bytes:
         return self.writer.beat()
@@ -205,16 +223,23 @@ class Relay:
 
     def __init__(self, exchange: Exchange) -> None:
         self.writer = exchange.wire.write_stream(exchange.answerer(), exchange.asked)
+        self.last_words = exchange.wire.LAST_WORDS
         self.last = b"\n\n"
 
+    @property
+    def over(self) -> bool:
+        return bool(self.last_words) and self.last.rstrip().endswith(self.last_words)
+
     def feed(self, piece: bytes) -> bytes:
-        self.last = piece[-4:]
+        self.last = (self.last + piece[-TAIL:])[-TAIL:]
         return piece
 
     def close(self) -> bytes:
         return b""
 
     def fail(self, error: ToolglotError) -> bytes:
+        if self.over:
+            return b""
         gap = b"" if self.between_events else b"\n\n"
         return gap + self.writer.write([Failed(error.code, error.message)])
 

@@ -92,6 +92,8 @@ class Gateway:
             except web.HTTPRequestEntityTooLarge:
                 limit = self.settings.limits.body_bytes
                 return self.refuse(request, SizeError(f"The body is larger than {limit} bytes."), wire)
+            except ConnectionError:
+                return web.Response(status=GONE)
             except Exception:
                 LOG.exception("request %s", request_id(request))
                 return self.refuse(request, InternalError(OUR_FAULT), wire)
@@ -141,7 +143,7 @@ class Gateway:
         except web.HTTPRequestEntityTooLarge:
             status, watch.error = SizeError.status, SizeError.code
             raise
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, ConnectionError):
             status, watch.client_gone = GONE, True
             raise
         except Exception:
@@ -162,7 +164,6 @@ class Gateway:
         except ToolglotError as error:
             return await visit.fail(error)
         except ConnectionError:
-            exchange.watch.client_gone = True
             raise
         except Exception:
             LOG.exception("request %s", request_id(request))

@@ -45,7 +45,7 @@ def settle_memory() -> None:
 
 
 def make_runner(settings: Settings) -> web.AppRunner:
-    secrets = [upstream.api_key.reveal() for upstream in settings.upstreams]
+    secrets = [secret for upstream in settings.upstreams for secret in upstream.secrets]
     telemetry = Telemetry(log_bodies=settings.server.log_bodies, known_secrets=secrets)
     return web.AppRunner(
         Gateway(settings, telemetry).application(),

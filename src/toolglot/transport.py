@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
@@ -24,6 +24,9 @@ READ_AHEAD = 1 << 16
 
 KEEP_ALIVE = 4.0
 """Seconds to keep an idle connection: less than the common servers do, so that none is used that is just closing."""
+
+PARTING = 0.5
+"""Seconds to wait for the end of an answer that has said that it is over."""
 
 STREAM_TYPE = "text/event-stream"
 EVENT_STARTS = (b"data:", b"event:", b"id:", b":")
@@ -157,6 +160,13 @@ class Reply:
             if content in _POURED:
                 _POURED.pop(content).stop()
                 content.__class__ = aiohttp.StreamReader
+
+    async def part(self) -> None:
+        """All has been said: wait a moment for the end, so that the connection can be used again."""
+        if not self._content.at_eof():
+            with suppress(aiohttp.ClientError, TimeoutError, OSError):
+                async with asyncio.timeout(PARTING):
+                    await self._content.read()
 
     async def whole(self) -> bytes:
         try:

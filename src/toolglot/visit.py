@@ -8,12 +8,14 @@ looks after silence for the whole life of a stream, because a task of its own wo
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from secrets import token_hex
 
 from aiohttp import HttpVersion11, web
 
-from toolglot.errors import ToolglotError
+from toolglot.errors import ToolglotError, UpstreamError
 from toolglot.exchange import Exchange, Stream, Translation
+from toolglot.telemetry import redact
 from toolglot.transport import READ_AHEAD, Reply, Take
 
 JSON_TYPE = "application/json"
@@ -32,6 +34,10 @@ def request_id(request: web.Request) -> str:
     return known
 
 
+class _Over(Exception):
+    """All has been said; what the upstream sends behind it does not matter."""
+
+
 class Visit:
     """One client being answered."""
 
@@ -48,8 +54,11 @@ class Visit:
         self.timer = self.loop.call_later(heartbeat, self.look) if exchange.streamed else None
 
     async def answer(self, reply: Reply) -> web.StreamResponse:
+        if 300 <= reply.status < 400:
+            raise UpstreamError(f"The upstream answered with status {reply.status}: it may have moved.")
         if reply.status >= 400:
             error = self.exchange.upstream_wire.decode_error(reply.status, await reply.whole())
+            error.message = redact(error.message, self.exchange.route.upstream.secrets)
             error.headers = {name: reply.headers[name] for name in KEPT_HEADERS if name in reply.headers}
             raise error
         if not self.exchange.streamed:
@@ -68,21 +77,26 @@ class Visit:
         """A stream was asked for and the upstream answers in one piece."""
         stream = self.stream if isinstance(self.stream, Translation) else Translation(self.exchange)
         self.stream = stream
+        out = stream.whole(await reply.whole())
         response = await self.begin()
-        await self.write(response, stream.whole(await reply.whole()))
+        await self.write(response, out)
         return await self.end(response)
 
     async def pump(self, reply: Reply) -> web.StreamResponse:
         response = await self.begin()
         stream = self.open_stream()
         try:
-            while not self.watch.chunks and (piece := await reply.piece()):
+            while not (self.watch.chunks or stream.over) and (piece := await reply.piece()):
                 await self.write(response, stream.feed(piece))
-            await reply.pour(self.pass_on(stream), self.request.writer.drain)
+            if not stream.over:
+                with suppress(_Over):
+                    await reply.pour(self.pass_on(stream), self.request.writer.drain)
         except ToolglotError as error:
             return await self.fail(error)
         await self.write(response, stream.close())
-        return await self.end(response)
+        await self.end(response)
+        await reply.part()
+        return response
 
     def pass_on(self, stream: Stream) -> Take:
         """What is done with each piece once the head of the answer and its first words have left.
@@ -99,6 +113,8 @@ class Visit:
             self.spoke = now()
             sent(out)
             transport.write(b"%x\r\n%b\r\n" % (len(out), out) if framed else out)
+            if stream.over:
+                raise _Over
             return transport.get_write_buffer_size() > READ_AHEAD
 
         return take
@@ -107,8 +123,10 @@ class Visit:
         """Tell the error: as a reply of its own, or inside the stream if that has begun."""
         if self.response is None:
             raise error
-        self.watch.error = error.code
-        await self.write(self.response, self.open_stream().fail(error))
+        stream = self.open_stream()
+        if not stream.over:
+            self.watch.error = error.code
+        await self.write(self.response, stream.fail(error))
         return await self.end(self.response)
 
     def open_stream(self) -> Stream:
@@ -166,7 +184,8 @@ class Visit:
         self.timer = self.loop.call_later(self.heartbeat - quiet, self.look)
 
     async def beat(self) -> None:
-        response = await self.begin()
-        sign = self.open_stream().beat()
-        if sign:
-            await response.write(sign)
+        with suppress(ConnectionError):
+            response = await self.begin()
+            sign = self.open_stream().beat()
+            if sign:
+                await response.write(sign)

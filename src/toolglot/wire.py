@@ -39,7 +39,10 @@ class Answerer:
 
 
 class ReplyReader(Protocol):
-    """Reads a streamed reply, piece by piece."""
+    """Reads a streamed reply, piece by piece. ``over``: it has said itself that this was all."""
+
+    @property
+    def over(self) -> bool: ...
 
     def feed(self, piece: bytes) -> list[Event]: ...
 
@@ -62,12 +65,13 @@ class Wire(Protocol):
     """Both directions of a protocol.
 
     ``ROUTES`` are the paths at which clients ask; parts in braces are named. ``STREAM_TYPE`` is the content type of a
-    streamed answer.
+    streamed answer, ``LAST_WORDS`` how it ends, if it always ends the same way.
     """
 
     NAME: str
     ROUTES: tuple[str, ...]
     STREAM_TYPE: str
+    LAST_WORDS: bytes
 
     def decode_request(self, body: bytes, path: Mapping[str, str]) -> Asked:
         """What a client asks; ``path`` are the named parts of the path it asked at."""

@@ -28,6 +28,8 @@ from toolglot.reading import read, vocabulary
 from toolglot.schema import Toolbox
 
 FALLBACK = "hermes"
+_REMEMBERED = 65536
+"""Clients send their history again with every turn; arguments up to this length are written once."""
 
 
 def record_of(dialect: str) -> Dialect:
@@ -62,7 +64,8 @@ def can_name(dialect: str, name: str) -> bool:
 def write_call(dialect: str, name: str, arguments: str, tools: Sequence[Tool] = ()) -> str:
     """The call as the dialect writes it; a tool that was not offered is written as if it were known."""
     tool = next((tool for tool in tools if tool.name == name), Tool(name))
-    return _write(record_of(dialect).name, name, arguments, tool)
+    write = _write if len(arguments) > _REMEMBERED else _write_once
+    return write(record_of(dialect).name, name, arguments, tool)
 
 
 def write_calls(dialect: str, calls: Sequence[tuple[str, str]], tools: Sequence[Tool] = ()) -> str:
@@ -101,7 +104,6 @@ def _prove_all(text: str, calls: tuple[tuple[str, str], ...], tools: tuple[Tool,
     return wanted == [(call.name, dump(parse(call.arguments).value)) for call in reading.calls]
 
 
-@lru_cache(maxsize=2048)
 def _write(dialect: str, name: str, arguments: str, tool: Tool) -> str:
     values = parse_arguments(arguments)
     wanted = dump(values)
@@ -111,6 +113,9 @@ def _write(dialect: str, name: str, arguments: str, tool: Tool) -> str:
             if _reads_back(text, name, wanted, definition):
                 return text
     return forms[0]
+
+
+_write_once = lru_cache(maxsize=1024)(_write)
 
 
 def parse_arguments(arguments: str) -> dict[str, Value]:

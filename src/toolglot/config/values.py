@@ -41,6 +41,7 @@ ANY: Final = "*"
 DEFAULT_DIALECT: Final = "roo_xml"
 LISTED: Final = 20
 NAME_LENGTH: Final = 500
+SECRET_LENGTH: Final = 8
 NO_KEY: Final = Secret()
 
 
@@ -137,6 +138,12 @@ class Upstream:
     headers: Mapping[str, str] = setting(HEADERS, "further headers we send to it", {})
     connect_timeout: float = setting(SECONDS, "time to reach it", 10.0)
     read_timeout: float = setting(SECONDS, "silence after which it is given up", 600.0)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What nobody else may see: its key, and whatever long words are in its headers."""
+        words = (value.split()[-1] for value in self.headers.values() if value.strip())
+        return tuple(word for word in (self.api_key.reveal(), *words) if len(word) >= SECRET_LENGTH)
 
     def endpoint(self, path: str) -> str:
         """The address of one of its endpoints, such as ``/chat/completions``."""

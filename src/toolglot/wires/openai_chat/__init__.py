@@ -11,6 +11,7 @@ from toolglot.wires.openai_chat.requests import NAME, adapt_request, decode_requ
 
 ROUTES = ("/v1/chat/completions", "/chat/completions")
 STREAM_TYPE = "text/event-stream"
+LAST_WORDS = b"data: [DONE]"
 
 
 def locate(model: str, *, stream: bool) -> str:
@@ -22,6 +23,7 @@ def authorize(key: str) -> dict[str, str]:
 
 
 __all__ = [
+    "LAST_WORDS",
     "NAME",
     "ROUTES",
     "STREAM_TYPE",

@@ -15,6 +15,15 @@ from toolglot.errors import RefusedError, ToolglotError
 SERVER_KIND = "server_error"
 """Agents look for this word before they ask again."""
 
+
+def encode(told: object) -> bytes:
+    """JSON. Half a surrogate pair, which some servers send, cannot be UTF-8 and is escaped."""
+    try:
+        return msgspec.json.encode(told)
+    except UnicodeEncodeError:
+        return json.dumps(told, separators=(",", ":")).encode()
+
+
 KINDS = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
 
 
@@ -54,4 +63,4 @@ def encode_error(error: ToolglotError) -> bytes:
 
 def encode_failure(code: str, message: str, kind: str = SERVER_KIND, where: str | None = None) -> bytes:
     told: dict[str, Any] = {"message": message, "type": kind, "param": where, "code": code}
-    return msgspec.json.encode({"error": told})
+    return encode({"error": told})

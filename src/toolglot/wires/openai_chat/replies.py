@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -74,16 +75,31 @@ class _Reply(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Reply).decode
 
 
+@dataclass(slots=True)
+class _Told:
+    """A call as far as the upstream has told of it. It has a number as soon as it has a name."""
+
+    id: str
+    given: str | None
+    index: int = -1
+    name: str = ""
+    early: str = ""
+    filled: bool = False
+
+
 class Reader:
     """Reads the replies of one answer into events; a whole reply is an answer of one piece."""
+
+    whole = True
 
     def __init__(self, new_id: Callable[[], str]) -> None:
         self.new_id = new_id
         self.started = False
         self.over = False
-        self.calls: dict[object, int] = {}
-        self.ids: dict[int, str] = {}
-        self.filled: set[int] = set()
+        self.calls: list[_Told] = []
+        self.known: dict[object, _Told] = {}
+        self.ids: set[str] = set()
+        self.named = 0
         self.finish = ""
         self.usage: Usage | None = None
 
@@ -122,22 +138,41 @@ class Reader:
 
     def take_call(self, call: _Call, events: list[Event]) -> None:
         told = call.function or _Function()
-        key: object = call.index
-        if key is None:
-            key = call.id or (next(reversed(self.calls)) if self.calls else 0)
-        elif call.id and told.name and self.ids.get(self.calls.get(key, -1), call.id) != call.id:
-            key = (call.index, call.id)
-        index = self.calls.get(key)
-        if index is None:
-            index = self.calls[key] = len(self.calls)
-            self.ids[index] = call.id or self.new_id()
-            events.append(CallStarted(index, self.ids[index], told.name or ""))
-        arguments = told.arguments
+        name, arguments = told.name or "", told.arguments
         if arguments is not None and not isinstance(arguments, str):
             arguments = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
-        if arguments:
-            self.filled.add(index)
-            events.append(CallArguments(index, arguments))
+        known = self.find(call, name) or self.expect(call)
+        known.early += arguments or ""
+        if name and not known.name:
+            known.name, known.index = name, self.named
+            self.named += 1
+            events.append(CallStarted(known.index, known.id, name))
+        if known.name and known.early:
+            known.filled = True
+            events.append(CallArguments(known.index, known.early))
+            known.early = ""
+
+    def find(self, call: _Call, name: str) -> _Told | None:
+        """The call that this goes on with, if it does. In a whole reply every entry is a call of its own."""
+        if self.whole:
+            return None
+        if call.index is None:
+            if call.id:
+                return self.known.get(call.id)
+            return self.calls[-1] if self.calls and not name else None
+        known = self.known.get(call.index)
+        if known is None or not name:
+            return known
+        if call.id and call.id != known.given:
+            return self.known.get((call.index, call.id))
+        return None if known.filled and name != known.name else known
+
+    def expect(self, call: _Call) -> _Told:
+        known = _Told(call.id if call.id and call.id not in self.ids else self.new_id(), call.id)
+        self.ids.add(known.id)
+        self.calls.append(known)
+        self.known |= {call.index: known, call.id: known, (call.index, call.id): known}
+        return known
 
     def fail(self, events: list[Event], kind: str, message: str) -> None:
         self.over = True
@@ -148,17 +183,21 @@ class Reader:
         if self.over:
             return
         self.over = True
-        finish = self.finish or ("tool_calls" if self.calls else "stop")
-        if finish != "length":
-            for index in self.calls.values():
-                if index not in self.filled:
-                    events.append(CallArguments(index, "{}"))
-                events.append(CallEnded(index))
+        finish = self.finish or ("tool_calls" if self.named else "stop")
+        for call in self.calls:
+            if not call.name:
+                # nobody can be called without a name; what was said is not lost
+                events += [TextDelta(call.early)] if call.early else []
+            elif finish != "length":
+                events += [] if call.filled else [CallArguments(call.index, "{}")]
+                events.append(CallEnded(call.index))
         events.append(Finished(finish if finish in FINISHES else "stop", self.usage))
 
 
 class StreamReader(Reader):
     """Reads a streamed answer."""
+
+    whole = False
 
     def __init__(self, new_id: Callable[[], str]) -> None:
         super().__init__(new_id)
@@ -204,7 +243,7 @@ def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
 def _parse(data: bytes) -> _Reply:
     try:
         reply = _decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _read_patiently(data)
     told = reply.choices is not None or reply.usage or reply.error
     return reply if told else _read_patiently(data)
@@ -215,11 +254,11 @@ def _read_patiently(data: bytes) -> _Reply:
     text = data.decode(errors="replace")
     try:
         told = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         told = None
     if not isinstance(told, dict):
         return _Reply(error={"code": "upstream_invalid", "message": f"The upstream sent no reply but {text[:80]!r}."})
-    choices = [_read_choice(choice) for choice in told.get("choices") or () if isinstance(choice, dict)]
+    choices = [_read_choice(choice) for choice in _list(told.get("choices")) if isinstance(choice, dict)]
     usage, error = told.get("usage"), told.get("error")
     if not choices and not error and isinstance(told.get("message"), str):
         error = told  # an error that is not wrapped, as some servers send it
@@ -227,10 +266,11 @@ def _read_patiently(data: bytes) -> _Reply:
 
 
 def _read_choice(choice: Mapping[str, Any]) -> _Choice:
-    said = choice.get("delta") or choice.get("message") or {}
+    said = choice.get("delta") or choice.get("message")
+    said = said if isinstance(said, dict) else {}
     finish, index = choice.get("finish_reason"), choice.get("index")
     texts = {key: _flatten(said.get(key)) for key in ("content", "reasoning_content", "reasoning", "refusal")}
-    calls = [_read_call(call) for call in said.get("tool_calls") or () if isinstance(call, dict)]
+    calls = [_read_call(call) for call in _list(said.get("tool_calls")) if isinstance(call, dict)]
     index = index if isinstance(index, int) else None
     return _Choice(_Said(**texts, tool_calls=calls), None, finish if isinstance(finish, str) else None, index)
 
@@ -245,6 +285,10 @@ def _read_call(call: Mapping[str, Any]) -> _Call:
         str(call["id"]) if call.get("id") is not None else None,
         _Function(name if isinstance(name, str) else None, told.get("arguments")),
     )
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _flatten(content: object) -> str | None:
