@@ -14,7 +14,7 @@ INSTALL = $$([ -x $(BIN)/uv ] && echo $(BIN)/uv pip install --python $(BIN)/pyth
 CLIENTS := tests/clients
 PACKAGES := $(CLIENTS)/node_modules/.installed
 
-.PHONY: run test test-clients lint bench-reader bench-local clean
+.PHONY: run test test-clients lint bench-reader bench-gateway bench-local clean
 
 run: $(SERVE)
 	$(BIN)/toolglot serve
@@ -35,6 +35,10 @@ lint: $(TEST)
 
 bench-reader: $(TEST)
 	$(BIN)/python bench/reader.py
+
+# needs gcc; nginx and LiteLLM are compared with where they are installed or can be
+bench-gateway: $(TEST)
+	$(BIN)/python bench/gateway.py
 
 bench-local: $(TEST)
 	$(BIN)/python bench/local.py

@@ -8,9 +8,11 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import perf_counter, sleep
 
@@ -37,6 +39,12 @@ http {{
 }}
 """
 
+# it listens on loopback for the length of the bench, and is measured as the others are: without keys
+LITELLM_ENVIRONMENT = {
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "LITELLM_LOG": "ERROR",
+    "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true",
+}
 LITELLM_CONFIG = """\
 model_list:
   - model_name: bench
@@ -156,7 +164,7 @@ def start_litellm(upstream: int, folder: Path, build: Path) -> Gateway:
     config = folder / "litellm.yaml"
     config.write_text(LITELLM_CONFIG.format(upstream=upstream))
     command = [str(program), "--config", str(config), "--host", "127.0.0.1", "--port", str(port), "--num_workers", "1"]
-    gateway = launch("litellm", command, port, folder, {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_LOG": "ERROR"})
+    gateway = launch("litellm", command, port, folder, LITELLM_ENVIRONMENT)
     question = "from importlib.metadata import version; print(version('litellm'))"
     gateway.version = subprocess.run(
         [room / "bin" / "python", "-c", question], capture_output=True, text=True, check=False
@@ -198,12 +206,12 @@ TOOLGLOTS: Mapping[str, tuple[str, ...]] = {
 def start_all(upstream: int, folder: Path, build: Path, wanted: Sequence[str]) -> Iterator[Gateway]:
     """Those that can be started; of the others it is said why not."""
     yield Gateway("direct", upstream)
-    starters = {
-        "nginx": lambda: start_nginx(upstream, folder),
-        "litellm": lambda: start_litellm(upstream, folder, build),
+    starters: dict[str, Callable[[], Gateway]] = {
+        "nginx": partial(start_nginx, upstream, folder),
+        "litellm": partial(start_litellm, upstream, folder, build),
     }
     for name, options in TOOLGLOTS.items():
-        starters[name] = lambda name=name, options=options: start_toolglot(name, upstream, folder, options)  # type: ignore[misc]
+        starters[name] = partial(start_toolglot, name, upstream, folder, options)
     for name, starter in starters.items():
         if name.partition("-")[0] not in wanted:
             continue

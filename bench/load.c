@@ -341,10 +341,7 @@ static void pace(void) {
 }
 
 static void leave(void) {
-  if (!nclients) return;
-  Peer *p = clients[0];
-  leftat[p->id] = now(); part(p);
-  if (nclients) arm(now() + 5000000);
+  if (nclients) { leftat[clients[0]->id] = now(); part(clients[0]); arm(now() + 5000000); }
 }
 
 static void obey(char *line) {
@@ -378,9 +375,9 @@ static void commanded(void) {
   if (got == 0) exit(0);
 }
 
-int main(int argc, char **argv) {
+int main(void) {
   struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)}; socklen_t size = sizeof at;
-  signal(SIGPIPE, SIG_IGN); (void)argc; (void)argv;
+  signal(SIGPIPE, SIG_IGN);
   sent = calloc(STREAMS, sizeof *sent); epfd = epoll_create1(0);
   listenfd = listener.fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
   if (bind(listenfd, (struct sockaddr *)&at, size) || listen(listenfd, 4096)) die("listen");

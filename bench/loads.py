@@ -98,8 +98,7 @@ def write_text(size: int, chunk: int = CHUNK) -> Script:
     counts = letters(text)
     ends = [min(at + chunk, size) for at in range(0, size, chunk)]
     pieces = [
-        (event({"content": piece}), (TEXT, counts[end]))
-        for piece, end in zip(cut(text, chunk), ends, strict=True)
+        (event({"content": piece}), (TEXT, counts[end])) for piece, end in zip(cut(text, chunk), ends, strict=True)
     ]
     return assemble(pieces, (counts[-1], 0), 4, 1, "stop")
 

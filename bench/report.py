@@ -110,7 +110,9 @@ def show_ratios(result: Result) -> None:
         if lane in ("direct", "nginx"):
             continue
         row = [label(result, lane)]
-        row += [say(ratio(result.get(load, lane, what), result.get(load, "nginx", what)), 2) for _, load, what in RATIOS]
+        row += [
+            say(ratio(result.get(load, lane, what), result.get(load, "nginx", what)), 2) for _, load, what in RATIOS
+        ]
         for load, what in (("short", "ttfb_p50"), ("paced", "latency_p50")):
             row.append(say(ratio(result.added(load, lane, what), result.added(load, "nginx", what)), 2))
         row.append(say(ratio(result.get("slow", "LiteLLM", "event"), result.get("slow", lane, "event")), 0))
@@ -126,7 +128,7 @@ def show_rest(result: Result) -> None:
     rows = []
     for lane in result.lanes:
         gateway = result.gateways[lane]
-        if lane in ("direct", "plain", "qwen3_coder"):
+        if lane in ("direct", "plain"):
             continue
         held, unseen = result.get("hold", lane, "streams"), result.get("disconnect", lane, "unseen")
         rows.append(
@@ -134,7 +136,7 @@ def show_rest(result: Result) -> None:
                 label(result, lane),
                 say(gateway.start_seconds, 2),
                 say(gateway.idle_bytes / 1e6, 0),
-                f"{say(result.get('hold', lane, 'total'), 0)} at {say(held, 0)}",
+                f"{say(result.get('hold', lane, 'total'), 0)} at {say(held, 0)}" if held else "-",
                 say(result.get("hold", lane, "stream"), 1),
                 say(result.get("disconnect", lane, "p50"), 1),
                 say(result.get("disconnect", lane, "most"), 1),
@@ -189,6 +191,10 @@ def judge(name: str, figure: float | None, target: float, unit: str) -> list[str
 def show_noise(result: Result) -> None:
     lines = []
     for title, load, metric in RATIOS[:4]:
-        spreads = [f"{lane} {result.spreads[load, lane, metric]:.0%}" for lane in result.lanes if (load, lane, metric) in result.spreads and lane != "direct"]
+        spreads = [
+            f"{lane} {result.spreads[load, lane, metric]:.0%}"
+            for lane in result.lanes
+            if (load, lane, metric) in result.spreads and lane != "direct"
+        ]
         lines.append(f"{title}: {', '.join(spreads)}")
     print("Noise, largest round less smallest over the median. " + "; ".join(lines) + ".")

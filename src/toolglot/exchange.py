@@ -87,6 +87,14 @@ class Exchange:
         else:
             without_tools = self.route.mode == "off"
             self.request = wire.adapt_request(body, self.route.model.model, without_tools=without_tools)
+        self._forget_messages()
+
+    def _forget_messages(self) -> None:
+        """They are never looked at again, and an agent's history is long: no open answer should hold it."""
+        conversation = replace(self.asked.conversation, messages=())
+        self.asked = replace(self.asked, conversation=conversation)
+        if self.speech is not None:
+            self.speech = replace(self.speech, conversation=conversation)
 
     def _tell_route(self) -> None:
         route, watch = self.route, self.watch

@@ -126,6 +126,7 @@ class Gateway:
             self.telemetry.body(watch, "request", body)
             mode = request.headers.get("x-toolglot-mode", "")
             exchange = Exchange(wire, body, request.match_info, self.settings, self.source, watch, mode)
+            del body
             if exchange.streamed:
                 self.telemetry.stream(watch)
             response = await self.ask(request, exchange)

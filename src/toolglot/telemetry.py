@@ -21,8 +21,10 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final, TextIO
+from functools import lru_cache
+from typing import Any, Final, TextIO, TypeVar
 
+import msgspec
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
@@ -35,11 +37,13 @@ MASK: Final = "***"
 NAME_LENGTH: Final = 200
 BODY_LENGTH: Final = 64 << 10
 LABELS: Final = 100
+KNOWN: Final = 1000
 OTHER: Final = "other"
 FIRST_CHUNK_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 DURATION_BUCKETS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 
 Clock = Callable[[], float]
+M = TypeVar("M", Counter, Histogram)
 Bytes = bytes
 """The type, where a field has its name."""
 
@@ -58,10 +62,14 @@ CREDENTIALS: Final = re.compile(r"(?P<kept>://)[^/\s:@\"]+:[^/\s@\"]+@")
 SECRETS: Final[tuple[tuple[tuple[str, ...], re.Pattern[str]], ...]] = (
     (("api", "auth", "access", "refresh", "password", "secret"), NAMED),
     (("bearer", "basic"), BORNE),
-    (("",), SHAPED),
+    ((), SHAPED),
     (("://",), CREDENTIALS),
 )
-"""What looks like a secret, and the words one of which must be there before it is worth a look."""
+"""What looks like a secret, and the words one of which must be there before it is worth a look; none: how it begins."""
+
+
+_MAYBE_SHAPED = re.compile(r"(?:sk|pk|rk|gsk|xai|hf|gh[a-z]|github_pat|glpat|xox[a-z])[-_]|AIza|AKIA|eyJ")
+"""How a key begins that is known by its shape: far quicker to look for than the whole of it."""
 
 
 def redact(text: str, known: Iterable[str] = ()) -> str:
@@ -71,7 +79,7 @@ def redact(text: str, known: Iterable[str] = ()) -> str:
             text = text.replace(secret, MASK)
     small = text.lower()
     for words, pattern in SECRETS:
-        if any(word in small for word in words):
+        if any(word in small for word in words) if words else _MAYBE_SHAPED.search(text):
             text = pattern.sub(rf"\g<kept>{MASK}", text)
     return text
 
@@ -80,6 +88,12 @@ def clean(text: str) -> str:
     """A text that others chose, fit for a line of log: short and printable."""
     short = text if len(text) <= NAME_LENGTH else text[: NAME_LENGTH - 1] + "…"
     return short if short.isprintable() else "".join(char if char.isprintable() else "?" for char in short)
+
+
+@lru_cache(maxsize=4096)
+def _tidy(text: str) -> str:
+    """The same without keys. Names of models and tools, and most notes, come again with every request."""
+    return clean(redact(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +129,7 @@ class Record:
         told = {name: getattr(self, name) for name in self.__slots__}
         told["time"] = datetime.fromtimestamp(self.time, UTC).isoformat(timespec="milliseconds")
         told["usage"] = _count(self.usage) if self.usage else None
-        return redact(json.dumps(told, separators=(",", ":")))
+        return msgspec.json.encode(told).decode()
 
     def as_line(self) -> str:
         """One short line for a person."""
@@ -132,8 +146,7 @@ class Record:
         tail = "".join(f"  {what}: {words}" for what, words in said.items() if words)
         gone = "  client gone" if self.client_gone else ""
         model = self.model if self.upstream_model in ("", self.model) else f"{self.model} -> {self.upstream_model}"
-        line = f"{when} {self.status} {model or '-'} {manner or '-'} {self.duration:.2f}s{first}{tail}{gone}"
-        return redact(line)
+        return f"{when} {self.status} {model or '-'} {manner or '-'} {self.duration:.2f}s{first}{tail}{gone}"
 
 
 def _count(usage: Usage) -> dict[str, int]:
@@ -197,14 +210,32 @@ class Watch:
                 self.error = kind
 
     def conclude(self, status: int) -> Record:
-        """The record, with everything that others chose cleaned."""
-        told: dict[str, Any] = {"status": status, "duration": self.clock() - self.began}
-        for name in Record.__slots__:
-            value = told[name] if name in told else getattr(self, name)
-            if isinstance(value, list):
-                value = tuple(map(clean, value))
-            told[name] = clean(value) if isinstance(value, str) else value
-        return Record(**told)
+        """The record, with everything that others chose made fit to be told."""
+        return Record(
+            request_id=_tidy(self.request_id),
+            time=self.time,
+            wire=self.wire,
+            model=_tidy(self.model),
+            upstream=_tidy(self.upstream),
+            upstream_model=_tidy(self.upstream_model),
+            mode=self.mode,
+            dialect=self.dialect,
+            stream=self.stream,
+            status=status,
+            calls=self.calls,
+            tools=tuple(map(_tidy, self.tools)),
+            read_as=tuple(self.read_as),
+            repairs=tuple(self.repairs),
+            rejected=tuple(self.rejected),
+            notes=tuple(map(_tidy, self.notes)),
+            chunks=self.chunks,
+            bytes=self.bytes,
+            first_chunk=self.first_chunk,
+            duration=self.clock() - self.began,
+            usage=self.usage,
+            error=_tidy(self.error),
+            client_gone=self.client_gone,
+        )
 
 
 class Labels:
@@ -229,6 +260,7 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.labels: dict[str, Labels] = {}
+        self.known: dict[tuple[object, ...], Any] = {}
         counter, histogram = self._counter, self._histogram
         self.requests = counter("toolglot_requests", "Requests answered.", "status", "mode", "dialect")
         self.calls = counter("toolglot_calls", "Tool calls delivered.", "dialect")
@@ -246,26 +278,33 @@ class Metrics:
     def _histogram(self, name: str, tells: str, buckets: tuple[float, ...]) -> Histogram:
         return Histogram(name, tells, ("mode",), buckets=buckets, registry=self.registry)
 
-    def _bound(self, **values: object) -> dict[str, str]:
-        return {name: self.labels.setdefault(name, Labels())(value) for name, value in values.items()}
+    def _of(self, metric: M, **values: object) -> M:
+        """The metric for these labels. The few there are come again and again."""
+        key = (metric, *values.values())
+        found: M | None = self.known.get(key)
+        if found is None:
+            labels = {name: self.labels.setdefault(name, Labels())(value) for name, value in values.items()}
+            found = metric.labels(**labels)
+            if len(self.known) < KNOWN:
+                self.known[key] = found
+        return found
 
     def count(self, record: Record) -> None:
-        mode = self._bound(mode=record.mode or "none")
-        dialect = self._bound(dialect=record.dialect or "none")
-        self.requests.labels(**self._bound(status=record.status), **mode, **dialect).inc()
+        mode, dialect = record.mode or "none", record.dialect or "none"
+        self._of(self.requests, status=record.status, mode=mode, dialect=dialect).inc()
         if record.calls:
-            self.calls.labels(**dialect).inc(record.calls)
+            self._of(self.calls, dialect=dialect).inc(record.calls)
         for repair in record.repairs:
-            self.repairs.labels(**self._bound(repair=repair)).inc()
+            self._of(self.repairs, repair=repair).inc()
         for reason in record.rejected:
-            self.rejections.labels(**self._bound(reason=reason)).inc()
+            self._of(self.rejections, reason=reason).inc()
         if record.error:
-            self.errors.labels(**self._bound(kind=record.error)).inc()
+            self._of(self.errors, kind=record.error).inc()
         if record.client_gone:
             self.gone.inc()
         if record.first_chunk is not None:
-            self.first_chunk.labels(**mode).observe(record.first_chunk)
-        self.duration.labels(**mode).observe(record.duration)
+            self._of(self.first_chunk, mode=mode).observe(record.first_chunk)
+        self._of(self.duration, mode=mode).observe(record.duration)
 
 
 class Telemetry:
@@ -305,8 +344,14 @@ class Telemetry:
                 self.metrics.streams.dec()
             self.metrics.count(watch.record)
             self.body(watch, "answer", b"".join(watch.kept or ()))
-            self._requests.info(watch.record)
+            self._tell(watch.record)
         return watch.record
+
+    def _tell(self, record: Record) -> None:
+        log = self._requests
+        if log.isEnabledFor(logging.INFO):
+            # what a logger does by itself, but for looking up the place in the code, which is always this one
+            log.handle(logging.LogRecord(log.name, logging.INFO, "", 0, record, (), None))
 
     def body(self, watch: Watch, what: str, data: bytes) -> None:
         """Log a body, ``what`` being request or answer, if that was asked for; keys in it are blackened."""

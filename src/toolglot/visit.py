@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 from secrets import token_hex
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 
 from toolglot.errors import ToolglotError
 from toolglot.exchange import Exchange, Stream, Translation
-from toolglot.transport import Reply
+from toolglot.transport import READ_AHEAD, Reply, Take
 
 JSON_TYPE = "application/json"
 REQUEST_ID = "x-request-id"
@@ -75,19 +75,33 @@ class Visit:
     async def pump(self, reply: Reply) -> web.StreamResponse:
         response = await self.begin()
         stream = self.open_stream()
-        feed, piece_of, write = stream.feed, reply.piece, response.write
-        loop, sent = self.loop, self.watch.sent
         try:
-            while piece := await piece_of():
-                out = feed(piece)
-                if out:
-                    self.spoke = loop.time()
-                    sent(out)
-                    await write(out)
+            while not self.watch.chunks and (piece := await reply.piece()):
+                await self.write(response, stream.feed(piece))
+            await reply.pour(self.pass_on(stream), self.request.writer.drain)
         except ToolglotError as error:
             return await self.fail(error)
         await self.write(response, stream.close())
         return await self.end(response)
+
+    def pass_on(self, stream: Stream) -> Take:
+        """What is done with each piece once the head of the answer and its first words have left.
+
+        It goes to the client's connection without a detour; only the framing, which aiohttp would do, is left to do.
+        """
+        transport, feed, sent, now = self.request.transport, stream.feed, self.watch.sent, self.loop.time
+        framed = self.request.version >= HttpVersion11
+
+        def take(piece: bytes) -> bool:
+            out = feed(piece)
+            if not out or transport is None or transport.is_closing():
+                return False
+            self.spoke = now()
+            sent(out)
+            transport.write(b"%x\r\n%b\r\n" % (len(out), out) if framed else out)
+            return transport.get_write_buffer_size() > READ_AHEAD
+
+        return take
 
     async def fail(self, error: ToolglotError) -> web.StreamResponse:
         """Tell the error: as a reply of its own, or inside the stream if that has begun."""
