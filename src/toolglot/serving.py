@@ -17,8 +17,8 @@ from toolglot.telemetry import Telemetry, log_to
 BACKLOG = 4096
 
 
-async def serve(settings: Settings, ready: Callable[[str], None]) -> None:
-    """Serve until a signal says stop; ``ready`` is told the address."""
+async def serve(settings: Settings, ready: Callable[[str], None], stopping: Callable[[], None]) -> None:
+    """Serve until a signal says stop; ``ready`` is told the address, ``stopping`` that no more is taken in."""
     log_to()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -30,6 +30,7 @@ async def serve(settings: Settings, ready: Callable[[str], None]) -> None:
     try:
         ready(await listen(runner, settings))
         await stop.wait()
+        stopping()
     finally:
         await runner.cleanup()
 
