@@ -172,9 +172,10 @@ def _joined(groups: Iterable[Sequence[object]]) -> tuple[_Part, ...]:
         if meeting and fresh:
             parts.append(Text("\n\n".join(meeting)))
             meeting = []
-        if fresh and isinstance(fresh[-1], Text):
-            meeting.append(fresh.pop().text)
         parts += fresh
+        if fresh and isinstance(fresh[-1], Text):
+            parts.pop()
+            meeting.append(fresh[-1].text)
     return (*parts, Text("\n\n".join(meeting))) if meeting else tuple(parts)
 
 
