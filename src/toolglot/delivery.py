@@ -146,7 +146,7 @@ class Delivery:
     def reason(self, told: str) -> str:
         """Why the answer ended: a call that was cut never looks complete, a complete one never looks cut."""
         if self.open:
-            return "length" if told == "length" or self.truncated else "tool_calls"
+            return told if told in ("length", "content_filter") else "length" if self.truncated else "tool_calls"
         if self.watch.calls:
             return "tool_calls"
         return "stop" if told == "tool_calls" else told
