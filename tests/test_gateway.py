@@ -452,6 +452,22 @@ async def test_native_mode_hands_tools_on_and_reads_what_leaks() -> None:
         assert (calls, finish) == ([("read", FILE)], "tool_calls")
 
 
+@pytest.mark.parametrize("finish", ["length", "content_filter"])
+@pytest.mark.parametrize(("arguments", "whole"), [(FILE, True), (FILE[:-2], False)])
+@awaited
+async def test_a_native_call_is_delivered_if_it_is_whole(arguments: str, whole: bool, finish: str) -> None:
+    made = {"index": 0, "id": "c", "function": {"name": "read", "arguments": arguments}}
+
+    async def cut(request: web.Request) -> web.Response:
+        said = {"tool_calls": [made]}
+        return web.json_response({"choices": [{"message": said, "finish_reason": finish}]})
+
+    async with gateway(app=answers(cut), mode="native") as gate:
+        answer = await gate.ask()
+        assert ("tool_calls" in answer.message, answer.finish) == (whole, "tool_calls" if whole else finish)
+        assert (await gate.ask(ASK | {"stream": True})).told[2] == ("tool_calls" if whole else finish)
+
+
 @awaited
 async def test_a_request_may_choose_its_mode() -> None:
     async with gateway() as gate:

@@ -14,8 +14,11 @@ from samples import load_tools
 
 import toolglot
 from toolglot.conversation import Call, Conversation, Message, Result, Role, Text, Tool
+from toolglot.delivery import Delivery
+from toolglot.events import TextDelta
 from toolglot.history import mend
 from toolglot.speaking import speak
+from toolglot.telemetry import Telemetry
 
 HOUSE = load_tools("house")
 SMALL, LARGE = 20_000, 200_000
@@ -203,4 +206,15 @@ def test_long_histories(history: Callable[[int], list[Message]]) -> None:
 
     measure(10)
     small, large = (min(measure(count) for _ in range(2)) for count in (500, 5000))
+    assert large < LIMIT * small + NOISE
+
+
+def test_a_stream_that_is_gathered_to_a_whole_answer() -> None:
+    def measure(count: int) -> float:
+        delivery = Delivery(toolglot.Reader(), Telemetry().begin("r", "w"), streamed=False)
+        began = process_time()
+        delivery.deliver([TextDelta("lorem ipsum dolor sit ")] * count)
+        return process_time() - began
+
+    small, large = (min(measure(count) for _ in range(2)) for count in (10_000, 100_000))
     assert large < LIMIT * small + NOISE

@@ -310,6 +310,15 @@ def test_a_call_cut_by_the_limit_is_not_complete() -> None:
     assert events[-1] == Finished("length")
 
 
+@pytest.mark.parametrize("finish", ["length", "content_filter"])
+def test_a_call_that_was_whole_before_the_cut_is_complete(finish: str) -> None:
+    events = read_whole(
+        frames(call(0, "f", '{"a":1', id="a"), call(0, None, "}"), call(1, "g", '{"b', id="b"), delta(finish))
+    )
+    assert [event for event in events if isinstance(event, CallEnded)] == [CallEnded(0)]
+    assert events[-1] == Finished(finish)
+
+
 def test_half_a_surrogate_pair_passes_as_it_is() -> None:
     events = read_whole(b'data: {"choices":[{"delta":{"content":"\\ud83d"}}]}\n\ndata: [DONE]\n\n')
     assert events[1] == TextDelta("\ud83d")

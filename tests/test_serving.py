@@ -7,10 +7,12 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -105,6 +107,24 @@ def test_workers_share_a_port() -> None:
         assert server.wait(20) == 0
         with pytest.raises(OSError):
             ask(port)
+
+
+def test_all_workers_stop_at_once() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        free = taken.getsockname()[1]
+    with (
+        started("sim", "--port", "0", "--pace", "150", "--chunk", "3") as (_, upstream),
+        started("serve", "--port", str(free), "--base-url", f"http://127.0.0.1:{upstream}/v1", TOOLGLOT_WORKERS="2") as (server, port),
+        ExitStack() as streams,
+    ):  # fmt: skip
+        answers = [streams.enter_context(asked(port, stream=True)) for _ in range(8)]
+        server.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        for _ in range(8):
+            with pytest.raises(OSError):
+                ask(port)
+        assert all(b"[DONE]" in answer.read() for answer in answers)
+        assert server.wait(20) == 0
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ class Delivery:
         self.required = required
         self.streamed = streamed
         self.secrets = secrets
-        self.source = ""
+        self.source: list[str] = []
         self.said = False
         self.truncated = False
         self.open: dict[tuple[str, int], int] = {}
@@ -67,7 +67,7 @@ class Delivery:
             kind = type(event)
             if kind is TextDelta and reader is not None:
                 if not self.streamed:
-                    self.source += event.text  # type: ignore[union-attr]
+                    self.source.append(event.text)  # type: ignore[union-attr]
                 for read in reader.feed(event.text):  # type: ignore[union-attr]
                     if type(read) in self.plain:
                         out.append(read)
@@ -130,7 +130,8 @@ class Delivery:
             return
         raw = event.raw
         if not self.streamed:
-            raw = self.source[slice(*event.span)] if event.span else raw
+            self.source = ["".join(self.source)]
+            raw = self.source[0][slice(*event.span)] if event.span else raw
             self.open.pop((origin, event.index or 0), None)
         if event.reason not in DROPPED and raw:
             out.append(TextDelta(self.restore(raw)))
@@ -148,7 +149,7 @@ class Delivery:
     def reason(self, told: str) -> str:
         """Why the answer ended: a call that was cut never looks complete, a complete one never looks cut."""
         if self.open:
-            return "length" if told == "length" or self.truncated else "tool_calls"
+            return told if told in ("length", "content_filter") else "length" if self.truncated else "tool_calls"
         if self.watch.calls:
             return "tool_calls"
         return "stop" if told == "tool_calls" else told

@@ -19,8 +19,8 @@ BACKLOG = 4096
 COLLECTED_AT = 20_000
 
 
-async def serve(settings: Settings, ready: Callable[[str], None]) -> None:
-    """Serve until a signal says stop; ``ready`` is told the address."""
+async def serve(settings: Settings, ready: Callable[[str], None], stopping: Callable[[], None]) -> None:
+    """Serve until a signal says stop; ``ready`` is told the address, ``stopping`` that no more is taken in."""
     log_to()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -33,6 +33,7 @@ async def serve(settings: Settings, ready: Callable[[str], None]) -> None:
     try:
         ready(await listen(runner, settings))
         await stop.wait()
+        stopping()
     finally:
         await runner.cleanup()
 

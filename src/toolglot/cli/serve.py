@@ -46,8 +46,8 @@ def add(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     settings = load_settings(arguments)
     check_binding(settings)
-    with _fed(settings) as fed, _workers(fed.server.workers):
-        _run(fed, lambda address: _greet(fed, address))
+    with _fed(settings) as fed, _workers(fed.server.workers) as stop_others:
+        _run(fed, lambda address: _greet(fed, address), stop_others)
     return OK
 
 
@@ -66,8 +66,8 @@ def _fed(settings: Settings) -> Iterator[Settings]:
 
 
 @contextmanager
-def _workers(count: int) -> Iterator[None]:
-    """Further processes that share the port; they end with this one."""
+def _workers(count: int) -> Iterator[Callable[[], None]]:
+    """Further processes that share the port; they end with this one, or when what is given back is called."""
     children: list[int] = []
     for _ in range(count - 1):
         child = os.fork()
@@ -75,16 +75,20 @@ def _workers(count: int) -> Iterator[None]:
             children = []
             break
         children.append(child)
-    try:
-        yield
-    finally:
+
+    def stop() -> None:
         for child in children:
             os.kill(child, signal.SIGTERM)
+
+    try:
+        yield stop
+    finally:
+        stop()
         for child in children:
             os.waitpid(child, 0)
 
 
-def _run(settings: Settings, ready: Callable[[str], None]) -> None:
+def _run(settings: Settings, ready: Callable[[str], None], stopping: Callable[[], None]) -> None:
     import asyncio
 
     try:
@@ -98,7 +102,7 @@ def _run(settings: Settings, ready: Callable[[str], None]) -> None:
     except ImportError:
         loop_factory = None
     with asyncio.Runner(loop_factory=loop_factory) as runner:
-        runner.run(serve(settings, ready))
+        runner.run(serve(settings, ready, stopping))
 
 
 def _greet(settings: Settings, address: str) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -35,6 +35,7 @@ from toolglot.sse import EventStream
 from toolglot.wires.openai_chat.failures import describe
 
 DONE = b"[DONE]"
+CUT = {"length", "content_filter"}
 FINISHES = {"stop", "length", "tool_calls", "content_filter"}
 
 
@@ -84,7 +85,14 @@ class _Told:
     index: int = -1
     name: str = ""
     early: str = ""
-    filled: bool = False
+    pieces: list[str] = field(default_factory=list)
+
+    def is_whole(self) -> bool:
+        """Whether nothing can be missing: an object that is closed is not the beginning of another."""
+        try:
+            return isinstance(msgspec.json.decode("".join(self.pieces)), dict)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return False
 
 
 class Reader:
@@ -148,7 +156,7 @@ class Reader:
             self.named += 1
             events.append(CallStarted(known.index, known.id, name))
         if known.name and known.early:
-            known.filled = True
+            known.pieces.append(known.early)
             events.append(CallArguments(known.index, known.early))
             known.early = ""
 
@@ -165,7 +173,7 @@ class Reader:
             return known
         if call.id and call.id != known.given:
             return self.known.get((call.index, call.id))
-        return None if known.filled and name != known.name else known
+        return None if known.pieces and name != known.name else known
 
     def expect(self, call: _Call) -> _Told:
         known = _Told(call.id if call.id and call.id not in self.ids else self.new_id(), call.id)
@@ -188,8 +196,8 @@ class Reader:
             if not call.name:
                 # nobody can be called without a name; what was said is not lost
                 events += [TextDelta(call.early)] if call.early else []
-            elif finish != "length":
-                events += [] if call.filled else [CallArguments(call.index, "{}")]
+            elif finish not in CUT or call.is_whole():
+                events += [] if call.pieces else [CallArguments(call.index, "{}")]
                 events.append(CallEnded(call.index))
         events.append(Finished(finish if finish in FINISHES else "stop", self.usage))
 
