@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from toolglot.config import Settings
-from toolglot.conversation import Conversation, Tool
+from toolglot.conversation import Choice, Conversation, Foreign, Tool
 from toolglot.delivery import Delivery
 from toolglot.errors import RequestError, ToolglotError, ToolSchemaError, UpstreamError
 from toolglot.events import Event, Failed
@@ -29,6 +29,10 @@ from toolglot.speaking import Speech, speak
 from toolglot.telemetry import Watch
 from toolglot.wire import Answerer, Asked, Wire
 from toolglot.wires import all_wires
+
+BLANK_LINES = (b"\n\n", b"\r\n\r\n", b"\r\r")
+ENDS: Mapping[str, tuple[bytes, ...]] = {"application/x-ndjson": (b"\n",)}
+"""What ends an event, by the type of a stream; blank lines in all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +84,17 @@ class Exchange:
         self.route: Route = choose(conversation, settings, mode)
         self.upstream_wire = all_wires()[self.route.upstream.wire]
         self._tell_route()
+        if not self.one_wire:
+            conversation = self._cross(conversation)
         self.speech: Speech | None = None
         if self.route.manner is Manner.TEXT:
             self.speech = self._speak(conversation)
             self.request = self._encode(self.speech.conversation)
-        else:
+        elif self.one_wire:
             without_tools = self.route.mode == "off"
             self.request = wire.adapt_request(body, self.route.model.model, without_tools=without_tools)
+        else:
+            self.request = self._encode(self._mend(conversation))
 
     def _tell_route(self) -> None:
         route, watch = self.route, self.watch
@@ -98,28 +106,54 @@ class Exchange:
     def streamed(self) -> bool:
         return self.asked.stream
 
+    @property
+    def one_wire(self) -> bool:
+        """Whether client and upstream speak the same wire."""
+        return self.wire.NAME == self.upstream_wire.NAME
+
+    @property
+    def untouched(self) -> bool:
+        return self.one_wire and self.route.manner is Manner.RELAY
+
     # -- the way there -------------------------------------------------------------------------------------------------
 
     def _speak(self, conversation: Conversation) -> Speech:
-        messages, notes = mend(conversation.messages, self.source.new_call_id)
-        conversation, dialect = replace(conversation, messages=messages), self.route.dialect
+        conversation, dialect = self._mend(conversation), self.route.dialect
         if self.route.upstream.coached:
             speech = coach(conversation, dialect)
         else:
             speech = speak(conversation, dialect, parallel=self.route.parallel)
-        self.watch.notes += (*notes, *speech.notes)
+        self.watch.notes += speech.notes
         return speech
 
+    def _mend(self, conversation: Conversation) -> Conversation:
+        messages, notes = mend(conversation.messages, self.source.new_call_id)
+        self.watch.notes += notes
+        return replace(conversation, messages=messages)
+
     def _encode(self, spoken: Conversation) -> bytes:
+        if self.route.mode == "off":
+            spoken = replace(spoken, tools=(), choice=Choice(), limits=replace(spoken.limits, parallel_calls=None))
         return self.upstream_wire.encode_request(
             replace(spoken, model=self.route.model.model), stream=self.asked.stream, wants_usage=self.asked.wants_usage
         )
+
+    def _cross(self, conversation: Conversation) -> Conversation:
+        """What can go from one wire to another: no settings and no parts that only the client's wire knows."""
+        for at, message in enumerate(conversation.messages):
+            for part in message.parts:
+                if isinstance(part, Foreign):
+                    where, kind = f"messages[{at}]", part.data.get("type", "unknown")
+                    raise RequestError(f"{where}: a part of type {kind} cannot be carried to this model.", where)
+        if conversation.extra:
+            self.watch.notes.append(f"not carried to another wire: {', '.join(conversation.extra)}")
+        return replace(conversation, extra={})
 
     # -- the way back --------------------------------------------------------------------------------------------------
 
     def stream(self) -> Stream:
         """The answer while it comes."""
-        return Relay(self) if self.route.manner is Manner.RELAY else Translation(self)
+        return Relay(self) if self.untouched else Translation(self)
 
     def answerer(self) -> Answerer:
         model = self.asked.conversation.model or self.route.model.model
@@ -127,7 +161,7 @@ class Exchange:
 
     def reply(self, body: bytes, streamed: bool = False) -> bytes:
         """The whole answer; ``streamed`` when the upstream wrote it as a stream all the same."""
-        if self.route.manner is Manner.RELAY and not streamed:
+        if self.untouched and not streamed:
             return body
         delivery = self.delivery(streamed=False)
         if streamed:
@@ -198,6 +232,7 @@ class Relay:
     def __init__(self, exchange: Exchange) -> None:
         self.writer = exchange.wire.write_stream(exchange.answerer(), exchange.asked)
         self.last = b"\n\n"
+        self.ends = ENDS.get(exchange.wire.STREAM_TYPE, BLANK_LINES)
 
     def feed(self, piece: bytes) -> bytes:
         self.last = piece[-4:]
@@ -207,7 +242,7 @@ class Relay:
         return b""
 
     def fail(self, error: ToolglotError) -> bytes:
-        gap = b"" if self.between_events else b"\n\n"
+        gap = b"" if self.between_events else self.ends[0]
         return gap + self.writer.write([Failed(error.code, error.message)])
 
     def beat(self) -> bytes:
@@ -215,7 +250,7 @@ class Relay:
 
     @property
     def between_events(self) -> bool:
-        return self.last.endswith((b"\n\n", b"\r\n\r\n", b"\r\r"))
+        return self.last.endswith(self.ends)
 
 
 def describe_failure(event: Failed) -> ToolglotError:

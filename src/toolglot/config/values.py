@@ -34,9 +34,10 @@ from toolglot.config.kinds import (
 from toolglot.errors import UnknownModelError
 from toolglot.options import UNKNOWN_TOOLS, Options
 from toolglot.reading import vocabulary
+from toolglot.wires import wire_names
 
 MODES: Final = ("auto", "native", "text", "off")
-WIRES: Final = ("openai_chat",)
+WIRES: Final = wire_names()
 ANY: Final = "*"
 DEFAULT_DIALECT: Final = "roo_xml"
 LISTED: Final = 20

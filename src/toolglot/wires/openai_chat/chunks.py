@@ -149,9 +149,10 @@ def _encode_call(started: CallStarted, fragments: list[str]) -> dict[str, Any]:
 
 def _tell_usage(usage: Usage | None) -> dict[str, Any]:
     usage = usage or Usage()
+    own_words = usage.told if "prompt_tokens" in usage.told else {}
     return {
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens,
         "total_tokens": usage.total_tokens or usage.input_tokens + usage.output_tokens,
-        **usage.told,
+        **own_words,
     }
