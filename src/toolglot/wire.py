@@ -6,7 +6,7 @@ A wire reads requests into a ``Conversation`` and writes them, reads replies int
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -38,6 +38,17 @@ class Answerer:
     model: str
 
 
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """Something else a wire answers, without asking a model: from the body, and from the names of the models if those
+    are needed."""
+
+    method: str
+    path: str
+    answer: Callable[[bytes, Sequence[str]], bytes]
+    needs_models: bool = False
+
+
 class ReplyReader(Protocol):
     """Reads a streamed reply, piece by piece."""
 
@@ -62,7 +73,9 @@ class Wire(Protocol):
     """Both directions of a protocol.
 
     ``ROUTES`` are the paths at which clients ask; parts in braces are named. ``STREAM_TYPE`` is the content type of a
-    streamed answer.
+    streamed answer. A wire may also have ``EXTRAS``, a tuple of ``Extra``; ``ROOT``, the path of an upstream whose
+    address has none, if that is not ``/v1``; and ``CARRIED``, headers of a client that an upstream of the same wire
+    needs to see.
     """
 
     NAME: str

@@ -139,10 +139,10 @@ class Upstream:
     connect_timeout: float = setting(SECONDS, "time to reach it", 10.0)
     read_timeout: float = setting(SECONDS, "silence after which it is given up", 600.0)
 
-    def endpoint(self, path: str) -> str:
+    def endpoint(self, path: str, root: str = "/v1") -> str:
         """The address of one of its endpoints, such as ``/chat/completions``."""
         parts = urlsplit(self.base_url)
-        return urlunsplit(parts._replace(path=(parts.path or "/v1") + path))
+        return urlunsplit(parts._replace(path=(parts.path or root) + path))
 
 
 @dataclass(frozen=True, slots=True)
