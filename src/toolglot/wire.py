@@ -7,10 +7,10 @@ A wire reads requests into a ``Conversation`` and writes them, reads replies int
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from toolglot.conversation import Conversation
+from toolglot.conversation import Conversation, Image, Result, Text
 from toolglot.errors import RefusedError, ToolglotError
 from toolglot.events import Event
 
@@ -111,3 +111,30 @@ class Wire(Protocol):
     def decode_error(self, status: int, body: bytes) -> RefusedError: ...
 
     def encode_error(self, error: ToolglotError) -> bytes: ...
+
+
+ERROR_NOTE = "[The tool reported an error]\n"
+"""Stands in front of a result on wires that have no flag for errors."""
+
+
+def write_error(result: Result) -> Result:
+    """The result as a wire without a flag for errors can tell it."""
+    if not result.error:
+        return result
+    return replace(result, content=_note(result.content), error=False)
+
+
+def _note(content: tuple[Text | Image, ...]) -> tuple[Text | Image, ...]:
+    first = content[0] if content else None
+    if isinstance(first, Text):
+        return (Text(ERROR_NOTE + first.text), *content[1:])
+    return (Text(ERROR_NOTE), *content)
+
+
+def read_error(result: Result) -> Result:
+    """The result with its flag again, where the note stands in front of it."""
+    first = result.content[0] if result.content else None
+    if not isinstance(first, Text) or not first.text.startswith(ERROR_NOTE):
+        return result
+    rest = first.text.removeprefix(ERROR_NOTE)
+    return replace(result, content=((Text(rest),) if rest else ()) + result.content[1:], error=True)

@@ -36,7 +36,7 @@ from toolglot.conversation import (
     Tool,
 )
 from toolglot.errors import RequestError, ToolResultsError
-from toolglot.wire import Asked
+from toolglot.wire import Asked, read_error, write_error
 
 NAME = "openai_chat"
 ROLES: Mapping[str, Role] = {
@@ -172,7 +172,7 @@ def _decode_result(message: Mapping[str, Any], where: str) -> Result:
         raise ToolResultsError(f"Invalid tool results: {where} has no content.", f"{where}.content")
     parts = _decode_content(message["content"], f"{where}.content")
     content = tuple(part if isinstance(part, Text | Image) else Text(json.dumps(_bare(part))) for part in parts)
-    return Result(_text(message, "tool_call_id"), _text(message, "name"), content)
+    return read_error(Result(_text(message, "tool_call_id"), _text(message, "name"), content))
 
 
 def _bare(part: Part) -> Any:
@@ -282,7 +282,7 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
     limits = conversation.limits
     request: dict[str, Any] = {
         "model": conversation.model,
-        "messages": [encoded for message in conversation.messages for encoded in _encode_message(message)],
+        "messages": _encode_messages(conversation.messages),
         **conversation.extra,
     }
     told = {key: getattr(limits, key) for key in ("max_tokens", "temperature", "top_p", "seed")}
@@ -310,9 +310,27 @@ def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
     return msgspec.json.encode({key: value for key, value in asked.items() if key not in dropped} | {"model": model})
 
 
-def _encode_message(message: Message) -> Iterable[dict[str, Any]]:
-    if message.role == "tool":
-        return [_encode_result(part) for part in message.parts if isinstance(part, Result)]
+def _encode_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
+    """Images of results follow in a message of the user, behind all results of that turn: this wire has no other place
+    for them."""
+    encoded: list[dict[str, Any]] = []
+    shown: list[Part] = []
+    for message in messages:
+        if message.role != "tool":
+            if shown:
+                encoded.append({"role": "user", "content": _encode_content(shown)})
+                shown = []
+            encoded.append(_encode_message(message))
+            continue
+        for result in message.parts:
+            if isinstance(result, Result):
+                images = [part for part in result.content if isinstance(part, Image)]
+                shown += [Text(f"From the result of the call {result.call_id}:"), *images] if images else []
+                encoded.append(_encode_result(result))
+    return [*encoded, {"role": "user", "content": _encode_content(shown)}] if shown else encoded
+
+
+def _encode_message(message: Message) -> dict[str, Any]:
     encoded: dict[str, Any] = {"role": message.role, "content": _encode_content(message.parts)}
     if calls := message.calls:
         encoded["tool_calls"] = [
@@ -320,7 +338,7 @@ def _encode_message(message: Message) -> Iterable[dict[str, Any]]:
             for call in calls
         ]
     thought = "".join(part.text for part in message.parts if isinstance(part, Reasoning))
-    return [encoded | {"reasoning_content": thought} if thought else encoded]
+    return encoded | {"reasoning_content": thought} if thought else encoded
 
 
 _ENCODED: Mapping[type, Callable[[Any], dict[str, Any]]] = {
@@ -345,8 +363,8 @@ def _encode_image(image: Image) -> dict[str, Any]:
 
 
 def _encode_result(result: Result) -> dict[str, Any]:
-    content = _encode_content(result.content)
-    return {"role": "tool", "tool_call_id": result.call_id, "content": "" if content is None else content}
+    content = _encode_content([part for part in write_error(result).content if isinstance(part, Text)])
+    return {"role": "tool", "tool_call_id": result.call_id, "content": content or ""}
 
 
 def _encode_tool(tool: Tool) -> dict[str, Any]:
