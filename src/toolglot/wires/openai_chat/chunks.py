@@ -11,11 +11,8 @@ a reason, because agents ask again for ever when it is missing.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from typing import Any
-
-import msgspec
 
 from toolglot.events import (
     CallArguments,
@@ -28,19 +25,9 @@ from toolglot.events import (
     TextDelta,
     Usage,
 )
+from toolglot.fields import encode
 from toolglot.wire import Answerer, Asked
 from toolglot.wires.openai_chat.failures import encode_failure
-
-encode = msgspec.json.encode
-
-
-def quote(text: str) -> bytes:
-    """A JSON string. Half a surrogate pair, which some servers send, cannot be UTF-8 and is escaped."""
-    try:
-        return encode(text)
-    except UnicodeEncodeError:
-        return json.dumps(text).encode()
-
 
 OPEN = b'},"finish_reason":null}]}\n\n'
 """What follows a delta as long as more is to come."""
@@ -94,12 +81,12 @@ def _start_call(event: CallStarted) -> bytes:
 
 
 _DELTAS: dict[type, Callable[[Any], bytes]] = {
-    TextDelta: lambda event: b'"content":' + quote(event.text),
+    TextDelta: lambda event: b'"content":' + encode(event.text),
     CallArguments: lambda event: (
-        b'"tool_calls":[{"index":%d,"function":{"arguments":%b}}]' % (event.index, quote(event.fragment))
+        b'"tool_calls":[{"index":%d,"function":{"arguments":%b}}]' % (event.index, encode(event.fragment))
     ),
     CallStarted: _start_call,
-    ReasoningDelta: lambda event: b'"reasoning_content":' + quote(event.text),
+    ReasoningDelta: lambda event: b'"reasoning_content":' + encode(event.text),
 }
 _ENDS: dict[type, Callable[[StreamWriter, Any], bytes]] = {Finished: StreamWriter.finish, Failed: StreamWriter.fail}
 
@@ -136,10 +123,7 @@ def encode_reply(events: Iterable[Event], answerer: Answerer, asked: Asked) -> b
         "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": finished.reason}],
         "usage": _tell_usage(finished.usage),
     }
-    try:
-        return encode(reply)
-    except UnicodeEncodeError:
-        return json.dumps(reply).encode()
+    return encode(reply)
 
 
 def _encode_call(started: CallStarted, fragments: list[str]) -> dict[str, Any]:

@@ -36,6 +36,7 @@ from toolglot.conversation import (
     Tool,
 )
 from toolglot.errors import RequestError, ToolResultsError
+from toolglot.fields import check_choice, check_messages, number_at, parse_body, text_at, whole_at
 from toolglot.wire import Asked, read_error, write_error
 
 NAME = "openai_chat"
@@ -56,22 +57,15 @@ _DATA_URL = re.compile(r"data:([^;,]*);base64,")
 
 def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
     """The request in neutral words; ``RequestError`` names the field that cannot be meant."""
-    try:
-        asked = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise RequestError(f"The body is not valid JSON: {error}.") from None
-    if not isinstance(asked, dict):
-        raise RequestError("The body must be a JSON object.")
+    asked = parse_body(body)
     if asked.get("n") not in (None, 1):
         raise RequestError("Only one answer can be given to a request: n must be 1.", "n")
     notes: list[str] = []
-    messages = asked.get("messages")
-    if not isinstance(messages, list) or not messages:
-        raise RequestError("A request needs a list of messages that is not empty.", "messages")
+    messages = check_messages(asked)
     tools = _decode_tools(asked.get("tools"), notes)
     options = asked.get("stream_options")
     conversation = Conversation(
-        model=_text(asked, "model"),
+        model=text_at(asked, "model"),
         messages=tuple(_decode_message(message, f"messages[{at}]", notes) for at, message in enumerate(messages)),
         tools=tools,
         choice=_decode_choice(asked.get("tool_choice"), tools),
@@ -80,11 +74,6 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
     )
     wants_usage = isinstance(options, dict) and options.get("include_usage") is True
     return Asked(conversation, asked.get("stream") is True, wants_usage, tuple(notes))
-
-
-def _text(holder: Mapping[str, Any], key: str) -> str:
-    value = holder.get(key)
-    return value if isinstance(value, str) else ""
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------
@@ -100,10 +89,10 @@ def _decode_message(message: object, where: str, notes: list[str]) -> Message:
         return Message(role, (_decode_result(message, where),))
     parts: list[Part] = _decode_content(message.get("content"), f"{where}.content")
     if role == "assistant":
-        thought = _text(message, "reasoning_content") or _text(message, "reasoning")
+        thought = text_at(message, "reasoning_content") or text_at(message, "reasoning")
         if thought:
             parts.insert(0, Reasoning(thought))
-        if refusal := _text(message, "refusal"):
+        if refusal := text_at(message, "refusal"):
             parts.append(Text(refusal))
         parts += _decode_calls(message, where, notes)
     return Message(role, tuple(parts))
@@ -130,7 +119,7 @@ def _decode_part(part: object, where: str) -> Part:
     if part.get("type") != "image_url":
         return Foreign(NAME, part)
     image = part.get("image_url")
-    url, detail = (_text(image, "url"), _text(image, "detail")) if isinstance(image, dict) else (image, "")
+    url, detail = (text_at(image, "url"), text_at(image, "detail")) if isinstance(image, dict) else (image, "")
     if not isinstance(url, str) or not url:
         raise RequestError(f"{where}.image_url needs a url.", where)
     embedded = _DATA_URL.match(url)
@@ -158,13 +147,13 @@ def _decode_call(call: Mapping[str, Any], where: str, notes: list[str]) -> Call:
     told = call.get("function") or call.get("custom") or {}
     if not isinstance(told, dict):
         raise RequestError(f"{where}.function must be an object.", where)
-    name = _text(told, "name").strip()
+    name = text_at(told, "name").strip()
     if not name:
         notes.append(f"{where} names no tool")
     arguments = told.get("arguments") if "input" not in told else {"input": told["input"]}
     if not isinstance(arguments, str):
         arguments = json.dumps(arguments or {}, ensure_ascii=False)
-    return Call(_text(call, "id"), name or "unnamed", arguments)
+    return Call(text_at(call, "id"), name or "unnamed", arguments)
 
 
 def _decode_result(message: Mapping[str, Any], where: str) -> Result:
@@ -172,7 +161,7 @@ def _decode_result(message: Mapping[str, Any], where: str) -> Result:
         raise ToolResultsError(f"Invalid tool results: {where} has no content.", f"{where}.content")
     parts = _decode_content(message["content"], f"{where}.content")
     content = tuple(part if isinstance(part, Text | Image) else Text(json.dumps(_bare(part))) for part in parts)
-    return read_error(Result(_text(message, "tool_call_id"), _text(message, "name"), content))
+    return read_error(Result(text_at(message, "tool_call_id"), text_at(message, "name"), content))
 
 
 def _bare(part: Part) -> Any:
@@ -197,7 +186,7 @@ def _decode_tools(tools: object, notes: list[str]) -> tuple[Tool, ...]:
         told = entry["function"]
         parameters = told.get("parameters")
         found[told["name"]] = Tool(
-            told["name"], _text(told, "description"), parameters if isinstance(parameters, dict) else {}
+            told["name"], text_at(told, "description"), parameters if isinstance(parameters, dict) else {}
         )
     return tuple(found.values())
 
@@ -223,55 +212,36 @@ def _decode_choice(choice: object, tools: tuple[Tool, ...]) -> Choice:
         mode = "required" if choice == "any" else choice
         if mode not in get_args(Mode):
             raise RequestError(f"tool_choice cannot be {choice!r}.", "tool_choice")
-        return _check_choice(Choice(mode), tools)  # type: ignore[arg-type]
+        return check_choice(Choice(mode), tools)  # type: ignore[arg-type]
     if not isinstance(choice, dict):
         raise RequestError("tool_choice must be a word or an object.", "tool_choice")
     allowed = choice.get("allowed_tools")
     if choice.get("type") == "allowed_tools" and isinstance(allowed, dict):
         names = tuple(dict.fromkeys(_name_of(tool) for tool in allowed.get("tools") or ()))
         mode = "required" if allowed.get("mode") == "required" else "auto"
-        return _check_choice(Choice(mode, names), tools)  # type: ignore[arg-type]
-    return _check_choice(Choice.one(_name_of(choice)), tools)
+        return check_choice(Choice(mode, names), tools)  # type: ignore[arg-type]
+    return check_choice(Choice.one(_name_of(choice)), tools)
 
 
 def _name_of(entry: object) -> str:
     told = entry.get("function") or entry.get("custom") or entry if isinstance(entry, dict) else {}
-    name = _text(told, "name") if isinstance(told, dict) else ""
+    name = text_at(told, "name") if isinstance(told, dict) else ""
     if not name:
         raise RequestError("tool_choice must name a tool.", "tool_choice")
     return name
 
 
-def _check_choice(choice: Choice, tools: tuple[Tool, ...]) -> Choice:
-    known = {tool.name for tool in tools}
-    for name in choice.only:
-        if name not in known:
-            raise RequestError(f"tool_choice names {name}, which is not among the tools.", "tool_choice")
-    if choice.mode == "required" and not tools:
-        raise RequestError("tool_choice requires a call, but no usable tool is offered.", "tool_choice")
-    return choice
-
-
 def _decode_limits(asked: Mapping[str, Any]) -> Limits:
     stop = asked.get("stop")
-    numbers = {key: _number(asked, key) for key in ("temperature", "top_p")}
-    whole = {key: None if (value := _number(asked, key)) is None else int(value) for key in ("max_tokens", "seed")}
     parallel = asked.get("parallel_tool_calls")
     return Limits(
-        max_tokens=whole["max_tokens"],
-        temperature=numbers["temperature"],
-        top_p=numbers["top_p"],
-        seed=whole["seed"],
+        max_tokens=whole_at(asked, "max_tokens"),
+        temperature=number_at(asked, "temperature"),
+        top_p=number_at(asked, "top_p"),
+        seed=whole_at(asked, "seed"),
         stop=(stop,) if isinstance(stop, str) else tuple(stop) if isinstance(stop, list) else (),
         parallel_calls=parallel if isinstance(parallel, bool) else None,
     )
-
-
-def _number(asked: Mapping[str, Any], key: str) -> float | None:
-    value = asked.get(key)
-    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
-        return value
-    raise RequestError(f"{key} must be a number.", key)
 
 
 # -- the way back ------------------------------------------------------------------------------------------------------
