@@ -51,9 +51,9 @@ def ask_streamed(client: Anthropic, model: str) -> Message:
             case {"type": "content_block_delta", "index": int(index), "delta": {**delta}}:
                 key = next(key for key in ("text", "thinking", "signature") if key in delta)
                 message["content"][index][key] += delta[key]
-            case {"type": "message_delta", "delta": {**delta}, "usage": {**usage}}:
-                message |= delta
-                message["usage"] |= usage
+            case {"type": "message_delta"}:
+                message |= told["delta"]
+                message["usage"] |= told["usage"]
     for index, text in pieces.items():
         message["content"][index]["input"] = json.loads(text)
     return Message.model_validate(message)

@@ -32,10 +32,7 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
         turns.take(message)
     turns.settle()
     request: dict[str, Any] = {"model": conversation.model, **conversation.extra}
-    parts = [part for message in leading for part in message.parts]
-    system = [{"type": "text", "text": part.text} for part in parts if isinstance(part, Text) and part.text.strip()]
-    if system:
-        request["system"] = system[0]["text"] if len(system) == 1 else system
+    request |= _encode_system(leading)
     request |= {"messages": turns.turns, **_encode_limits(conversation)}
     choice = conversation.choice
     # one tool that must be called can be named; where others may be chosen, only those are offered
@@ -47,6 +44,14 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
     if stream:
         request["stream"] = True
     return encode(request)
+
+
+def _encode_system(messages: Iterable[Message]) -> dict[str, Any]:
+    parts = [part for message in messages for part in message.parts]
+    system = [{"type": "text", "text": part.text} for part in parts if isinstance(part, Text) and part.text.strip()]
+    if not system:
+        return {}
+    return {"system": system[0]["text"] if len(system) == 1 else system}
 
 
 def _in_order(messages: Sequence[Message]) -> Iterable[Message]:
