@@ -10,18 +10,20 @@ The server moves the bytes; everything that is decided is decided here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Protocol
 
 from toolglot.config import Settings
-from toolglot.conversation import Conversation, Tool
+from toolglot.conversation import Call, Choice, Conversation, Foreign, Part, Result, Tool
 from toolglot.delivery import Delivery
 from toolglot.errors import RequestError, ToolglotError, ToolSchemaError, UpstreamError
 from toolglot.events import Event, Failed, Finished
 from toolglot.history import mend
 from toolglot.lessons import coach
+from toolglot.names import rename
 from toolglot.reading import Reader
 from toolglot.routing import Manner, Route, choose
 from toolglot.schema import Toolbox
@@ -32,6 +34,10 @@ from toolglot.wires import all_wires
 
 TAIL = 64
 """How much of a relayed answer is kept to see how it ends."""
+NO_NAMES: Mapping[str, str] = {}
+BLANK_LINES = (b"\n\n", b"\r\n\r\n", b"\r\r")
+ENDS: Mapping[str, tuple[bytes, ...]] = {"application/x-ndjson": (b"\n",)}
+"""What ends an event, by the type of a stream; blank lines in all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +92,21 @@ class Exchange:
         self.route: Route = choose(conversation, settings, mode)
         self.upstream_wire = all_wires()[self.route.upstream.wire]
         self._tell_route()
+        if not self.one_wire:
+            conversation = self._cross(conversation)
         self.speech: Speech | None = None
+        self.tools, self.names = conversation.tools, NO_NAMES
         if self.route.manner is Manner.TEXT:
             self.speech = self._speak(conversation)
+            self.tools, self.names = self.speech.tools, self.speech.names
             self.request = self._encode(self.speech.conversation)
-        else:
+        elif self.one_wire:
             without_tools = self.route.mode == "off"
             self.request = wire.adapt_request(body, self.route.model.model, without_tools=without_tools)
+        else:
+            conversation, self.names = rename_tools(self._mend(conversation), self.upstream_wire)
+            self.tools = conversation.tools
+            self.request = self._encode(conversation)
         self._forget_messages()
 
     def _forget_messages(self) -> None:
@@ -112,28 +126,54 @@ class Exchange:
     def streamed(self) -> bool:
         return self.asked.stream
 
+    @property
+    def one_wire(self) -> bool:
+        """Whether client and upstream speak the same wire."""
+        return self.wire.NAME == self.upstream_wire.NAME
+
+    @property
+    def untouched(self) -> bool:
+        return self.one_wire and self.route.manner is Manner.RELAY
+
     # -- the way there -------------------------------------------------------------------------------------------------
 
     def _speak(self, conversation: Conversation) -> Speech:
-        messages, notes = mend(conversation.messages, self.source.new_call_id)
-        conversation, dialect = replace(conversation, messages=messages), self.route.dialect
+        conversation, dialect = self._mend(conversation), self.route.dialect
         if self.route.upstream.coached:
             speech = coach(conversation, dialect)
         else:
             speech = speak(conversation, dialect, parallel=self.route.parallel)
-        self.watch.notes += (*notes, *speech.notes)
+        self.watch.notes += speech.notes
         return speech
 
+    def _mend(self, conversation: Conversation) -> Conversation:
+        messages, notes = mend(conversation.messages, self.source.new_call_id)
+        self.watch.notes += notes
+        return replace(conversation, messages=messages)
+
     def _encode(self, spoken: Conversation) -> bytes:
+        if self.route.mode == "off":
+            spoken = replace(spoken, tools=(), choice=Choice(), limits=replace(spoken.limits, parallel_calls=None))
         return self.upstream_wire.encode_request(
             replace(spoken, model=self.route.model.model), stream=self.asked.stream, wants_usage=self.asked.wants_usage
         )
+
+    def _cross(self, conversation: Conversation) -> Conversation:
+        """What can go from one wire to another: no settings and no parts that only the client's wire knows."""
+        for at, message in enumerate(conversation.messages):
+            for part in message.parts:
+                if isinstance(part, Foreign):
+                    where, kind = f"messages[{at}]", part.data.get("type", "unknown")
+                    raise RequestError(f"{where}: a part of type {kind} cannot be carried to this model.", where)
+        if conversation.extra:
+            self.watch.notes.append(f"not carried to another wire: {', '.join(conversation.extra)}")
+        return replace(conversation, extra={})
 
     # -- the way back --------------------------------------------------------------------------------------------------
 
     def stream(self) -> Stream:
         """The answer while it comes."""
-        return Relay(self) if self.route.manner is Manner.RELAY else Translation(self)
+        return Relay(self) if self.untouched else Translation(self)
 
     def answerer(self) -> Answerer:
         model = self.asked.conversation.model or self.route.model.model
@@ -141,7 +181,7 @@ class Exchange:
 
     def reply(self, body: bytes, streamed: bool = False) -> bytes:
         """The whole answer; ``streamed`` when the upstream wrote it as a stream all the same."""
-        if self.route.manner is Manner.RELAY and not streamed and body.lstrip()[:1] == b"{":
+        if self.untouched and not streamed and body.lstrip()[:1] == b"{":
             return body
         delivery = self.delivery(streamed=False)
         if streamed:
@@ -155,19 +195,17 @@ class Exchange:
         return self.wire.encode_reply(told, self.answerer(), self.asked)
 
     def delivery(self, streamed: bool) -> Delivery:
-        speech, choice = self.speech, self.asked.conversation.choice
+        choice = self.asked.conversation.choice
         reader = self._reader() if self.route.manner is not Manner.RELAY and choice.mode != "none" else None
-        names: Mapping[str, str] = speech.names if speech else {}
-        joiner = speech.joiner if speech else ""
+        joiner = self.speech.joiner if self.speech else ""
         secrets = self.route.upstream.secrets
-        return Delivery(reader, self.watch, names, joiner, choice.mode == "required", streamed, secrets)
+        return Delivery(reader, self.watch, self.names, joiner, choice.mode == "required", streamed, secrets)
 
     def _reader(self) -> Reader:
         conversation, reading = self.asked.conversation, self.settings.reading
-        tools = self.speech.tools if self.speech else conversation.tools
         restricted = bool(conversation.choice.only) or not conversation.tools
         return Reader(
-            toolbox(tools, self.settings.tool_calling.supported_tools),
+            toolbox(self.tools, self.settings.tool_calling.supported_tools),
             self.route.dialect,
             unknown_tools="text" if restricted else reading.unknown_tools,
             min_confidence=reading.min_confidence,
@@ -225,6 +263,7 @@ class Relay:
         self.writer = exchange.wire.write_stream(exchange.answerer(), exchange.asked)
         self.last_words = exchange.wire.LAST_WORDS
         self.last = b"\n\n"
+        self.ends = ENDS.get(exchange.wire.STREAM_TYPE, BLANK_LINES)
 
     @property
     def over(self) -> bool:
@@ -240,7 +279,7 @@ class Relay:
     def fail(self, error: ToolglotError) -> bytes:
         if self.over:
             return b""
-        gap = b"" if self.between_events else b"\n\n"
+        gap = b"" if self.between_events else self.ends[0]
         return gap + self.writer.write([Failed(error.code, error.message)])
 
     def beat(self) -> bytes:
@@ -248,7 +287,31 @@ class Relay:
 
     @property
     def between_events(self) -> bool:
-        return self.last.endswith((b"\n\n", b"\r\n\r\n", b"\r\r"))
+        return self.last.endswith(self.ends)
+
+
+def rename_tools(conversation: Conversation, wire: Wire) -> tuple[Conversation, Mapping[str, str]]:
+    """The conversation with names that the wire allows, and the way back from those that are new."""
+    allowed: str | None = getattr(wire, "TOOL_NAMES", None)
+    if allowed is None:
+        return conversation, NO_NAMES
+    past = [call.name for message in conversation.messages for call in message.calls]
+    fits = re.compile(allowed).fullmatch
+    given = rename([*(tool.name for tool in conversation.tools), *past], lambda name: fits(name) is not None)
+    renamed = {new: own for own, new in given.items() if new != own}
+    if not renamed:
+        return conversation, NO_NAMES
+    messages = tuple(
+        replace(message, parts=tuple(_rename(part, given) for part in message.parts))
+        for message in conversation.messages
+    )
+    tools = tuple(replace(tool, name=given[tool.name]) for tool in conversation.tools)
+    choice = replace(conversation.choice, only=tuple(given[name] for name in conversation.choice.only))
+    return replace(conversation, messages=messages, tools=tools, choice=choice), renamed
+
+
+def _rename(part: Part, given: Mapping[str, str]) -> Part:
+    return replace(part, name=given[part.name]) if isinstance(part, Call | Result) and part.name in given else part
 
 
 def describe_failure(event: Failed) -> ToolglotError:

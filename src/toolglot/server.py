@@ -32,10 +32,11 @@ from toolglot.exchange import Exchange, Source
 from toolglot.telemetry import CONTENT_TYPE, Telemetry
 from toolglot.transport import Transport
 from toolglot.visit import JSON_TYPE, REQUEST_ID, Visit, request_id
-from toolglot.wire import Wire
+from toolglot.wire import Extra, Wire
 from toolglot.wires import all_wires, openai_chat
 
 OUR_FAULT = "Something went wrong here; the log knows more."
+OPENAI_ROOT = "/v1"
 GONE = 499
 """What the record says of a client that left; nobody is told."""
 
@@ -59,6 +60,8 @@ class Gateway:
         for wire in all_wires().values():
             for path in wire.ROUTES:
                 app.router.add_post(path, self.guard(partial(self.complete, wire), wire))
+            for extra in getattr(wire, "EXTRAS", ()):
+                app.router.add_route(extra.method, extra.path, self.guard(partial(self.answer_extra, extra), wire))
         for prefix in ("/v1", ""):
             app.router.add_get(f"{prefix}/models", self.guard(self.list_models), allow_head=False)
             app.router.add_get(prefix + "/models/{name:.+}", self.guard(self.show_model), allow_head=False)
@@ -104,8 +107,7 @@ class Gateway:
         keys = self.settings.server.keys
         if not keys:
             return
-        scheme, _, bearer = headers.get("Authorization", "").partition(" ")
-        presented = headers.get("x-api-key") or (bearer.strip() if scheme.lower() == "bearer" else "")
+        presented = presented_key(headers)
         if not admit(keys, presented):
             raise AccessError("No valid API key was presented." if presented else "An API key is needed.")
 
@@ -156,7 +158,11 @@ class Gateway:
         """Send the request to its upstream, and its answer to the client."""
         upstream = exchange.route.upstream
         place = exchange.upstream_wire.locate(exchange.route.model.model, stream=exchange.streamed)
-        address, headers = upstream.endpoint(place), self.headers_for(upstream, request)
+        address = upstream.endpoint(place, getattr(exchange.upstream_wire, "ROOT", OPENAI_ROOT))
+        headers = self.headers_for(upstream, request)
+        if exchange.one_wire:
+            carried = getattr(exchange.wire, "CARRIED", ())
+            headers = {name: request.headers[name] for name in carried if name in request.headers} | headers
         visit = Visit(request, exchange, self.settings.server.heartbeat_seconds)
         try:
             async with self.transport.send("POST", address, upstream, headers, exchange.request) as reply:
@@ -173,11 +179,17 @@ class Gateway:
 
     def headers_for(self, upstream: Upstream, request: web.Request) -> dict[str, str]:
         headers = {"Content-Type": JSON_TYPE, "Accept-Encoding": "identity", REQUEST_ID: request_id(request)}
-        if upstream.api_key:
-            headers |= all_wires()[upstream.wire].authorize(upstream.api_key.reveal())
-        elif not self.settings.server.keys and "Authorization" in request.headers:
-            headers["Authorization"] = request.headers["Authorization"]
+        key = upstream.api_key.reveal() if upstream.api_key else ""
+        if not key and not self.settings.server.keys:
+            key = presented_key(request.headers)
+        if key:
+            headers |= all_wires()[upstream.wire].authorize(key)
         return headers | dict(upstream.headers)
+
+    async def answer_extra(self, extra: Extra, request: web.Request) -> web.Response:
+        body = await request.read()
+        models = [model["id"] for model in await self.known_models(request)] if extra.needs_models else ()
+        return web.Response(body=extra.answer(body, models), content_type=JSON_TYPE)
 
     # -- models --------------------------------------------------------------------------------------------------------
 
@@ -233,6 +245,12 @@ class Gateway:
 
     async def refuse_path(self, request: web.Request) -> web.Response:
         raise UnknownPathError(f"{request.method} {request.path} is not served here.")
+
+
+def presented_key(headers: Mapping[str, str]) -> str:
+    """The key that a client shows, whichever way its wire does that."""
+    scheme, _, bearer = headers.get("Authorization", "").partition(" ")
+    return headers.get("x-api-key") or (bearer.strip() if scheme.lower() == "bearer" else "")
 
 
 def describe_model(name: str, owner: str) -> dict[str, Any]:

@@ -117,11 +117,11 @@ class Reply:
         self.status = response.status
         self.headers = response.headers
 
-    async def is_streamed(self) -> bool:
+    async def is_streamed(self, stream_type: str = STREAM_TYPE) -> bool:
         """Whether it comes as events. A server that does not tell gives itself away by how it begins."""
         told = self.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-        if told == STREAM_TYPE or told.endswith("json"):
-            return told == STREAM_TYPE
+        if told in (STREAM_TYPE, stream_type) or told.endswith("json"):
+            return told in (STREAM_TYPE, stream_type)
         self._ahead = self._ahead or await self.piece()
         return self._ahead.lstrip().startswith(EVENT_STARTS)
 

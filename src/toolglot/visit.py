@@ -63,12 +63,12 @@ class Visit:
             raise error
         if not self.exchange.streamed:
             return await self.answer_whole(reply)
-        if await reply.is_streamed():
+        if await reply.is_streamed(self.exchange.upstream_wire.STREAM_TYPE):
             return await self.pump(reply)
         return await self.answer_late_whole(reply)
 
     async def answer_whole(self, reply: Reply) -> web.Response:
-        streamed = await reply.is_streamed()
+        streamed = await reply.is_streamed(self.exchange.upstream_wire.STREAM_TYPE)
         body = self.exchange.reply(await reply.whole(), streamed)
         self.watch.sent(body)
         return web.Response(body=body, content_type=JSON_TYPE, headers=self.headers(whole=True))

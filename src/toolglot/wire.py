@@ -6,11 +6,11 @@ A wire reads requests into a ``Conversation`` and writes them, reads replies int
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from toolglot.conversation import Conversation
+from toolglot.conversation import Conversation, Image, Result, Text
 from toolglot.errors import RefusedError, ToolglotError
 from toolglot.events import Event
 
@@ -36,6 +36,17 @@ class Answerer:
     id: str
     created: int
     model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """Something else a wire answers, without asking a model: from the body, and from the names of the models if those
+    are needed."""
+
+    method: str
+    path: str
+    answer: Callable[[bytes, Sequence[str]], bytes]
+    needs_models: bool = False
 
 
 class ReplyReader(Protocol):
@@ -66,6 +77,10 @@ class Wire(Protocol):
 
     ``ROUTES`` are the paths at which clients ask; parts in braces are named. ``STREAM_TYPE`` is the content type of a
     streamed answer, ``LAST_WORDS`` how it ends, if it always ends the same way.
+
+    A wire may also have ``EXTRAS``, several ``Extra``; ``ROOT``, the path of an upstream whose address has none, if that
+    is not ``/v1``; ``TOOL_NAMES``, an expression for the names it allows; and ``CARRIED``, headers of a client that an
+    upstream of the same wire needs to see.
     """
 
     NAME: str
@@ -102,3 +117,30 @@ class Wire(Protocol):
     def decode_error(self, status: int, body: bytes) -> RefusedError: ...
 
     def encode_error(self, error: ToolglotError) -> bytes: ...
+
+
+ERROR_NOTE = "[The tool reported an error]\n"
+"""Stands in front of a result on wires that have no flag for errors."""
+
+
+def write_error(result: Result) -> Result:
+    """The result as a wire without a flag for errors can tell it."""
+    if not result.error:
+        return result
+    return replace(result, content=_note(result.content), error=False)
+
+
+def _note(content: tuple[Text | Image, ...]) -> tuple[Text | Image, ...]:
+    first = content[0] if content else None
+    if isinstance(first, Text):
+        return (Text(ERROR_NOTE + first.text), *content[1:])
+    return (Text(ERROR_NOTE), *content)
+
+
+def read_error(result: Result) -> Result:
+    """The result with its flag again, where the note stands in front of it."""
+    first = result.content[0] if result.content else None
+    if not isinstance(first, Text) or not first.text.startswith(ERROR_NOTE):
+        return result
+    rest = first.text.removeprefix(ERROR_NOTE)
+    return replace(result, content=((Text(rest),) if rest else ()) + result.content[1:], error=True)

@@ -34,9 +34,10 @@ from toolglot.config.kinds import (
 from toolglot.errors import UnknownModelError
 from toolglot.options import UNKNOWN_TOOLS, Options
 from toolglot.reading import vocabulary
+from toolglot.wires import wire_names
 
 MODES: Final = ("auto", "native", "text", "off")
-WIRES: Final = ("openai_chat",)
+WIRES: Final = wire_names()
 ANY: Final = "*"
 DEFAULT_DIALECT: Final = "roo_xml"
 LISTED: Final = 20
@@ -129,7 +130,9 @@ class Upstream:
     """A place that answers."""
 
     name: str = setting(TEXT, "what models call it", "default")
-    base_url: str = setting(ADDRESS, "its address, up to `/chat/completions`; without a path `/v1` is meant", "")
+    base_url: str = setting(
+        ADDRESS, "its address, up to `/chat/completions`; without a path `/v1` is meant, for ollama `/api`", ""
+    )
     api_key: Secret = setting(SECRET, "the key we present to it", NO_KEY)
     wire: str = setting(choice(*WIRES), "the protocol it speaks", "openai_chat")
     coached: bool = setting(
@@ -145,10 +148,10 @@ class Upstream:
         words = (value.split()[-1] for value in self.headers.values() if value.strip())
         return tuple(word for word in (self.api_key.reveal(), *words) if len(word) >= SECRET_LENGTH)
 
-    def endpoint(self, path: str) -> str:
+    def endpoint(self, path: str, root: str = "/v1") -> str:
         """The address of one of its endpoints, such as ``/chat/completions``."""
         parts = urlsplit(self.base_url)
-        return urlunsplit(parts._replace(path=(parts.path or "/v1") + path))
+        return urlunsplit(parts._replace(path=(parts.path or root) + path))
 
 
 @dataclass(frozen=True, slots=True)

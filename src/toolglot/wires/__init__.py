@@ -11,8 +11,12 @@ from typing import cast
 from toolglot.wire import Wire
 
 
+def wire_names() -> tuple[str, ...]:
+    """The names of all wires; none is loaded for that."""
+    return tuple(sorted(room.name for room in pkgutil.iter_modules(__path__)))
+
+
 @cache
 def all_wires() -> Mapping[str, Wire]:
     """Every wire by its name."""
-    rooms = [import_module(f"{__name__}.{room.name}") for room in pkgutil.iter_modules(__path__)]
-    return {room.NAME: cast("Wire", room) for room in rooms}
+    return {name: cast("Wire", import_module(f"{__name__}.{name}")) for name in wire_names()}

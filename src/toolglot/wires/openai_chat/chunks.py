@@ -25,8 +25,9 @@ from toolglot.events import (
     TextDelta,
     Usage,
 )
+from toolglot.fields import encode
 from toolglot.wire import Answerer, Asked
-from toolglot.wires.openai_chat.failures import encode, encode_failure
+from toolglot.wires.openai_chat.failures import encode_failure
 
 OPEN = b'},"finish_reason":null}]}\n\n'
 """What follows a delta as long as more is to come."""
@@ -132,9 +133,10 @@ def _encode_call(started: CallStarted, fragments: list[str]) -> dict[str, Any]:
 
 def _tell_usage(usage: Usage | None) -> dict[str, Any]:
     usage = usage or Usage()
+    own_words = usage.told if "prompt_tokens" in usage.told else {}
     return {
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens,
         "total_tokens": usage.total_tokens or usage.input_tokens + usage.output_tokens,
-        **usage.told,
+        **own_words,
     }

@@ -11,17 +11,10 @@ from typing import Any
 import msgspec
 
 from toolglot.errors import RefusedError, ToolglotError
+from toolglot.fields import encode
 
 SERVER_KIND = "server_error"
 """Agents look for this word before they ask again."""
-
-
-def encode(told: object) -> bytes:
-    """JSON. Half a surrogate pair, which some servers send, cannot be UTF-8 and is escaped."""
-    try:
-        return msgspec.json.encode(told)
-    except UnicodeEncodeError:
-        return json.dumps(told, separators=(",", ":")).encode()
 
 
 KINDS = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}

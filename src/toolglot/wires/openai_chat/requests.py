@@ -36,7 +36,17 @@ from toolglot.conversation import (
     Tool,
 )
 from toolglot.errors import RequestError, ToolResultsError
-from toolglot.wire import Asked
+from toolglot.fields import (
+    check_choice,
+    check_messages,
+    number_at,
+    parse_body,
+    read_functions,
+    text_at,
+    whole_at,
+    write_function,
+)
+from toolglot.wire import Asked, read_error, write_error
 
 NAME = "openai_chat"
 ROLES: Mapping[str, Role] = {
@@ -51,8 +61,10 @@ MODELLED = frozenset(
     ("model", "messages", "tools", "tool_choice", "parallel_tool_calls", "stream", "stream_options", "n")
 ) | {"max_tokens", "temperature", "top_p", "seed", "stop"}
 
+NEWER_LIMIT = "max_completion_tokens"
+"""Says the same as ``max_tokens``; servers take only one of them, so it goes back under the name it had."""
+
 _DATA_URL = re.compile(r"data:([^;,]*);base64,")
-_ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>u[dD][89a-fA-F]..)|.)", re.DOTALL)
 
 
 def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
@@ -61,13 +73,11 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
     if asked.get("n") not in (None, 1):
         raise RequestError("Only one answer can be given to a request: n must be 1.", "n")
     notes: list[str] = []
-    messages = asked.get("messages")
-    if not isinstance(messages, list) or not messages:
-        raise RequestError("A request needs a list of messages that is not empty.", "messages")
-    tools = _decode_tools(asked.get("tools"), notes)
+    messages = check_messages(asked)
+    tools = read_functions(asked.get("tools"), notes)
     options = asked.get("stream_options")
     conversation = Conversation(
-        model=_text(asked, "model"),
+        model=text_at(asked, "model"),
         messages=tuple(_decode_message(message, f"messages[{at}]", notes) for at, message in enumerate(messages)),
         tools=tools,
         choice=_decode_choice(asked.get("tool_choice"), tools),
@@ -78,44 +88,23 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
     return Asked(conversation, asked.get("stream") is True, wants_usage, tuple(notes))
 
 
-def parse_body(body: bytes) -> dict[str, Any]:
-    """The JSON object that a body is. Half a surrogate pair, where a client cut a text inside an emoji, is replaced."""
-    try:
-        try:
-            asked = msgspec.json.decode(body)
-        except msgspec.DecodeError:
-            if b"\\ud" not in body.lower():
-                raise
-            asked = msgspec.json.decode(_ESCAPE.sub(lambda found: b"\\ufffd" if found["half"] else found[0], body))
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise RequestError(f"The body is not valid JSON: {error}.") from None
-    if not isinstance(asked, dict):
-        raise RequestError("The body must be a JSON object.")
-    return asked
-
-
-def _text(holder: Mapping[str, Any], key: str) -> str:
-    value = holder.get(key)
-    return value if isinstance(value, str) else ""
-
-
 # -- messages ----------------------------------------------------------------------------------------------------------
 
 
 def _decode_message(message: object, where: str, notes: list[str]) -> Message:
     if not isinstance(message, dict):
         raise RequestError(f"{where} must be an object with a role and content.", where)
-    role = ROLES.get(_text(message, "role"))
+    role = ROLES.get(text_at(message, "role"))
     if role is None:
         raise RequestError(f"{where}.role must be one of {', '.join(ROLES)}.", f"{where}.role")
     if role == "tool":
         return Message(role, (_decode_result(message, where),))
     parts: list[Part] = _decode_content(message.get("content"), f"{where}.content")
     if role == "assistant":
-        thought = _text(message, "reasoning_content") or _text(message, "reasoning")
+        thought = text_at(message, "reasoning_content") or text_at(message, "reasoning")
         if thought:
             parts.insert(0, Reasoning(thought))
-        if refusal := _text(message, "refusal"):
+        if refusal := text_at(message, "refusal"):
             parts.append(Text(refusal))
         parts += _decode_calls(message, where, notes)
     return Message(role, tuple(parts))
@@ -142,7 +131,7 @@ def _decode_part(part: object, where: str) -> Part:
     if part.get("type") != "image_url":
         return Foreign(NAME, part)
     image = part.get("image_url")
-    url, detail = (_text(image, "url"), _text(image, "detail")) if isinstance(image, dict) else (image, "")
+    url, detail = (text_at(image, "url"), text_at(image, "detail")) if isinstance(image, dict) else (image, "")
     embedded = _DATA_URL.match(url) if isinstance(url, str) else None
     if not isinstance(url, str) or not url or (embedded and embedded.end() == len(url)):
         raise RequestError(f"{where}.image_url needs a url.", where)
@@ -170,13 +159,13 @@ def _decode_call(call: Mapping[str, Any], where: str, notes: list[str]) -> Call:
     told = call.get("function") or call.get("custom") or {}
     if not isinstance(told, dict):
         raise RequestError(f"{where}.function must be an object.", where)
-    name = _text(told, "name").strip()
+    name = text_at(told, "name").strip()
     if not name:
         notes.append(f"{where} names no tool")
     arguments = told.get("arguments") if "input" not in told else {"input": told["input"]}
     if not isinstance(arguments, str):
         arguments = json.dumps(arguments or {}, ensure_ascii=False)
-    return Call(_text(call, "id"), name or "unnamed", arguments)
+    return Call(text_at(call, "id"), name or "unnamed", arguments)
 
 
 def _decode_result(message: Mapping[str, Any], where: str) -> Result:
@@ -184,7 +173,7 @@ def _decode_result(message: Mapping[str, Any], where: str) -> Result:
         raise ToolResultsError(f"Invalid tool results: {where} has no content.", f"{where}.content")
     parts = _decode_content(message["content"], f"{where}.content")
     content = tuple(part if isinstance(part, Text | Image) else Text(json.dumps(_bare(part))) for part in parts)
-    return Result(_text(message, "tool_call_id"), _text(message, "name"), content)
+    return read_error(Result(text_at(message, "tool_call_id"), text_at(message, "name"), content))
 
 
 def _bare(part: Part) -> Any:
@@ -194,40 +183,6 @@ def _bare(part: Part) -> Any:
 # -- tools and the choice among them -----------------------------------------------------------------------------------
 
 
-def _decode_tools(tools: object, notes: list[str]) -> tuple[Tool, ...]:
-    """Every tool that can be used; the others are skipped and noted, because agents send more than they need."""
-    if tools is None:
-        return ()
-    if not isinstance(tools, list):
-        raise RequestError("tools must be a list.", "tools")
-    found: dict[str, Tool] = {}
-    for at, entry in enumerate(tools):
-        problem = _problem_with(entry, found)
-        if problem:
-            notes.append(f"tools[{at}] skipped: {problem}")
-            continue
-        told = entry["function"]
-        parameters = told.get("parameters")
-        found[told["name"]] = Tool(
-            told["name"], _text(told, "description"), parameters if isinstance(parameters, dict) else {}
-        )
-    return tuple(found.values())
-
-
-def _problem_with(entry: object, found: Mapping[str, Tool]) -> str:
-    if not isinstance(entry, dict):
-        return "not an object"
-    told = entry.get("function")
-    if not isinstance(told, dict):
-        return f"not a function but {entry.get('type')!r}"
-    name = told.get("name")
-    if not isinstance(name, str) or not name.strip():
-        return "no name"
-    if told.get("parameters") is not None and not isinstance(told["parameters"], dict):
-        return "its parameters are no JSON Schema"
-    return f"a second tool named {name}" if name in found else ""
-
-
 def _decode_choice(choice: object, tools: tuple[Tool, ...]) -> Choice:
     if choice is None:
         return Choice()
@@ -235,55 +190,36 @@ def _decode_choice(choice: object, tools: tuple[Tool, ...]) -> Choice:
         mode = "required" if choice == "any" else choice
         if mode not in get_args(Mode):
             raise RequestError(f"tool_choice cannot be {choice!r}.", "tool_choice")
-        return _check_choice(Choice(mode), tools)  # type: ignore[arg-type]
+        return check_choice(Choice(mode), tools)  # type: ignore[arg-type]
     if not isinstance(choice, dict):
         raise RequestError("tool_choice must be a word or an object.", "tool_choice")
     allowed = choice.get("allowed_tools")
     if choice.get("type") == "allowed_tools" and isinstance(allowed, dict):
         names = tuple(dict.fromkeys(_name_of(tool) for tool in allowed.get("tools") or ()))
         mode = "required" if allowed.get("mode") == "required" else "auto"
-        return _check_choice(Choice(mode, names), tools)  # type: ignore[arg-type]
-    return _check_choice(Choice.one(_name_of(choice)), tools)
+        return check_choice(Choice(mode, names), tools)  # type: ignore[arg-type]
+    return check_choice(Choice.one(_name_of(choice)), tools)
 
 
 def _name_of(entry: object) -> str:
     told = entry.get("function") or entry.get("custom") or entry if isinstance(entry, dict) else {}
-    name = _text(told, "name") if isinstance(told, dict) else ""
+    name = text_at(told, "name") if isinstance(told, dict) else ""
     if not name:
         raise RequestError("tool_choice must name a tool.", "tool_choice")
     return name
 
 
-def _check_choice(choice: Choice, tools: tuple[Tool, ...]) -> Choice:
-    known = {tool.name for tool in tools}
-    for name in choice.only:
-        if name not in known:
-            raise RequestError(f"tool_choice names {name}, which is not among the tools.", "tool_choice")
-    if choice.mode == "required" and not tools:
-        raise RequestError("tool_choice requires a call, but no usable tool is offered.", "tool_choice")
-    return choice
-
-
 def _decode_limits(asked: Mapping[str, Any]) -> Limits:
     stop = asked.get("stop")
-    numbers = {key: _number(asked, key) for key in ("temperature", "top_p")}
-    whole = {key: None if (value := _number(asked, key)) is None else int(value) for key in ("max_tokens", "seed")}
     parallel = asked.get("parallel_tool_calls")
     return Limits(
-        max_tokens=whole["max_tokens"],
-        temperature=numbers["temperature"],
-        top_p=numbers["top_p"],
-        seed=whole["seed"],
+        max_tokens=whole_at(asked, "max_tokens") or whole_at(asked, NEWER_LIMIT),
+        temperature=number_at(asked, "temperature"),
+        top_p=number_at(asked, "top_p"),
+        seed=whole_at(asked, "seed"),
         stop=(stop,) if isinstance(stop, str) else tuple(stop) if isinstance(stop, list) else (),
         parallel_calls=parallel if isinstance(parallel, bool) else None,
     )
-
-
-def _number(asked: Mapping[str, Any], key: str) -> float | None:
-    value = asked.get(key)
-    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
-        return value
-    raise RequestError(f"{key} must be a number.", key)
 
 
 # -- the way back ------------------------------------------------------------------------------------------------------
@@ -294,15 +230,16 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
     limits = conversation.limits
     request: dict[str, Any] = {
         "model": conversation.model,
-        "messages": [encoded for message in conversation.messages for encoded in _encode_message(message)],
+        "messages": _encode_messages(conversation.messages),
         **conversation.extra,
     }
-    told = {key: getattr(limits, key) for key in ("max_tokens", "temperature", "top_p", "seed")}
+    keys = ("max_tokens", "temperature", "top_p", "seed")
+    told = {key: getattr(limits, key) for key in keys if key != "max_tokens" or NEWER_LIMIT not in conversation.extra}
     request |= {key: value for key, value in told.items() if value is not None}
     if limits.stop:
         request["stop"] = list(limits.stop)
     if conversation.tools:
-        request["tools"] = [_encode_tool(tool) for tool in conversation.tools]
+        request["tools"] = [write_function(tool) for tool in conversation.tools]
         request |= _encode_choice(conversation.choice)
         if limits.parallel_calls is not None:
             request["parallel_tool_calls"] = limits.parallel_calls
@@ -322,9 +259,27 @@ def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
     return msgspec.json.encode({key: value for key, value in asked.items() if key not in dropped} | {"model": model})
 
 
-def _encode_message(message: Message) -> Iterable[dict[str, Any]]:
-    if message.role == "tool":
-        return [_encode_result(part) for part in message.parts if isinstance(part, Result)]
+def _encode_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
+    """Images of results follow in a message of the user, behind all results of that turn: this wire has no other place
+    for them."""
+    encoded: list[dict[str, Any]] = []
+    shown: list[Part] = []
+    for message in messages:
+        if message.role != "tool":
+            if shown:
+                encoded.append({"role": "user", "content": _encode_content(shown)})
+                shown = []
+            encoded.append(_encode_message(message))
+            continue
+        for result in message.parts:
+            if isinstance(result, Result):
+                images = [part for part in result.content if isinstance(part, Image)]
+                shown += [Text(f"From the result of the call {result.call_id}:"), *images] if images else []
+                encoded.append(_encode_result(result))
+    return [*encoded, {"role": "user", "content": _encode_content(shown)}] if shown else encoded
+
+
+def _encode_message(message: Message) -> dict[str, Any]:
     encoded: dict[str, Any] = {"role": message.role, "content": _encode_content(message.parts)}
     if calls := message.calls:
         encoded["tool_calls"] = [
@@ -332,7 +287,7 @@ def _encode_message(message: Message) -> Iterable[dict[str, Any]]:
             for call in calls
         ]
     thought = "".join(part.text for part in message.parts if isinstance(part, Reasoning))
-    return [encoded | {"reasoning_content": thought} if thought else encoded]
+    return encoded | {"reasoning_content": thought} if thought else encoded
 
 
 _ENCODED: Mapping[type, Callable[[Any], dict[str, Any]]] = {
@@ -357,15 +312,8 @@ def _encode_image(image: Image) -> dict[str, Any]:
 
 
 def _encode_result(result: Result) -> dict[str, Any]:
-    content = _encode_content(result.content)
-    return {"role": "tool", "tool_call_id": result.call_id, "content": "" if content is None else content}
-
-
-def _encode_tool(tool: Tool) -> dict[str, Any]:
-    told: dict[str, Any] = {"name": tool.name}
-    if tool.description:
-        told["description"] = tool.description
-    return {"type": "function", "function": told | {"parameters": dict(tool.parameters)}}
+    content = _encode_content([part for part in write_error(result).content if isinstance(part, Text)])
+    return {"role": "tool", "tool_call_id": result.call_id, "content": content or ""}
 
 
 def _encode_choice(choice: Choice) -> dict[str, Any]:

@@ -1,0 +1,155 @@
+"""JSON as wires meet it: bodies and their fields, looked at one by one, and written again."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from toolglot.conversation import Choice, Tool
+from toolglot.errors import RequestError
+
+_ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>u[dD][89a-fA-F]..)|.)", re.DOTALL)
+
+
+def parse_body(body: bytes) -> dict[str, Any]:
+    """The object that a request is. Half a surrogate pair, where a client cut a text inside an emoji, is replaced."""
+    try:
+        try:
+            asked = msgspec.json.decode(body)
+        except msgspec.DecodeError:
+            if b"\\ud" not in body.lower():
+                raise
+            asked = msgspec.json.decode(_ESCAPE.sub(lambda found: b"\\ufffd" if found["half"] else found[0], body))
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RequestError(f"The body is not valid JSON: {error}.") from None
+    if not isinstance(asked, dict):
+        raise RequestError("The body must be a JSON object.")
+    return asked
+
+
+def parse_reply(data: bytes) -> dict[str, Any] | None:
+    """The object that an upstream sent, if it is one."""
+    try:
+        told = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        # half a surrogate pair, bytes that are no UTF-8: what can be read is read
+        try:
+            told = json.loads(data.decode(errors="replace"))
+        except ValueError:
+            return None
+    return told if isinstance(told, dict) else None
+
+
+def text_at(holder: Mapping[str, Any], key: str) -> str:
+    value = holder.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def count_at(holder: Mapping[str, Any], key: str) -> int:
+    value = holder.get(key)
+    return value if isinstance(value, int) else 0
+
+
+def number_at(holder: Mapping[str, Any], key: str, where: str = "") -> float | None:
+    value = holder.get(key)
+    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+        return value
+    raise RequestError(f"{where}{key} must be a number.", f"{where}{key}")
+
+
+def whole_at(holder: Mapping[str, Any], key: str, where: str = "") -> int | None:
+    value = number_at(holder, key, where)
+    return None if value is None else int(value)
+
+
+def dicts_in(listed: object) -> list[dict[str, Any]]:
+    """The objects of a list; what is none is passed over."""
+    return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+
+
+def check_messages(asked: Mapping[str, Any]) -> list[Any]:
+    messages = asked.get("messages")
+    if not isinstance(messages, list) or not messages:
+        raise RequestError("A request needs a list of messages that is not empty.", "messages")
+    return messages
+
+
+def check_choice(choice: Choice, tools: Iterable[Tool]) -> Choice:
+    """A choice among the tools that are there."""
+    known = {tool.name for tool in tools}
+    for name in choice.only:
+        if name not in known:
+            raise RequestError(f"tool_choice names {name}, which is not among the tools.", "tool_choice")
+    if choice.mode == "required" and not known:
+        raise RequestError("tool_choice requires a call, but no usable tool is offered.", "tool_choice")
+    return choice
+
+
+def read_arguments(text: str) -> dict[str, Any]:
+    """Arguments as an object; text that is none becomes the one argument ``arguments``."""
+    try:
+        told = json.loads(text) if text.strip() else {}
+    except ValueError:
+        told = text
+    return told if isinstance(told, dict) else {"arguments": told}
+
+
+def write_arguments(told: object) -> str:
+    """Arguments as compact JSON text."""
+    if isinstance(told, str):
+        return told or "{}"
+    return json.dumps({} if told is None else told, ensure_ascii=False, separators=(",", ":"))
+
+
+def encode(told: object) -> bytes:
+    """Compact JSON. Half a surrogate pair, which some servers send, cannot be UTF-8 and is escaped."""
+    try:
+        return msgspec.json.encode(told)
+    except UnicodeEncodeError:
+        return json.dumps(told, separators=(",", ":")).encode()
+
+
+def read_functions(tools: object, notes: list[str]) -> tuple[Tool, ...]:
+    """Tools in the form that most wires share: every one that can be used. The others are skipped and noted, because
+    agents send more than they need."""
+    if tools is None:
+        return ()
+    if not isinstance(tools, list):
+        raise RequestError("tools must be a list.", "tools")
+    found: dict[str, Tool] = {}
+    for at, entry in enumerate(tools):
+        problem = _problem_with(entry, found)
+        if problem:
+            notes.append(f"tools[{at}] skipped: {problem}")
+            continue
+        told = entry["function"]
+        parameters = told.get("parameters")
+        found[told["name"]] = Tool(
+            told["name"], text_at(told, "description"), parameters if isinstance(parameters, dict) else {}
+        )
+    return tuple(found.values())
+
+
+def _problem_with(entry: object, found: Mapping[str, Tool]) -> str:
+    if not isinstance(entry, dict):
+        return "not an object"
+    told = entry.get("function")
+    if not isinstance(told, dict):
+        return f"not a function but {entry.get('type')!r}"
+    name = told.get("name")
+    if not isinstance(name, str) or not name.strip():
+        return "no name"
+    if told.get("parameters") is not None and not isinstance(told["parameters"], dict):
+        return "its parameters are no JSON Schema"
+    return f"a second tool named {name}" if name in found else ""
+
+
+def write_function(tool: Tool) -> dict[str, Any]:
+    told: dict[str, Any] = {"name": tool.name}
+    if tool.description:
+        told["description"] = tool.description
+    return {"type": "function", "function": told | {"parameters": dict(tool.parameters)}}
