@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from aiohttp import web
 
+from toolglot.conversation import Conversation
 from toolglot.errors import UpstreamError
 from toolglot.events import (
     CallArguments,
@@ -43,13 +44,18 @@ ANSWERS: Mapping[str, list[Event]] = {
 }  # fmt: skip
 
 
+SEEN = web.AppKey("seen", list[Conversation])
+
+
 def replaying(wire: Any) -> web.Application:
-    """The server; every request it is asked stands in ``app[SEEN]``."""
+    """The server; what it is asked stands in ``app[SEEN]``."""
     app = web.Application()
+    app[SEEN] = []
     spoken = cast("Wire", wire)
 
     async def answer(request: web.Request) -> web.StreamResponse:
         asked = spoken.decode_request(await request.read(), request.match_info)
+        app[SEEN].append(asked.conversation)
         events = ANSWERS[asked.conversation.model]
         answerer = Answerer("0123", 1234567890, asked.conversation.model)
         if not asked.stream:
@@ -66,6 +72,6 @@ def replaying(wire: Any) -> web.Application:
         await response.write_eof()
         return response
 
-    for route in spoken.ROUTES:
+    for route in {*spoken.ROUTES, "/v1" + spoken.locate("{model}", stream=True).partition("?")[0]}:
         app.router.add_post(route, answer)
     return app
