@@ -44,6 +44,12 @@ ANSWERS: Mapping[str, list[Event]] = {
 }  # fmt: skip
 
 
+WRITTEN = '<tool_call>\n{"name": "read", "arguments": {"filePath": "package.json"}}\n</tool_call>'
+SPOKEN: Mapping[str, list[Event]] = {
+    "written": [TextDelta("Now. "), *(TextDelta(letter) for letter in WRITTEN), Finished("stop", USED)],
+}
+"""Answers of a model that writes its calls as text."""
+
 SEEN = web.AppKey("seen", list[Conversation])
 
 
@@ -56,7 +62,7 @@ def replaying(wire: Any) -> web.Application:
     async def answer(request: web.Request) -> web.StreamResponse:
         asked = spoken.decode_request(await request.read(), request.match_info)
         app[SEEN].append(asked.conversation)
-        events = ANSWERS[asked.conversation.model]
+        events = {**ANSWERS, **SPOKEN}[asked.conversation.model]
         answerer = Answerer("0123", 1234567890, asked.conversation.model)
         if not asked.stream:
             if isinstance(events[-1], Failed):

@@ -97,6 +97,29 @@ def test_answers_arrive(before: str, behind: str) -> None:
     run(compare)
 
 
+@pytest.mark.parametrize("mode", ["text", "native"])
+@pytest.mark.parametrize("behind", wire_names())
+@pytest.mark.parametrize("before", wire_names())
+def test_calls_that_are_written_as_text_arrive_as_calls(before: str, behind: str, mode: str) -> None:
+    async def compare() -> None:
+        app = replaying(all_wires()[behind])
+        async with gateway(app=app, upstream={"wire": behind}, mode=mode, dialect="hermes") as gate:
+            for streamed in (True, False):
+                asked = Conversation("written", HISTORY, TOOLS)
+                told = sum_up(await ask(gate, all_wires()[before], asked, streamed))
+                assert told["calls"] == {0: ("read", {"filePath": "package.json"})} and told["whole"] == {0}
+                assert told["text"].strip() == "Now." and told["end"][0] == "tool_calls"
+                seen = app[SEEN][-1]
+                assert bool(seen.tools) == (mode == "native")
+                if mode == "text":
+                    assert "<tool_call>" in seen.messages[0].text and "denied" in seen.messages[-1].text
+                    assert not any(
+                        isinstance(part, Call | Result) for message in seen.messages for part in message.parts
+                    )
+
+    run(compare)
+
+
 @pytest.mark.parametrize("behind", wire_names())
 @pytest.mark.parametrize("before", wire_names())
 def test_questions_arrive(before: str, behind: str) -> None:
