@@ -326,6 +326,11 @@ def test_results_come_first_and_every_call_is_answered() -> None:
     assert missing["content"][0]["is_error"] and missing["content"][0]["tool_use_id"] == "z"
 
 
+def test_a_system_message_alone_is_a_question() -> None:
+    told = encode(Message("system", (Text("a"),)), Message("system", (Text("b"),)))
+    assert told["system"] == "a" and told["messages"] == [{"role": "user", "content": [{"type": "text", "text": "b"}]}]
+
+
 def test_ids_are_scrubbed_and_stay_apart() -> None:
     assert scrub("toolu_01-A") == "toolu_01-A"
     assert scrub("functions.read:0") != scrub("functions_read_0") == "functions_read_0"
