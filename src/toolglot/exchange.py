@@ -112,8 +112,15 @@ class Exchange:
         return self.wire.NAME == self.upstream_wire.NAME
 
     @property
+    def stream_type(self) -> str:
+        """The content type of a streamed answer."""
+        return self.asked.stream_type or self.wire.STREAM_TYPE
+
+    @property
     def untouched(self) -> bool:
-        return self.one_wire and self.route.manner is Manner.RELAY
+        """Whether bytes pass as they are: upstreams are always asked for the usual kind of stream."""
+        usual = self.stream_type == self.upstream_wire.STREAM_TYPE
+        return self.one_wire and usual and self.route.manner is Manner.RELAY
 
     # -- the way there -------------------------------------------------------------------------------------------------
 

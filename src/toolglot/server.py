@@ -126,7 +126,8 @@ class Gateway:
             body = await request.read()
             self.telemetry.body(watch, "request", body)
             mode = request.headers.get("x-toolglot-mode", "")
-            exchange = Exchange(wire, body, request.match_info, self.settings, self.source, watch, mode)
+            path = {**request.query, **request.match_info}
+            exchange = Exchange(wire, body, path, self.settings, self.source, watch, mode)
             if exchange.streamed:
                 self.telemetry.stream(watch)
             response = await self.ask(request, exchange)

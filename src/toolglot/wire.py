@@ -20,6 +20,7 @@ class Asked:
     """A request as a client put it.
 
     ``notes`` tell what was mended on the way in. ``memory`` is what its wire needs to know again to write the answer.
+    ``stream_type`` is the content type of the stream that the client wants, if it is not the usual one of its wire.
     """
 
     conversation: Conversation
@@ -27,6 +28,7 @@ class Asked:
     wants_usage: bool = False
     notes: tuple[str, ...] = ()
     memory: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    stream_type: str = ""
 
 
 @dataclass(frozen=True, slots=True)
