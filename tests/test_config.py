@@ -187,7 +187,7 @@ def test_errors_show_no_secret(environ: dict[str, str]) -> None:
             "[[upstream]]\nbase_url='http://a'\nheaders={'a b'='c'}",
             "headers is ***; it must be a table of header names",
         ),
-        ("[[upstream]]\nbase_url='http://a'\nwire='smoke'", "wire is 'smoke'; it must be openai_chat"),
+        ("[[upstream]]\nbase_url='http://a'\nwire='smoke'", "wire is 'smoke'; it must be anthropic_messages, "),
         (
             "[[upstream]]\nbase_url='http://a'\napi_key='env:NO_KEY'",
             "the environment variable NO_KEY, which is not set",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from toolglot.conversation import Call, Choice, Conversation, Image, Result, Text
+from toolglot.conversation import Call, Choice, Conversation, Image, Message, Result, Text
 from toolglot.errors import RequestError, ToolResultsError
 from toolglot.events import (
     CallArguments,
@@ -121,6 +121,24 @@ def test_a_request_written_again_is_the_same_request() -> None:
     again = openai_chat.encode_request(asked.conversation, stream=asked.stream, wants_usage=asked.wants_usage)
     assert json.loads(again) == json.loads(body)
     assert decode(again) == asked
+
+
+def test_what_results_hold_elsewhere_finds_a_place() -> None:
+    picture = Image(data="AAAA", media_type="image/png")
+    messages = (
+        Message("assistant", (Call("a", "read"), Call("b", "read"))),
+        Message(
+            "tool", (Result("a", "read", (Text("see"), picture)), Result("b", "read", (Text("gone"),), error=True))
+        ),
+        Message("user", (Text("well?"),)),
+    )
+    body = openai_chat.encode_request(Conversation("m", messages), stream=False, wants_usage=False)
+    _, first, second, shown, last = json.loads(body)["messages"]
+    assert (first["content"], second["content"]) == ("see", "[The tool reported an error]\ngone")
+    assert shown["role"] == "user" and shown["content"][0]["text"] == "From the result of the call a:"
+    assert shown["content"][1]["type"] == "image_url" and last["content"] == "well?"
+    _, _, again, _, _ = decode(body).conversation.messages
+    assert again.parts == (Result("b", "", (Text("gone"),), error=True),)
 
 
 @pytest.mark.parametrize(

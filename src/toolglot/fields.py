@@ -103,3 +103,45 @@ def encode(told: object) -> bytes:
         return msgspec.json.encode(told)
     except UnicodeEncodeError:
         return json.dumps(told, separators=(",", ":")).encode()
+
+
+def read_functions(tools: object, notes: list[str]) -> tuple[Tool, ...]:
+    """Tools in the form that most wires share: every one that can be used. The others are skipped and noted, because
+    agents send more than they need."""
+    if tools is None:
+        return ()
+    if not isinstance(tools, list):
+        raise RequestError("tools must be a list.", "tools")
+    found: dict[str, Tool] = {}
+    for at, entry in enumerate(tools):
+        problem = _problem_with(entry, found)
+        if problem:
+            notes.append(f"tools[{at}] skipped: {problem}")
+            continue
+        told = entry["function"]
+        parameters = told.get("parameters")
+        found[told["name"]] = Tool(
+            told["name"], text_at(told, "description"), parameters if isinstance(parameters, dict) else {}
+        )
+    return tuple(found.values())
+
+
+def _problem_with(entry: object, found: Mapping[str, Tool]) -> str:
+    if not isinstance(entry, dict):
+        return "not an object"
+    told = entry.get("function")
+    if not isinstance(told, dict):
+        return f"not a function but {entry.get('type')!r}"
+    name = told.get("name")
+    if not isinstance(name, str) or not name.strip():
+        return "no name"
+    if told.get("parameters") is not None and not isinstance(told["parameters"], dict):
+        return "its parameters are no JSON Schema"
+    return f"a second tool named {name}" if name in found else ""
+
+
+def write_function(tool: Tool) -> dict[str, Any]:
+    told: dict[str, Any] = {"name": tool.name}
+    if tool.description:
+        told["description"] = tool.description
+    return {"type": "function", "function": told | {"parameters": dict(tool.parameters)}}

@@ -36,7 +36,16 @@ from toolglot.conversation import (
     Tool,
 )
 from toolglot.errors import RequestError, ToolResultsError
-from toolglot.fields import check_choice, check_messages, number_at, parse_body, text_at, whole_at
+from toolglot.fields import (
+    check_choice,
+    check_messages,
+    number_at,
+    parse_body,
+    read_functions,
+    text_at,
+    whole_at,
+    write_function,
+)
 from toolglot.wire import Asked, read_error, write_error
 
 NAME = "openai_chat"
@@ -62,7 +71,7 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
         raise RequestError("Only one answer can be given to a request: n must be 1.", "n")
     notes: list[str] = []
     messages = check_messages(asked)
-    tools = _decode_tools(asked.get("tools"), notes)
+    tools = read_functions(asked.get("tools"), notes)
     options = asked.get("stream_options")
     conversation = Conversation(
         model=text_at(asked, "model"),
@@ -171,40 +180,6 @@ def _bare(part: Part) -> Any:
 # -- tools and the choice among them -----------------------------------------------------------------------------------
 
 
-def _decode_tools(tools: object, notes: list[str]) -> tuple[Tool, ...]:
-    """Every tool that can be used; the others are skipped and noted, because agents send more than they need."""
-    if tools is None:
-        return ()
-    if not isinstance(tools, list):
-        raise RequestError("tools must be a list.", "tools")
-    found: dict[str, Tool] = {}
-    for at, entry in enumerate(tools):
-        problem = _problem_with(entry, found)
-        if problem:
-            notes.append(f"tools[{at}] skipped: {problem}")
-            continue
-        told = entry["function"]
-        parameters = told.get("parameters")
-        found[told["name"]] = Tool(
-            told["name"], text_at(told, "description"), parameters if isinstance(parameters, dict) else {}
-        )
-    return tuple(found.values())
-
-
-def _problem_with(entry: object, found: Mapping[str, Tool]) -> str:
-    if not isinstance(entry, dict):
-        return "not an object"
-    told = entry.get("function")
-    if not isinstance(told, dict):
-        return f"not a function but {entry.get('type')!r}"
-    name = told.get("name")
-    if not isinstance(name, str) or not name.strip():
-        return "no name"
-    if told.get("parameters") is not None and not isinstance(told["parameters"], dict):
-        return "its parameters are no JSON Schema"
-    return f"a second tool named {name}" if name in found else ""
-
-
 def _decode_choice(choice: object, tools: tuple[Tool, ...]) -> Choice:
     if choice is None:
         return Choice()
@@ -260,7 +235,7 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
     if limits.stop:
         request["stop"] = list(limits.stop)
     if conversation.tools:
-        request["tools"] = [_encode_tool(tool) for tool in conversation.tools]
+        request["tools"] = [write_function(tool) for tool in conversation.tools]
         request |= _encode_choice(conversation.choice)
         if limits.parallel_calls is not None:
             request["parallel_tool_calls"] = limits.parallel_calls
@@ -335,13 +310,6 @@ def _encode_image(image: Image) -> dict[str, Any]:
 def _encode_result(result: Result) -> dict[str, Any]:
     content = _encode_content([part for part in write_error(result).content if isinstance(part, Text)])
     return {"role": "tool", "tool_call_id": result.call_id, "content": content or ""}
-
-
-def _encode_tool(tool: Tool) -> dict[str, Any]:
-    told: dict[str, Any] = {"name": tool.name}
-    if tool.description:
-        told["description"] = tool.description
-    return {"type": "function", "function": told | {"parameters": dict(tool.parameters)}}
 
 
 def _encode_choice(choice: Choice) -> dict[str, Any]:

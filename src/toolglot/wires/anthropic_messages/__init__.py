@@ -1,0 +1,48 @@
+"""The Messages wire of Anthropic, ``POST /v1/messages``: what Claude and its agents speak."""
+
+from __future__ import annotations
+
+from toolglot.wire import Extra
+from toolglot.wires.anthropic_messages.blocks import StreamWriter as write_stream
+from toolglot.wires.anthropic_messages.blocks import encode_reply
+from toolglot.wires.anthropic_messages.failures import decode_error, encode_error
+from toolglot.wires.anthropic_messages.marks import NAME
+from toolglot.wires.anthropic_messages.questions import encode_request
+from toolglot.wires.anthropic_messages.replies import StreamReader as read_stream
+from toolglot.wires.anthropic_messages.replies import decode_reply
+from toolglot.wires.anthropic_messages.requests import adapt_request, answer_count, count_tokens, decode_request
+
+ROUTES = ("/v1/messages", "/messages")
+STREAM_TYPE = "text/event-stream"
+EXTRAS = tuple(Extra("POST", f"{route}/count_tokens", answer_count) for route in ROUTES)
+CARRIED = ("anthropic-version", "anthropic-beta")
+VERSION = "2023-06-01"
+
+
+def locate(model: str, *, stream: bool) -> str:
+    return "/messages"
+
+
+def authorize(key: str) -> dict[str, str]:
+    return {"x-api-key": key, "anthropic-version": VERSION}
+
+
+__all__ = [
+    "CARRIED",
+    "EXTRAS",
+    "NAME",
+    "ROUTES",
+    "STREAM_TYPE",
+    "adapt_request",
+    "authorize",
+    "count_tokens",
+    "decode_error",
+    "decode_reply",
+    "decode_request",
+    "encode_error",
+    "encode_reply",
+    "encode_request",
+    "locate",
+    "read_stream",
+    "write_stream",
+]

@@ -1,0 +1,48 @@
+"""The wire of Ollama, ``POST /api/chat``: one JSON object per line."""
+
+from __future__ import annotations
+
+from toolglot.wire import Extra
+from toolglot.wires.ollama.lines import StreamWriter as write_stream
+from toolglot.wires.ollama.lines import encode_error, encode_reply
+from toolglot.wires.ollama.models import list_models, show_model, tell_version
+from toolglot.wires.ollama.replies import StreamReader as read_stream
+from toolglot.wires.ollama.replies import decode_error, decode_reply
+from toolglot.wires.ollama.requests import NAME, adapt_request, decode_request, encode_request
+
+ROUTES = ("/api/chat",)
+ROOT = "/api"
+STREAM_TYPE = "application/x-ndjson"
+EXTRAS = (
+    Extra("GET", "/api/tags", list_models, needs_models=True),
+    Extra("POST", "/api/show", show_model),
+    Extra("GET", "/api/version", tell_version),
+)
+
+
+def locate(model: str, *, stream: bool) -> str:
+    return "/chat"
+
+
+def authorize(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
+__all__ = [
+    "EXTRAS",
+    "NAME",
+    "ROOT",
+    "ROUTES",
+    "STREAM_TYPE",
+    "adapt_request",
+    "authorize",
+    "decode_error",
+    "decode_reply",
+    "decode_request",
+    "encode_error",
+    "encode_reply",
+    "encode_request",
+    "locate",
+    "read_stream",
+    "write_stream",
+]

@@ -1,0 +1,44 @@
+"""What else clients of Ollama ask: which models there are, what one of them can do, which version this is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any
+
+from toolglot.errors import RequestError
+from toolglot.fields import encode, parse_body, text_at
+
+LEVEL = "0.12.6"
+"""The version of the protocol; clients refuse servers that are too old for them."""
+
+LONG_AGO = "1970-01-01T00:00:00Z"
+
+
+def list_models(body: bytes, models: Sequence[str]) -> bytes:
+    return encode({"models": [_describe(name) for name in models]})
+
+
+def show_model(body: bytes, models: Sequence[str]) -> bytes:
+    """Every model can call tools here: that is what the gateway is for."""
+    asked = parse_body(body)
+    name = text_at(asked, "model") or text_at(asked, "name")
+    if not name:
+        raise RequestError("model must name a model.", "model")
+    told = {"modelfile": "", "parameters": "", "template": "", "modified_at": LONG_AGO, "model_info": {}}
+    return encode(told | {"details": _detail(), "capabilities": ["completion", "tools"]})
+
+
+def tell_version(body: bytes, models: Sequence[str]) -> bytes:
+    return encode({"version": LEVEL})
+
+
+def _describe(name: str) -> dict[str, Any]:
+    digest = sha256(name.encode()).hexdigest()
+    told = {"name": name, "model": name, "modified_at": LONG_AGO, "size": 0, "digest": digest}
+    return told | {"details": _detail()}
+
+
+def _detail() -> dict[str, Any]:
+    texts = dict.fromkeys(("parent_model", "format", "family", "parameter_size", "quantization_level"), "")
+    return {**texts, "families": []}

@@ -1,0 +1,71 @@
+"""A server on loopback that answers every model name with the events of that name, in the words of one wire."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from aiohttp import web
+
+from toolglot.errors import UpstreamError
+from toolglot.events import (
+    CallArguments,
+    CallEnded,
+    CallStarted,
+    Event,
+    Failed,
+    Finished,
+    ReasoningDelta,
+    ReasoningSealed,
+    TextDelta,
+    Usage,
+)
+from toolglot.wire import Answerer, Wire
+
+USED = Usage(11, 7, 18)
+
+
+def call(index: int, name: str, *fragments: str) -> list[Event]:
+    arguments: list[Event] = [CallArguments(index, fragment) for fragment in fragments]
+    return [CallStarted(index, f"call_{index}", name), *arguments, CallEnded(index)]
+
+
+ONE = call(0, "read", '{"filePath":', '"pack', 'age.json"}')
+TWO = call(1, "write", '{"filePath":"ä","content":"x\\ny"}')
+
+ANSWERS: Mapping[str, list[Event]] = {
+    "text": [TextDelta("Hello "), TextDelta("wörld"), Finished("stop", USED)],
+    "one": [TextDelta("Now. "), *ONE, Finished("tool_calls", USED)],
+    "two": [*ONE, *TWO, Finished("tool_calls", USED)],
+    "thought": [ReasoningDelta("I should "), ReasoningDelta("read."), ReasoningSealed("c2VhbA=="), *ONE, Finished("tool_calls", USED)],
+    "length": [TextDelta("Hello "), Finished("length", USED)],
+    "error": [TextDelta("Hello "), Failed("upstream_closed", "It broke.")],
+}  # fmt: skip
+
+
+def replaying(wire: Any) -> web.Application:
+    """The server; every request it is asked stands in ``app[SEEN]``."""
+    app = web.Application()
+    spoken = cast("Wire", wire)
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        asked = spoken.decode_request(await request.read(), request.match_info)
+        events = ANSWERS[asked.conversation.model]
+        answerer = Answerer("0123", 1234567890, asked.conversation.model)
+        if not asked.stream:
+            if isinstance(events[-1], Failed):
+                body = spoken.encode_error(UpstreamError(events[-1].message))
+                return web.Response(status=502, body=body, content_type="application/json")
+            return web.Response(body=spoken.encode_reply(events, answerer, asked), content_type="application/json")
+        response = web.StreamResponse(headers={"Content-Type": spoken.STREAM_TYPE})
+        await response.prepare(request)
+        writer = spoken.write_stream(answerer, asked)
+        await response.write(writer.beat())
+        for event in events:
+            await response.write(writer.write([event]))
+        await response.write_eof()
+        return response
+
+    for route in spoken.ROUTES:
+        app.router.add_post(route, answer)
+    return app
