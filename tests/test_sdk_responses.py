@@ -12,6 +12,7 @@ from openai import APIError, BadRequestError, OpenAI
 from wiring import ANSWERS, PATH, Replay, call, replaying
 
 from toolglot.conversation import Conversation
+from toolglot.errors import RequestError
 from toolglot.events import CallEnded, Event, Failed, Finished, ReasoningDelta, ReasoningSealed, TextDelta
 from toolglot.wire import Answerer, Asked
 from toolglot.wires import openai_responses as wire
@@ -133,10 +134,8 @@ def test_a_failure_in_a_stream_is_raised(server: tuple[Replay, str], client: Ope
 
 def test_an_error_is_raised(server: tuple[Replay, str], client: OpenAI) -> None:
     replay = server[0]
-    try:
-        wire.decode_request(b'{"input":"x","previous_response_id":"r"}', {})
-    except Exception as error:
-        replay.body, replay.status, replay.content_type = wire.encode_error(error), 400, "application/json"  # type: ignore[arg-type]
+    error = RequestError("Not so.", "previous_response_id")
+    replay.body, replay.status, replay.content_type = wire.encode_error(error), 400, "application/json"
     with pytest.raises(BadRequestError) as caught:
         client.responses.create(model="m", input="hi")
     replay.status = 200
@@ -154,4 +153,19 @@ def test_what_the_package_sends_back_is_read(server: tuple[Replay, str], client:
     user, turn, tool = wire.decode_request(body, {}).conversation.messages
     assert [type(part).__name__ for part in turn.parts] == ["Reasoning", "Call"]
     assert turn.parts[0].kind == "gemini" and tool.parts[0].call_id == "call_0"  # type: ignore[union-attr]
-    assert user.text == "hi" and not isinstance(TOLD["sealed"][-1], Failed)
+    assert user.text == "hi"
+
+
+@pytest.mark.parametrize("before", [0, 4])
+def test_a_word_inside_the_stream_of_another(server: tuple[Replay, str], client: OpenAI, before: int) -> None:
+    """A stream that is passed on has an identity of its own, which nobody else may touch."""
+    frames = [frame + b"\n\n" for frame in wire.write_stream(ANSWERER, PLAIN).write(TOLD["call"]).split(b"\n\n")[:-1]]
+    replay, passed = server[0], b"".join(frames[:before])
+    replay.content_type = "text/event-stream"
+    replay.body = passed + wire.interject(None, begun=before > 0) + b"".join(frames[before:])
+    with client.responses.stream(model="m", input="hi") as stream:
+        list(stream)
+        assert see(stream.get_final_response()) == expect(TOLD["call"])
+    replay.body = passed + wire.interject(Failed("upstream_closed", "gone"), begun=before > 0)
+    with pytest.raises(APIError, match="gone"), client.responses.stream(model="m", input="hi") as stream:
+        list(stream)

@@ -12,7 +12,7 @@ from typing import Any
 
 from toolglot.conversation import Image
 
-_LENT = re.compile(r"toolglot:(\w+):")
+_LENT = re.compile(r"toolglot:([^:]+):")
 _DATA_URL = re.compile(r"data:([^;,]*);base64,")
 
 

@@ -238,11 +238,14 @@ class Relay:
 
     def __init__(self, exchange: Exchange) -> None:
         self.writer = exchange.wire.write_stream(exchange.answerer(), exchange.asked)
+        self.interject = getattr(exchange.wire, "interject", self.say)
+        self.begun = False
         self.last = b"\n\n"
         self.ends = ENDS.get(exchange.wire.STREAM_TYPE, BLANK_LINES)
 
     def feed(self, piece: bytes) -> bytes:
         self.last = piece[-4:]
+        self.begun = True
         return piece
 
     def close(self) -> bytes:
@@ -250,10 +253,14 @@ class Relay:
 
     def fail(self, error: ToolglotError) -> bytes:
         gap = b"" if self.between_events else self.ends[0]
-        return gap + self.writer.write([Failed(error.code, error.message)])
+        told: bytes = self.interject(Failed(error.code, error.message), begun=self.begun)
+        return gap + told
 
     def beat(self) -> bytes:
-        return self.writer.beat() if self.between_events else b""
+        return self.interject(None, begun=self.begun) if self.between_events else b""
+
+    def say(self, failure: Failed | None, *, begun: bool) -> bytes:
+        return self.writer.beat() if failure is None else self.writer.write([failure])
 
     @property
     def between_events(self) -> bool:

@@ -8,7 +8,7 @@ from toolglot.wires.openai_responses.replies import StreamReader as read_stream
 from toolglot.wires.openai_responses.replies import decode_reply
 from toolglot.wires.openai_responses.requests import NAME, adapt_request, decode_request
 from toolglot.wires.openai_responses.telling import StreamWriter as write_stream
-from toolglot.wires.openai_responses.telling import encode_reply
+from toolglot.wires.openai_responses.telling import encode_reply, interject
 
 ROUTES = ("/v1/responses", "/responses")
 STREAM_TYPE = "text/event-stream"
@@ -34,6 +34,7 @@ __all__ = [
     "encode_error",
     "encode_reply",
     "encode_request",
+    "interject",
     "locate",
     "read_stream",
     "write_stream",

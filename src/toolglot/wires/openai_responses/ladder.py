@@ -299,8 +299,7 @@ class Ladder:
         """Told twice: some clients look for a response that failed, others only for an error, flat or nested."""
         self.failure = event
         self.response["error"] = {"code": event.kind, "message": event.message}
-        told = tell_failure(event.kind, event.message)
-        return [self.stop("failed"), ("error", {**told, "type": "error", "error": told})]
+        return [self.stop("failed"), tell_error(event)]
 
     def stop(self, status: str, usage: dict[str, Any] | None = None) -> Step:
         output = [item for item in self.output if item is not None]
@@ -318,6 +317,11 @@ _TAKEN: Mapping[type, Callable[[Ladder, Any], list[Step]]] = {
     Finished: Ladder.finish,
     Failed: Ladder.fail,
 }
+
+
+def tell_error(failure: Failed) -> Step:
+    told = tell_failure(failure.kind, failure.message)
+    return "error", {**told, "type": "error", "error": told}
 
 
 def tell_usage(usage: Usage | None) -> dict[str, Any]:

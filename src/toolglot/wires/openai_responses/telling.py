@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolglot.errors import UpstreamError
-from toolglot.events import Event
+from toolglot.events import Event, Failed
 from toolglot.fields import encode
 from toolglot.wire import Answerer, Asked
-from toolglot.wires.openai_responses.ladder import Ladder, Step
+from toolglot.wires.openai_responses.ladder import Ladder, Step, tell_error
 
 
 class StreamWriter:
@@ -49,10 +49,23 @@ class StreamWriter:
         return self.ladder.response | {"status": "in_progress", "output": [], "usage": None, "error": None}
 
     def frame(self, step: Step) -> bytes:
-        kind, fields = step
-        data = encode({"type": kind, **fields, "sequence_number": self.number})
+        framed = _frame(step, self.number)
         self.number += 1
-        return b"event: %b\ndata: %b\n\n" % (kind.encode(), data)
+        return framed
+
+
+def _frame(step: Step, number: int) -> bytes:
+    kind, fields = step
+    data = encode({"type": kind, **fields, "sequence_number": number})
+    return b"event: %b\ndata: %b\n\n" % (kind.encode(), data)
+
+
+def interject(failure: Failed | None, *, begun: bool) -> bytes:
+    """A sign of life, or a failure, inside a stream that an upstream writes. Nothing of it may name a response: clients
+    stop at a second identity, and at anything that comes before the first."""
+    if failure is not None:
+        return _frame(tell_error(failure), 0)
+    return _frame(("keepalive", {}), 0) if begun else b": waiting\n\n"
 
 
 def encode_reply(events: Iterable[Event], answerer: Answerer, asked: Asked) -> bytes:
