@@ -14,7 +14,16 @@ from wiring import ANSWERS, PATH, Replay, call, replaying
 
 from toolglot.conversation import Call, Choice, Conversation, Reasoning, Result, Text
 from toolglot.errors import RequestError
-from toolglot.events import CallArguments, CallStarted, Event, Finished, ReasoningDelta, ReasoningSealed, TextDelta
+from toolglot.events import (
+    CallArguments,
+    CallEnded,
+    CallStarted,
+    Event,
+    Finished,
+    ReasoningDelta,
+    ReasoningSealed,
+    TextDelta,
+)
 from toolglot.wire import Answerer, Asked
 from toolglot.wires import gemini as wire
 
@@ -57,7 +66,7 @@ def expect(events: list[Event]) -> tuple[str, str, list[Any]]:
     """Text, thoughts and calls that a client must see."""
     text = "".join(event.text for event in events if isinstance(event, TextDelta))
     thought = "".join(event.text for event in events if isinstance(event, ReasoningDelta))
-    ended = {event.index for event in events if type(event).__name__ == "CallEnded"}
+    ended = {event.index for event in events if isinstance(event, CallEnded)}
     calls = [(event.id, event.name) for event in events if isinstance(event, CallStarted) and event.index in ended]
     return text, thought, calls
 
