@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -71,26 +71,49 @@ def write_seal(seal: str, kind: str) -> str:
 
 # -- schemas -----------------------------------------------------------------------------------------------------------
 
-NESTED = ("items", "additionalProperties")
 NUMBERS = ("minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties")
+DROPPED = ("nullable", "propertyOrdering")
 
 
 def read_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """A schema in the vendor's own form as a JSON Schema."""
-    told = {key: value for key, value in unify(schema).items() if key not in ("nullable", "propertyOrdering")}
-    if isinstance(told.get("type"), str):
-        told["type"] = told["type"].lower()
-        if schema.get("nullable") is True:
-            told["type"] = [told["type"], "null"]
-    for key in NUMBERS:
-        if isinstance(told.get(key), str) and told[key].isdigit():
-            told[key] = int(told[key])
-    for key in NESTED:
-        if isinstance(told.get(key), dict):
-            told[key] = read_schema(told[key])
-    if isinstance(told.get("anyOf"), list):
-        told["anyOf"] = [read_schema(each) if isinstance(each, dict) else each for each in told["anyOf"]]
-    if isinstance(told.get("properties"), dict):
-        listed = told["properties"].items()
-        told["properties"] = {name: read_schema(each) if isinstance(each, dict) else each for name, each in listed}
+    fields = unify(schema)
+    told = {key: _READ.get(key, _keep)(value) for key, value in fields.items() if key not in DROPPED}
+    if fields.get("nullable") is True and isinstance(told.get("type"), str):
+        told["type"] = [told["type"], "null"]
     return told
+
+
+def _keep(value: Any) -> Any:
+    return value
+
+
+def _read_type(value: Any) -> Any:
+    return value.lower() if isinstance(value, str) else value
+
+
+def _read_number(value: Any) -> Any:
+    """Large numbers are told as text."""
+    return int(value) if isinstance(value, str) and value.isdigit() else value
+
+
+def _read_nested(value: Any) -> Any:
+    return read_schema(value) if isinstance(value, dict) else value
+
+
+def _read_listed(value: Any) -> Any:
+    return [_read_nested(each) for each in value] if isinstance(value, list) else value
+
+
+def _read_named(value: Any) -> Any:
+    return {name: _read_nested(each) for name, each in value.items()} if isinstance(value, dict) else value
+
+
+_READ: Mapping[str, Callable[[Any], Any]] = {
+    "type": _read_type,
+    "items": _read_nested,
+    "additionalProperties": _read_nested,
+    "anyOf": _read_listed,
+    "properties": _read_named,
+    **dict.fromkeys(NUMBERS, _read_number),
+}
