@@ -45,7 +45,7 @@ ANSWERS: dict[str, list[Event]] = {
     "call_text": [*call(0), TextDelta("Done."), Finished("tool_calls", USAGE)],
     "reasoning": [ReasoningDelta("Hm, "), ReasoningDelta("so."), *call(0), Finished("tool_calls", USAGE)],
     "length": [TextDelta("I was cut"), Finished("length", USAGE)],
-    "cut_call": [TextDelta("I read."), *call(0, ended=False), Finished("length", USAGE)],
+    "cut_call": [TextDelta("I read."), *call(0, arguments=PATH[:10], ended=False), Finished("length", USAGE)],
     "filtered": [TextDelta("No"), Finished("content_filter", USAGE)],
     "error": [TextDelta("I read."), Failed("upstream_closed", "gone")],
 }
