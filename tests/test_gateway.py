@@ -507,6 +507,9 @@ async def test_keys() -> None:
             assert b"sk-" not in answer.body
         assert (await gate.ask(Authorization="Bearer sk-right")).status == 200
         assert (await gate.ask(x_api_key="sk-right")).status == 200
+        assert (await gate.ask(x_goog_api_key="sk-right")).status == 200
+        assert (await gate.ask(path="/v1/chat/completions?key=sk-right")).status == 200
+        assert (await gate.ask(path="/v1/chat/completions?key=sk-wrong")).status == 401
         assert "Authorization" not in gate.record.last.headers
         assert (await gate.get("/health")).status == 200
         assert (await gate.get("/metrics")).status == 401

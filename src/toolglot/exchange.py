@@ -132,8 +132,15 @@ class Exchange:
         return self.wire.NAME == self.upstream_wire.NAME
 
     @property
+    def stream_type(self) -> str:
+        """The content type of a streamed answer."""
+        return self.asked.stream_type or self.wire.STREAM_TYPE
+
+    @property
     def untouched(self) -> bool:
-        return self.one_wire and self.route.manner is Manner.RELAY
+        """Whether bytes pass as they are: upstreams are always asked for the usual kind of stream."""
+        usual = self.stream_type == self.upstream_wire.STREAM_TYPE
+        return self.one_wire and usual and self.route.manner is Manner.RELAY
 
     # -- the way there -------------------------------------------------------------------------------------------------
 
@@ -262,6 +269,8 @@ class Relay:
     def __init__(self, exchange: Exchange) -> None:
         self.writer = exchange.wire.write_stream(exchange.answerer(), exchange.asked)
         self.last_words = exchange.wire.LAST_WORDS
+        self.interject = getattr(exchange.wire, "interject", self.say)
+        self.begun = False
         self.last = b"\n\n"
         self.ends = ENDS.get(exchange.wire.STREAM_TYPE, BLANK_LINES)
 
@@ -271,6 +280,7 @@ class Relay:
 
     def feed(self, piece: bytes) -> bytes:
         self.last = (self.last + piece[-TAIL:])[-TAIL:]
+        self.begun = True
         return piece
 
     def close(self) -> bytes:
@@ -280,10 +290,14 @@ class Relay:
         if self.over:
             return b""
         gap = b"" if self.between_events else self.ends[0]
-        return gap + self.writer.write([Failed(error.code, error.message)])
+        told: bytes = self.interject(Failed(error.code, error.message), begun=self.begun)
+        return gap + told
 
     def beat(self) -> bytes:
-        return self.writer.beat() if self.between_events else b""
+        return self.interject(None, begun=self.begun) if self.between_events else b""
+
+    def say(self, failure: Failed | None, *, begun: bool) -> bytes:
+        return self.writer.beat() if failure is None else self.writer.write([failure])
 
     @property
     def between_events(self) -> bool:

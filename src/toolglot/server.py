@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from functools import partial
 from secrets import token_hex
 from time import time
@@ -37,6 +37,7 @@ from toolglot.wires import all_wires, openai_chat
 
 OUR_FAULT = "Something went wrong here; the log knows more."
 OPENAI_ROOT = "/v1"
+KEY_HEADERS = ("x-api-key", "x-goog-api-key")
 GONE = 499
 """What the record says of a client that left; nobody is told."""
 
@@ -88,7 +89,7 @@ class Gateway:
 
         async def guarded(request: web.Request) -> web.StreamResponse:
             try:
-                self.admit(request.headers)
+                self.admit(request)
                 return await handler(request)
             except ToolglotError as error:
                 return self.refuse(request, error, wire)
@@ -103,11 +104,11 @@ class Gateway:
 
         return guarded
 
-    def admit(self, headers: Mapping[str, str]) -> None:
+    def admit(self, request: web.Request) -> None:
         keys = self.settings.server.keys
         if not keys:
             return
-        presented = presented_key(headers)
+        presented = presented_key(request)
         if not admit(keys, presented):
             raise AccessError("No valid API key was presented." if presented else "An API key is needed.")
 
@@ -129,7 +130,8 @@ class Gateway:
             body = await request.read()
             self.telemetry.body(watch, "request", body)
             mode = request.headers.get("x-toolglot-mode", "")
-            exchange = Exchange(wire, body, request.match_info, self.settings, self.source, watch, mode)
+            path = {**request.query, **request.match_info}
+            exchange = Exchange(wire, body, path, self.settings, self.source, watch, mode)
             del body
             if exchange.streamed:
                 self.telemetry.stream(watch)
@@ -181,7 +183,7 @@ class Gateway:
         headers = {"Content-Type": JSON_TYPE, "Accept-Encoding": "identity", REQUEST_ID: request_id(request)}
         key = upstream.api_key.reveal() if upstream.api_key else ""
         if not key and not self.settings.server.keys:
-            key = presented_key(request.headers)
+            key = presented_key(request)
         if key:
             headers |= all_wires()[upstream.wire].authorize(key)
         return headers | dict(upstream.headers)
@@ -247,10 +249,13 @@ class Gateway:
         raise UnknownPathError(f"{request.method} {request.path} is not served here.")
 
 
-def presented_key(headers: Mapping[str, str]) -> str:
+def presented_key(request: web.Request) -> str:
     """The key that a client shows, whichever way its wire does that."""
-    scheme, _, bearer = headers.get("Authorization", "").partition(" ")
-    return headers.get("x-api-key") or (bearer.strip() if scheme.lower() == "bearer" else "")
+    for name in KEY_HEADERS:
+        if key := request.headers.get(name):
+            return key
+    scheme, _, bearer = request.headers.get("Authorization", "").partition(" ")
+    return (bearer.strip() if scheme.lower() == "bearer" else "") or request.query.get("key", "")
 
 
 def describe_model(name: str, owner: str) -> dict[str, Any]:

@@ -148,7 +148,7 @@ class Visit:
     async def begin(self) -> web.StreamResponse:
         if self.response is None:
             headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no", **self.headers()}
-            self.response = web.StreamResponse(headers=headers | {"Content-Type": self.exchange.wire.STREAM_TYPE})
+            self.response = web.StreamResponse(headers=headers | {"Content-Type": self.exchange.stream_type})
         await self.response.prepare(self.request)
         return self.response
 

@@ -20,6 +20,7 @@ class Asked:
     """A request as a client put it.
 
     ``notes`` tell what was mended on the way in. ``memory`` is what its wire needs to know again to write the answer.
+    ``stream_type`` is the content type of the stream that the client wants, if it is not the usual one of its wire.
     """
 
     conversation: Conversation
@@ -27,6 +28,7 @@ class Asked:
     wants_usage: bool = False
     notes: tuple[str, ...] = ()
     memory: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    stream_type: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +80,10 @@ class Wire(Protocol):
     ``ROUTES`` are the paths at which clients ask; parts in braces are named. ``STREAM_TYPE`` is the content type of a
     streamed answer, ``LAST_WORDS`` how it ends, if it always ends the same way.
 
-    A wire may also have ``EXTRAS``, several ``Extra``; ``ROOT``, the path of an upstream whose address has none, if that
-    is not ``/v1``; ``TOOL_NAMES``, an expression for the names it allows; and ``CARRIED``, headers of a client that an
-    upstream of the same wire needs to see.
+    A wire may also have ``EXTRAS``, ``Extra`` answers; ``ROOT``, the path of an upstream whose address has none, if
+    not ``/v1``; ``TOOL_NAMES``, an expression for the names it allows; ``CARRIED``, headers of a client that an
+    upstream of the same wire needs to see; and ``interject(failure, begun=...)``, a sign of life or a failure inside a
+    stream that is passed on, where its own writer would disturb that.
     """
 
     NAME: str

@@ -1,0 +1,72 @@
+"""What crosses from one wire to another in fields that were not made for it.
+
+A seal that another wire made is lent to the client inside the field for our own, and known again when it comes back.
+Pictures are addresses here and bytes there. Counts of tokens stand in another place on every wire.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from toolglot.conversation import Image
+
+_LENT = re.compile(r"toolglot:([^:]+):")
+_DATA_URL = re.compile(r"data:([^;,]*);base64,")
+
+
+def lend_seal(seal: str, kind: str, own: str) -> str:
+    """A seal for a client of the wire ``own``, which hands it back as it is."""
+    return seal if kind in (own, "") else f"toolglot:{kind}:{seal}"
+
+
+def regain_seal(lent: str, own: str) -> tuple[str, str]:
+    """A seal that came back, and whose it is."""
+    marked = _LENT.match(lent)
+    return (lent[marked.end() :], marked[1]) if marked else (lent, own)
+
+
+def read_image(url: str, detail: str = "") -> Image:
+    embedded = _DATA_URL.match(url)
+    if embedded and url[embedded.end() :]:
+        return Image(data=url[embedded.end() :], media_type=embedded[1] or "image/png", detail=detail)
+    return Image(url=url, detail=detail)
+
+
+def address_image(image: Image) -> str:
+    return image.url or f"data:{image.media_type};base64,{image.data}"
+
+
+def table_at(holder: Mapping[str, Any], key: str) -> dict[str, Any]:
+    value = holder.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+CACHED = (
+    ("prompt_tokens_details", "cached_tokens"),
+    ("input_tokens_details", "cached_tokens"),
+    ("cachedContentTokenCount",),
+    ("cache_read_input_tokens",),
+)
+"""Where the accounts of the wires tell how much of the input came from a cache."""
+
+THOUGHT = (
+    ("completion_tokens_details", "reasoning_tokens"),
+    ("output_tokens_details", "reasoning_tokens"),
+    ("output_tokens_details", "thinking_tokens"),
+    ("thoughtsTokenCount",),
+)
+"""Where they tell how much of the output was reasoning."""
+
+
+def count_told(told: Mapping[str, Any], places: tuple[tuple[str, ...], ...]) -> int:
+    """A count that every wire keeps in another place."""
+    for *folders, key in places:
+        holder = told
+        for folder in folders:
+            holder = table_at(holder, folder)
+        count = holder.get(key)
+        if isinstance(count, int):
+            return count
+    return 0

@@ -1,0 +1,52 @@
+"""The Gemini wire, ``POST /v1beta/models/{model}:generateContent`` and ``:streamGenerateContent``.
+
+The path names the model and says whether a stream is wanted; ``?alt=sse`` asks for events, otherwise it is a list.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from toolglot.wires.gemini.asking import adapt_request, encode_request
+from toolglot.wires.gemini.failures import encode_error
+from toolglot.wires.gemini.replies import StreamReader as read_stream
+from toolglot.wires.gemini.replies import decode_error, decode_reply
+from toolglot.wires.gemini.requests import STREAMING, decode_request
+from toolglot.wires.gemini.spelling import NAME
+from toolglot.wires.gemini.telling import StreamWriter as write_stream
+from toolglot.wires.gemini.telling import encode_reply
+
+WHOLE = "generateContent"
+ROUTES = tuple(f"{root}/models/{{model:.+}}:{{method:{WHOLE}|{STREAMING}}}" for root in ("/v1beta", "/v1", ""))
+STREAM_TYPE = "text/event-stream"
+LAST_WORDS = b""
+ROOT = "/v1beta"
+
+
+def locate(model: str, *, stream: bool) -> str:
+    name = quote(model.removeprefix("models/"), safe="/:@")
+    return f"/models/{name}:{STREAMING}?alt=sse" if stream else f"/models/{name}:{WHOLE}"
+
+
+def authorize(key: str) -> dict[str, str]:
+    return {"x-goog-api-key": key}
+
+
+__all__ = [
+    "LAST_WORDS",
+    "NAME",
+    "ROOT",
+    "ROUTES",
+    "STREAM_TYPE",
+    "adapt_request",
+    "authorize",
+    "decode_error",
+    "decode_reply",
+    "decode_request",
+    "encode_error",
+    "encode_reply",
+    "encode_request",
+    "locate",
+    "read_stream",
+    "write_stream",
+]

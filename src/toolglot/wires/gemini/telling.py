@@ -1,0 +1,201 @@
+"""Answers on the Gemini wire, whole and streamed, written from events.
+
+    data: {"candidates":[{"content":{"role":"model","parts":[{"text":"Hi"}]},"index":0}],"modelVersion":"m",
+           "responseId":"1"}
+
+Strategy. Arguments are objects here, so a call is told when it is complete. One that was refused has no form: the
+answer ends with the reason that the wire has for it. Every piece holds a part, even a heartbeat, because the vendor's
+package throws away the whole turn of a chat if one piece has none, and stops at a comment.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from toolglot.crossing import CACHED, THOUGHT, count_told
+from toolglot.events import (
+    CallArguments,
+    CallEnded,
+    CallStarted,
+    Event,
+    Failed,
+    Finished,
+    Foreign,
+    ReasoningDelta,
+    ReasoningSealed,
+    TextDelta,
+    Usage,
+)
+from toolglot.fields import encode
+from toolglot.wire import Answerer, Asked
+from toolglot.wires.gemini.failures import tell_failure
+from toolglot.wires.gemini.spelling import NAME, write_seal
+
+FINISHES = {"length": "MAX_TOKENS", "content_filter": "SAFETY"}
+NOTHING = {"text": ""}
+
+
+class Telling:
+    """One answer as parts, and how it ends."""
+
+    def __init__(self, asked: Asked) -> None:
+        self.thoughts = asked.memory.get("thoughts", False)
+        self.calls: dict[int, tuple[CallStarted, list[str]]] = {}
+        self.seal = ""
+        self.refused = ""
+
+    def take(self, event: Event) -> dict[str, Any] | None:
+        """The part that an event completes, if it does."""
+        taken = _TAKEN.get(type(event))
+        part = taken(self, event) if taken is not None else None
+        if part is None or not self.seal or "thoughtSignature" in part:
+            return part
+        seal, self.seal = self.seal, ""
+        return part | {"thoughtSignature": seal}
+
+    def say(self, event: TextDelta) -> dict[str, Any]:
+        return {"text": event.text}
+
+    def think(self, event: ReasoningDelta) -> dict[str, Any] | None:
+        """Thoughts are told only to those who asked for them."""
+        return {"text": event.text, "thought": True} if self.thoughts else None
+
+    def keep_seal(self, event: ReasoningSealed) -> dict[str, Any] | None:
+        """A seal waits for the part behind the thoughts. If another one comes first, it has a part of its own."""
+        waiting, self.seal = self.seal, write_seal(event.seal, event.kind)
+        return None if not waiting else {**NOTHING, "thoughtSignature": waiting}
+
+    def start(self, event: CallStarted) -> None:
+        self.calls[event.index] = (event, [])
+
+    def argue(self, event: CallArguments) -> None:
+        self.calls[event.index][1].append(event.fragment)
+
+    def end_call(self, event: CallEnded) -> dict[str, Any] | None:
+        call, fragments = self.calls.pop(event.index)
+        text = "".join(fragments)
+        try:
+            told = json.loads(text or "{}")
+        except ValueError:
+            self.refused = f"{call.name}: {text}"
+            return None
+        arguments = told if isinstance(told, dict) else {"arguments": told}
+        return {"functionCall": {"id": call.id, "name": call.name, "args": arguments}}
+
+    def carry(self, event: Foreign) -> dict[str, Any] | None:
+        return dict(event.data) if event.wire == NAME else None
+
+    def finish(self, event: Finished) -> dict[str, Any]:
+        """The last candidate, as far as it is not content."""
+        if event.reason in FINISHES:
+            return {"finishReason": FINISHES[event.reason]}
+        for call, fragments in self.calls.values():
+            self.refused = f"{call.name}: {''.join(fragments)}"
+        if self.refused:
+            return {"finishReason": "MALFORMED_FUNCTION_CALL", "finishMessage": f"Malformed call: {self.refused}"}
+        return {"finishReason": "STOP"}
+
+
+_TAKEN: Mapping[type, Callable[[Telling, Any], dict[str, Any] | None]] = {
+    TextDelta: Telling.say,
+    ReasoningDelta: Telling.think,
+    ReasoningSealed: Telling.keep_seal,
+    CallStarted: Telling.start,
+    CallArguments: Telling.argue,
+    CallEnded: Telling.end_call,
+    Foreign: Telling.carry,
+}
+
+
+class StreamWriter:
+    """Writes one streamed answer, as events or as a list."""
+
+    def __init__(self, answerer: Answerer, asked: Asked) -> None:
+        self.telling = Telling(asked)
+        self.listed = asked.memory.get("list", False)
+        self.count = 0
+        self.tail = {"modelVersion": answerer.model, "responseId": answerer.id}
+
+    def write(self, events: Iterable[Event]) -> bytes:
+        """The pieces for these events, in one piece."""
+        out: list[bytes] = []
+        for event in events:
+            if isinstance(event, Finished):
+                out.append(self.finish(event))
+            elif isinstance(event, Failed):
+                out.append(self.frame(tell_failure(event.kind, event.message), last=True))
+            elif (part := self.telling.take(event)) is not None:
+                out.append(self.frame(self.piece([part])))
+        return b"".join(out)
+
+    def beat(self) -> bytes:
+        """A piece that says nothing; in a list, white space."""
+        return b"\n" if self.listed else self.frame(self.piece([NOTHING]))
+
+    def finish(self, event: Finished) -> bytes:
+        last = _seal_last(self.telling) or [NOTHING]
+        told = self.piece(last, **self.telling.finish(event)) | {"usageMetadata": tell_usage(event.usage)}
+        return self.frame(told, last=True)
+
+    def piece(self, parts: list[dict[str, Any]], **end: Any) -> dict[str, Any]:
+        return {"candidates": [_tell_candidate(parts, end)], **self.tail}
+
+    def frame(self, told: dict[str, Any], last: bool = False) -> bytes:
+        data = encode(told)
+        self.count += 1
+        if self.listed:
+            return (b"[" if self.count == 1 else b",\r\n") + data + (b"]\n" if last else b"")
+        return b"data: %b\n\n" % data
+
+
+def encode_reply(events: Iterable[Event], answerer: Answerer, asked: Asked) -> bytes:
+    """A whole answer. Calls that were cut are not in it."""
+    telling = Telling(asked)
+    parts: list[dict[str, Any]] = []
+    finished = Finished("stop")
+    for event in events:
+        if isinstance(event, Finished):
+            finished = event
+        elif (part := telling.take(event)) is not None:
+            joined = _join(parts[-1], part) if parts else None
+            parts[-1:] = [joined] if joined else [*parts[-1:], part]
+    parts += _seal_last(telling)
+    return encode(
+        {
+            "candidates": [_tell_candidate(parts, telling.finish(finished))],
+            "usageMetadata": tell_usage(finished.usage),
+            "modelVersion": answerer.model,
+            "responseId": answerer.id,
+        }
+    )
+
+
+def _tell_candidate(parts: list[dict[str, Any]], end: Mapping[str, Any]) -> dict[str, Any]:
+    return {"content": {"role": "model", "parts": parts}, **end, "index": 0}
+
+
+def _seal_last(telling: Telling) -> list[dict[str, Any]]:
+    """A seal that nothing followed has a part without text."""
+    seal, telling.seal = telling.seal, ""
+    return [{**NOTHING, "thoughtSignature": seal}] if seal else []
+
+
+def _join(last: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Two parts as one, if both are text of the same kind and the second has no seal."""
+    if not ("text" in last and "text" in part) or "thoughtSignature" in part:
+        return None
+    return {**last, "text": last["text"] + part["text"]} if last.get("thought") == part.get("thought") else None
+
+
+def tell_usage(usage: Usage | None) -> dict[str, Any]:
+    usage = usage or Usage()
+    thought, cached = count_told(usage.told, THOUGHT), count_told(usage.told, CACHED)
+    told = {
+        "promptTokenCount": usage.input_tokens,
+        "candidatesTokenCount": max(0, usage.output_tokens - thought),
+        "totalTokenCount": usage.total_tokens or usage.input_tokens + usage.output_tokens,
+    }
+    told |= {"thoughtsTokenCount": thought} if thought else {}
+    return told | {"cachedContentTokenCount": cached} if cached else told

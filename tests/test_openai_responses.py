@@ -1,0 +1,475 @@
+"""The Responses wire: what is read, what is written, and that both are the same."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from wiring import ANSWERS, PATH, USAGE, call, new_ids, read_pieces, settle
+
+from toolglot.conversation import (
+    Call,
+    Choice,
+    Conversation,
+    Foreign,
+    Image,
+    Limits,
+    Message,
+    Reasoning,
+    Result,
+    Text,
+    Tool,
+)
+from toolglot.errors import RequestError, ToolResultsError
+from toolglot.events import (
+    CallArguments,
+    CallEnded,
+    CallStarted,
+    Event,
+    Failed,
+    Finished,
+    ReasoningDelta,
+    ReasoningSealed,
+    Started,
+    TextDelta,
+    check_order,
+    merge_deltas,
+)
+from toolglot.wire import Answerer, Asked
+from toolglot.wires import openai_responses as wire
+
+ANSWERER = Answerer("1", 1234567890, "qwen3-max")
+PLAIN = Asked(Conversation("m", ()))
+READ = {
+    "type": "function",
+    "name": "read",
+    "description": "Read",
+    "parameters": {"type": "object", "properties": {}},
+    "strict": False,
+}
+PATCH = {
+    "type": "custom",
+    "name": "apply_patch",
+    "description": "Edit",
+    "format": {"type": "grammar", "syntax": "lark", "definition": "start: hunk+"},
+}
+AGENTS = {
+    "type": "namespace",
+    "name": "agents",
+    "description": "Others",
+    "tools": [{**READ, "name": "spawn"}, {**PATCH, "name": "tell"}, {"type": "x"}],
+}
+CODEX = Asked(
+    Conversation("m", ()),
+    memory={
+        "custom": frozenset(("apply_patch", "agents__tell")),
+        "namespaces": {"agents__spawn": ("agents", "spawn"), "agents__tell": ("agents", "tell")},
+    },
+)
+
+
+def ask(**fields: Any) -> bytes:
+    return json.dumps({"model": "m", "input": "hi", **fields}).encode()
+
+
+def decode(**fields: Any) -> Asked:
+    return wire.decode_request(ask(**fields), {})
+
+
+def write(events: list[Event], asked: Asked = PLAIN) -> bytes:
+    return wire.write_stream(ANSWERER, asked).write(events)
+
+
+def steps(stream: bytes) -> list[dict[str, Any]]:
+    frames = [frame.split("\n") for frame in stream.decode().split("\n\n") if frame]
+    told: list[dict[str, Any]] = [json.loads(data.removeprefix("data: ")) for _, data in frames]
+    assert [name.removeprefix("event: ") for name, _ in frames] == [step["type"] for step in told]
+    assert [step["sequence_number"] for step in told] == list(range(len(told)))
+    return told
+
+
+# requests, read
+
+
+def test_every_kind_of_item_is_read() -> None:
+    asked = decode(
+        instructions="be brief",
+        input=[
+            {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "rules"}]},
+            {"role": "user", "content": [{"type": "input_text", "text": "see"}, {"type": "input_image", "image_url": "data:image/png;base64,AAAA", "detail": "auto"}]},
+            {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "a"}, {"type": "summary_text", "text": "b"}], "encrypted_content": "SEAL"},
+            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I read."}]},
+            {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "read", "arguments": "{bad"},
+            {"type": "custom_tool_call", "call_id": "c2", "name": "apply_patch", "input": "*** \"x\"\n"},
+            {"type": "function_call", "call_id": "c3", "namespace": "agents", "name": "spawn", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c1", "output": "[The tool reported an error]\nno file"},
+            {"type": "custom_tool_call_output", "call_id": "c2", "output": [{"type": "input_text", "text": "ok"}, {"type": "input_image", "image_url": "https://x/y.png", "detail": "low"}]},
+            {"type": "function_call_output", "call_id": "c3", "output": {"a": 1}},
+            {"type": "web_search_call", "id": "ws_1"},
+            {"type": "item_reference", "id": "fc_1"},
+            {"type": "message", "role": "user", "content": [{"type": "input_file", "file_id": "f"}]},
+        ],
+        stream=True,
+        reasoning={"effort": "low"},
+    )  # fmt: skip
+    system, developer, user, turn, one, two, three, again, last = asked.conversation.messages
+    assert [system, developer] == [Message("system", (Text("be brief"),)), Message("system", (Text("rules"),))]
+    assert user.parts == (Text("see"), Image(data="AAAA", media_type="image/png"))
+    assert turn.parts == (
+        Reasoning("a\n\nb", "SEAL", "openai_responses"),
+        Text("I read."),
+        Call("c1", "read", "{bad"),
+        Call("c2", "apply_patch", '{"input":"*** \\"x\\"\\n"}'),
+        Call("c3", "agents__spawn", "{}"),
+    )
+    assert one.parts == (Result("c1", "", (Text("no file"),), error=True),)
+    assert two.parts == (Result("c2", "", (Text("ok"), Image(url="https://x/y.png", detail="low"))),)
+    assert three.parts == (Result("c3", "", (Text('{"a":1}'),)),)
+    assert again.parts == (Call("c1", "read", "{bad"),)
+    assert last.parts == (Foreign("openai_responses", {"type": "input_file", "file_id": "f"}),)
+    assert asked.stream and asked.conversation.extra == {"reasoning": {"effort": "low"}}
+    assert asked.notes == ("input[10] skipped: items of type 'web_search_call' mean nothing here",)
+
+
+def test_custom_tools_namespaces_and_tools_that_come_as_items() -> None:
+    more = {"type": "additional_tools", "role": "developer", "tools": [{**READ, "name": "late"}]}
+    asked = decode(
+        tools=[READ, PATCH, AGENTS, {"type": "web_search"}, READ], input=[more, {"role": "user", "content": "x"}]
+    )
+    tools = {tool.name: tool for tool in asked.conversation.tools}
+    assert list(tools) == ["read", "apply_patch", "agents__spawn", "agents__tell", "late"]
+    told = tools["apply_patch"].parameters
+    assert told["required"] == ["input"] and "start: hunk+" in told["properties"]["input"]["description"]
+    assert asked.memory == CODEX.memory
+    assert asked.notes == (
+        "tools[2].tools[2] skipped: not a function but 'x'",
+        "tools[3] skipped: not a function but 'web_search'",
+        "tools[4] skipped: a second tool named read",
+    )
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        ("none", Choice("none")),
+        ("auto", Choice("auto")),
+        ("required", Choice("required")),
+        ({"type": "function", "name": "read"}, Choice.one("read")),
+        ({"type": "custom", "name": "apply_patch"}, Choice.one("apply_patch")),
+        ({"type": "function", "namespace": "agents", "name": "spawn"}, Choice.one("agents__spawn")),
+        ({"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "read"}, {"type": "web_search"}]}, Choice("auto", ("read",))),
+        ({"type": "allowed_tools", "mode": "required", "tools": [{"type": "namespace", "name": "agents"}]}, Choice("required", ("agents__spawn", "agents__tell"))),
+    ],
+)  # fmt: skip
+def test_choices(choice: object, expected: Choice) -> None:
+    assert decode(tools=[READ, PATCH, AGENTS], tool_choice=choice).conversation.choice == expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "where", "words"),
+    [
+        ({"input": 3}, "input", "list of items"),
+        ({"input": []}, "input", "not empty"),
+        ({"input": [3]}, "input[0]", "object"),
+        ({"input": [{"role": "wizard"}]}, "input[0].role", "one of"),
+        ({"input": [{"role": "user", "content": 4}]}, "input[0].content", "parts"),
+        ({"input": [{"type": "item_reference", "id": "rs_9"}]}, "input[0]", "rs_9"),
+        ({"previous_response_id": "resp_1"}, "previous_response_id", "previous_response_id cannot be honoured"),
+        ({"conversation": "conv_1"}, "conversation", "whole history"),
+        ({"background": True}, "background", "background"),
+        ({"tools": 3}, "tools", "list"),
+        ({"tools": [READ], "tool_choice": "maybe"}, "tool_choice", "maybe"),
+        ({"tools": [READ], "tool_choice": {"type": "function", "name": "rm"}}, "tool_choice", "rm"),
+        ({"tools": [READ], "tool_choice": {"type": "web_search"}}, "tool_choice", "web_search"),
+        ({"tools": [READ], "tool_choice": {"type": "allowed_tools", "tools": [{"type": "mcp"}]}}, "tool_choice", "no tool"),
+        ({"tool_choice": "required"}, "tool_choice", "no usable tool"),
+        ({"temperature": "hot"}, "temperature", "number"),
+    ],
+)  # fmt: skip
+def test_bad_requests_name_the_field(fields: dict[str, Any], where: str, words: str) -> None:
+    with pytest.raises(RequestError, match=words) as caught:
+        decode(**fields)
+    assert caught.value.where == where
+    told = json.loads(wire.encode_error(caught.value))["error"]
+    assert told["type"] == "invalid_request_error" and told["param"] == where
+
+
+def test_a_result_without_output_is_refused() -> None:
+    with pytest.raises(ToolResultsError, match=r"input\[0\]"):
+        decode(input=[{"type": "function_call_output", "call_id": "c"}])
+
+
+# requests, written
+
+WRITTEN = Conversation(
+    "m",
+    (
+        Message("system", (Text("s"),)),
+        Message("system", (Text("also"),)),
+        Message("user", (Text("a"), Image(data="AAAA", media_type="image/png"), Foreign("openai_responses", {"type": "input_file", "file_id": "f"}))),
+        Message("assistant", (Reasoning("hm", "SEAL", "openai_responses"), Text("I read."), Call("c1", "read", "{}"), Text("And."), Call("c2", "read", "{bad"))),
+        Message("tool", (Result("c1", "", (Text("no"), Image(url="https://x/y")), error=True),)),
+        Message("tool", (Result("c2", "", (Text("ok"),)),)),
+    ),
+    (Tool("read", "Read", {"type": "object", "properties": {}}),),
+    Choice("auto", ("read",)),
+    Limits(7, 0.5, 0.25, parallel_calls=False),
+    {"reasoning": {"effort": "low"}},
+)  # fmt: skip
+
+
+def test_a_conversation_written_is_read_the_same() -> None:
+    body = wire.encode_request(WRITTEN, stream=True, wants_usage=True)
+    asked = wire.decode_request(body, {})
+    assert asked.conversation == WRITTEN and asked.stream
+    told = json.loads(body)
+    assert told["instructions"] == "s" and told["store"] is False
+    assert [item["type"] for item in told["input"]] == [
+        "message", "message", "reasoning", "message", "function_call", "message", "function_call", "function_call_output", "function_call_output",
+    ]  # fmt: skip
+
+
+def test_what_another_wire_made_is_not_sent() -> None:
+    thoughts = Message("assistant", (Reasoning("hm", "SIG", "gemini"), Reasoning("so"), Text("x")))
+    told = json.loads(wire.encode_request(Conversation("m", (thoughts,)), stream=False, wants_usage=False))
+    assert [item["type"] for item in told["input"]] == ["message"]
+    with pytest.raises(RequestError, match="no word"):
+        wire.encode_request(
+            Conversation("m", (Message("user", (Foreign("gemini", {}),)),)), stream=False, wants_usage=False
+        )
+
+
+def test_a_request_is_adapted() -> None:
+    body = ask(tools=[READ], tool_choice="auto", reasoning={"effort": "low"})
+    assert wire.adapt_request(body, "m", without_tools=False) == body
+    assert json.loads(wire.adapt_request(body, "x", without_tools=True)) == {
+        "model": "x",
+        "input": "hi",
+        "reasoning": {"effort": "low"},
+    }
+
+
+# answers, written
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+@pytest.mark.parametrize("size", [0, 1, 11])
+def test_what_is_streamed_is_read_the_same(name: str, size: int) -> None:
+    events = ANSWERS[name]
+    told = read_pieces(wire.read_stream(new_ids()), write(events), size)
+    assert told == [Started("resp_1", "qwen3-max"), *settle(events)]
+
+
+@pytest.mark.parametrize("name", sorted(set(ANSWERS) - {"error", "cut_call"}))
+def test_what_is_written_whole_is_read_the_same(name: str) -> None:
+    events = ANSWERS[name]
+    told = wire.decode_reply(wire.encode_reply(events, ANSWERER, PLAIN), new_ids())
+    check_order(told)
+    assert list(merge_deltas(told)) == [Started("resp_1", "qwen3-max"), *settle(events)]
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_every_item_climbs_the_whole_ladder(name: str) -> None:
+    told = steps(write(ANSWERS[name]))
+    assert [step["type"] for step in told[:2]] == ["response.created", "response.in_progress"]
+    ladders: dict[int, list[str]] = {}
+    for step in told:
+        if "output_index" in step:
+            kind = step["type"].removeprefix("response.")
+            ladder = ladders.setdefault(step["output_index"], [])
+            if not ladder or ladder[-1] != kind:
+                ladder.append(kind)
+    whole = {
+        "message": ["output_item.added", "content_part.added", "output_text.delta", "output_text.done", "content_part.done", "output_item.done"],
+        "function_call": ["output_item.added", "function_call_arguments.delta", "function_call_arguments.done", "output_item.done"],
+        "reasoning": ["output_item.added", "reasoning_summary_part.added", "reasoning_summary_text.delta", "reasoning_summary_text.done", "reasoning_summary_part.done", "output_item.done"],
+    }  # fmt: skip
+    assert list(ladders) == list(range(len(ladders)))
+    done = {step["output_index"]: step["item"] for step in told if step["type"] == "response.output_item.done"}
+    for at, ladder in ladders.items():
+        assert (at in done and ladder == whole[done[at]["type"]]) or name in ("cut_call", "error")
+    ends = [step for step in told if step["type"] in ("response.completed", "response.incomplete")]
+    assert all(end["response"]["output"] == list(done.values()) for end in ends)
+    ids = [item["id"] for item in done.values()]
+    assert len(set(ids)) == len(ids)
+
+
+def test_a_call_has_two_ids() -> None:
+    done = [step["item"] for step in steps(write(ANSWERS["calls"])) if step["type"] == "response.output_item.done"]
+    assert [(item["id"], item["call_id"]) for item in done] == [("fc_1_0", "call_0"), ("fc_1_1", "call_1")]
+
+
+def test_a_call_that_was_cut_is_never_done() -> None:
+    told = steps(write(ANSWERS["cut_call"]))
+    assert [step["item"]["type"] for step in told if step["type"] == "response.output_item.done"] == ["message"]
+    end = told[-1]
+    assert end["type"] == "response.incomplete"
+    assert end["response"]["incomplete_details"] == {"reason": "max_output_tokens"}
+    assert [item["type"] for item in end["response"]["output"]] == ["message"]
+
+
+def test_a_call_that_was_refused_is_done_with_arguments_that_nobody_accepts() -> None:
+    refused: list[Event] = [
+        CallStarted(0, "c", "read"),
+        CallArguments(0, '{"a": 1 (refused, malformed)'),
+        Finished("tool_calls"),
+    ]
+    told = steps(write(refused))
+    assert told[-2]["item"]["arguments"] == '{"a": 1 (refused, malformed)' and told[-1]["type"] == "response.completed"
+    refused[0] = CallStarted(0, "c", "apply_patch")
+    told = steps(write(refused, CODEX))
+    assert [step["type"] for step in told[-2:]] == ["response.failed", "error"]
+    assert "response.output_item.done" not in [step["type"] for step in told]
+
+
+def test_a_failure_is_told_flat_and_nested() -> None:
+    failed, error = steps(write([Failed("upstream_closed", "gone")]))[-2:]
+    assert failed["type"] == "response.failed" and failed["response"]["status"] == "failed"
+    assert failed["response"]["error"] == {"code": "upstream_closed", "message": "gone"}
+    assert (error["type"], error["code"], error["message"]) == ("error", "upstream_closed", "gone")
+    assert error["error"] == {"type": "server_error", "code": "upstream_closed", "message": "gone", "param": None}
+
+
+def test_custom_tools_and_namespaces_are_told_in_the_clients_words() -> None:
+    patch = '*** Begin Patch\n+"ä"\n*** End Patch\n'
+    events = [
+        *call(0, "apply_patch", json.dumps({"input": patch})),
+        *call(1, "agents__spawn", "{}"),
+        *call(2, "agents__tell", json.dumps({"text": "hello"})),
+        Finished("tool_calls"),
+    ]
+    stream = write(events, CODEX)
+    told = steps(stream)
+    done = [step["item"] for step in told if step["type"] == "response.output_item.done"]
+    assert [(item["type"], item.get("namespace"), item["name"]) for item in done] == [
+        ("custom_tool_call", None, "apply_patch"),
+        ("function_call", "agents", "spawn"),
+        ("custom_tool_call", "agents", "tell"),
+    ]
+    assert (done[0]["input"], done[1]["arguments"], done[2]["input"]) == (patch, "{}", "hello")
+    assert [step["input"] for step in told if step["type"] == "response.custom_tool_call_input.done"] == [
+        patch,
+        "hello",
+    ]
+    again = read_pieces(wire.read_stream(new_ids()), stream, 7)
+    started = [event.name for event in again if isinstance(event, CallStarted)]
+    assert started == ["apply_patch", "agents__spawn", "agents__tell"]
+    arguments = [json.loads(event.fragment) for event in again if isinstance(event, CallArguments)]
+    assert arguments == [{"input": patch}, {}, {"input": "hello"}]
+    whole = json.loads(wire.encode_reply(events, ANSWERER, CODEX))
+    assert whole["output"] == done and whole["status"] == "completed"
+
+
+@pytest.mark.parametrize("kind", ["openai_responses", "gemini"])
+def test_a_seal_comes_back_as_it_went(kind: str) -> None:
+    events: list[Event] = [
+        ReasoningDelta("hm"),
+        ReasoningSealed("SEAL=", kind),
+        ReasoningSealed("MORE", kind),
+        *call(0),
+        Finished("tool_calls", USAGE),
+    ]
+    stream = write(events)
+    items = steps(stream)[-1]["response"]["output"]
+    assert [item["type"] for item in items] == ["reasoning", "reasoning", "function_call"]
+    turn = decode(input=[*items]).conversation.messages[0]
+    assert turn.parts == (Reasoning("hm", "SEAL=", kind), Reasoning("", "MORE", kind), Call("call_0", "read", PATH))
+    assert read_pieces(wire.read_stream(new_ids()), stream, 1) == [Started("resp_1", "qwen3-max"), *settle(events)]
+
+
+def test_a_heartbeat_is_a_response_in_progress() -> None:
+    writer = wire.write_stream(ANSWERER, PLAIN)
+    told = steps(writer.beat() + writer.beat() + writer.write(ANSWERS["text"]))
+    assert [step["type"] for step in told[:4]] == [
+        "response.created",
+        *["response.in_progress"] * 2,
+        "response.output_item.added",
+    ]
+
+
+def test_half_a_surrogate_pair_passes_as_it_is() -> None:
+    stream = write([TextDelta("\ud83d"), Finished("stop")])
+    assert b'"delta":"\\ud83d"' in stream.replace(b": ", b":") or b'"delta": "\\ud83d"' in stream
+    assert read_pieces(wire.read_stream(new_ids()), stream)[1] == TextDelta("\ud83d")
+
+
+# answers, read
+
+
+def stream_of(*told: dict[str, Any]) -> bytes:
+    return "".join(f"event: {step.get('type')}\ndata: {json.dumps(step)}\n\n" for step in told).encode()
+
+
+CREATED = {"type": "response.created", "response": {"id": "r", "model": "g"}}
+COMPLETED = {
+    "type": "response.completed",
+    "response": {"id": "r", "output": [], "usage": {"input_tokens": 11, "output_tokens": 7, "total_tokens": 18}},
+}
+FUNCTION = {"type": "function_call", "id": "fc", "call_id": "c", "name": "f", "arguments": '{"a":1}'}
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ([{"type": "response.output_item.done", "output_index": 0, "item": FUNCTION}], [CallStarted(0, "c", "f"), CallArguments(0, '{"a":1}'), CallEnded(0), Finished("tool_calls", USAGE)]),
+        ([{"type": "response.output_item.added", "output_index": 0, "item": FUNCTION | {"arguments": ""}}], [CallStarted(0, "c", "f"), CallArguments(0, "{}"), CallEnded(0), Finished("tool_calls", USAGE)]),
+        ([{"type": "response.reasoning_text.delta", "output_index": 0, "delta": "a"}, {"type": "response.reasoning_summary_text.delta", "output_index": 0, "delta": "b"}], [ReasoningDelta("a"), Finished("stop", USAGE)]),
+        ([{"type": "response.refusal.delta", "output_index": 0, "delta": "No."}, {"type": "keepalive"}], [TextDelta("No."), Finished("stop", USAGE)]),
+        ([{"type": "response.output_item.done", "item": {"type": "message", "id": "m", "content": [{"type": "output_text", "text": "x"}]}}], [TextDelta("x"), Finished("stop", USAGE)]),
+    ],
+)  # fmt: skip
+def test_servers_that_leave_out_steps(told: list[dict[str, Any]], expected: list[Event]) -> None:
+    stream = stream_of(CREATED, *told, COMPLETED) + b"data: [DONE]\n\n"
+    for size in (0, 1):
+        assert read_pieces(wire.read_stream(new_ids()), stream, size) == [Started("r", "g"), *expected]
+
+
+@pytest.mark.parametrize(
+    ("told", "last"),
+    [
+        ([], Failed("upstream_closed", "The upstream closed the connection in the middle of its answer.")),
+        ([{"type": "response.failed", "response": {"error": {"code": "server_error", "message": "boom"}}}], Failed("server_error", "boom")),
+        ([{"type": "error", "code": "x", "message": "boom"}], Failed("x", "boom")),
+        ([{"type": "error", "error": {"type": "t", "message": "boom"}}], Failed("t", "boom")),
+        ([{"error": {"message": "boom", "code": 500}}], Failed("500", "boom")),
+        ([{"type": "response.incomplete", "response": {"incomplete_details": {"reason": "content_filter"}}}], Finished("content_filter")),
+        ([{"type": "response.incomplete", "response": {"incomplete_details": {"reason": "steered"}}}], Finished("length")),
+    ],
+)  # fmt: skip
+def test_how_a_stream_ends(told: list[dict[str, Any]], last: Event) -> None:
+    assert read_pieces(wire.read_stream(new_ids()), stream_of(CREATED, *told))[-1] == last
+
+
+@pytest.mark.parametrize(
+    ("body", "last"),
+    [
+        (b"oops", Failed("upstream_invalid", "The upstream sent no reply but 'oops'.")),
+        (b'{"x":1}', Failed("upstream_invalid", "The upstream's answer holds neither text nor calls.")),
+        (b'{"error":{"message":"boom","code":"c"}}', Failed("c", "boom")),
+        (
+            b'{"object":"response","status":"failed","error":{"message":"boom","code":"c"},"output":[]}',
+            Failed("c", "boom"),
+        ),
+        (
+            b'{"object":"response","status":"incomplete","error":null,"incomplete_details":{"reason":"max_output_tokens"},"output":[]}',
+            Finished("length"),
+        ),
+    ],
+)
+def test_whole_answers_that_are_none(body: bytes, last: Event) -> None:
+    assert wire.decode_reply(body, new_ids())[-1] == last
+
+
+@pytest.mark.parametrize(
+    ("body", "message", "code"),
+    [
+        (b'{"error":{"message":"slow down","type":"rate_limit","code":"rate"}}', "slow down", "rate"),
+        (b'{"error":"text"}', "text", "upstream_refused"),
+        (b'{"detail":"Not Found"}', "Not Found", "upstream_refused"),
+        (b"<html>", "The upstream answered with status 502.", "upstream_refused"),
+    ],
+)
+def test_errors_of_upstreams(body: bytes, message: str, code: str) -> None:
+    error = wire.decode_error(502, body)
+    assert (error.status, error.message, error.code) == (502, message, code)
