@@ -12,9 +12,9 @@ from secrets import token_hex
 
 from aiohttp import HttpVersion11, web
 
+from toolglot.connection import READ_AHEAD, Reply, Take
 from toolglot.errors import ToolglotError
 from toolglot.exchange import Exchange, Stream, Translation
-from toolglot.transport import READ_AHEAD, Reply, Take
 
 JSON_TYPE = "application/json"
 REQUEST_ID = "x-request-id"
