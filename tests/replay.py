@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from aiohttp import web
 
+from toolglot.conversation import Conversation
 from toolglot.errors import UpstreamError
 from toolglot.events import (
     CallArguments,
@@ -43,14 +44,25 @@ ANSWERS: Mapping[str, list[Event]] = {
 }  # fmt: skip
 
 
+WRITTEN = '<tool_call>\n{"name": "read", "arguments": {"filePath": "package.json"}}\n</tool_call>'
+SPOKEN: Mapping[str, list[Event]] = {
+    "written": [TextDelta("Now. "), *(TextDelta(letter) for letter in WRITTEN), Finished("stop", USED)],
+}
+"""Answers of a model that writes its calls as text."""
+
+SEEN = web.AppKey("seen", list[Conversation])
+
+
 def replaying(wire: Any) -> web.Application:
-    """The server; every request it is asked stands in ``app[SEEN]``."""
+    """The server; what it is asked stands in ``app[SEEN]``."""
     app = web.Application()
+    app[SEEN] = []
     spoken = cast("Wire", wire)
 
     async def answer(request: web.Request) -> web.StreamResponse:
-        asked = spoken.decode_request(await request.read(), request.match_info)
-        events = ANSWERS[asked.conversation.model]
+        asked = spoken.decode_request(await request.read(), {**request.query, **request.match_info})
+        app[SEEN].append(asked.conversation)
+        events = {**ANSWERS, **SPOKEN}[asked.conversation.model]
         answerer = Answerer("0123", 1234567890, asked.conversation.model)
         if not asked.stream:
             if isinstance(events[-1], Failed):
@@ -66,6 +78,6 @@ def replaying(wire: Any) -> web.Application:
         await response.write_eof()
         return response
 
-    for route in spoken.ROUTES:
+    for route in {*spoken.ROUTES, "/v1" + spoken.locate("{model}", stream=True).partition("?")[0]}:
         app.router.add_post(route, answer)
     return app

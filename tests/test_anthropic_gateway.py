@@ -184,6 +184,27 @@ def test_a_chat_client_is_answered_by_it() -> None:
     run(translate)
 
 
+def test_names_that_the_wire_does_not_know_are_replaced_and_come_back() -> None:
+    async def translate() -> None:
+        claude = Claude()
+        offered = {"type": "function", "function": {"name": "files.read", "parameters": {"type": "object"}}}
+        called = {"id": "c", "type": "function", "function": {"name": "files.read", "arguments": "{}"}}
+        messages = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "", "tool_calls": [called]}]
+        async with behind(claude, mode="native") as gate:
+            for stream in (False, True):
+                CALL["name"] = "files_read"
+                try:
+                    answer = await gate.ask({"model": "m", "messages": messages, "tools": [offered], "stream": stream})
+                finally:
+                    CALL["name"] = "read"
+                assert claude.asked["tools"][0]["name"] == "files_read"
+                assert claude.asked["messages"][1]["content"][0]["name"] == "files_read"
+                assert claude.asked["messages"][2]["content"][0]["is_error"] is True
+                assert b'"name":"files.read"' in answer.body
+
+    run(translate)
+
+
 def test_its_failure_in_the_middle_is_told() -> None:
     async def fail() -> None:
         async with behind(Claude(failing=True), mode="native") as gate:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from toolglot.conversation import (
     Call,
@@ -323,6 +326,11 @@ def test_results_come_first_and_every_call_is_answered() -> None:
     assert missing["content"][0]["is_error"] and missing["content"][0]["tool_use_id"] == "z"
 
 
+def test_a_system_message_alone_is_a_question() -> None:
+    told = encode(Message("system", (Text("a"),)), Message("system", (Text("b"),)))
+    assert told["system"] == "a" and told["messages"] == [{"role": "user", "content": [{"type": "text", "text": "b"}]}]
+
+
 def test_ids_are_scrubbed_and_stay_apart() -> None:
     assert scrub("toolu_01-A") == "toolu_01-A"
     assert scrub("functions.read:0") != scrub("functions_read_0") == "functions_read_0"
@@ -447,6 +455,53 @@ def test_blocks_never_overlap() -> None:
         CallArguments(1, '{"y":2}'),
         TextDelta("between us"),
     ]
+
+
+@st.composite
+def answers(draw: st.DrawFn) -> list[Event]:
+    """Lawful answers in which calls, texts and thoughts are mixed at will."""
+    chance: Random = draw(st.randoms(use_true_random=False))
+    values = draw(st.lists(st.dictionaries(st.text(max_size=3), st.text(max_size=5), max_size=3), max_size=4))
+    rows: list[list[Event]] = []
+    for index, value in enumerate(values):
+        text = json.dumps(value)
+        cut = chance.randrange(len(text))
+        fragments: list[Event] = [CallArguments(index, part) for part in (text[:cut], text[cut:]) if part]
+        rows.append([CallStarted(index, f"c{index}", "read"), *fragments, CallEnded(index)])
+    spoken: list[Event] = [TextDelta("a"), TextDelta("b"), ReasoningDelta("t"), ReasoningSealed("s", NAME)]
+    rows.append(draw(st.lists(st.sampled_from(spoken), max_size=6)))
+    events: list[Event] = []
+    started = 0
+    while any(rows):
+        # calls must start in the order of their numbers
+        ready = [row for at, row in enumerate(rows) if row and (at <= started or row is rows[-1])]
+        event = chance.choice(ready).pop(0)
+        started += isinstance(event, CallStarted)
+        events.append(event)
+    return [*events, Finished("stop")]
+
+
+@given(answers())
+def test_any_mixture_is_told_in_blocks(events: list[Event]) -> None:
+    check_order(events)
+    writer = wire.write_stream(ANSWERER, PLAIN)
+    written = b"".join(writer.write([event]) for event in events)
+    parse(written)
+    read = read_whole(written)
+    for kind in (TextDelta, ReasoningDelta):
+        assert "".join(event.text for event in read if isinstance(event, kind)) == "".join(
+            event.text for event in events if isinstance(event, kind)
+        )
+    assert arguments_of(read) == arguments_of(events)
+    assert sum(isinstance(event, CallEnded) for event in read) == sum(isinstance(event, CallEnded) for event in events)
+
+
+def arguments_of(events: list[Event]) -> dict[int, str]:
+    told: dict[int, str] = {}
+    for event in events:
+        if isinstance(event, CallArguments):
+            told[event.index] = told.get(event.index, "") + event.fragment
+    return told
 
 
 def test_a_call_that_is_whole_gives_way_at_once() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -326,6 +327,26 @@ def test_an_agent_reads_a_file(mode: str, streamed: bool) -> None:
             await client._client.aclose()
 
     run(cycle)
+
+
+def test_a_slow_relay_is_kept_alive_between_its_lines() -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
+        await response.prepare(request)
+        for piece in (STREAM[:30], STREAM[30:-9], STREAM[-9:]):
+            await response.write(piece)
+            await asyncio.sleep(0.15)
+        return response
+
+    async def relay() -> None:
+        app = web.Application()
+        app.router.add_post("/v1/chat", answer)
+        async with gateway(app=app, upstream={"wire": "ollama"}, mode="off", heartbeat_seconds=0.05) as gate:
+            told = await gate.ask(ask(model="qwen3"), "/api/chat")
+            assert read_whole(told.body) == TOLD
+            assert all(json.loads(part) for part in told.body.splitlines())
+
+    run(relay)
 
 
 @pytest.mark.parametrize("streamed", [False, True])

@@ -123,6 +123,12 @@ def test_a_request_written_again_is_the_same_request() -> None:
     assert decode(again) == asked
 
 
+def test_the_newer_name_of_the_limit_is_kept() -> None:
+    asked = decode(ask(max_completion_tokens=7)).conversation
+    again = json.loads(openai_chat.encode_request(asked, stream=False, wants_usage=False))
+    assert asked.limits.max_tokens == again["max_completion_tokens"] == 7 and "max_tokens" not in again
+
+
 def test_what_results_hold_elsewhere_finds_a_place() -> None:
     picture = Image(data="AAAA", media_type="image/png")
     messages = (

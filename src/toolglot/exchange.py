@@ -10,18 +10,20 @@ The server moves the bytes; everything that is decided is decided here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Protocol
 
 from toolglot.config import Settings
-from toolglot.conversation import Choice, Conversation, Foreign, Tool
+from toolglot.conversation import Call, Choice, Conversation, Foreign, Part, Result, Tool
 from toolglot.delivery import Delivery
 from toolglot.errors import RequestError, ToolglotError, ToolSchemaError, UpstreamError
 from toolglot.events import Event, Failed
 from toolglot.history import mend
 from toolglot.lessons import coach
+from toolglot.names import rename
 from toolglot.reading import Reader
 from toolglot.routing import Manner, Route, choose
 from toolglot.schema import Toolbox
@@ -30,6 +32,7 @@ from toolglot.telemetry import Watch
 from toolglot.wire import Answerer, Asked, Wire
 from toolglot.wires import all_wires
 
+NO_NAMES: Mapping[str, str] = {}
 BLANK_LINES = (b"\n\n", b"\r\n\r\n", b"\r\r")
 ENDS: Mapping[str, tuple[bytes, ...]] = {"application/x-ndjson": (b"\n",)}
 """What ends an event, by the type of a stream; blank lines in all others."""
@@ -87,14 +90,18 @@ class Exchange:
         if not self.one_wire:
             conversation = self._cross(conversation)
         self.speech: Speech | None = None
+        self.tools, self.names = conversation.tools, NO_NAMES
         if self.route.manner is Manner.TEXT:
             self.speech = self._speak(conversation)
+            self.tools, self.names = self.speech.tools, self.speech.names
             self.request = self._encode(self.speech.conversation)
         elif self.one_wire:
             without_tools = self.route.mode == "off"
             self.request = wire.adapt_request(body, self.route.model.model, without_tools=without_tools)
         else:
-            self.request = self._encode(self._mend(conversation))
+            conversation, self.names = rename_tools(self._mend(conversation), self.upstream_wire)
+            self.tools = conversation.tools
+            self.request = self._encode(conversation)
 
     def _tell_route(self) -> None:
         route, watch = self.route, self.watch
@@ -182,18 +189,16 @@ class Exchange:
         return self.wire.encode_reply(told, self.answerer(), self.asked)
 
     def delivery(self, streamed: bool) -> Delivery:
-        speech, choice = self.speech, self.asked.conversation.choice
+        choice = self.asked.conversation.choice
         reader = self._reader() if self.route.manner is not Manner.RELAY and choice.mode != "none" else None
-        names: Mapping[str, str] = speech.names if speech else {}
-        joiner = speech.joiner if speech else ""
-        return Delivery(reader, self.watch, names, joiner, choice.mode == "required", streamed)
+        joiner = self.speech.joiner if self.speech else ""
+        return Delivery(reader, self.watch, self.names, joiner, choice.mode == "required", streamed)
 
     def _reader(self) -> Reader:
         conversation, reading = self.asked.conversation, self.settings.reading
-        tools = self.speech.tools if self.speech else conversation.tools
         restricted = bool(conversation.choice.only) or not conversation.tools
         return Reader(
-            toolbox(tools, self.settings.tool_calling.supported_tools),
+            toolbox(self.tools, self.settings.tool_calling.supported_tools),
             self.route.dialect,
             unknown_tools="text" if restricted else reading.unknown_tools,
             min_confidence=reading.min_confidence,
@@ -265,6 +270,30 @@ class Relay:
     @property
     def between_events(self) -> bool:
         return self.last.endswith(self.ends)
+
+
+def rename_tools(conversation: Conversation, wire: Wire) -> tuple[Conversation, Mapping[str, str]]:
+    """The conversation with names that the wire allows, and the way back from those that are new."""
+    allowed: str | None = getattr(wire, "TOOL_NAMES", None)
+    if allowed is None:
+        return conversation, NO_NAMES
+    past = [call.name for message in conversation.messages for call in message.calls]
+    fits = re.compile(allowed).fullmatch
+    given = rename([*(tool.name for tool in conversation.tools), *past], lambda name: fits(name) is not None)
+    renamed = {new: own for own, new in given.items() if new != own}
+    if not renamed:
+        return conversation, NO_NAMES
+    messages = tuple(
+        replace(message, parts=tuple(_rename(part, given) for part in message.parts))
+        for message in conversation.messages
+    )
+    tools = tuple(replace(tool, name=given[tool.name]) for tool in conversation.tools)
+    choice = replace(conversation.choice, only=tuple(given[name] for name in conversation.choice.only))
+    return replace(conversation, messages=messages, tools=tools, choice=choice), renamed
+
+
+def _rename(part: Part, given: Mapping[str, str]) -> Part:
+    return replace(part, name=given[part.name]) if isinstance(part, Call | Result) and part.name in given else part
 
 
 def describe_failure(event: Failed) -> ToolglotError:

@@ -76,9 +76,9 @@ class Wire(Protocol):
 
     ``ROUTES`` are the paths at which clients ask; parts in braces are named. ``STREAM_TYPE`` is the content type of a
     streamed answer. A wire may also have ``EXTRAS``, a tuple of ``Extra``; ``ROOT``, the path of an upstream whose
-    address has none, if that is not ``/v1``; ``CARRIED``, headers of a client that an upstream of the same wire needs
-    to see; and ``interject(failure, begun=...)``, a sign of life or a failure inside a stream that is passed on, where
-    its own writer would disturb that.
+    address has none, if that is not ``/v1``; ``TOOL_NAMES``, an expression for the names it allows; ``CARRIED``,
+    headers of a client that an upstream of the same wire needs to see; and ``interject(failure, begun=...)``, a sign of
+    life or a failure inside a stream that is passed on, where its own writer would disturb that.
     """
 
     NAME: str

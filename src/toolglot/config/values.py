@@ -129,7 +129,9 @@ class Upstream:
     """A place that answers."""
 
     name: str = setting(TEXT, "what models call it", "default")
-    base_url: str = setting(ADDRESS, "its address, up to `/chat/completions`; without a path `/v1` is meant", "")
+    base_url: str = setting(
+        ADDRESS, "its address, up to `/chat/completions`; without a path `/v1` is meant, for ollama `/api`", ""
+    )
     api_key: Secret = setting(SECRET, "the key we present to it", NO_KEY)
     wire: str = setting(choice(*WIRES), "the protocol it speaks", "openai_chat")
     coached: bool = setting(

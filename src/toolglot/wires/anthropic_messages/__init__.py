@@ -16,6 +16,7 @@ ROUTES = ("/v1/messages", "/messages")
 STREAM_TYPE = "text/event-stream"
 EXTRAS = tuple(Extra("POST", f"{route}/count_tokens", answer_count) for route in ROUTES)
 CARRIED = ("anthropic-version", "anthropic-beta")
+TOOL_NAMES = r"[a-zA-Z0-9_-]{1,128}"
 VERSION = "2023-06-01"
 
 
@@ -33,6 +34,7 @@ __all__ = [
     "NAME",
     "ROUTES",
     "STREAM_TYPE",
+    "TOOL_NAMES",
     "adapt_request",
     "authorize",
     "count_tokens",

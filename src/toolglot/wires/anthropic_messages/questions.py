@@ -31,6 +31,9 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
     for message in _in_order(conversation.messages[len(leading) :]):
         turns.take(message)
     turns.settle()
+    if not turns.turns and leading:
+        # the wire wants to be asked by somebody
+        turns.take(Message("user", leading.pop().parts))
     request: dict[str, Any] = {"model": conversation.model, **conversation.extra}
     request |= _encode_system(leading)
     request |= {"messages": turns.turns, **_encode_limits(conversation)}

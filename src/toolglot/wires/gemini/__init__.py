@@ -19,6 +19,7 @@ from toolglot.wires.gemini.telling import encode_reply
 WHOLE = "generateContent"
 ROUTES = tuple(f"{root}/models/{{model:.+}}:{{method:{WHOLE}|{STREAMING}}}" for root in ("/v1beta", "/v1", ""))
 STREAM_TYPE = "text/event-stream"
+TOOL_NAMES = r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}"
 ROOT = "/v1beta"
 
 
@@ -36,6 +37,7 @@ __all__ = [
     "ROOT",
     "ROUTES",
     "STREAM_TYPE",
+    "TOOL_NAMES",
     "adapt_request",
     "authorize",
     "decode_error",

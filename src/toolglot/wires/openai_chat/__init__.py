@@ -11,6 +11,7 @@ from toolglot.wires.openai_chat.requests import NAME, adapt_request, decode_requ
 
 ROUTES = ("/v1/chat/completions", "/chat/completions")
 STREAM_TYPE = "text/event-stream"
+TOOL_NAMES = r"[a-zA-Z0-9_-]{1,64}"
 
 
 def locate(model: str, *, stream: bool) -> str:
@@ -25,6 +26,7 @@ __all__ = [
     "NAME",
     "ROUTES",
     "STREAM_TYPE",
+    "TOOL_NAMES",
     "adapt_request",
     "authorize",
     "decode_error",

@@ -61,6 +61,9 @@ MODELLED = frozenset(
     ("model", "messages", "tools", "tool_choice", "parallel_tool_calls", "stream", "stream_options", "n")
 ) | {"max_tokens", "temperature", "top_p", "seed", "stop"}
 
+NEWER_LIMIT = "max_completion_tokens"
+"""Says the same as ``max_tokens``; servers take only one of them, so it goes back under the name it had."""
+
 _DATA_URL = re.compile(r"data:([^;,]*);base64,")
 
 
@@ -210,7 +213,7 @@ def _decode_limits(asked: Mapping[str, Any]) -> Limits:
     stop = asked.get("stop")
     parallel = asked.get("parallel_tool_calls")
     return Limits(
-        max_tokens=whole_at(asked, "max_tokens"),
+        max_tokens=whole_at(asked, "max_tokens") or whole_at(asked, NEWER_LIMIT),
         temperature=number_at(asked, "temperature"),
         top_p=number_at(asked, "top_p"),
         seed=whole_at(asked, "seed"),
@@ -230,7 +233,8 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
         "messages": _encode_messages(conversation.messages),
         **conversation.extra,
     }
-    told = {key: getattr(limits, key) for key in ("max_tokens", "temperature", "top_p", "seed")}
+    keys = ("max_tokens", "temperature", "top_p", "seed")
+    told = {key: getattr(limits, key) for key in keys if key != "max_tokens" or NEWER_LIMIT not in conversation.extra}
     request |= {key: value for key, value in told.items() if value is not None}
     if limits.stop:
         request["stop"] = list(limits.stop)
