@@ -60,7 +60,7 @@ def replaying(wire: Any) -> web.Application:
     spoken = cast("Wire", wire)
 
     async def answer(request: web.Request) -> web.StreamResponse:
-        asked = spoken.decode_request(await request.read(), request.match_info)
+        asked = spoken.decode_request(await request.read(), {**request.query, **request.match_info})
         app[SEEN].append(asked.conversation)
         events = {**ANSWERS, **SPOKEN}[asked.conversation.model]
         answerer = Answerer("0123", 1234567890, asked.conversation.model)

@@ -36,6 +36,7 @@ from toolglot.events import (
     check_order,
     merge_deltas,
 )
+from toolglot.events import Foreign as ForeignEvent
 from toolglot.wire import Answerer, Asked
 from toolglot.wires import openai_responses as wire
 
@@ -376,6 +377,23 @@ def test_a_seal_comes_back_as_it_went(kind: str) -> None:
     turn = decode(input=[*items]).conversation.messages[0]
     assert turn.parts == (Reasoning("hm", "SEAL=", kind), Reasoning("", "MORE", kind), Call("call_0", "read", PATH))
     assert read_pieces(wire.read_stream(new_ids()), stream, 1) == [Started("resp_1", "qwen3-max"), *settle(events)]
+
+
+def test_what_only_this_wire_knows_is_carried() -> None:
+    searched = {"type": "web_search_call", "id": "ws_1", "status": "completed"}
+    events: list[Event] = [
+        TextDelta("a"),
+        ForeignEvent("openai_responses", searched),
+        TextDelta("b"),
+        Finished("stop", USAGE),
+    ]
+    stream = write([*events[:1], ForeignEvent("gemini", {}), *events[1:]])
+    assert read_pieces(wire.read_stream(new_ids()), stream, 9)[1:] == events
+    assert [item["type"] for item in steps(stream)[-1]["response"]["output"]] == [
+        "message",
+        "web_search_call",
+        "message",
+    ]
 
 
 def test_a_heartbeat_is_a_response_in_progress() -> None:

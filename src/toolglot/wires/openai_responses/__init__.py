@@ -13,6 +13,7 @@ from toolglot.wires.openai_responses.telling import encode_reply, interject
 ROUTES = ("/v1/responses", "/responses")
 STREAM_TYPE = "text/event-stream"
 LAST_WORDS = b""
+TOOL_NAMES = r"[a-zA-Z0-9_-]{1,64}"
 
 
 def locate(model: str, *, stream: bool) -> str:
@@ -28,6 +29,7 @@ __all__ = [
     "NAME",
     "ROUTES",
     "STREAM_TYPE",
+    "TOOL_NAMES",
     "adapt_request",
     "authorize",
     "decode_error",

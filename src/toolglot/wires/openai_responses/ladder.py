@@ -25,6 +25,7 @@ from toolglot.events import (
     Event,
     Failed,
     Finished,
+    Foreign,
     ReasoningDelta,
     ReasoningSealed,
     TextDelta,
@@ -279,6 +280,16 @@ class Ladder:
     def end_call(self, event: CallEnded) -> list[Step]:
         return self.close(self.calls.pop(event.index))
 
+    def carry(self, event: Foreign) -> list[Step]:
+        """An item that only this wire knows, such as a search that the upstream has made."""
+        if event.wire != NAME:
+            return []
+        steps = self.pause()
+        _, at = self.place()
+        self.output[at] = event.data
+        told = {"output_index": at, "item": event.data}
+        return [*steps, ("response.output_item.added", told), ("response.output_item.done", told)]
+
     # -- the end -------------------------------------------------------------------------------------------------------
 
     def finish(self, event: Finished) -> list[Step]:
@@ -314,6 +325,7 @@ _TAKEN: Mapping[type, Callable[[Ladder, Any], list[Step]]] = {
     CallStarted: Ladder.call,
     CallArguments: Ladder.argue,
     CallEnded: Ladder.end_call,
+    Foreign: Ladder.carry,
     Finished: Ladder.finish,
     Failed: Ladder.fail,
 }

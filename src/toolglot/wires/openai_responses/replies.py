@@ -22,6 +22,7 @@ from toolglot.events import (
     Event,
     Failed,
     Finished,
+    Foreign,
     ReasoningDelta,
     ReasoningSealed,
     Started,
@@ -119,6 +120,8 @@ class Reader:
         taken = _ITEMS.get(text_at(item, "type"))
         if taken is not None:
             taken(self, item, key, events)
+        elif item:
+            events.append(Foreign(NAME, item))
 
     def end_call(self, item: Mapping[str, Any], key: object, events: list[Event]) -> None:
         index = self.start_call(item, key, events)
