@@ -665,3 +665,26 @@ async def test_parts_that_are_not_modelled_reach_the_upstream() -> None:
     async with gateway() as gate:
         assert (await gate.ask(ASK | {"messages": [{"role": "user", "content": parts}]})).status == 200
         assert gate.record.last.body["messages"][-1]["content"] == parts
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@awaited
+async def test_a_call_that_is_made_natively_and_written_as_text_is_delivered_once(stream: bool) -> None:
+    written = f'I read.\n<tool_call>{{"name": "read", "arguments": {FILE}}}</tool_call>'
+    calls = [
+        {"index": at, "id": f"c{at}", "type": "function", "function": {"name": "read", "arguments": json.dumps({"filePath": path})}}
+        for at, path in enumerate(("package.json", "other.json"))
+    ]  # fmt: skip
+
+    async def both(request: web.Request) -> web.Response:
+        said = {"role": "assistant", "content": written, "tool_calls": calls}
+        if not stream:
+            return web.json_response({"choices": [{"message": said, "finish_reason": "tool_calls"}]})
+        chunks = [{"choices": [{"delta": said}]}, {"choices": [{"delta": {}, "finish_reason": "tool_calls"}]}]
+        body = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
+        return web.Response(text=body, content_type="text/event-stream")
+
+    async with gateway(app=answers(both), mode="native") as gate:
+        answer = await gate.ask(ASK | {"stream": stream})
+        made = answer.told[1] if stream else [(c["function"]["name"], c["function"]["arguments"]) for c in answer.message["tool_calls"]]  # fmt: skip
+        assert [json.loads(arguments)["filePath"] for _, arguments in made] == ["package.json", "other.json"]

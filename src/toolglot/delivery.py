@@ -26,6 +26,7 @@ from toolglot.events import (
 )
 from toolglot.reading import Reader
 from toolglot.telemetry import Watch, redact
+from toolglot.twins import Twins
 
 DROPPED = (Reason.EXTRA_CALL, Reason.FABRICATED_RESULT)
 READ, NATIVE = "read", "native"
@@ -43,6 +44,7 @@ class Delivery:
         required: bool = False,
         streamed: bool = True,
         secrets: tuple[str, ...] = (),
+        native: bool = False,
     ) -> None:
         self.reader = reader
         self.watch = watch
@@ -57,7 +59,8 @@ class Delivery:
         self.open: dict[tuple[str, int], int] = {}
         self.started = 0
         # the common case: nothing to put right, deltas pass as they are
-        self.plain = () if joiner else (TextDelta, ReasoningDelta, CallArguments)
+        self.plain = () if joiner or native else (TextDelta, ReasoningDelta, CallArguments)
+        self.twins = Twins() if native and reader is not None else None
 
     def deliver(self, events: Iterable[Event]) -> list[Event]:
         """What the client is told of these events of the upstream."""
@@ -84,6 +87,13 @@ class Delivery:
         return out
 
     def tell(self, event: Event, origin: str, out: list[Event]) -> None:
+        if self.twins is None:
+            self.pass_on(event, origin, out)
+            return
+        for single in self.twins.sift(event, origin):
+            self.pass_on(single, origin, out)
+
+    def pass_on(self, event: Event, origin: str, out: list[Event]) -> None:
         match event:
             case TextDelta() if self.truncated and origin is READ:
                 pass  # the rest of a call that was cut
@@ -108,8 +118,6 @@ class Delivery:
     def start(self, event: CallStarted, origin: str, out: list[Event]) -> None:
         index = self.open[origin, event.index] = self.started
         self.started += 1
-        if origin is NATIVE:
-            self.plain = ()
         name = self.names.get(event.name, event.name)
         started = CallStarted(index, event.id, name)
         self.watch.see(started)
@@ -169,6 +177,11 @@ class Delivery:
         reader, self.reader = self.reader, None
         for event in reader.close(truncated):
             self.tell(event, READ, out)
+        if self.twins is not None:
+            for event, origin in self.twins.settle():
+                self.pass_on(event, origin, out)
+            if self.twins.dropped:
+                self.watch.notes.append(f"{self.twins.dropped} calls came twice and were delivered once")
 
 
 def _refuse(event: CallRejected) -> str:

@@ -206,7 +206,8 @@ class Exchange:
         reader = self._reader() if self.route.manner is not Manner.RELAY and choice.mode != "none" else None
         joiner = self.speech.joiner if self.speech else ""
         secrets = self.route.upstream.secrets
-        return Delivery(reader, self.watch, self.names, joiner, choice.mode == "required", streamed, secrets)
+        native = self.route.manner is Manner.NATIVE
+        return Delivery(reader, self.watch, self.names, joiner, choice.mode == "required", streamed, secrets, native)
 
     def _reader(self) -> Reader:
         conversation, reading = self.asked.conversation, self.settings.reading
