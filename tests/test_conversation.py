@@ -55,7 +55,7 @@ def nouns() -> list[type]:
 
 def test_the_nouns_are_all_here() -> None:
     assert {noun.__name__ for noun in nouns()} == {
-        "Text", "Image", "Reasoning", "Call", "Result", "Message", "Tool", "Choice", "Limits", "Conversation",
+        "Text", "Image", "Reasoning", "Call", "Result", "Message", "Tool", "Choice", "Limits", "Conversation", "Foreign",
     }  # fmt: skip
 
 
