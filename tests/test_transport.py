@@ -308,6 +308,7 @@ def bare(text: bytes) -> bytes:
         ("deflate", bare(b"hello world")),
         ("identity", b"hello world"),
     ],
+    ids=["gzip", "gzip twice", "deflate", "deflate, bare", "identity"],
 )
 @awaited
 async def test_packed_answers_are_unpacked(name: str, packed: bytes) -> None:
