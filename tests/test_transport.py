@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from toolglot import connection as connections
 from toolglot import transport as transports
 from toolglot.config import Upstream
 from toolglot.connection import HEAD_LIMIT, READ_AHEAD, Reply
@@ -269,6 +270,19 @@ async def test_headers_up_to_the_limit_are_read() -> None:
         assert len(reply.headers["x"]) == len(long) and await reply.whole() == b"ok"
 
 
+def test_only_what_is_not_body_counts_towards_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "HEAD_LIMIT", 100)
+
+    @awaited
+    async def test() -> None:
+        pieces = [piece for _ in range(50) for piece in (b"1\r\n", b"x", b"\r\n")]
+        head = OK + b"Transfer-Encoding: chunked\r\n\r\n"
+        async with small(says(head, *pieces, b"0\r\n\r\n")) as server:
+            assert await server.ask() == b"x" * 50
+
+    test()
+
+
 @awaited
 async def test_a_server_that_speaks_first_is_an_error() -> None:
     async def serve(call: Call) -> None:
@@ -294,6 +308,7 @@ def bare(text: bytes) -> bytes:
         ("deflate", bare(b"hello world")),
         ("identity", b"hello world"),
     ],
+    ids=["gzip", "gzip twice", "deflate", "deflate, bare", "identity"],
 )
 @awaited
 async def test_packed_answers_are_unpacked(name: str, packed: bytes) -> None:
@@ -486,6 +501,37 @@ async def test_a_new_connection_that_closes_is_not_tried_again() -> None:
         with pytest.raises(UpstreamError, match="before it answered"):
             await server.ask()
         assert len(server.calls) == 1
+
+
+@awaited
+async def test_of_the_kept_connections_one_is_used_that_still_stands() -> None:
+    async with small(serve_always) as server:
+        async with server.send(), server.send() as reply:
+            await reply.whole()
+        await server.ask()  # the first one was left in the middle, so this makes another
+        async with server.send() as first:
+            async with server.send() as second:
+                await second.whole()
+            await first.whole()
+        kept = server.transport._idle[locate(server.url).place]
+        assert len(kept) == 2
+        kept[-1].abort()
+        made = len(server.calls)
+        assert await server.ask() == b"hello world"
+        assert len(server.calls) == made
+
+
+@awaited
+async def test_a_connection_that_was_lost_before_it_was_used_is_an_error() -> None:
+    async def serve(call: Call) -> None:
+        pass
+
+    async with small(serve) as server:
+        upstream = Upstream(base_url=server.url)
+        connection = await server.transport._connect(locate(server.url).place, upstream)
+        await asyncio.sleep(0.05)
+        with pytest.raises(UpstreamError, match="before it answered"):
+            await connection.ask(b"GET / HTTP/1.1\r\n\r\n", 60).begin()
 
 
 @awaited
@@ -740,6 +786,24 @@ async def test_a_drain_that_fails_ends_the_pouring() -> None:
         await pour_words([b"one ", b"two ", b"three"], fail, enough=True)
 
 
+@awaited
+async def test_nothing_is_handed_on_once_the_pouring_has_ended() -> None:
+    taken: list[bytes] = []
+
+    def take(piece: bytes) -> bool:
+        taken.append(piece)
+        return True
+
+    async def fail() -> None:
+        raise ConnectionResetError
+
+    async with small(says(OK + b"\r\n", b"one", b"two", b"three")) as server, server.send() as reply:
+        with pytest.raises(ConnectionResetError):
+            await reply.pour(take, fail)
+        seen = len(taken)
+        assert b"".join(taken) + await in_pieces(reply) == b"onetwothree" and len(taken) == seen
+
+
 @pytest.mark.parametrize("kept", [False, True])
 @awaited
 async def test_a_taker_that_fails_ends_the_pouring(kept: bool) -> None:
@@ -847,4 +911,5 @@ async def test_a_connection_that_was_held_up_is_used_again() -> None:
 
                 await reply.pour(take, drain)
                 assert taken == 200_000
+            assert not server.transport._idle[locate(server.url).place][0].paused
         assert len(server.calls) == 1
