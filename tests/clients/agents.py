@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -139,4 +139,49 @@ wire_api = "responses"
 )
 
 
-AGENTS = {agent.name: agent for agent in (CLAUDE, CODEX)}
+PATCH = "*** Begin Patch\n*** Add File: notes.txt\n" + "".join(f"+{line}" for line in NOTES.splitlines(True))
+
+PATCHING = replace(
+    CODEX,
+    name="codex-patch",
+    model="gpt-5.5-{dialect}",
+    write=("apply_patch", {"input": PATCH + "*** End Patch\n"}),
+)
+"""For a model of a name it knows Codex offers a tool that takes raw text."""
+
+
+# goose
+
+
+def _listen_to_goose(events: list[dict[str, Any]]) -> Told:
+    messages = [event["message"] for event in events if event["type"] == "message"]
+    parts = [(message["id"], part) for message in messages for part in message["content"]]
+    results = [part["toolResult"] for _, part in parts if part["type"] == "toolResponse"]
+    broken = [result for result in results if result["status"] != "success" or result["value"].get("isError")]
+    broken += [event for event in events if event["type"] == "error"]
+    text = "".join(part["text"] for number, part in parts if number == messages[-1]["id"] and part["type"] == "text")
+    return Told(text, list(map(str, broken)))
+
+
+def _make_goose(name: str, **variables: str) -> Agent:
+    return Agent(
+        name=f"goose-{name}",
+        program=PACKAGES / "@aaif/goose-binary-linux-x64/bin/goose",
+        arguments=("run", "--no-session", "--with-builtin", "developer", "--output-format", "stream-json", "--text"),
+        variables={"GOOSE_MODEL": "{model}", "GOOSE_DISABLE_KEYRING": "1", "GOOSE_MODE": "auto", **variables},
+        listen=_listen_to_goose,
+        read=("shell", {"command": "cat package.json"}),
+        write=("write", {"path": "notes.txt", "content": NOTES}),
+        telling="timeout_secs",
+    )
+
+
+_OPENAI = {"GOOSE_PROVIDER": "openai", "OPENAI_API_KEY": "none", "OPENAI_HOST": "{address}"}
+
+GEESE = (
+    _make_goose("chat", **_OPENAI, OPENAI_BASE_PATH="v1/chat/completions"),
+    _make_goose("responses", **_OPENAI, OPENAI_BASE_PATH="v1/responses"),
+    _make_goose("messages", GOOSE_PROVIDER="anthropic", ANTHROPIC_API_KEY="none", ANTHROPIC_HOST="{address}"),
+)
+
+AGENTS = {agent.name: agent for agent in (CLAUDE, CODEX, PATCHING, *GEESE)}

@@ -33,6 +33,10 @@ def sim() -> Iterator[Sim]:
         yield sim
 
 
+def _describe(name: str, model: str, mode: str, dialect: str = "") -> str:
+    return f'[[model]]\nname = "{name}"\nmodel = "{model}"\nmode = "{mode}"\ndialect = "{dialect}"\n'
+
+
 @pytest.fixture(scope="session")
 def gateway(sim: Sim, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """One gateway for all dialects: the name of the model says which one is taught."""
@@ -42,8 +46,9 @@ def gateway(sim: Sim, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serv
         pytest.fail(f"{missing[0].relative_to(FOLDER)} is missing; 'make test-clients' installs it")
     folder = tmp_path_factory.mktemp("gateway")
     upstream = f'[[upstream]]\nname = "sim"\nbase_url = "{sim.base_url}"\n'
-    models = [f'[[model]]\nname = "sim:{dialect}*"\ndialect = "{dialect}"\nmode = "text"\n' for dialect in DIALECTS]
-    models.append(f'[[model]]\nname = "sim:{NATIVE}"\nmode = "native"\n')
+    models = [_describe(f"sim:{dialect}*", f"sim:{dialect}*", "text", dialect) for dialect in DIALECTS]
+    models += [_describe(f"gpt-5.5-{dialect}", f"sim:{dialect}", "text", dialect) for dialect in DIALECTS]
+    models += [_describe(f"{prefix}{NATIVE}", f"sim:{NATIVE}", "native") for prefix in ("sim:", "gpt-5.5-")]
     (folder / "toolglot.toml").write_text("\n".join([upstream, *models]), "utf-8")
     command = [sys.executable, "-m", "toolglot", "serve", "--port", "0"]
     with serving("gateway", command, folder, bare_environment(folder), folder / "gateway.log") as server:
