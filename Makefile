@@ -24,7 +24,7 @@ test: $(TEST)
 	$(BIN)/mypy --strict
 	$(BIN)/pytest -n auto
 
-# OpenCode and the AI SDK, each in a process of its own, against a gateway; needs npm, and Linux on x64
+# Agents and the AI SDK, each in a process of its own, against a gateway; needs npm, and Linux on x64
 test-clients: $(TEST) $(PACKAGES)
 	$(BIN)/pytest -n 2 --dist loadfile $(CLIENTS)
 

@@ -46,20 +46,22 @@ def ask_for_notes(task: str) -> str:
 
 
 def script_notes(tasks: Sequence[str]) -> dict[str, Any]:
-    """Three answers for each task, each given once: package.json is read, notes.txt is written, a text ends it."""
+    """Answers for each task: package.json is read, notes.txt is written, a text ends it."""
     calls = (
         ("read", {"filePath": "package.json"}),
         ("write", {"filePath": "notes.txt", "content": NOTES}),
     )
-    answers: list[dict[str, Any]] = []
-    for task in tasks:
-        once = {"when": rf"This is task {task}\.", "tools": True, "times": 1}
-        answers += [
-            once | {"text": f"Now I {name}.", "calls": [{"name": name, "arguments": arguments}]}
-            for name, arguments in calls
-        ]
-        answers.append(once | {"text": FAREWELL})
-    return {"answer": answers}
+    return {"answer": [answer for task in tasks for answer in script_task(task, calls, FAREWELL)]}
+
+
+def script_task(task: str, calls: Sequence[tuple[str, dict[str, str]]], end: str) -> list[dict[str, Any]]:
+    """An answer for every call and a text that ends the task, each given once."""
+    once = {"when": rf"This is task {task}\.", "tools": True, "times": 1}
+    answers = [
+        once | {"text": f"Now I {name}.", "calls": [{"name": name, "arguments": arguments}]}
+        for name, arguments in calls
+    ]
+    return [*answers, once | {"text": end}]
 
 
 class Loop:

@@ -327,7 +327,7 @@ def test_a_call_that_was_refused_is_done_with_arguments_that_nobody_accepts() ->
 def test_a_failure_is_told_flat_and_nested() -> None:
     failed, error = steps(write([Failed("upstream_closed", "gone")]))[-2:]
     assert failed["type"] == "response.failed" and failed["response"]["status"] == "failed"
-    assert failed["response"]["error"] == {"code": "upstream_closed", "message": "gone"}
+    assert failed["response"]["error"] == failed["error"] == {"code": "upstream_closed", "message": "gone"}
     assert (error["type"], error["code"], error["message"]) == ("error", "upstream_closed", "gone")
     assert error["error"] == {"type": "server_error", "code": "upstream_closed", "message": "gone", "param": None}
 

@@ -122,6 +122,14 @@ def test_calls_may_be_spelled_out_and_be_several() -> None:
 def test_a_shell_serves_where_nothing_better_is_offered() -> None:
     assert ask("What's in the package.json file?", (BASH,))[0][1]["command"] == "cat package.json"
     assert ask("list files in src", (BASH,))[0][1]["command"] == "ls src"
+    assert ask("Write 'it is <new>' to a.txt", (BASH,))[0][1]["command"] == "printf %s 'it is <new>' > a.txt"
+    assert ask("run ls -la | wc", (BASH,))[0][1]["command"] == "ls -la | wc"
+
+
+def test_short_words_do_not_end_names() -> None:
+    """A tool that gives an agent input does not put anything into a file."""
+    send = make_tool("send_input", "Send a message to an agent", "target", target=TEXT, message=TEXT, path=TEXT)
+    assert ask("Write 'x' to a.txt", (send, BASH))[0][0] == "bash"
 
 
 def test_context_that_clients_add_is_not_asked() -> None:

@@ -1,21 +1,24 @@
 // An agent made of the AI SDK: it streams, runs the tools read and write in the current directory, and goes on until
 // the model stops calling. What happened is told as one JSON object on stdout.
 //
-//     BASE_URL=http://127.0.0.1:1234/v1 MODEL=m node aisdk.mjs "What's in the package.json file?"
+//     PROVIDER=chat BASE_URL=http://127.0.0.1:1234/v1 MODEL=m node aisdk.mjs "What's in the package.json file?"
 
 import { readFile, writeFile } from 'node:fs/promises'
+import { createAnthropic } from '@ai-sdk/anthropic'
+import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { isStepCount, streamText, tool } from 'ai'
 import { z } from 'zod'
 
 const MOST_STEPS = 6
 
-const provider = createOpenAICompatible({
-  name: 'toolglot',
-  baseURL: process.env.BASE_URL,
-  apiKey: process.env.API_KEY ?? 'none',
-  includeUsage: true,
-})
+const place = { name: 'toolglot', baseURL: process.env.BASE_URL, apiKey: 'none' }
+const providers = {
+  chat: () => createOpenAICompatible({ ...place, includeUsage: true }),
+  messages: () => createAnthropic(place),
+  responses: () => createOpenAI(place).responses,
+}
+const provider = providers[process.env.PROVIDER]()
 
 const tools = {
   read: tool({
@@ -49,6 +52,7 @@ const result = streamText({
   tools,
   stopWhen: isStepCount(MOST_STEPS),
   maxRetries: 0,
+  providerOptions: { openai: { store: Boolean(process.env.STORE) } }, // without state every request holds all items
   onError: () => {}, // errors are told below, as parts of the stream
 })
 

@@ -12,6 +12,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
+from clients.agents import AGENTS
 from clients.cycles import BREAKING, CLIENTS, FOLDER, NODE, OPENCODE, PACKAGES, Endpoint, Journal
 from clients.programs import Server, serving
 from loopback import DIALECTS, MANIFEST, NATIVE, Sim, running_loop, running_sim, script_notes
@@ -26,20 +27,28 @@ def bare_environment(home: Path) -> dict[str, str]:
 @pytest.fixture(scope="session")
 def sim() -> Iterator[Sim]:
     tasks = [f"{client}-{dialect}" for client in CLIENTS for dialect in (NATIVE, *DIALECTS)]
-    script = {"answer": [*script_notes(tasks)["answer"], *BREAKING]}
+    notes = [answer for agent in AGENTS.values() for dialect in (NATIVE, *DIALECTS) for answer in agent.script(dialect)]
+    script = {"answer": [*script_notes(tasks)["answer"], *notes, *BREAKING]}
     with running_loop() as loop, running_sim(loop, script, chunk=5) as sim:
         yield sim
+
+
+def _describe(name: str, model: str, mode: str, dialect: str = "") -> str:
+    return f'[[model]]\nname = "{name}"\nmodel = "{model}"\nmode = "{mode}"\ndialect = "{dialect}"\n'
 
 
 @pytest.fixture(scope="session")
 def gateway(sim: Sim, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """One gateway for all dialects: the name of the model says which one is taught."""
-    missing = [path for path in (NODE, OPENCODE, PACKAGES / "ai") if not path.exists()]
+    programs = [NODE, OPENCODE, PACKAGES / "ai", *(agent.program for agent in AGENTS.values())]
+    missing = [path for path in programs if not path.exists()]
     if missing:
         pytest.fail(f"{missing[0].relative_to(FOLDER)} is missing; 'make test-clients' installs it")
     folder = tmp_path_factory.mktemp("gateway")
     upstream = f'[[upstream]]\nname = "sim"\nbase_url = "{sim.base_url}"\n'
-    models = [f'[[model]]\nname = "sim:{dialect}*"\ndialect = "{dialect}"\nmode = "text"\n' for dialect in DIALECTS]
+    models = [_describe(f"sim:{dialect}*", f"sim:{dialect}*", "text", dialect) for dialect in DIALECTS]
+    models += [_describe(f"gpt-5.5-{dialect}", f"sim:{dialect}", "text", dialect) for dialect in DIALECTS]
+    models += [_describe(f"{prefix}{NATIVE}", f"sim:{NATIVE}", "native") for prefix in ("sim:", "gpt-5.5-")]
     (folder / "toolglot.toml").write_text("\n".join([upstream, *models]), "utf-8")
     command = [sys.executable, "-m", "toolglot", "serve", "--port", "0"]
     with serving("gateway", command, folder, bare_environment(folder), folder / "gateway.log") as server:

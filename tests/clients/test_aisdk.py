@@ -1,4 +1,7 @@
-"""The AI SDK: a program that streams, runs two tools with the real file system, and goes on step by step."""
+"""The AI SDK: a program that streams, runs two tools with the real file system, and goes on step by step.
+
+It has a provider for every wire; that of the chat wire, which most programs use, is tried with every dialect.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +11,32 @@ from typing import Any
 
 import pytest
 from clients.cycles import FOLDER, NODE, Endpoint, Journal, Outcome, try_notes, try_reading
-from clients.programs import run
-from loopback import DIALECTS, NATIVE
+from clients.programs import Server, run
+from loopback import DIALECTS, NATIVE, QUESTION, Sim
 
 SECONDS = 30.0
+FEW = ("hermes", "roo_xml")
+TEXT = [
+    *(("chat", dialect) for dialect in DIALECTS),
+    *((name, one) for name in ("messages", "responses") for one in FEW),
+]
+ALL = [(name, NATIVE) for name in ("chat", "messages", "responses")] + TEXT
 
 
 class Agent:
     """The program, and all that it told the last time."""
 
-    def __init__(self, project: Path, environment: dict[str, str], journal: Journal) -> None:
+    def __init__(self, provider: str, project: Path, environment: dict[str, str], journal: Journal) -> None:
+        self.name = f"aisdk-{provider}"
+        self._provider = provider
         self._project = project
         self._environment = environment
         self._journal = journal
         self.told: dict[str, Any] = {}
 
-    def __call__(self, endpoint: Endpoint, question: str, model: str = "") -> Outcome:
-        variables = self._environment | {"BASE_URL": endpoint.base_url, "MODEL": model or endpoint.model}
-        ended = run([NODE, FOLDER / "aisdk.mjs", question], self._project, variables, SECONDS)
+    def __call__(self, endpoint: Endpoint, question: str, model: str = "", **more: str) -> Outcome:
+        place = {"PROVIDER": self._provider, "BASE_URL": endpoint.base_url, "MODEL": model or endpoint.model}
+        ended = run([NODE, FOLDER / "aisdk.mjs", question], self._project, self._environment | place | more, SECONDS)
         self._journal.entries.append(ended)
         assert ended.code == 0
         self.told = json.loads(ended.stdout)
@@ -35,23 +46,30 @@ class Agent:
 
 
 @pytest.fixture
-def agent(project: Path, environment: dict[str, str], journal: Journal) -> Agent:
-    return Agent(project, environment, journal)
+def agent(provider: str, project: Path, environment: dict[str, str], journal: Journal) -> Agent:
+    return Agent(provider, project, environment, journal)
 
 
-@pytest.mark.parametrize("dialect", [NATIVE, *DIALECTS])
+@pytest.fixture
+def endpoint(provider: str, dialect: str, sim: Sim, gateway: Server) -> Endpoint:
+    """A clean run goes straight to the model only on the wire that it speaks."""
+    direct = (provider, dialect) == ("chat", NATIVE)
+    return Endpoint(dialect, sim.base_url if direct else f"{gateway.address}/v1")
+
+
+@pytest.mark.parametrize(("provider", "dialect"), ALL)
 def test_cycle_one(agent: Agent, endpoint: Endpoint, journal: Journal) -> None:
-    try_reading("aisdk", endpoint, agent, journal)
+    try_reading(agent.name, endpoint, agent, journal)
     assert all(step["usage"] for step in agent.told["steps"])
 
 
-@pytest.mark.parametrize("dialect", [NATIVE, *DIALECTS])
+@pytest.mark.parametrize(("provider", "dialect"), ALL)
 def test_notes(agent: Agent, endpoint: Endpoint, journal: Journal, project: Path) -> None:
-    try_notes("aisdk", endpoint, agent, journal, project)
+    try_notes(agent.name, endpoint, agent, journal, project)
     assert agent.told["pieces"]["tool-input-delta"] > 20, "arguments come while they are written"
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(("provider", "dialect"), TEXT)
 def test_a_call_that_is_cut_is_not_run(agent: Agent, endpoint: Endpoint, project: Path) -> None:
     """The SDK tells the model of the error instead, as it does with any call whose input is broken."""
     question = "Write 'a text that is long enough to be cut somewhere in the middle of it' to cut.txt"
@@ -60,3 +78,12 @@ def test_a_call_that_is_cut_is_not_run(agent: Agent, endpoint: Endpoint, project
     assert [result for step in agent.told["steps"] for result in step["results"]] == []
     assert "the connection to the upstream broke" in outcome.errors[0].lower()
     assert not (project / "cut.txt").exists()
+
+
+@pytest.mark.parametrize(("provider", "dialect"), [("responses", "hermes")])
+def test_a_client_that_relies_on_state_is_told_what_to_do(agent: Agent, endpoint: Endpoint, journal: Journal) -> None:
+    """The provider refers to earlier items by their ids unless told otherwise, and nothing is kept that they name."""
+    outcome = agent(endpoint, QUESTION, STORE="yes")
+    assert outcome.calls == [("read", {"filePath": "package.json"})]
+    assert "set store to false" in outcome.errors[0]
+    assert len(journal.bodies) == 1

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -130,6 +131,9 @@ STOPWORDS = frozenset(
 NEEDED = {"path", "command", "url", "old", "new", "place"}
 """Kinds of parameters that are not made up for a tool that was only guessed."""
 
+SHORT_WORD = 3
+"""Words up to this length end many names by chance."""
+
 ENOUGH = 3.0
 """How much overlap makes a tool fit: a word of its name, or three of its description."""
 
@@ -203,7 +207,7 @@ def _serve_intent(question: str, tools: Sequence[Tool]) -> Calling | None:
         named = {kind: _unquote(value) for kind, value in found.groupdict().items() if value}
         if intent.shell:
             named.setdefault("path", ".")
-            named["command"] = intent.shell.format_map(_Blank(named))
+            named["command"] = intent.shell.format_map(_Quoted(named))
         if (tool := _pick(intent.tools, named, tools)) is not None:
             return make_call(tool, question, named)
         if intent.shell and (shell := _pick(tuple(SHELL_WORDS.split()), named, tools)):
@@ -211,16 +215,19 @@ def _serve_intent(question: str, tools: Sequence[Tool]) -> Calling | None:
     return None
 
 
-class _Blank(dict[str, str]):
-    def __missing__(self, key: str) -> str:
-        return ""
+class _Quoted(dict[str, str]):
+    """Values as words of a shell; only a command is one already."""
+
+    def __getitem__(self, key: str) -> str:
+        value = self.get(key, "")
+        return value if key == "command" or not value else shlex.quote(value)
 
 
 def _pick(words: tuple[str, ...], named: Mapping[str, str], tools: Sequence[Tool]) -> Tool | None:
     """The tool whose name serves an intent best; a tool that cannot take what was named does not count."""
     best: tuple[float, Tool] | None = None
     for tool in tools:
-        ranks = [rank for rank, word in enumerate(words) if word in split_words(tool.name) or tool.name.endswith(word)]
+        ranks = [rank for rank, word in enumerate(words) if _is_named(tool, word)]
         kinds = {kind_of(name) for name in tool.parameters.get("properties", {})}
         fit = len(kinds & named.keys()) - 0.1 * len(split_words(tool.name))
         if not ranks or (kinds and not kinds & named.keys()):
@@ -229,6 +236,11 @@ def _pick(words: tuple[str, ...], named: Mapping[str, str], tools: Sequence[Tool
         if best is None or score > best[0]:
             best = (score, tool)
     return best[1] if best else None
+
+
+def _is_named(tool: Tool, word: str) -> bool:
+    """Whether a word is one of the name, or ends a name written as one word: ``webfetch``, but not ``input``."""
+    return word in split_words(tool.name) or (len(word) > SHORT_WORD and tool.name.endswith(word))
 
 
 def _unquote(text: str) -> str:

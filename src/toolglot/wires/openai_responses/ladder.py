@@ -307,10 +307,13 @@ class Ladder:
         return [*steps, self.stop("incomplete" if cut else "completed", tell_usage(event.usage))]
 
     def fail(self, event: Failed) -> list[Step]:
-        """Told twice: some clients look for a response that failed, others only for an error, flat or nested."""
+        """Told twice: some clients look for a response that failed, others only for an error, flat or nested. And some
+        cannot read a failed response without an error beside it."""
         self.failure = event
-        self.response["error"] = {"code": event.kind, "message": event.message}
-        return [self.stop("failed"), tell_error(event)]
+        told = {"code": event.kind, "message": event.message}
+        self.response["error"] = told
+        kind, failed = self.stop("failed")
+        return [(kind, {**failed, "error": told}), tell_error(event)]
 
     def stop(self, status: str, usage: dict[str, Any] | None = None) -> Step:
         output = [item for item in self.output if item is not None]
