@@ -46,8 +46,9 @@ class Agent:
     model: str = "sim:{dialect}"
 
     def script(self, dialect: str) -> list[dict[str, Any]]:
-        """What the model answers to the notes: it calls the tools of this agent."""
-        return script_task(self.task(dialect), (self.read, self.write), FAREWELL)
+        """What the model answers to the notes, with calls of this agent's tools; and that one answer is cut once."""
+        cut = {"when": rf"Break off {self.task(dialect)} once\.", "tools": True, "times": 1, "fault": "cut_mid_call"}
+        return [*script_task(self.task(dialect), (self.read, self.write), FAREWELL), cut]
 
     def task(self, dialect: str) -> str:
         return f"{self.name}-{dialect}"

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import pytest
 from clients.agents import AGENTS, Agent, Told, read_events
-from clients.cycles import Endpoint, Journal, check_requests
+from clients.cycles import ASIDE, Endpoint, Journal, check_requests
 from clients.programs import Server
 from loopback import FAREWELL, NATIVE, NOTES, ask_for_notes
 
@@ -53,3 +53,15 @@ def test_the_model_finds_the_tool_itself(endpoint: Endpoint, ask: Ask, project: 
     assert told.errors == []
     assert told.text.startswith("Done. The tool said: `")
     assert (project / "out.txt").read_bytes() == b"a line & a <tag>"
+
+
+@pytest.mark.parametrize("dialect", ["hermes"])
+def test_a_call_that_is_cut_is_not_run_in_part(
+    agent: Agent, endpoint: Endpoint, ask: Ask, journal: Journal, project: Path
+) -> None:
+    """Some agents ask again, some tell the model or the user; none goes on asking."""
+    told = ask(f"Write 'a text that is cut in the middle once' to out.txt. Break off {agent.task('hermes')} once.")
+    assert told.text
+    written = [path.read_bytes() for path in project.glob("out.txt")]
+    assert written in ([], [b"a text that is cut in the middle once"])
+    assert 2 <= len(journal.bodies) <= 3 + ASIDE[agent.name]
