@@ -4,11 +4,14 @@ Strategy. Text of the upstream goes through the reader, everything else passes. 
 client: names as the client knows them, neutralised marks as they were, calls numbered in one row whoever made them.
 What was not clearly a call goes on as text; what a client must not see (a second call where one was agreed, a result
 that the model made up) is dropped and told to the record. The last event says truly how the answer ended.
+
+Reasoning that the upstream tells apart passes at once, and is kept as long as nothing else was said. If the answer ends
+with it, a complete call at its end was the action, put in the wrong channel, and is delivered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from toolglot.events import (
@@ -29,6 +32,7 @@ from toolglot.telemetry import Watch, redact
 
 DROPPED = (Reason.EXTRA_CALL, Reason.FABRICATED_RESULT)
 READ, NATIVE = "read", "native"
+THINKING = "<think>\n"
 
 
 class Delivery:
@@ -43,6 +47,7 @@ class Delivery:
         required: bool = False,
         streamed: bool = True,
         secrets: tuple[str, ...] = (),
+        doubt: Callable[[Failed, bool], None] | None = None,
     ) -> None:
         self.reader = reader
         self.watch = watch
@@ -51,7 +56,9 @@ class Delivery:
         self.required = required
         self.streamed = streamed
         self.secrets = secrets
+        self.doubt = doubt
         self.source: list[str] = []
+        self.thoughts: list[str] | None = [] if reader is not None else None
         self.said = False
         self.truncated = False
         self.open: dict[tuple[str, int], int] = {}
@@ -66,6 +73,8 @@ class Delivery:
         for event in events:
             kind = type(event)
             if kind is TextDelta and reader is not None:
+                if self.thoughts is not None and not event.text.isspace():  # type: ignore[union-attr]
+                    self.thoughts = None
                 if not self.streamed:
                     self.source.append(event.text)  # type: ignore[union-attr]
                 for read in reader.feed(event.text):  # type: ignore[union-attr]
@@ -88,6 +97,8 @@ class Delivery:
             case TextDelta() if self.truncated and origin is READ:
                 pass  # the rest of a call that was cut
             case TextDelta() | ReasoningDelta():
+                if self.thoughts is not None and origin is NATIVE:
+                    self.thoughts.append(event.text)
                 text = self.restore(event.text)
                 if text:
                     out.append(type(event)(text))
@@ -109,7 +120,7 @@ class Delivery:
         index = self.open[origin, event.index] = self.started
         self.started += 1
         if origin is NATIVE:
-            self.plain = ()
+            self.plain, self.thoughts = (), None
         name = self.names.get(event.name, event.name)
         started = CallStarted(index, event.id, name)
         self.watch.see(started)
@@ -155,6 +166,8 @@ class Delivery:
         return "stop" if told == "tool_calls" else told
 
     def fail(self, event: Failed, out: list[Event]) -> None:
+        if self.doubt is not None:
+            self.doubt(event, self.said or bool(out))
         self.close(True, out)
         self.end_badly(event, out)
 
@@ -167,8 +180,22 @@ class Delivery:
         if self.reader is None:
             return
         reader, self.reader = self.reader, None
+        if self.thoughts:
+            self.rescue(reader, truncated, out)
+            return
         for event in reader.close(truncated):
             self.tell(event, READ, out)
+
+    def rescue(self, reader: Reader, truncated: bool, out: list[Event]) -> None:
+        """The answer was nothing but reasoning, which the client has: the calls that it ends with are told too."""
+        read = [*reader.feed(THINKING + "".join(self.thoughts or ())), *reader.close(truncated)]
+        ended = [at for at, event in enumerate(read) if isinstance(event, CallEnded)]
+        if not ended or any(isinstance(event, TextDelta) and event.text.strip() for event in read[ended[-1] :]):
+            return
+        whole = {event.index for event in read if isinstance(event, CallEnded)}
+        for event in read:
+            if isinstance(event, CallStarted | CallArguments | CallEnded) and event.index in whole:
+                self.tell(event, READ, out)
 
 
 def _refuse(event: CallRejected) -> str:

@@ -18,15 +18,16 @@ from typing import Any, Protocol
 from toolglot.config import Settings
 from toolglot.conversation import Conversation, Tool
 from toolglot.delivery import Delivery
-from toolglot.errors import RequestError, ToolglotError, ToolSchemaError, UpstreamError
+from toolglot.errors import RefusedError, RequestError, ToolglotError, ToolSchemaError, UpstreamError
 from toolglot.events import Event, Failed, Finished
+from toolglot.experience import Lesson
 from toolglot.history import mend
 from toolglot.lessons import coach
 from toolglot.reading import Reader
-from toolglot.routing import Manner, Route, choose
+from toolglot.routing import Knowledge, Manner, Route, choose
 from toolglot.schema import Toolbox
 from toolglot.speaking import Speech, speak
-from toolglot.telemetry import Watch
+from toolglot.telemetry import Watch, redact
 from toolglot.wire import Answerer, Asked, Wire
 from toolglot.wires import all_wires
 
@@ -71,9 +72,11 @@ class Exchange:
         settings: Settings,
         source: Source,
         watch: Watch,
+        knowledge: Knowledge,
         mode: str = "",
     ) -> None:
         self.wire = wire
+        self.knowledge = knowledge
         self.settings = settings
         self.source = source
         self.asked: Asked = wire.decode_request(body, path)
@@ -83,7 +86,7 @@ class Exchange:
         if len(conversation.messages) > settings.limits.messages:
             raise RequestError(f"More than {settings.limits.messages} messages.", "messages")
         watch.model = conversation.model
-        self.route: Route = choose(conversation, settings, mode)
+        self.route: Route = choose(conversation, settings, knowledge, mode)
         self.upstream_wire = all_wires()[self.route.upstream.wire]
         self._tell_route()
         self.speech: Speech | None = None
@@ -93,6 +96,7 @@ class Exchange:
         else:
             without_tools = self.route.mode == "off"
             self.request = wire.adapt_request(body, self.route.model.model, without_tools=without_tools)
+        self.spare = conversation if self.route.learns else None
         self._forget_messages()
 
     def _forget_messages(self) -> None:
@@ -125,9 +129,62 @@ class Exchange:
         return speech
 
     def _encode(self, spoken: Conversation) -> bytes:
-        return self.upstream_wire.encode_request(
-            replace(spoken, model=self.route.model.model), stream=self.asked.stream, wants_usage=self.asked.wants_usage
-        )
+        spoken = replace(spoken, model=self.route.model.model, extra={**self.route.extra, **spoken.extra})
+        return self.upstream_wire.encode_request(spoken, stream=self.asked.stream, wants_usage=self.asked.wants_usage)
+
+    # -- the second way there ------------------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """The client has been told something: from now on there is no way back."""
+        self.spare = None
+
+    def may_retreat(self, error: ToolglotError) -> bool:
+        return self.spare is not None and bool(self._trouble(error))
+
+    def retreat(self, error: ToolglotError) -> bool:
+        """Ask again with tools as text, if this error means that native tools do not work; remember it anyway."""
+        spare, self.spare = self.spare, None
+        kind = self._trouble(error) if self.route.learns else ""
+        if not kind:
+            return False
+        lesson = self._learn(kind, error)
+        if spare is None:
+            return False
+        self.route = self.route.retreat(lesson)
+        self._tell_route()
+        self.watch.notes.append(f"native tools {kind}, asked again with text: {lesson.evidence}")
+        self.speech = self._speak(spare)
+        self.request = self._encode(self.speech.conversation)
+        self._forget_messages()
+        return True
+
+    def conclude(self) -> None:
+        """The answer is over: what it taught about native tools."""
+        if not self.route.learns:
+            return
+        place, experience = (self.route.upstream.base_url, self.route.model.model), self.knowledge.experience
+        if self.watch.read_as:
+            experience.count_leak(*place, ", ".join(self.watch.read_as), self.knowledge.now())
+        elif self.watch.calls:
+            experience.count_success(*place)
+
+    def _trouble(self, error: ToolglotError) -> str:
+        status = error.status if isinstance(error, RefusedError) else None
+        return self.knowledge.profiles.judge(f"{error.code} {error.message}", status)
+
+    def _learn(self, kind: str, error: ToolglotError) -> Lesson:
+        place = self.route.upstream.base_url, self.route.model.model
+        status = f"{error.status}: " if isinstance(error, RefusedError) else ""
+        evidence = redact(status + error.message, self.route.upstream.secrets)
+        return self.knowledge.experience.learn(*place, kind, evidence, self.knowledge.now())
+
+    def _doubt(self, event: Failed, told: bool) -> None:
+        """An answer failed on its way. If the client has been told nothing of it, another way may be tried."""
+        error = describe_failure(event)
+        if not told and self.may_retreat(error):
+            raise error
+        self.settle()
+        self.retreat(error)
 
     # -- the way back --------------------------------------------------------------------------------------------------
 
@@ -160,7 +217,8 @@ class Exchange:
         names: Mapping[str, str] = speech.names if speech else {}
         joiner = speech.joiner if speech else ""
         secrets = self.route.upstream.secrets
-        return Delivery(reader, self.watch, names, joiner, choice.mode == "required", streamed, secrets)
+        doubt = self._doubt if self.route.learns else None
+        return Delivery(reader, self.watch, names, joiner, choice.mode == "required", streamed, secrets, doubt)
 
     def _reader(self) -> Reader:
         conversation, reading = self.asked.conversation, self.settings.reading
@@ -183,9 +241,13 @@ class Translation:
 
     def __init__(self, exchange: Exchange) -> None:
         self.exchange = exchange
-        self.reader = exchange.upstream_wire.read_stream(exchange.source.new_call_id)
-        self.delivery = exchange.delivery(streamed=True)
         self.writer = exchange.wire.write_stream(exchange.answerer(), exchange.asked)
+        self.restart()
+
+    def restart(self) -> None:
+        """Another answer comes instead; what the client was told of the first one holds."""
+        self.reader = self.exchange.upstream_wire.read_stream(self.exchange.source.new_call_id)
+        self.delivery = self.exchange.delivery(streamed=True)
 
     @property
     def over(self) -> bool:

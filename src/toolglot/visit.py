@@ -88,6 +88,7 @@ class Visit:
         try:
             while not (self.watch.chunks or stream.over) and (piece := await reply.piece()):
                 await self.write(response, stream.feed(piece))
+            self.exchange.settle()
             if not stream.over:
                 with suppress(_Over):
                     await reply.pour(self.pass_on(stream), self.request.writer.drain)
@@ -121,13 +122,18 @@ class Visit:
 
     async def fail(self, error: ToolglotError) -> web.StreamResponse:
         """Tell the error: as a reply of its own, or inside the stream if that has begun."""
-        if self.response is None:
+        if self.response is None or self.exchange.may_retreat(error):
             raise error
         stream = self.open_stream()
         if not stream.over:
             self.watch.error = error.code
         await self.write(self.response, stream.fail(error))
         return await self.end(self.response)
+
+    def restart(self) -> None:
+        """The upstream is asked again."""
+        if isinstance(self.stream, Translation):
+            self.stream.restart()
 
     def open_stream(self) -> Stream:
         if self.stream is None:
