@@ -13,6 +13,7 @@ from toolglot.experience import Experience, find_folder
 from toolglot.profiles import Question, load_profiles
 from toolglot.routing import Knowledge
 from toolglot.transport import Transport
+from toolglot.wires import all_wires
 
 PATIENCE = 1.0
 """Seconds that a request waits for what its upstream tells of itself."""
@@ -31,6 +32,14 @@ def gather_knowledge(settings: Settings, now: Callable[[], float]) -> Knowledge:
     folder = find_folder(settings.server.state_dir, os.environ)
     experience = Experience(folder, settings.tool_calling.cool_down_seconds)
     return Knowledge(load_profiles(settings.tool_calling.profiles), experience, now)
+
+
+def present(upstream: Upstream) -> dict[str, str]:
+    """The headers with which an upstream is asked on nobody's behalf."""
+    headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
+    if upstream.api_key:
+        headers |= all_wires()[upstream.wire].authorize(upstream.api_key.reveal())
+    return headers | dict(upstream.headers)
 
 
 class Inquiry:
