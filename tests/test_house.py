@@ -34,7 +34,17 @@ HOLLOW_WORDS = {"manager", "handler", "service", "processor", "helper", "util", 
 WORD = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*")
 MACHINE_PATH = re.compile(r"(?<![\w.])/(?:home/(?!user\b)|root/|work/|Users/)[\w.-]+")
 REGISTRY = re.compile(r"(?:pypi|pythonhosted|npmjs|yarnpkg|crates|rubygems|anaconda)\.(?:org|com|io)\b|index-url")
-SERVER_MODULES = {"aiohttp", "asyncio", "httpx", "msgspec", "prometheus_client", "starlette", "uvicorn", "uvloop"}
+SERVER_MODULES = {
+    "aiohttp",
+    "asyncio",
+    "httptools",
+    "httpx",
+    "msgspec",
+    "prometheus_client",
+    "starlette",
+    "uvicorn",
+    "uvloop",
+}
 
 Definition: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 

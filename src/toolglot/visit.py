@@ -13,10 +13,10 @@ from secrets import token_hex
 
 from aiohttp import HttpVersion11, web
 
+from toolglot.connection import READ_AHEAD, Reply, Take
 from toolglot.errors import ToolglotError, UpstreamError
 from toolglot.exchange import Exchange, Stream, Translation
 from toolglot.telemetry import redact
-from toolglot.transport import READ_AHEAD, Reply, Take
 
 JSON_TYPE = "application/json"
 REQUEST_ID = "x-request-id"
@@ -32,10 +32,6 @@ def request_id(request: web.Request) -> str:
         known = given if given.isprintable() and 0 < len(given) <= 200 else f"req_{token_hex(12)}"
         request[_ID] = known
     return known
-
-
-class _Over(Exception):
-    """All has been said; what the upstream sends behind it does not matter."""
 
 
 class Visit:
@@ -90,8 +86,7 @@ class Visit:
                 await self.write(response, stream.feed(piece))
             self.exchange.settle()
             if not stream.over:
-                with suppress(_Over):
-                    await reply.pour(self.pass_on(stream), self.request.writer.drain)
+                await reply.pour(self.pass_on(stream, reply), self.request.writer.drain)
         except ToolglotError as error:
             return await self.fail(error)
         await self.write(response, stream.close())
@@ -99,7 +94,7 @@ class Visit:
         await reply.part()
         return response
 
-    def pass_on(self, stream: Stream) -> Take:
+    def pass_on(self, stream: Stream, reply: Reply) -> Take:
         """What is done with each piece once the head of the answer and its first words have left.
 
         It goes to the client's connection without a detour; only the framing, which aiohttp would do, is left to do.
@@ -109,13 +104,13 @@ class Visit:
 
         def take(piece: bytes) -> bool:
             out = feed(piece)
+            if stream.over:
+                reply.leave()
             if not out or transport is None or transport.is_closing():
                 return False
             self.spoke = now()
             sent(out)
             transport.write(b"%x\r\n%b\r\n" % (len(out), out) if framed else out)
-            if stream.over:
-                raise _Over
             return transport.get_write_buffer_size() > READ_AHEAD
 
         return take

@@ -1,0 +1,368 @@
+"""One connection to an upstream: a request goes out, its reply is read off the network as it comes.
+
+Strategy. The parser is fed by the event loop's own callback and appends the pieces of a body to a list. What one read
+brought is then handed on in one go: kept for whoever asks for the next piece or, while the reply is *poured*, given to
+a callback at once. No task is woken for that, and no timer is touched: the watch over silence wakes up at the earliest
+moment that could matter and looks when something was heard last. Every reply has a parser of its own, so that nothing
+of one reply can end up in the next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Final, cast
+
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
+from multidict import CIMultiDict
+
+from toolglot.errors import SilenceError, UpstreamError
+
+READ_AHEAD: Final = 1 << 16
+"""How much of an answer may wait here for a slow client before the upstream is held up."""
+
+HEAD_LIMIT: Final = 1 << 16
+"""How much may come in a row that is not body, such as headers; the read that goes beyond it is the last."""
+
+PARTING: Final = 0.5
+"""Seconds to wait for the end of an answer that has said that it is over."""
+
+UNREADABLE: Final = "The upstream gave an answer that cannot be read."
+STREAM_TYPE: Final = "text/event-stream"
+EVENT_STARTS: Final = (b"data:", b"event:", b"id:", b":")
+PACKED: Final = ("gzip", "x-gzip", "deflate")
+GZIP_START: Final = 0x1F
+ZLIB_METHOD: Final = 8
+
+Take = Callable[[bytes], bool | None]
+"""Takes a piece; whether it is enough for now."""
+
+Drain = Callable[[], Awaitable[None]]
+"""Waits until more can be taken."""
+
+
+class Unpacking:
+    """A body that was packed although nobody asked for it, as some servers do."""
+
+    __slots__ = ("_member",)
+
+    def __init__(self) -> None:
+        self._member: zlib._Decompress | None = None
+
+    @property
+    def over(self) -> bool:
+        return self._member is None or self._member.eof
+
+    def feed(self, packed: bytes) -> bytes:
+        unpacked = b""
+        while packed:
+            if self._member is None or self._member.eof:
+                # "deflate" should be zlib's format, but is sent bare as well
+                bare = packed[0] != GZIP_START and packed[0] & 15 != ZLIB_METHOD
+                self._member = zlib.decompressobj(-zlib.MAX_WBITS if bare else zlib.MAX_WBITS | 32)
+            unpacked += self._member.decompress(packed)
+            packed = self._member.unused_data
+        return unpacked
+
+
+class Reply:
+    """An answer of an upstream, as it comes. The ``on_`` members are what the parser calls."""
+
+    def __init__(self, connection: Connection, *, bodiless: bool) -> None:
+        self.status = 0
+        self.headers: CIMultiDict[str] = CIMultiDict()
+        self.over = False
+        self.lasting = False
+        self.unheard = True
+        self._connection = connection
+        self._bodiless = bodiless
+        self._barren = 0
+        self._complete = False
+        self._error: Exception | None = None
+        self._kept: list[bytes] = []
+        self._kept_size = 0
+        self._take: Take | None = None
+        self._left = False
+        self._unpacking: Unpacking | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._came: list[bytes] = []
+        self.on_body = self._came.append
+        self._parser: HttpResponseParser | None = HttpResponseParser(self)
+        self._parser.set_dangerous_leniencies(lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True)
+
+    # -- for those who want to know ------------------------------------------------------------------------------------
+
+    async def begin(self) -> None:
+        """Wait for the head."""
+        while not self.status:
+            await self._wait()
+
+    async def is_streamed(self) -> bool:
+        """Whether it comes as events. A server that does not tell gives itself away by how it begins."""
+        told = self.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        if told == STREAM_TYPE or told.endswith("json"):
+            return told == STREAM_TYPE
+        while True:
+            beginning = b"".join(self._kept).lstrip()
+            if beginning.startswith(EVENT_STARTS):
+                return True
+            if self.over or not any(start.startswith(beginning) for start in EVENT_STARTS):
+                return False
+            await self._wait()
+
+    async def piece(self) -> bytes:
+        """What has come since the last time; empty at the end."""
+        while not self._kept and not self.over:
+            await self._wait()
+        piece = b"".join(self._kept)
+        self._kept.clear()
+        self._kept_size = 0
+        return piece
+
+    async def whole(self) -> bytes:
+        pieces: list[bytes] = []
+        await self.pour(pieces.append)
+        return b"".join(pieces)
+
+    async def pour(self, take: Take, drain: Drain | None = None) -> None:
+        """Hand on every piece in the moment it comes, until the end."""
+        self._left = False
+        while self._kept and not self._left:
+            if take(await self.piece()) and drain:
+                await drain()
+        self._take = take
+        try:
+            while not (self.over or self._left):
+                await self._wait()
+                if self._connection.paused and drain:
+                    await drain()
+        finally:
+            self._take = None
+
+    def leave(self) -> None:
+        """Enough was heard: pouring ends here."""
+        self._left = True
+        self._wake()
+
+    async def part(self) -> None:
+        """All has been said: wait a moment for the end, so that the connection can be used again."""
+        with suppress(UpstreamError, TimeoutError):
+            async with asyncio.timeout(PARTING):
+                await self.whole()
+
+    async def _wait(self) -> None:
+        """Until something is new: the head, a piece, the end or, while it is poured, that it is too much."""
+        if self._error is not None:
+            raise self._error
+        self._connection.resume()
+        self._waiter = asyncio.get_running_loop().create_future()
+        await self._waiter
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    # -- for the connection --------------------------------------------------------------------------------------------
+
+    def feed(self, data: bytes) -> None:
+        """What one read from the network brought."""
+        self.unheard = False
+        parser, came = self._parser, self._came
+        if parser is None:
+            self.lasting = False
+            return
+        readable = True
+        try:
+            parser.feed_data(data)
+        except (HttpParserError, HttpParserUpgrade):
+            readable = self.lasting = False
+        if came:
+            self._barren = 0
+            self._hand_on(came[0] if len(came) == 1 else b"".join(came))
+            came.clear()
+        else:
+            self._barren += len(data)
+        if self._complete:
+            self._end()
+        elif not readable or self._barren > HEAD_LIMIT:
+            self.fail(UpstreamError(UNREADABLE))
+        elif self._take is None:
+            self._wake()
+
+    def _hand_on(self, piece: bytes) -> None:
+        try:
+            if self._unpacking is not None:
+                piece = self._unpacking.feed(piece)
+            if not piece:
+                return
+            if self._take is not None:
+                enough = self._take(piece)
+            else:
+                self._kept.append(piece)
+                self._kept_size += len(piece)
+                enough = self._kept_size > READ_AHEAD
+        except zlib.error:
+            self.fail(UpstreamError(UNREADABLE))
+        except Exception as error:
+            self.fail(error)
+        else:
+            if enough:
+                self._connection.pause()
+                self._wake()
+
+    def _end(self) -> None:
+        if self._error is None and self._unpacking is not None and not self._unpacking.over:
+            self.fail(UpstreamError(UNREADABLE))
+        self.over = self._error is None
+        self._parser = None
+        self._wake()
+
+    def lose(self, *, broken: bool) -> None:
+        """The connection is gone, which is how an answer of unknown length ends."""
+        measured = "content-length" in self.headers or "chunked" in self.headers.get("transfer-encoding", "").lower()
+        if self.status and not measured and not broken:
+            self._end()
+        else:
+            self.fail(UpstreamError(f"The connection to the upstream broke {self._when()}."))
+
+    def give_up(self) -> None:
+        self.fail(SilenceError(f"The upstream was silent for too long {self._when()}."))
+
+    def _when(self) -> str:
+        return "while it was answering" if self.status else "before it answered"
+
+    def fail(self, error: Exception) -> None:
+        if not self.over and self._error is None:
+            self._error = error
+            self._parser = None
+            self._connection.abort()
+            self._wake()
+
+    # -- for the parser ------------------------------------------------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        if self._complete:
+            raise ValueError("a second answer")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self.status:  # what comes later is a trailer
+            self.headers.add(name.decode("latin-1"), value.decode("latin-1"))
+
+    def on_headers_complete(self) -> None:
+        status = cast("HttpResponseParser", self._parser).get_status_code()
+        if status < 200:  # only a word in between
+            self.headers.clear()
+            return
+        self.status = status
+        self._complete = self._bodiless
+        packed = self.headers.get("content-encoding", "identity").strip().lower()
+        if packed in PACKED:
+            self._unpacking = Unpacking()
+        elif packed not in ("", "identity"):
+            raise ValueError(f"packed as {packed}")
+
+    def on_message_complete(self) -> None:
+        if self.status:
+            self._complete = True
+            self.lasting = not self._bodiless and cast("HttpResponseParser", self._parser).should_keep_alive()
+
+
+class Connection(asyncio.Protocol):
+    """A connection, and the one reply that comes over it at a time."""
+
+    __slots__ = ("_heard", "_loop", "_patience", "_reply", "_timer", "_transport", "idle_since", "paused")
+
+    _transport: asyncio.Transport
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._reply: Reply | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._patience = 0.0
+        self._heard = 0.0
+        self.idle_since = 0.0
+        self.paused = False
+
+    def ask(self, request: bytes, patience: float, *, bodiless: bool = False) -> Reply:
+        """Send a request. Silence for longer than ``patience`` seconds is the end of it."""
+        reply = self._reply = Reply(self, bodiless=bodiless)
+        if self.closing:
+            reply.lose(broken=True)
+            return reply
+        self._transport.write(request)
+        self._heard = self._loop.time()
+        self._patience = patience
+        self._watch()
+        return reply
+
+    def release(self) -> bool:
+        """Done with the reply; whether another can follow it. If not, the connection ends with it."""
+        reply, self._reply = self._reply, None
+        whole = reply is not None and reply.over and reply.lasting
+        if not whole or self.closing or self._transport.get_write_buffer_size():
+            self.abort()
+            return False
+        self.resume()
+        self.idle_since = self._loop.time()
+        return True
+
+    @property
+    def closing(self) -> bool:
+        return self._transport.is_closing()
+
+    def abort(self) -> None:
+        self.paused = False
+        self._transport.abort()
+
+    def pause(self) -> None:
+        self.paused = True
+        self._transport.pause_reading()
+
+    def resume(self) -> None:
+        if self.paused:
+            self.paused = False
+            self._heard = self._loop.time()
+            self._transport.resume_reading()
+
+    # -- silence -------------------------------------------------------------------------------------------------------
+
+    def _watch(self) -> None:
+        due = self._heard + self._patience
+        if self._timer is not None:
+            if self._timer.when() <= due:
+                return
+            self._timer.cancel()
+        self._timer = self._loop.call_at(due, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        reply, now = self._reply, self._loop.time()
+        if reply is None or reply.over:
+            return
+        if self.paused:  # it is we who do not listen
+            self._heard = now
+        if now - self._heard >= self._patience:
+            reply.give_up()
+        else:
+            self._watch()
+
+    # -- what the event loop calls -------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self._reply is None:  # nobody asked
+            self.abort()
+            return
+        self._heard = self._loop.time()
+        self._reply.feed(data)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._reply is not None:
+            self._reply.lose(broken=error is not None)
