@@ -41,6 +41,7 @@ from toolglot.events import (
     check_order,
 )
 from toolglot.exchange import Exchange, Source
+from toolglot.inquiry import gather_knowledge
 from toolglot.telemetry import Telemetry
 from toolglot.wire import Answerer, Asked
 from toolglot.wires import all_wires
@@ -89,7 +90,7 @@ def exchange_between(client: str, upstream: str, asked: Conversation, stream: bo
     wire = all_wires()[client]
     body = wire.encode_request(asked, stream=stream, wants_usage=True)
     watch = Telemetry().begin("r", client)
-    return Exchange(wire, body, path_of(client, stream), settings, Source(time, new_ids()), watch)
+    return Exchange(wire, body, path_of(client, stream), settings, Source(time, new_ids()), watch, gather_knowledge(settings, time))
 
 
 def view_request(conversation: Conversation) -> dict[str, Any]:

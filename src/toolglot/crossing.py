@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from toolglot.conversation import Image
+from toolglot.conversation import Call, Conversation, Image, Part, Result
+from toolglot.names import rename
 
 _LENT = re.compile(r"toolglot:([^:]+):")
 _DATA_URL = re.compile(r"data:([^;,]*);base64,")
@@ -70,3 +72,29 @@ def count_told(told: Mapping[str, Any], places: tuple[tuple[str, ...], ...]) -> 
         if isinstance(count, int):
             return count
     return 0
+
+
+NO_NAMES: Mapping[str, str] = {}
+
+
+def rename_tools(conversation: Conversation, allowed: str | None) -> tuple[Conversation, Mapping[str, str]]:
+    """The conversation with names that a wire allows, and the way back from those that are new."""
+    if allowed is None:
+        return conversation, NO_NAMES
+    past = [call.name for message in conversation.messages for call in message.calls]
+    fits = re.compile(allowed).fullmatch
+    given = rename([*(tool.name for tool in conversation.tools), *past], lambda name: fits(name) is not None)
+    renamed = {new: own for own, new in given.items() if new != own}
+    if not renamed:
+        return conversation, NO_NAMES
+    messages = tuple(
+        replace(message, parts=tuple(_rename(part, given) for part in message.parts))
+        for message in conversation.messages
+    )
+    tools = tuple(replace(tool, name=given[tool.name]) for tool in conversation.tools)
+    choice = replace(conversation.choice, only=tuple(given[name] for name in conversation.choice.only))
+    return replace(conversation, messages=messages, tools=tools, choice=choice), renamed
+
+
+def _rename(part: Part, given: Mapping[str, str]) -> Part:
+    return replace(part, name=given[part.name]) if isinstance(part, Call | Result) and part.name in given else part

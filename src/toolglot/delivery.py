@@ -4,11 +4,14 @@ Strategy. Text of the upstream goes through the reader, everything else passes. 
 client: names as the client knows them, neutralised marks as they were, calls numbered in one row whoever made them.
 What was not clearly a call goes on as text; what a client must not see (a second call where one was agreed, a result
 that the model made up) is dropped and told to the record. The last event says truly how the answer ended.
+
+Reasoning that the upstream tells apart passes at once, and is kept as long as nothing else was said. If the answer ends
+with it, a complete call at its end was the action, put in the wrong channel, and is delivered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from toolglot.events import (
@@ -30,6 +33,7 @@ from toolglot.twins import Twins
 
 DROPPED = (Reason.EXTRA_CALL, Reason.FABRICATED_RESULT)
 READ, NATIVE = "read", "native"
+THINKING = "<think>\n"
 
 
 class Delivery:
@@ -45,6 +49,7 @@ class Delivery:
         streamed: bool = True,
         secrets: tuple[str, ...] = (),
         native: bool = False,
+        doubt: Callable[[Failed, bool], None] | None = None,
     ) -> None:
         self.reader = reader
         self.watch = watch
@@ -53,7 +58,9 @@ class Delivery:
         self.required = required
         self.streamed = streamed
         self.secrets = secrets
+        self.doubt = doubt
         self.source: list[str] = []
+        self.thoughts: list[str] | None = [] if reader is not None else None
         self.said = False
         self.truncated = False
         self.open: dict[tuple[str, int], int] = {}
@@ -69,6 +76,8 @@ class Delivery:
         for event in events:
             kind = type(event)
             if kind is TextDelta and reader is not None:
+                if self.thoughts is not None and not event.text.isspace():  # type: ignore[union-attr]
+                    self.thoughts = None
                 if not self.streamed:
                     self.source.append(event.text)  # type: ignore[union-attr]
                 for read in reader.feed(event.text):  # type: ignore[union-attr]
@@ -98,6 +107,8 @@ class Delivery:
             case TextDelta() if self.truncated and origin is READ:
                 pass  # the rest of a call that was cut
             case TextDelta() | ReasoningDelta():
+                if self.thoughts is not None and origin is NATIVE:
+                    self.thoughts.append(event.text)
                 text = self.restore(event.text)
                 if text:
                     out.append(type(event)(text))
@@ -118,6 +129,8 @@ class Delivery:
     def start(self, event: CallStarted, origin: str, out: list[Event]) -> None:
         index = self.open[origin, event.index] = self.started
         self.started += 1
+        if origin is NATIVE:
+            self.plain, self.thoughts = (), None
         name = self.names.get(event.name, event.name)
         started = CallStarted(index, event.id, name)
         self.watch.see(started)
@@ -163,6 +176,8 @@ class Delivery:
         return "stop" if told == "tool_calls" else told
 
     def fail(self, event: Failed, out: list[Event]) -> None:
+        if self.doubt is not None:
+            self.doubt(event, self.said or bool(out))
         self.close(True, out)
         self.end_badly(event, out)
 
@@ -175,6 +190,9 @@ class Delivery:
         if self.reader is None:
             return
         reader, self.reader = self.reader, None
+        if self.thoughts:
+            self.rescue(reader, truncated, out)
+            return
         for event in reader.close(truncated):
             self.tell(event, READ, out)
         if self.twins is not None:
@@ -182,6 +200,17 @@ class Delivery:
                 self.pass_on(event, origin, out)
             if self.twins.dropped:
                 self.watch.notes.append(f"{self.twins.dropped} calls came twice and were delivered once")
+
+    def rescue(self, reader: Reader, truncated: bool, out: list[Event]) -> None:
+        """The answer was nothing but reasoning, which the client has: the calls that it ends with are told too."""
+        read = [*reader.feed(THINKING + "".join(self.thoughts or ())), *reader.close(truncated)]
+        ended = [at for at, event in enumerate(read) if isinstance(event, CallEnded)]
+        if not ended or any(isinstance(event, TextDelta) and event.text.strip() for event in read[ended[-1] :]):
+            return
+        whole = {event.index for event in read if isinstance(event, CallEnded)}
+        for event in read:
+            if isinstance(event, CallStarted | CallArguments | CallEnded) and event.index in whole:
+                self.tell(event, READ, out)
 
 
 def _refuse(event: CallRejected) -> str:

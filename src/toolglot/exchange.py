@@ -10,31 +10,30 @@ The server moves the bytes; everything that is decided is decided here.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Protocol
 
 from toolglot.config import Settings
-from toolglot.conversation import Call, Choice, Conversation, Foreign, Part, Result, Tool
+from toolglot.conversation import Choice, Conversation, Foreign, Tool
+from toolglot.crossing import NO_NAMES, rename_tools
 from toolglot.delivery import Delivery
-from toolglot.errors import RequestError, ToolglotError, ToolSchemaError, UpstreamError
+from toolglot.errors import RefusedError, RequestError, ToolglotError, ToolSchemaError, UpstreamError
 from toolglot.events import Event, Failed, Finished
+from toolglot.experience import Lesson
 from toolglot.history import mend
 from toolglot.lessons import coach
-from toolglot.names import rename
 from toolglot.reading import Reader
-from toolglot.routing import Manner, Route, choose
+from toolglot.routing import Knowledge, Manner, Route, choose
 from toolglot.schema import Toolbox
 from toolglot.speaking import Speech, speak
-from toolglot.telemetry import Watch
+from toolglot.telemetry import Watch, redact
 from toolglot.wire import Answerer, Asked, Wire
 from toolglot.wires import all_wires
 
 TAIL = 64
 """How much of a relayed answer is kept to see how it ends."""
-NO_NAMES: Mapping[str, str] = {}
 BLANK_LINES = (b"\n\n", b"\r\n\r\n", b"\r\r")
 ENDS: Mapping[str, tuple[bytes, ...]] = {"application/x-ndjson": (b"\n",)}
 """What ends an event, by the type of a stream; blank lines in all others."""
@@ -77,9 +76,11 @@ class Exchange:
         settings: Settings,
         source: Source,
         watch: Watch,
+        knowledge: Knowledge,
         mode: str = "",
     ) -> None:
         self.wire = wire
+        self.knowledge = knowledge
         self.settings = settings
         self.source = source
         self.asked: Asked = wire.decode_request(body, path)
@@ -89,7 +90,7 @@ class Exchange:
         if len(conversation.messages) > settings.limits.messages:
             raise RequestError(f"More than {settings.limits.messages} messages.", "messages")
         watch.model = conversation.model
-        self.route: Route = choose(conversation, settings, mode)
+        self.route: Route = choose(conversation, settings, knowledge, mode)
         self.upstream_wire = all_wires()[self.route.upstream.wire]
         self._tell_route()
         if not self.one_wire:
@@ -104,9 +105,12 @@ class Exchange:
             without_tools = self.route.mode == "off"
             self.request = wire.adapt_request(body, self.route.model.model, without_tools=without_tools)
         else:
-            conversation, self.names = rename_tools(self._mend(conversation), self.upstream_wire)
+            conversation, self.names = rename_tools(
+                self._mend(conversation), getattr(self.upstream_wire, "TOOL_NAMES", None)
+            )
             self.tools = conversation.tools
             self.request = self._encode(conversation)
+        self.spare = conversation if self.route.learns else None
         self._forget_messages()
 
     def _forget_messages(self) -> None:
@@ -161,9 +165,63 @@ class Exchange:
     def _encode(self, spoken: Conversation) -> bytes:
         if self.route.mode == "off":
             spoken = replace(spoken, tools=(), choice=Choice(), limits=replace(spoken.limits, parallel_calls=None))
-        return self.upstream_wire.encode_request(
-            replace(spoken, model=self.route.model.model), stream=self.asked.stream, wants_usage=self.asked.wants_usage
-        )
+        spoken = replace(spoken, model=self.route.model.model, extra={**self.route.extra, **spoken.extra})
+        return self.upstream_wire.encode_request(spoken, stream=self.asked.stream, wants_usage=self.asked.wants_usage)
+
+    # -- the second way there ------------------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """The client has been told something: from now on there is no way back."""
+        self.spare = None
+
+    def may_retreat(self, error: ToolglotError) -> bool:
+        return self.spare is not None and bool(self._trouble(error))
+
+    def retreat(self, error: ToolglotError) -> bool:
+        """Ask again with tools as text, if this error means that native tools do not work; remember it anyway."""
+        spare, self.spare = self.spare, None
+        kind = self._trouble(error) if self.route.learns else ""
+        if not kind:
+            return False
+        lesson = self._learn(kind, error)
+        if spare is None:
+            return False
+        self.route = self.route.retreat(lesson)
+        self._tell_route()
+        self.watch.notes.append(f"native tools {kind}, asked again with text: {lesson.evidence}")
+        self.speech = self._speak(spare)
+        self.tools, self.names = self.speech.tools, self.speech.names
+        self.request = self._encode(self.speech.conversation)
+        self._forget_messages()
+        return True
+
+    def conclude(self) -> None:
+        """The answer is over: what it taught about native tools."""
+        if not self.route.learns:
+            return
+        place, experience = (self.route.upstream.base_url, self.route.model.model), self.knowledge.experience
+        if self.watch.read_as:
+            experience.count_leak(*place, ", ".join(self.watch.read_as), self.knowledge.now())
+        elif self.watch.calls:
+            experience.count_success(*place)
+
+    def _trouble(self, error: ToolglotError) -> str:
+        status = error.status if isinstance(error, RefusedError) else None
+        return self.knowledge.profiles.judge(f"{error.code} {error.message}", status)
+
+    def _learn(self, kind: str, error: ToolglotError) -> Lesson:
+        place = self.route.upstream.base_url, self.route.model.model
+        status = f"{error.status}: " if isinstance(error, RefusedError) else ""
+        evidence = redact(status + error.message, self.route.upstream.secrets)
+        return self.knowledge.experience.learn(*place, kind, evidence, self.knowledge.now())
+
+    def _doubt(self, event: Failed, told: bool) -> None:
+        """An answer failed on its way. If the client has been told nothing of it, another way may be tried."""
+        error = describe_failure(event)
+        if not told and self.may_retreat(error):
+            raise error
+        self.settle()
+        self.retreat(error)
 
     def _cross(self, conversation: Conversation) -> Conversation:
         """What can go from one wire to another: no settings and no parts that only the client's wire knows."""
@@ -206,8 +264,9 @@ class Exchange:
         reader = self._reader() if self.route.manner is not Manner.RELAY and choice.mode != "none" else None
         joiner = self.speech.joiner if self.speech else ""
         secrets = self.route.upstream.secrets
-        native = self.route.manner is Manner.NATIVE
-        return Delivery(reader, self.watch, self.names, joiner, choice.mode == "required", streamed, secrets, native)
+        native, doubt = self.route.manner is Manner.NATIVE, self._doubt if self.route.learns else None
+        required = choice.mode == "required"
+        return Delivery(reader, self.watch, self.names, joiner, required, streamed, secrets, native, doubt)
 
     def _reader(self) -> Reader:
         conversation, reading = self.asked.conversation, self.settings.reading
@@ -229,9 +288,13 @@ class Translation:
 
     def __init__(self, exchange: Exchange) -> None:
         self.exchange = exchange
-        self.reader = exchange.upstream_wire.read_stream(exchange.source.new_call_id)
-        self.delivery = exchange.delivery(streamed=True)
         self.writer = exchange.wire.write_stream(exchange.answerer(), exchange.asked)
+        self.restart()
+
+    def restart(self) -> None:
+        """Another answer comes instead; what the client was told of the first one holds."""
+        self.reader = self.exchange.upstream_wire.read_stream(self.exchange.source.new_call_id)
+        self.delivery = self.exchange.delivery(streamed=True)
 
     @property
     def over(self) -> bool:
@@ -303,30 +366,6 @@ class Relay:
     @property
     def between_events(self) -> bool:
         return self.last.endswith(self.ends)
-
-
-def rename_tools(conversation: Conversation, wire: Wire) -> tuple[Conversation, Mapping[str, str]]:
-    """The conversation with names that the wire allows, and the way back from those that are new."""
-    allowed: str | None = getattr(wire, "TOOL_NAMES", None)
-    if allowed is None:
-        return conversation, NO_NAMES
-    past = [call.name for message in conversation.messages for call in message.calls]
-    fits = re.compile(allowed).fullmatch
-    given = rename([*(tool.name for tool in conversation.tools), *past], lambda name: fits(name) is not None)
-    renamed = {new: own for own, new in given.items() if new != own}
-    if not renamed:
-        return conversation, NO_NAMES
-    messages = tuple(
-        replace(message, parts=tuple(_rename(part, given) for part in message.parts))
-        for message in conversation.messages
-    )
-    tools = tuple(replace(tool, name=given[tool.name]) for tool in conversation.tools)
-    choice = replace(conversation.choice, only=tuple(given[name] for name in conversation.choice.only))
-    return replace(conversation, messages=messages, tools=tools, choice=choice), renamed
-
-
-def _rename(part: Part, given: Mapping[str, str]) -> Part:
-    return replace(part, name=given[part.name]) if isinstance(part, Call | Result) and part.name in given else part
 
 
 def describe_failure(event: Failed) -> ToolglotError:

@@ -3,18 +3,30 @@
 relay    nothing in it concerns tools, or tool calling is off: bytes pass untouched
 native   the upstream knows tools itself; calls that leak into its text are read nevertheless
 text     the upstream only writes text: tools are taught, calls are read
+
+The mode ``auto`` is native where the profiles say that the upstream has tools, and nothing else was learned since.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
+from math import inf
+from typing import Any, Final
 
 from toolglot.config import MODES, Model, Settings, Upstream
 from toolglot.conversation import Call, Conversation, Result
 from toolglot.errors import RequestError
+from toolglot.experience import Experience, Lesson
+from toolglot.profiles import NO_FACTS, Facts, Profiles, Rule
 from toolglot.reading import vocabulary
+
+AUTO: Final = "auto"
+KNOWN: Final = 2048
+QUIRKS: Final[Mapping[str, Mapping[str, Any]]] = {"strips_special_tokens": {"skip_special_tokens": False}}
+"""Quirks that are met with a further field where tools are text. The marks of many dialects are special tokens."""
 
 
 class Manner(StrEnum):
@@ -25,7 +37,10 @@ class Manner(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where a request goes. ``parallel``: whether several calls may be made in one answer."""
+    """Where a request goes. ``parallel``: whether several calls may be made in one answer.
+
+    In mode ``auto`` the rule and the lesson say why. ``extra`` are fields that the upstream needs besides.
+    """
 
     upstream: Upstream
     model: Model
@@ -33,29 +48,102 @@ class Route:
     mode: str
     dialect: str
     parallel: bool
+    rule: Rule | None = None
+    lesson: Lesson | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def learns(self) -> bool:
+        """Whether native tools are on trial: a mode that was set is not called into question."""
+        return self.mode == AUTO and self.manner is Manner.NATIVE
+
+    def retreat(self, lesson: Lesson) -> Route:
+        """The same as text, for this is what was learned."""
+        return replace(self, manner=Manner.TEXT, lesson=lesson, extra=_extra(self.rule))
 
 
-def choose(conversation: Conversation, settings: Settings, mode: str = "") -> Route:
+class UnsureError(Exception):
+    """What an upstream can do is not known yet: it has to be asked."""
+
+    def __init__(self, upstream: Upstream, model: str) -> None:
+        super().__init__(f"{upstream.name}: {model}")
+        self.upstream = upstream
+        self.model = model
+
+
+class Knowledge:
+    """What is known of upstreams and their models: from the profiles, from themselves, and from experience."""
+
+    def __init__(self, profiles: Profiles, experience: Experience, now: Callable[[], float]) -> None:
+        self.profiles = profiles
+        self.experience = experience
+        self.now = now
+        self._rules: dict[tuple[str, str], tuple[Rule, float]] = {}
+
+    def find_rule(self, upstream: Upstream, model: str) -> Rule:
+        """The rule for a model; raises ``UnsureError`` if the upstream has to be asked before."""
+        rule, until = self._rules.get((upstream.base_url, model)) or (None, 0.0)
+        if rule is not None and self.now() < until:
+            return rule
+        if self.profiles.needs_facts(upstream.base_url, model):
+            raise UnsureError(upstream, model)
+        return self.tell(upstream, model, NO_FACTS, inf)
+
+    def tell(self, upstream: Upstream, model: str, facts: Facts, seconds: float) -> Rule:
+        """These are the facts, and for so long."""
+        rule = self.profiles.find(upstream.base_url, model, facts)
+        if len(self._rules) >= KNOWN:
+            self._rules.clear()
+        self._rules[upstream.base_url, model] = rule, self.now() + seconds
+        return rule
+
+    def find_lesson(self, upstream: Upstream, model: str) -> Lesson | None:
+        return self.experience.recall(upstream.base_url, model, self.now())
+
+
+def choose(conversation: Conversation, settings: Settings, knowledge: Knowledge, mode: str = "") -> Route:
     """The route of a request; ``mode`` is what the request itself asks for, if it does."""
     if mode and mode not in MODES:
         raise RequestError(f"The mode {mode!r} is not one of {', '.join(MODES)}.", "x-toolglot-mode")
     model, upstream = settings.model_for(conversation.model)
+    mode = "off" if not settings.tool_calling.enabled else mode or model.mode
+    manner = Manner.NATIVE if mode == "native" else Manner.TEXT
+    if mode == "off" or not _matters(conversation, settings):
+        manner = Manner.RELAY
+    route = Route(upstream, model, manner, mode, model.dialect, _parallel(conversation, settings, model))
+    if mode == AUTO and manner is not Manner.RELAY and not upstream.coached:
+        return _decide(route, conversation, settings, knowledge)
+    return route
+
+
+def _decide(route: Route, conversation: Conversation, settings: Settings, knowledge: Knowledge) -> Route:
+    """Native or text, by what is known of the upstream and its model."""
+    place = route.upstream, route.model.model
+    rule, lesson = knowledge.find_rule(*place), knowledge.find_lesson(*place)
+    route = replace(route, rule=rule, lesson=lesson)
+    if rule.dialect and not settings.set_dialect(conversation.model):
+        route = replace(route, dialect=rule.dialect, model=replace(route.model, dialect=rule.dialect))
+    if rule.native and lesson is None:
+        return replace(
+            route, manner=Manner.NATIVE, parallel=_parallel(conversation, settings, route.model, rule.parallel)
+        )
+    return replace(route, parallel=_parallel(conversation, settings, route.model), extra=_extra(rule))
+
+
+def _matters(conversation: Conversation, settings: Settings) -> bool:
+    """Whether a request concerns tools, and not too many of them."""
     tools = settings.tool_calling
-    mode = mode or model.mode
-    if not tools.enabled:
-        mode = "off"
-    manner = _manner(conversation, mode, bool(tools.auto_detect and tools.supported_tools))
-    if manner is not Manner.RELAY and len(conversation.tools) > tools.max_tools:
+    if not (concerns_tools(conversation) or (tools.auto_detect and tools.supported_tools)):
+        return False
+    if len(conversation.tools) > tools.max_tools:
         raise RequestError(
             f"{len(conversation.tools)} tools are offered; this gateway takes at most {tools.max_tools}.", "tools"
         )
-    return Route(upstream, model, manner, mode, model.dialect, _parallel(conversation, settings, model))
+    return True
 
 
-def _manner(conversation: Conversation, mode: str, detecting: bool) -> Manner:
-    if mode == "off" or not (detecting or concerns_tools(conversation)):
-        return Manner.RELAY
-    return Manner.NATIVE if mode == "native" else Manner.TEXT
+def _extra(rule: Rule | None) -> dict[str, Any]:
+    return {name: value for quirk in (rule.quirks if rule else ()) for name, value in QUIRKS.get(quirk, {}).items()}
 
 
 def concerns_tools(conversation: Conversation) -> bool:
@@ -65,9 +153,9 @@ def concerns_tools(conversation: Conversation) -> bool:
     return any(isinstance(part, Call | Result) for message in conversation.messages for part in message.parts)
 
 
-def _parallel(conversation: Conversation, settings: Settings, model: Model) -> bool:
+def _parallel(conversation: Conversation, settings: Settings, model: Model, known: bool | None = None) -> bool:
     """What is taught is what is delivered: many calls if asked for, or if the model's own dialect is spoken."""
-    for told in (conversation.limits.parallel_calls, settings.reading.parallel_calls):
+    for told in (conversation.limits.parallel_calls, settings.reading.parallel_calls, known):
         if told is not None:
             return told
     return _own_dialect(model.model) == model.dialect

@@ -27,9 +27,12 @@ from toolglot.errors import (
     SizeError,
     ToolglotError,
     UnknownPathError,
+    UpstreamError,
 )
 from toolglot.exchange import Exchange, Source
-from toolglot.telemetry import CONTENT_TYPE, Telemetry
+from toolglot.inquiry import Inquiry, gather_knowledge
+from toolglot.routing import UnsureError
+from toolglot.telemetry import CONTENT_TYPE, Telemetry, Watch
 from toolglot.transport import Transport
 from toolglot.visit import JSON_TYPE, REQUEST_ID, Visit, request_id
 from toolglot.wire import Extra, Wire
@@ -54,6 +57,8 @@ class Gateway:
         self.telemetry = telemetry
         self.source = source or Source(time, lambda: token_hex(12))
         self.transport = Transport()
+        self.knowledge = gather_knowledge(settings, self.source.now)
+        self.inquiry = Inquiry(self.transport, self.knowledge)
         self.draining = False
 
     def application(self) -> web.Application:
@@ -130,8 +135,7 @@ class Gateway:
             body = await request.read()
             self.telemetry.body(watch, "request", body)
             mode = request.headers.get("x-toolglot-mode", "")
-            path = {**request.query, **request.match_info}
-            exchange = Exchange(wire, body, path, self.settings, self.source, watch, mode)
+            exchange = await self.open(wire, body, request, watch, mode)
             del body
             if exchange.streamed:
                 self.telemetry.stream(watch)
@@ -158,17 +162,15 @@ class Gateway:
 
     async def ask(self, request: web.Request, exchange: Exchange) -> web.StreamResponse:
         """Send the request to its upstream, and its answer to the client."""
-        upstream = exchange.route.upstream
-        place = exchange.upstream_wire.locate(exchange.route.model.model, stream=exchange.streamed)
-        address = upstream.endpoint(place, getattr(exchange.upstream_wire, "ROOT", OPENAI_ROOT))
-        headers = self.headers_for(upstream, request)
-        if exchange.one_wire:
-            carried = getattr(exchange.wire, "CARRIED", ())
-            headers = {name: request.headers[name] for name in carried if name in request.headers} | headers
         visit = Visit(request, exchange, self.settings.server.heartbeat_seconds)
         try:
-            async with self.transport.send("POST", address, upstream, headers, exchange.request) as reply:
-                return await visit.answer(reply)
+            while True:
+                try:
+                    return await self.ask_once(request, exchange, visit)
+                except UpstreamError as error:
+                    if not exchange.retreat(error):
+                        raise
+                    visit.restart()
         except ToolglotError as error:
             return await visit.fail(error)
         except ConnectionError:
@@ -178,6 +180,30 @@ class Gateway:
             return await visit.fail(InternalError(OUR_FAULT))
         finally:
             visit.over()
+
+    async def ask_once(self, request: web.Request, exchange: Exchange, visit: Visit) -> web.StreamResponse:
+        upstream = exchange.route.upstream
+        place = exchange.upstream_wire.locate(exchange.route.model.model, stream=exchange.streamed)
+        address = upstream.endpoint(place, getattr(exchange.upstream_wire, "ROOT", OPENAI_ROOT))
+        headers = self.headers_for(upstream, request)
+        if exchange.one_wire:
+            carried = getattr(exchange.wire, "CARRIED", ())
+            headers = {name: request.headers[name] for name in carried if name in request.headers} | headers
+        async with self.transport.send("POST", address, upstream, headers, exchange.request) as reply:
+            response = await visit.answer(reply)
+        exchange.conclude()
+        return response
+
+    async def open(self, wire: Wire, body: bytes, request: web.Request, watch: Watch, mode: str) -> Exchange:
+        """The request, read and routed; what its upstream can do is asked before, if nobody knows."""
+        path = {**request.query, **request.match_info}
+        given = (wire, body, path, self.settings, self.source, watch, self.knowledge, mode)
+        try:
+            return Exchange(*given)
+        except UnsureError as unsure:
+            watch.notes.clear()
+            await self.inquiry.ask(unsure.upstream, unsure.model, self.headers_for(unsure.upstream, request))
+            return Exchange(*given)
 
     def headers_for(self, upstream: Upstream, request: web.Request) -> dict[str, str]:
         headers = {"Content-Type": JSON_TYPE, "Accept-Encoding": "identity", REQUEST_ID: request_id(request)}

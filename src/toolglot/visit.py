@@ -84,6 +84,7 @@ class Visit:
         try:
             while not (self.watch.chunks or stream.over) and (piece := await reply.piece()):
                 await self.write(response, stream.feed(piece))
+            self.exchange.settle()
             if not stream.over:
                 await reply.pour(self.pass_on(stream, reply), self.request.writer.drain)
         except ToolglotError as error:
@@ -116,13 +117,18 @@ class Visit:
 
     async def fail(self, error: ToolglotError) -> web.StreamResponse:
         """Tell the error: as a reply of its own, or inside the stream if that has begun."""
-        if self.response is None:
+        if self.response is None or self.exchange.may_retreat(error):
             raise error
         stream = self.open_stream()
         if not stream.over:
             self.watch.error = error.code
         await self.write(self.response, stream.fail(error))
         return await self.end(self.response)
+
+    def restart(self) -> None:
+        """The upstream is asked again."""
+        if isinstance(self.stream, Translation):
+            self.stream.restart()
 
     def open_stream(self) -> Stream:
         if self.stream is None:

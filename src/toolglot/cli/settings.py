@@ -20,6 +20,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     upstream.add_argument("--api-key", metavar="KEY", help="its key; other users may see it here, TOOLGLOT_API_KEY not")
     upstream.add_argument("--model", metavar="NAME", help="the model to ask it for, whatever clients name")
     upstream.add_argument("--dialect", metavar="D", help="the dialect that models are taught")
+    upstream.add_argument("--profiles", metavar="FILE", help="profiles that come before those of toolglot")
+    upstream.add_argument("--state-dir", metavar="DIR", help="where to keep what was learned; none: only in memory")
     upstream.add_argument("--mode", metavar="|".join(MODES), help="how tools reach the model (default: auto)")
 
 

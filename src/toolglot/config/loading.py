@@ -50,7 +50,7 @@ def load(arguments: Mapping[str, Any], environ: Mapping[str, str], path: Path | 
             given[one.section][one.field] = one.kind.read(raw, place)
     sections: dict[str, Any] = {section: SECTIONS[section](**values) for section, values in given.items()}
     settings = Settings(**sections, sources=sources, notes=(*found.notes, *_strangers(environ)))
-    settings = _add_fallback(_add_upstreams(settings, found, path), arguments, environ)
+    settings = _add_fallback(_add_upstreams(_place_profiles(settings, path), found, path), arguments, environ)
     _check_models(settings, path)
     return settings
 
@@ -61,6 +61,14 @@ def _pick(one: Setting, arguments: Mapping[str, Any], environ: Mapping[str, str]
         return "--" + one.flag.replace("_", "-"), arguments[one.flag]
     variable = next((name for name in one.variables if environ.get(name, "").strip()), "")
     return variable, environ.get(variable)
+
+
+def _place_profiles(settings: Settings, path: Path | None) -> Settings:
+    """A file that is named in a file stands beside it."""
+    named = settings.tool_calling.profiles
+    if path is None or not named or settings.sources["tool_calling.profiles"] != str(path):
+        return settings
+    return replace(settings, tool_calling=replace(settings.tool_calling, profiles=str(path.parent / named)))
 
 
 def _add_upstreams(settings: Settings, found: Found, path: Path | None) -> Settings:

@@ -67,6 +67,9 @@ class Server:
     heartbeat_seconds: float = setting(SECONDS, "silence towards a client after which a heartbeat is sent", 12.0)
     drain_seconds: float = setting(SECONDS, "time that streams have to end when the server is stopped", 30.0)
     log_bodies: bool = setting(BOOL, "log requests and answers too, keys blackened", False)
+    state_dir: str = setting(
+        TEXT, "folder for what was learned; empty: `toolglot` where the system keeps such; `none`: only in memory", ""
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +92,18 @@ class ToolCalling:
     mode: str = setting(
         choice(*MODES),
         "`native` leaves tools to the upstream, `text` teaches them as text, `off` passes requests as they are,"
-        " `auto` chooses",
+        " `auto` is native where profiles say that the upstream has tools, until it shows that it has not",
         "auto",
         flag="mode",
     )
     dialect: str = setting(
         DIALECT, "dialect to teach; empty: the one the model id is known for, else roo_xml", "", flag="dialect"
+    )
+    profiles: str = setting(
+        TEXT, "file of profiles that come before those of toolglot; in a settings file, beside it", "", flag="profiles"
+    )
+    cool_down_seconds: float = setting(
+        SECONDS, "time after which native tools are tried again where `auto` has turned to text", 3600.0
     )
 
 
@@ -209,15 +218,22 @@ class Settings:
 
         In the model that is returned nothing is left open: ``name`` is the one asked for, ``model`` the upstream's.
         """
-        ranked = sorted(self.models, key=lambda model: (model.name != asked, model.name == ANY))
-        for model in ranked:
+        model, known_as = self._match(asked)
+        dialect = model.dialect or self.tool_calling.dialect or known_dialect(known_as, asked)
+        mode = model.mode or self.tool_calling.mode
+        upstream = self._upstream(model.upstream)
+        chosen = replace(model, name=asked, upstream=upstream.name, model=known_as, dialect=dialect, mode=mode)
+        return chosen, upstream
+
+    def set_dialect(self, asked: str) -> str:
+        """The dialect that was set for a name, if one was."""
+        return self._match(asked)[0].dialect or self.tool_calling.dialect
+
+    def _match(self, asked: str) -> tuple[Model, str]:
+        for model in sorted(self.models, key=lambda model: (model.name != asked, model.name == ANY)):
             known_as = model.match(asked) if len(asked) <= NAME_LENGTH else None
             if known_as is not None:
-                dialect = model.dialect or self.tool_calling.dialect or known_dialect(known_as, asked)
-                mode = model.mode or self.tool_calling.mode
-                upstream = self._upstream(model.upstream)
-                chosen = replace(model, name=asked, upstream=upstream.name, model=known_as, dialect=dialect, mode=mode)
-                return chosen, upstream
+                return model, known_as
         raise UnknownModelError(f"there is no model {asked[:100]!r} here; {self._offer()}")
 
     def _upstream(self, name: str) -> Upstream:

@@ -59,6 +59,22 @@ REFUSALS = {
 }
 
 
+# What only happens where tools come natively
+
+PARSE_FAILURE = "Failed to parse input at pos 12: <tool_call>"
+REFUSALS |= {
+    "no_tools_400": _refuse(400, "api_error", "The simulated model does not support tools"),
+    "no_parser_400": _refuse(
+        400,
+        "BadRequestError",
+        '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set',
+    ),
+    "parse_500": _refuse(500, "server_error", PARSE_FAILURE),
+}
+ONLY_NATIVE = {"no_tools_400", "no_parser_400", "parse_500", "parse_error", "parse_error_late"}
+"""Faults of the part of a server that deals with native tools: they do not happen where tools are text."""
+
+
 # Deltas: what a stream adds to the message
 
 
@@ -167,6 +183,8 @@ DELTA_FAULTS: dict[str, Callable[[list[Delta]], list[Delta]]] = {
 BROKEN = b'data: {"id":"chatcmpl-broken","choices":[{"index":0,"delta":{"content":"brok\n\n'
 ERROR = b'{"message":"The simulated model has failed in the middle.","type":"server_error","param":null,"code":500}'
 
+PARSE_ERROR = b'{"error":{"code":500,"message":"' + PARSE_FAILURE.encode() + b'","type":"server_error"}}'
+
 
 def bad_frame(events: list[Step]) -> list[Step]:
     """one event is not JSON"""
@@ -182,6 +200,16 @@ def error_after_first(events: list[Step]) -> list[Step]:
 def event_error(events: list[Step]) -> list[Step]:
     """a named error event with a flat body after the first words, then the end"""
     return [*events[:2], b"event: error\ndata: " + ERROR + b"\n\n"]
+
+
+def parse_error(events: list[Step]) -> list[Step]:
+    """instead of the first word, an event says that the call could not be parsed; only where tools come natively"""
+    return [*events[:1], b"data: " + PARSE_ERROR + b"\n\n"]
+
+
+def parse_error_late(events: list[Step]) -> list[Step]:
+    """the same after the first words"""
+    return [*events[:2], b"data: " + PARSE_ERROR + b"\n\n"]
 
 
 def empty_data(events: list[Step]) -> list[Step]:
@@ -220,6 +248,8 @@ EVENT_FAULTS: dict[str, Callable[[list[Step]], list[Step]]] = {
         bad_frame,
         error_after_first,
         event_error,
+        parse_error,
+        parse_error_late,
         empty_data,
         comments,
         cut_mid_call,

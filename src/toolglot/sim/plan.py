@@ -12,7 +12,18 @@ from json.encoder import encode_basestring
 from typing import Any
 
 from toolglot.sim.answer import Delta, Utterance
-from toolglot.sim.faults import BROKEN, CUTTING, DELTA_FAULTS, ERROR, EVENT_FAULTS, REFUSALS, Refusal, Signal, Step
+from toolglot.sim.faults import (
+    BROKEN,
+    CUTTING,
+    DELTA_FAULTS,
+    ERROR,
+    EVENT_FAULTS,
+    PARSE_ERROR,
+    REFUSALS,
+    Refusal,
+    Signal,
+    Step,
+)
 from toolglot.sim.options import Options
 
 MODEL, FINGERPRINT = "sim", "toolglot-sim"
@@ -206,6 +217,8 @@ def _answer_whole(utterance: Utterance, stamp: Stamp, usage: Usage, faults: Coll
         return [BROKEN]
     if {"error_after_first", "event_error"}.intersection(faults):
         return [b'{"error":' + ERROR + b"}"]
+    if {"parse_error", "parse_error_late"}.intersection(faults):
+        return [PARSE_ERROR]
     if "cut_mid_call" in faults:
         return [body[:half], Signal.DROP]
     if {"hang_mid", "hang_after_headers"}.intersection(faults):

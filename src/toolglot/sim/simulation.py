@@ -13,6 +13,7 @@ from toolglot.sim.answer import Answer, Calling, Utterance
 from toolglot.sim.asked import Asked, parse_request
 from toolglot.sim.brain import think
 from toolglot.sim.damage import CALL_FAULTS, JSON_FAULTS, MARK_FAULTS, damage_json
+from toolglot.sim.faults import ONLY_NATIVE
 from toolglot.sim.options import AS_TAUGHT, NATIVE, Options, vary
 from toolglot.sim.plan import (
     Plan,
@@ -81,6 +82,8 @@ class Simulation:
         asked = parse_request(body)
         scripted = self._prompter.next(asked.question, bool(asked.tools))
         options = vary(self.options, asked.model, headers, scripted.options)
+        if not asked.native:
+            options = replace(options, faults=tuple(one for one in options.faults if one not in ONLY_NATIVE))
         if seen is not None:
             seen.options = options
         if silence := plan_silence(options.faults):

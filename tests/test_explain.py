@@ -1,0 +1,204 @@
+"""``toolglot explain`` and ``toolglot probe``: what they print, and that no secret is in it."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from embedded import needs_model
+from gateway import ASK
+from loopback import Loop, Sim, running_loop, running_sim
+
+from toolglot.cli.main import main
+from toolglot.experience import Experience
+from toolglot.profiles import load_profiles
+from toolglot.upstreams.local import Local, start
+
+KEY = "sk-test-0123456789abcdef"
+GROQ = "https://api.groq.com/openai/v1"
+
+
+@pytest.fixture(autouse=True)
+def no_traces(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "TOOLGLOT_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def request_file(tmp_path: Path) -> str:
+    path = tmp_path / "request.json"
+    path.write_text(json.dumps(ASK | {"stream": True}), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def loop() -> Iterator[Loop]:
+    with running_loop() as loop:
+        yield loop
+
+
+@pytest.fixture
+def sim(loop: Loop) -> Iterator[Sim]:
+    with running_sim(loop) as sim:
+        yield sim
+
+
+@pytest.fixture(scope="module")
+def local() -> Iterator[Local]:
+    with start() as local:
+        yield local
+
+
+def explain(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    assert main(["explain", "--json", *arguments]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_route_is_explained(capsys: pytest.CaptureFixture[str], request_file: str) -> None:
+    assert main(["explain", request_file, "--base-url", GROQ, "--api-key", KEY]) == 0
+    told = capsys.readouterr().out
+    head, _, sent = told.partition("\nPOST ")
+    rows = {line[:9].strip(): line[10:] for line in head.splitlines()}
+    assert rows["tier"] == "native (mode auto)"
+    assert rows["why"].startswith("rule ") and "(Groq), for address api.groq.com" in rows["why"]
+    assert rows["upstream"] == f"default, {GROQ} (openai_chat)"
+    assert "reasoning reasoning" in rows["profile"]
+    assert sent.startswith(f"{GROQ}/chat/completions\n") and "Authorization: ***\n" in sent
+    assert json.loads(sent.partition("\n\n")[2])["tools"] == ASK["tools"]
+    assert KEY not in told
+
+
+def test_nobody_is_asked_unless_that_is_wished(capsys: pytest.CaptureFixture[str], request_file: str, sim: Sim) -> None:
+    told = explain(capsys, request_file, "--base-url", sim.base_url, "--model", "qwen3-coder")
+    assert told["notes"][0] == "the server was not asked what it can do; --ask asks it"
+    assert (told["tier"], told["dialect"], told["upstream"]["model"]) == ("text", "qwen3_coder", "qwen3-coder")
+    assert "tools" not in told["request"]["body"] and "<function" in told["request"]["body"]["messages"][0]["content"]
+    assert told["profile"]["native"] is False and "(nothing is known)" in told["profile"]["rule"]
+    told = explain(capsys, request_file, "--base-url", sim.base_url, "--ask")
+    assert told["notes"][0] == "the server was asked what it can do"
+    assert sim.total == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "tier", "why"),
+    [
+        (("--mode", "native"), "native", "the mode native is set"),
+        (("--mode", "text"), "text", "the mode text is set"),
+        (("--mode", "off"), "relay", "tool calling is off"),
+    ],
+)
+def test_a_mode_that_is_set_explains_itself(
+    capsys: pytest.CaptureFixture[str], request_file: str, arguments: tuple[str, ...], tier: str, why: str
+) -> None:
+    told = explain(capsys, request_file, "--base-url", GROQ, *arguments)
+    assert (told["tier"], told["why"], told["profile"]) == (tier, why, None)
+
+
+def test_a_request_from_standard_input_without_tools(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": f"my key is {KEY}"}]}).encode()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(body)))
+    told = explain(capsys, "--base-url", "http://me:secret@h/v1")
+    assert (told["tier"], told["why"]) == ("relay", "nothing in the request concerns tools")
+    assert KEY not in json.dumps(told) and "secret" not in json.dumps(told)
+
+
+def test_without_an_upstream_the_embedded_model_is_meant(capsys: pytest.CaptureFixture[str], request_file: str) -> None:
+    told = explain(capsys, request_file)
+    assert (told["upstream"]["name"], told["tier"], told["why"]) == ("embedded", "text", "the upstream is coached")
+    assert "grammar" in told["request"]["body"]
+
+
+def test_what_was_learned_is_shown(capsys: pytest.CaptureFixture[str], request_file: str, tmp_path: Path) -> None:
+    assert main(["explain", "--learned"]) == 0
+    assert capsys.readouterr().out == "nothing was learned\n"
+    Experience(tmp_path / "state" / "toolglot").learn(GROQ, "sim", "refused", "400: sim does not support tools", 9e12)
+    told = explain(capsys, request_file, "--base-url", GROQ)
+    assert told["tier"] == "text" and told["why"].startswith("learned: refused (400: sim does not support tools)")
+    assert told["learned"]["kind"] == "refused" and "(Groq)" in told["profile"]["rule"]
+    assert [one["model"] for one in explain(capsys, "--learned")] == ["sim"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["nowhere.json"], "cannot read nowhere.json"),
+        (["--wire", "morse"], "there is no wire 'morse'; wires are openai_chat"),
+        (["--profiles", "nowhere.toml"], "cannot read the profiles in nowhere.toml"),
+    ],
+)
+def test_wrong_use_is_said_in_one_line(
+    capsys: pytest.CaptureFixture[str], request_file: str, arguments: list[str], problem: str
+) -> None:
+    given = arguments if arguments[0].endswith(".json") else [request_file, *arguments]
+    assert main(["explain", "--base-url", GROQ, *given]) == 2
+    assert problem in capsys.readouterr().err
+
+
+# probe
+
+
+def probe(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[dict[str, str], Any]:
+    assert main(["probe", "--json", *arguments]) == 0
+    told = json.loads(capsys.readouterr().out)
+    return {one["name"]: one["result"] for one in told["findings"]}, tomllib.loads(told["profile"])["rule"][0]
+
+
+def test_a_server_with_tools_is_found_out(capsys: pytest.CaptureFixture[str], sim: Sim, tmp_path: Path) -> None:
+    found, rule = probe(capsys, "--base-url", sim.base_url)
+    assert found.pop("profile") == "text" and set(found.values()) == {"yes"}, found
+    assert (rule["native"], rule["parallel"], rule["model"]) == (True, True, ["sim"])
+    path = tmp_path / "my.toml"
+    assert main(["probe", "--base-url", sim.base_url, "--model", "sim"]) == 0
+    path.write_text(capsys.readouterr().out.partition("\n\n")[2].partition("\n\n")[2], encoding="utf-8")
+    assert load_profiles(str(path)).find(sim.base_url, "sim").name == "probed: sim"
+
+
+@pytest.mark.parametrize(
+    ("model", "results", "native", "dialect"),
+    [
+        ("sim:no_tools_400", {"native call": "failed", "text, hermes": "yes", "text, roo_xml": "yes"}, False, "hermes"),
+        ("sim:hermes", {"native call": "no", "native, required": "no", "text, hermes": "yes"}, False, "hermes"),
+        ("sim:http_500", {"models": "yes", "native call": "failed", "text, roo_xml, streamed": "failed"}, False, None),
+        ("sim:parse_error", {"native call": "failed", "native, streamed": "failed"}, False, "hermes"),
+        ("sim:empty_answer", {"native call": "failed", "text, hermes": "failed"}, False, None),
+    ],
+)
+def test_one_without_is_too(
+    capsys: pytest.CaptureFixture[str], sim: Sim, model: str, results: dict[str, str], native: bool, dialect: str | None
+) -> None:
+    found, rule = probe(capsys, "--base-url", sim.base_url, "--model", model)
+    assert {name: found[name] for name in results} == results
+    assert (rule["native"], rule.get("dialect")) == (native, dialect)
+
+
+def test_probe_needs_a_server_that_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["probe"]) == 2
+    assert "give --base-url" in capsys.readouterr().err
+    assert main(["probe", "--base-url", "http://127.0.0.1:1/v1", "--model", "m", "--api-key", KEY]) == 2
+    told = capsys.readouterr().out
+    assert "could not be reached" in told and KEY not in told
+
+
+@needs_model
+def test_a_real_server_tells_that_its_template_has_no_tools(
+    capsys: pytest.CaptureFixture[str], request_file: str, local: Local
+) -> None:
+    told = explain(capsys, request_file, "--base-url", local.base_url, "--ask")
+    assert told["tier"] == "text" and "llama.cpp, a template without tools" in told["why"]
+
+
+@needs_model
+def test_a_real_server_is_probed(capsys: pytest.CaptureFixture[str], local: Local) -> None:
+    found, rule = probe(capsys, "--base-url", local.base_url)
+    assert (found["models"], found["profile"], found["native call"]) == ("yes", "text", "no")
+    assert "failed" not in found.values()
+    assert (rule["native"], rule["structured"], rule["model"]) == (False, "grammar", ["smollm2-135m"])
