@@ -131,7 +131,7 @@ def test_what_was_learned_is_shown(capsys: pytest.CaptureFixture[str], request_f
     ("arguments", "problem"),
     [
         (["nowhere.json"], "cannot read nowhere.json"),
-        (["--wire", "morse"], "there is no wire 'morse'; wires are openai_chat"),
+        (["--wire", "morse"], "there is no wire 'morse'; wires are anthropic_messages"),
         (["--profiles", "nowhere.toml"], "cannot read the profiles in nowhere.toml"),
     ],
 )
