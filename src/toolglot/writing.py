@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
+from itertools import chain
 from typing import Any
 
 from toolglot.codecs.envelope import Envelope
@@ -45,6 +46,21 @@ _PYTHON_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\Z")
 _JSON_NAME = re.compile(r"[\w.\-/:]{1,128}\Z")
 
 
+@cache
+def _marking_words() -> frozenset[str]:
+    """Every word that stands in a mark of any dialect: only a name that is one of them can be taken for something else,
+    and to try out a name costs far more than to look here."""
+    marks = [mark for wrap in _all("wrap") for mark in (*wrap.open, *wrap.close)]
+    marks += [mark for region in _all("regions") for mark in (*region.open, *region.close)]
+    marks += [mark for call in _all("calls") for mark in (*call.header, *call.close)]
+    marks += [*_all("results"), *_all("noise"), *(record.sample for record in vocabulary().dialects)]
+    return frozenset(word.lower() for mark in marks for word in re.findall(r"[A-Za-z0-9_]+", mark)) - {"get_weather"}
+
+
+def _all(field: str) -> Iterator[Any]:
+    return chain.from_iterable(getattr(record, field) for record in vocabulary().dialects)
+
+
 @lru_cache(maxsize=4096)
 def can_name(dialect: str, name: str) -> bool:
     """Whether the dialect can call a tool of that name: it is written as such names are, and it reads back."""
@@ -55,6 +71,8 @@ def can_name(dialect: str, name: str) -> bool:
         spelling = _PYTHON_NAME if "{before_parenthesis}" in record.call.header[0] else _IDENTIFIER
     if spelling.match(name) is None:
         return False
+    if _PYTHON_NAME.match(name) and name.lower() not in _marking_words():
+        return True
     probe: dict[str, Value] = {"probe": "x"}
     definition = {"name": name, "parameters": {"type": "object", "properties": {"probe": {"type": "string"}}}}
     form = next(iter(_forms(record, name, probe)))
