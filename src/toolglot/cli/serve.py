@@ -62,7 +62,7 @@ def _fed(settings: Settings) -> Iterator[Settings]:
     print("No upstream is configured: starting the embedded model ...", file=sys.stderr, flush=True)
     with start() as local:
         upstream = Upstream(name="embedded", base_url=local.base_url, coached=True)
-        yield settings.answered_by(upstream, Model(model=local.model, dialect=EMBEDDED_DIALECT))
+        yield settings.answered_by(upstream, Model(model=local.model, dialect=EMBEDDED_DIALECT, mode="text"))
 
 
 @contextmanager
