@@ -96,6 +96,7 @@ class Exchange:
         if not self.one_wire:
             conversation = self._cross(conversation)
         self.speech: Speech | None = None
+        self.spare = conversation if self.route.learns else None
         self.tools, self.names = conversation.tools, NO_NAMES
         if self.route.manner is Manner.TEXT:
             self.speech = self._speak(conversation)
@@ -110,7 +111,6 @@ class Exchange:
             )
             self.tools = conversation.tools
             self.request = self._encode(conversation)
-        self.spare = conversation if self.route.learns else None
         self._forget_messages()
 
     def _forget_messages(self) -> None:
