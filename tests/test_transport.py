@@ -443,10 +443,13 @@ async def test_a_connection_that_says_more_than_it_was_asked_is_not_used_again(s
         await call.is_left()
 
     async with small(serve) as server:
+        for held in (True, False):
+            async with server.send() as reply:
+                assert await reply.whole() == b"hello world"
+                await asyncio.sleep(0.05 if held else 0)
+            await asyncio.sleep(0 if held else 0.05)
         assert await server.ask() == b"hello world"
-        await asyncio.sleep(0.05)
-        assert await server.ask() == b"hello world"
-        assert len(server.calls) == 2
+        assert len(server.calls) == 3
 
 
 @awaited
