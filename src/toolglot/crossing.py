@@ -30,8 +30,9 @@ def regain_seal(lent: str, own: str) -> tuple[str, str]:
 
 
 def read_image(url: str, detail: str = "") -> Image:
+    """The image at an address, or in it; ``ValueError`` if it shows nothing."""
     embedded = _DATA_URL.match(url)
-    if embedded and url[embedded.end() :]:
+    if embedded:
         return Image(data=url[embedded.end() :], media_type=embedded[1] or "image/png", detail=detail)
     return Image(url=url, detail=detail)
 

@@ -74,22 +74,21 @@ class Delivery:
         out: list[Event] = []
         reader = self.reader
         for event in events:
-            kind = type(event)
-            if kind is TextDelta and reader is not None:
-                if self.thoughts is not None and not event.text.isspace():  # type: ignore[union-attr]
+            if type(event) is TextDelta and reader is not None:
+                if self.thoughts is not None and not event.text.isspace():
                     self.thoughts = None
                 if not self.streamed:
-                    self.source.append(event.text)  # type: ignore[union-attr]
-                for read in reader.feed(event.text):  # type: ignore[union-attr]
+                    self.source.append(event.text)
+                for read in reader.feed(event.text):
                     if type(read) in self.plain:
                         out.append(read)
                     else:
                         self.tell(read, READ, out)
-            elif kind is Finished:
-                self.finish(event, out)  # type: ignore[arg-type]
-            elif kind is Failed:
-                self.fail(event, out)  # type: ignore[arg-type]
-            elif kind is not Started:
+            elif type(event) is Finished:
+                self.finish(event, out)
+            elif type(event) is Failed:
+                self.fail(event, out)
+            elif type(event) is not Started:
                 self.tell(event, NATIVE, out)
         if out:
             self.said = True

@@ -21,8 +21,7 @@ from toolglot.profiles import Rule
 from toolglot.routing import Knowledge, UnsureError
 from toolglot.telemetry import Telemetry, redact
 from toolglot.transport import Transport
-from toolglot.wire import Wire
-from toolglot.wires import openai_chat
+from toolglot.wires import all_wires, openai_chat
 
 WEATHER = {
     "type": "function",
@@ -159,7 +158,7 @@ async def fresh_transport() -> AsyncIterator[Transport]:
         await transport.close()
 
 
-_WIRE: Wire = openai_chat  # type: ignore[assignment]
+_WIRE = all_wires()[openai_chat.NAME]
 
 
 def read_calls(reply: bytes) -> list[str]:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from secrets import token_hex
 from time import time
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 from aiohttp import web
@@ -45,7 +45,7 @@ GONE = 499
 """What the record says of a client that left; nobody is told."""
 
 LOG = logging.getLogger("toolglot.server")
-USUAL_WIRE = cast("Wire", openai_chat)
+USUAL_WIRE = all_wires()[openai_chat.NAME]
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 

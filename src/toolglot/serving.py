@@ -25,7 +25,7 @@ async def serve(settings: Settings, ready: Callable[[str], None], stopping: Call
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        with suppress(NotImplementedError):
+        with suppress(NotImplementedError):  # Windows: there Ctrl-C raises instead
             loop.add_signal_handler(number, stop.set)
     runner = make_runner(settings)
     await runner.setup()

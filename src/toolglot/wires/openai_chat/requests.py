@@ -13,9 +13,8 @@ Fields that are not modelled travel in ``Conversation.extra`` under their own na
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 
@@ -35,6 +34,7 @@ from toolglot.conversation import (
     Text,
     Tool,
 )
+from toolglot.crossing import address_image, read_image
 from toolglot.errors import RequestError, ToolResultsError
 from toolglot.fields import (
     check_choice,
@@ -64,7 +64,7 @@ MODELLED = frozenset(
 NEWER_LIMIT = "max_completion_tokens"
 """Says the same as ``max_tokens``; servers take only one of them, so it goes back under the name it had."""
 
-_DATA_URL = re.compile(r"data:([^;,]*);base64,")
+CHOICES: Mapping[str, Mode] = {"none": "none", "auto": "auto", "required": "required", "any": "required"}
 
 
 def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
@@ -132,12 +132,10 @@ def _decode_part(part: object, where: str) -> Part:
         return Foreign(NAME, part)
     image = part.get("image_url")
     url, detail = (text_at(image, "url"), text_at(image, "detail")) if isinstance(image, dict) else (image, "")
-    embedded = _DATA_URL.match(url) if isinstance(url, str) else None
-    if not isinstance(url, str) or not url or (embedded and embedded.end() == len(url)):
-        raise RequestError(f"{where}.image_url needs a url.", where)
-    if embedded:
-        return Image(data=url[embedded.end() :], media_type=embedded[1] or "image/png", detail=detail)
-    return Image(url=url, detail=detail)
+    try:
+        return read_image(url if isinstance(url, str) else "", detail)
+    except ValueError:
+        raise RequestError(f"{where}.image_url needs a url.", where) from None
 
 
 def _decode_calls(message: Mapping[str, Any], where: str, notes: list[str]) -> list[Call]:
@@ -187,17 +185,16 @@ def _decode_choice(choice: object, tools: tuple[Tool, ...]) -> Choice:
     if choice is None:
         return Choice()
     if isinstance(choice, str):
-        mode = "required" if choice == "any" else choice
-        if mode not in get_args(Mode):
+        if choice not in CHOICES:
             raise RequestError(f"tool_choice cannot be {choice!r}.", "tool_choice")
-        return check_choice(Choice(mode), tools)  # type: ignore[arg-type]
+        return check_choice(Choice(CHOICES[choice]), tools)
     if not isinstance(choice, dict):
         raise RequestError("tool_choice must be a word or an object.", "tool_choice")
     allowed = choice.get("allowed_tools")
     if choice.get("type") == "allowed_tools" and isinstance(allowed, dict):
         names = tuple(dict.fromkeys(_name_of(tool) for tool in allowed.get("tools") or ()))
-        mode = "required" if allowed.get("mode") == "required" else "auto"
-        return check_choice(Choice(mode, names), tools)  # type: ignore[arg-type]
+        mode: Mode = "required" if allowed.get("mode") == "required" else "auto"
+        return check_choice(Choice(mode, names), tools)
     return check_choice(Choice.one(_name_of(choice)), tools)
 
 
@@ -307,7 +304,7 @@ def _encode_content(parts: Iterable[Part]) -> str | list[dict[str, Any]] | None:
 
 
 def _encode_image(image: Image) -> dict[str, Any]:
-    url = image.url or f"data:{image.media_type};base64,{image.data}"
+    url = address_image(image)
     return {"url": url, "detail": image.detail} if image.detail else {"url": url}
 
 

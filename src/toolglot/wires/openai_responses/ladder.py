@@ -13,6 +13,7 @@ refused fails the answer instead.
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -41,24 +42,24 @@ CUT = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
 @dataclass(slots=True)
-class Item:
+class Item(ABC):
     """One item of the output. ``at`` is its place."""
 
     id: str
     at: int
     pieces: list[str] = field(default_factory=list)
 
-    def tell(self, status: str) -> dict[str, Any]:
-        raise NotImplementedError
+    @abstractmethod
+    def tell(self, status: str) -> dict[str, Any]: ...
 
     def start(self) -> list[Step]:
         return [self.move("added", "in_progress")]
 
-    def add(self, text: str) -> list[Step]:
-        raise NotImplementedError
+    @abstractmethod
+    def add(self, text: str) -> list[Step]: ...
 
-    def end(self, status: str = "completed") -> list[Step]:
-        raise NotImplementedError
+    @abstractmethod
+    def end(self, status: str = "completed") -> list[Step]: ...
 
     @property
     def text(self) -> str:

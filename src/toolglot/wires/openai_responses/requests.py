@@ -244,4 +244,7 @@ def _decode_part(part: object, where: str) -> Part:
     if part.get("type") != "input_image" or not isinstance(url, str) or not url:
         return Foreign(NAME, part)
     detail = text_at(part, "detail")
-    return read_image(url, "" if detail == "auto" else detail)
+    try:
+        return read_image(url, "" if detail == "auto" else detail)
+    except ValueError:
+        raise RequestError(f"{where}.image_url shows nothing.", where) from None
