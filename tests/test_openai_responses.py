@@ -175,6 +175,7 @@ def test_choices(choice: object, expected: Choice) -> None:
         ({"input": [3]}, "input[0]", "object"),
         ({"input": [{"role": "wizard"}]}, "input[0].role", "one of"),
         ({"input": [{"role": "user", "content": 4}]}, "input[0].content", "parts"),
+        ({"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "data:;base64,"}]}]}, "input[0].content[0]", "shows nothing"),
         ({"input": [{"type": "item_reference", "id": "rs_9"}]}, "input[0]", "rs_9"),
         ({"previous_response_id": "resp_1"}, "previous_response_id", "previous_response_id cannot be honoured"),
         ({"conversation": "conv_1"}, "conversation", "whole history"),
