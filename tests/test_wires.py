@@ -42,6 +42,7 @@ from toolglot.events import (
 )
 from toolglot.exchange import Exchange, Source
 from toolglot.inquiry import gather_knowledge
+from toolglot.streams import open_stream
 from toolglot.telemetry import Telemetry
 from toolglot.wire import Answerer, Asked
 from toolglot.wires import all_wires
@@ -90,7 +91,9 @@ def exchange_between(client: str, upstream: str, asked: Conversation, stream: bo
     wire = all_wires()[client]
     body = wire.encode_request(asked, stream=stream, wants_usage=True)
     watch = Telemetry().begin("r", client)
-    return Exchange(wire, body, path_of(client, stream), settings, Source(time, new_ids()), watch, gather_knowledge(settings, time))
+    return Exchange(
+        wire, body, path_of(client, stream), settings, Source(time, new_ids()), watch, gather_knowledge(settings, time)
+    )
 
 
 def view_request(conversation: Conversation) -> dict[str, Any]:
@@ -163,7 +166,7 @@ def answer_of(upstream: str, name: str, stream: bool) -> bytes:
 @pytest.mark.parametrize(("client", "upstream"), PAIRS)
 def test_a_streamed_answer_comes_back(client: str, upstream: str, name: str) -> None:
     asked = Conversation("m", ASKED.messages, ASKED.tools)
-    stream = exchange_between(client, upstream, asked, True).stream()
+    stream = open_stream(exchange_between(client, upstream, asked, True))
     raw = answer_of(upstream, name, True)
     reader = all_wires()[client].read_stream(new_ids())
     told = [event for at in range(0, len(raw), 7) for event in reader.feed(stream.feed(raw[at : at + 7]))]

@@ -2,7 +2,7 @@
 
     exchange = Exchange(wire, body, ...)            the request is read, routed and spoken
     exchange.request                                the bytes that go to the upstream
-    stream = exchange.stream()                      its answer: feed(bytes) -> bytes, close() -> bytes
+    streams.open_stream(exchange)                   its answer, while it comes
     exchange.reply(body)                            or the whole of it at once
 
 The server moves the bytes; everything that is decided is decided here.
@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 from toolglot.config import Settings
 from toolglot.conversation import Choice, Conversation, Foreign, Tool
 from toolglot.crossing import NO_NAMES, rename_tools
 from toolglot.delivery import Delivery
 from toolglot.errors import RefusedError, RequestError, ToolglotError, ToolSchemaError, UpstreamError
-from toolglot.events import Event, Failed, Finished
+from toolglot.events import Failed
 from toolglot.experience import Lesson
 from toolglot.history import mend
 from toolglot.lessons import coach
@@ -32,12 +32,6 @@ from toolglot.telemetry import Watch, redact
 from toolglot.wire import Answerer, Asked, Wire
 from toolglot.wires import all_wires
 
-TAIL = 64
-"""How much of a relayed answer is kept to see how it ends."""
-BLANK_LINES = (b"\n\n", b"\r\n\r\n", b"\r\r")
-ENDS: Mapping[str, tuple[bytes, ...]] = {"application/x-ndjson": (b"\n",)}
-"""What ends an event, by the type of a stream; blank lines in all others."""
-
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -48,21 +42,6 @@ class Source:
 
     def new_call_id(self) -> str:
         return f"call_{self.token()}"
-
-
-class Stream(Protocol):
-    """An answer that is handed on while it comes. ``over``: it has said that this was all."""
-
-    @property
-    def over(self) -> bool: ...
-
-    def feed(self, piece: bytes) -> bytes: ...
-
-    def close(self) -> bytes: ...
-
-    def fail(self, error: ToolglotError) -> bytes: ...
-
-    def beat(self) -> bytes: ...
 
 
 class Exchange:
@@ -236,10 +215,6 @@ class Exchange:
 
     # -- the way back --------------------------------------------------------------------------------------------------
 
-    def stream(self) -> Stream:
-        """The answer while it comes."""
-        return Relay(self) if self.untouched else Translation(self)
-
     def answerer(self) -> Answerer:
         model = self.asked.conversation.model or self.route.model.model
         return Answerer(self.source.token(), int(self.source.now()), model)
@@ -281,91 +256,6 @@ class Exchange:
             shell=reading.shell,
             new_id=self.source.new_call_id,
         )
-
-
-class Translation:
-    """An answer that is read and written anew."""
-
-    def __init__(self, exchange: Exchange) -> None:
-        self.exchange = exchange
-        self.writer = exchange.wire.write_stream(exchange.answerer(), exchange.asked)
-        self.restart()
-
-    def restart(self) -> None:
-        """Another answer comes instead; what the client was told of the first one holds."""
-        self.reader = self.exchange.upstream_wire.read_stream(self.exchange.source.new_call_id)
-        self.delivery = self.exchange.delivery(streamed=True)
-
-    @property
-    def over(self) -> bool:
-        return self.reader.over
-
-    def feed(self, piece: bytes) -> bytes:
-        return self.writer.write(self.delivery.deliver(self.reader.feed(piece)))
-
-    def close(self) -> bytes:
-        return self.write(self.reader.close())
-
-    def whole(self, body: bytes) -> bytes:
-        """The upstream answered in one piece although a stream was asked for. Raises if that is no answer."""
-        told = self.delivery.deliver(self.exchange.upstream_wire.decode_reply(body, self.exchange.source.new_call_id))
-        if isinstance(told[-1], Failed):
-            raise describe_failure(told[-1])
-        return self.writer.write(told)
-
-    def fail(self, error: ToolglotError) -> bytes:
-        """What broke behind the end of an answer does not matter."""
-        if self.reader.over:
-            return b""
-        *told, last = self.reader.close()
-        return self.write([*told, last if isinstance(last, Finished) else Failed(error.code, error.message)])
-
-    def beat(self) -> bytes:
-        return self.writer.beat()
-
-    def write(self, events: list[Event]) -> bytes:
-        return self.writer.write(self.delivery.deliver(events))
-
-
-class Relay:
-    """An answer that passes untouched. Only its end is watched: an event that is cut is not followed by another."""
-
-    def __init__(self, exchange: Exchange) -> None:
-        self.writer = exchange.wire.write_stream(exchange.answerer(), exchange.asked)
-        self.last_words = exchange.wire.LAST_WORDS
-        self.interject = getattr(exchange.wire, "interject", self.say)
-        self.begun = False
-        self.last = b"\n\n"
-        self.ends = ENDS.get(exchange.wire.STREAM_TYPE, BLANK_LINES)
-
-    @property
-    def over(self) -> bool:
-        return bool(self.last_words) and self.last.rstrip().endswith(self.last_words)
-
-    def feed(self, piece: bytes) -> bytes:
-        self.last = (self.last + piece[-TAIL:])[-TAIL:]
-        self.begun = True
-        return piece
-
-    def close(self) -> bytes:
-        return b""
-
-    def fail(self, error: ToolglotError) -> bytes:
-        if self.over:
-            return b""
-        gap = b"" if self.between_events else self.ends[0]
-        told: bytes = self.interject(Failed(error.code, error.message), begun=self.begun)
-        return gap + told
-
-    def beat(self) -> bytes:
-        return self.interject(None, begun=self.begun) if self.between_events else b""
-
-    def say(self, failure: Failed | None, *, begun: bool) -> bytes:
-        return self.writer.beat() if failure is None else self.writer.write([failure])
-
-    @property
-    def between_events(self) -> bool:
-        return self.last.endswith(self.ends)
 
 
 def describe_failure(event: Failed) -> ToolglotError:

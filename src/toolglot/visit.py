@@ -15,7 +15,8 @@ from aiohttp import HttpVersion11, web
 
 from toolglot.connection import READ_AHEAD, Reply, Take
 from toolglot.errors import ToolglotError, UpstreamError
-from toolglot.exchange import Exchange, Stream, Translation
+from toolglot.exchange import Exchange
+from toolglot.streams import Stream, Translation, open_stream
 from toolglot.telemetry import redact
 
 JSON_TYPE = "application/json"
@@ -132,7 +133,7 @@ class Visit:
 
     def open_stream(self) -> Stream:
         if self.stream is None:
-            self.stream = self.exchange.stream()
+            self.stream = open_stream(self.exchange)
         return self.stream
 
     # -- writing -------------------------------------------------------------------------------------------------------
