@@ -1,0 +1,107 @@
+"""Who asks: a client that takes tool calls as XML in text, and which one.
+
+Strategy. A request that offers tools comes from a native client, whatever it says of itself. In all others the prompt
+decides: only sentences that teach the form of calls make an XML client, because headers and names stay the same when a
+client turns to native tools. Of those sentences some tell the family; then version headers, and behind them what the
+prompt documents, choose the profile. The prompt is looked for in system messages and in the first message, whatever its
+role, because some models are asked without a system message.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from toolglot.conversation import Conversation, Text
+
+AUTO, OFF = "auto", "off"
+ROO_OLD, ROO, KILO, CLINE = "roo-3.29", "roo-3.36", "kilo-4.145", "cline-legacy"
+LOOKED_AT: Final = 1 << 20
+
+
+MARKS: Final = (
+    ("roo", "The tool name itself becomes the XML tag name"),
+    ("roo", "<actual_tool_name>"),
+    ("cline", "formatted using XML-style tags. The tool name is enclosed"),
+    ("cline", "Exact XML tags for tool + params"),
+    ("cline", "tool XML blocks"),
+)
+"""Words with which a family teaches its form of calls."""
+NATIVE: Final = ("Use the provider-native tool-calling mechanism",)
+"""Sentences of the same clients when they have turned to native tools."""
+
+AGENTS: Final = (
+    ("kilo", re.compile(r"Kilo-?Code/(\d+)\.(\d+)", re.I)),
+    ("roo", re.compile(r"Roo-?Code/(\d+)\.(\d+)", re.I)),
+    ("cline", re.compile(r"Cline/(\d+)\.(\d+)", re.I)),
+)
+"""How the clients name themselves in ``User-Agent``, with their version."""
+TITLES: Final = {"roo code": "roo", "kilo code": "kilo", "cline": "cline"}
+ROLES: Final = {"You are Kilo Code,": "kilo", "You are Roo,": "roo", "You are Cline,": "cline"}
+OLD_TOOLS: Final = ("- line_count:", "## insert_content", "## search_and_replace")
+"""What only older prompts of Roo document."""
+_NEW_ROO: Final = (3, 36)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The profile of the client and the place of its prompt: message and part."""
+
+    profile: str
+    at: tuple[int, int] | None = None
+
+
+def find_client(
+    conversation: Conversation, headers: Mapping[str, str] | None = None, setting: str = AUTO
+) -> Found | None:
+    """The XML client that asks, or None for a native one. ``setting`` is ``auto``, ``off`` or a profile to assume."""
+    if setting == OFF or conversation.tools:
+        return None
+    for at, text in _prompts(conversation):
+        family = _family(text)
+        if family:
+            profile = setting if setting != AUTO else _choose(family, text, headers or {})
+            return Found(profile, at)
+    return None if setting == AUTO else Found(setting)
+
+
+def _prompts(conversation: Conversation) -> Iterator[tuple[tuple[int, int], str]]:
+    for number, message in enumerate(conversation.messages):
+        if number and message.role != "system":
+            continue
+        for place, part in enumerate(message.parts):
+            if isinstance(part, Text) and len(part.text) <= LOOKED_AT:
+                yield (number, place), part.text
+
+
+def _family(text: str) -> str:
+    """The family whose way of teaching calls the text has, if any."""
+    if any(phrase in text for phrase in NATIVE):
+        return ""
+    return next((family for family, phrase in MARKS if phrase in text), "")
+
+
+def _choose(family: str, text: str, headers: Mapping[str, str]) -> str:
+    """The profile of a family, by headers first. Kilo teaches as Roo does, and only its name tells it."""
+    named, version = read_agent(headers)
+    if family == "cline":
+        return CLINE
+    told = named or next((name for phrase, name in ROLES.items() if phrase in text), "")
+    if told == "kilo":
+        return KILO
+    if named == "roo" and version:
+        return ROO if version >= _NEW_ROO else ROO_OLD
+    return ROO_OLD if any(tool in text for tool in OLD_TOOLS) else ROO
+
+
+def read_agent(headers: Mapping[str, str]) -> tuple[str, tuple[int, int] | None]:
+    """The family that a client's headers name, and its version if they tell one."""
+    told = {name.lower(): value for name, value in headers.items()}
+    for family, pattern in AGENTS:
+        if found := pattern.search(told.get("user-agent", "")):
+            return family, (int(found[1]), int(found[2]))
+    if "x-kilocode-version" in told:
+        return "kilo", None
+    return TITLES.get(told.get("x-title", "").strip().lower(), ""), None

@@ -1,0 +1,199 @@
+"""Earlier turns of an XML client: its XML as calls, and what it told about them as results.
+
+    assistant   Let me look. <read_file><path>a.txt</path></read_file>
+    user        [read_file for 'a.txt'] Result:
+                hello
+                <environment_details> ... </environment_details>
+
+becomes a text and a call, a result, and what is left for the user to say.
+
+Strategy. The client's own parser says what the client ran, so a call here is what was run there. Results are known by
+their headings, which name the tool, and are given to the waiting calls in order; some clients put the heading and the
+body in parts of their own, some in one. A call keeps the id that was written into it; without one it gets an id made of
+what was called and how often, so that the same history always has the same ids, with nothing to remember. A call whose
+result is missing is answered by a note, because upstreams refuse calls that nobody answered. What is not understood
+stays text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Final
+
+from toolglot.clients.client import Client
+from toolglot.clients.complaints import INTERRUPTED, NOT_EXECUTED, is_error, strip_reminder
+from toolglot.clients.offers import MCP_TOOL
+from toolglot.clients.record import CallBlock, TextBlock
+from toolglot.conversation import Call, Image, Message, Part, Result, Text
+
+ID_TAG: Final = "id"
+UNANSWERED: Final = "(No result of this call was recorded.)"
+_HEADING: Final = re.compile(r"\s*\[(?P<name>[A-Za-z_]\w*)(?=[\s\]])")
+_END: Final = "] Result:"
+_ENVIRONMENT: Final = "<environment_details>"
+_ENVIRONMENT_END: Final = "</environment_details>"
+_WRITTEN_ID: Final = re.compile(rf"\s*<{ID_TAG}>([\w.:-]{{1,128}})</{ID_TAG}>")
+
+_Piece = Text | Image
+
+
+def read_turns(
+    messages: Iterable[Message], client: Client, model: str, members: Mapping[tuple[str, str], str] | None = None
+) -> tuple[Message, ...]:
+    """The messages with calls and results. ``model`` is the id the client asked for: it decodes values by it."""
+    return tuple(_Turns(client, model, members or {}).read(messages))
+
+
+@dataclass(slots=True)
+class _Turns:
+    client: Client
+    model: str
+    members: Mapping[tuple[str, str], str]
+    """Tools of servers, with the names they are offered by."""
+    made: Counter[str] = field(default_factory=Counter)
+    used: set[str] = field(default_factory=set)
+
+    def read(self, messages: Iterable[Message]) -> Iterator[Message]:
+        waiting: list[Call] = []
+        for message in messages:
+            if message.role == "user":
+                yield from self.answer(message, waiting)
+                waiting = []
+                continue
+            yield from _give_up(waiting)
+            waiting = []
+            if message.role == "assistant":
+                message = Message("assistant", tuple(self.recall(message.parts)))
+                waiting = list(message.calls)
+            yield message
+        yield from _give_up(waiting)
+
+    # -- what the model wrote ------------------------------------------------------------------------------------------
+
+    def recall(self, parts: Sequence[Part]) -> Iterator[Part]:
+        for part in parts:
+            if isinstance(part, Text):
+                yield from self.recall_text(part.text)
+            else:
+                yield part
+
+    def recall_text(self, text: str) -> Iterator[Part]:
+        text = text.replace(INTERRUPTED, "").rstrip() if INTERRUPTED in text else text
+        blocks = self.client.read(text, self.model)
+        if not any(isinstance(block, CallBlock) for block in blocks):
+            yield Text(text)
+            return
+        at = 0
+        for block in blocks:
+            if isinstance(block, TextBlock):
+                if block.text.strip():
+                    yield Text(block.text)
+                continue
+            at = text.find(f"<{block.name}>", at) + len(block.name) + 2
+            written = _WRITTEN_ID.match(text, at)
+            yield self.make_call(block, written[1] if written else "")
+
+    def make_call(self, block: CallBlock, given: str) -> Call:
+        name, params = block.name, dict(block.params)
+        if name == MCP_TOOL:
+            member = self.members.get((str(params.get("server_name")), str(params.get("tool_name"))))
+            inner = params.get("arguments", {})
+            if member and isinstance(inner, dict):
+                name, params = member, inner
+        arguments = json.dumps(params, ensure_ascii=False)
+        return Call(self.name_call(given, f"{name}{arguments}"), name, arguments)
+
+    def name_call(self, given: str, made_of: str) -> str:
+        if given and given not in self.used:
+            self.used.add(given)
+            return given
+        digest = blake2b(made_of.encode("utf-8", "surrogatepass"), digest_size=10)
+        self.made[made_of] += 1
+        digest.update(str(self.made[made_of]).encode())
+        return f"call_{digest.hexdigest()}"
+
+    # -- what the client told ------------------------------------------------------------------------------------------
+
+    def answer(self, message: Message, waiting: list[Call]) -> Iterator[Message]:
+        results: list[Result] = []
+        rest: list[Part] = []
+        parts = [single for part in message.parts for single in _split(part)]
+        while parts:
+            part = parts.pop(0)
+            call, body = self.find_call(part, waiting)
+            if call is None:
+                rest.append(Text(strip_reminder(part.text)) if isinstance(part, Text) else part)
+                continue
+            waiting.remove(call)
+            told: list[_Piece] = [Text(strip_reminder(body))] if body.strip() else list(_take_body(parts))
+            results.append(_make_result(call, told))
+        if waiting and results:
+            results += [_miss(call) for call in waiting]
+        elif waiting:
+            results = [_miss(call) for call in waiting]
+        if results:
+            yield Message("tool", tuple(results))
+        if rest or not results:
+            yield Message("user", tuple(rest))
+
+    def find_call(self, part: Part, waiting: list[Call]) -> tuple[Call | None, str]:
+        """The call that a part tells the result of, and what it tells."""
+        if not isinstance(part, Text) or not waiting:
+            return None, ""
+        refused = NOT_EXECUTED.match(part.text)
+        heading = None if refused else _HEADING.match(part.text)
+        name = refused["name"] if refused else heading["name"] if heading else ""
+        wanted = [call for call in waiting if name and self.shown(call) == name]
+        if not wanted:
+            return None, ""
+        if refused:
+            return wanted[0], part.text
+        end = part.text.find(_END)
+        return (wanted[0], part.text[end + len(_END) :].removeprefix("\n")) if end >= 0 else (None, "")
+
+    def shown(self, call: Call) -> str:
+        """The name by which the client speaks of a call."""
+        return MCP_TOOL if call.name in self.members.values() else call.name
+
+
+def _split(part: Part) -> Iterator[Part]:
+    """A text whose end is the environment, in two: clients that send one string for all parts join them so."""
+    if isinstance(part, Text) and part.text.rstrip().endswith(_ENVIRONMENT_END):
+        at = part.text.rfind("\n" + _ENVIRONMENT)
+        if at > 0:
+            yield Text(part.text[:at])
+            yield Text(part.text[at + 1 :])
+            return
+    yield part
+
+
+def _take_body(parts: list[Part]) -> Iterator[_Piece]:
+    """The body of a result whose heading has a part of its own: the next text, and pictures behind it."""
+    if parts and isinstance(parts[0], Text) and not _stands_alone(parts[0].text):
+        yield Text(strip_reminder(parts.pop(0).text))  # type: ignore[union-attr]
+    while parts and isinstance(parts[0], Image):
+        yield parts.pop(0)  # type: ignore[misc]
+
+
+def _stands_alone(text: str) -> bool:
+    heading = _HEADING.match(text)
+    return text.lstrip().startswith((_ENVIRONMENT, "[ERROR]")) or (heading is not None and _END in text)
+
+
+def _make_result(call: Call, told: Sequence[_Piece]) -> Result:
+    first = next((piece.text for piece in told if isinstance(piece, Text)), "")
+    return Result(call.id, call.name, tuple(told), is_error(first))
+
+
+def _miss(call: Call) -> Result:
+    return Result(call.id, call.name, (Text(UNANSWERED),))
+
+
+def _give_up(waiting: Sequence[Call]) -> Iterator[Message]:
+    if waiting:
+        yield Message("tool", tuple(map(_miss, waiting)))
