@@ -1,0 +1,56 @@
+"""One XML client: its tools, the tags it knows, and how it reads a message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from toolglot import conversation
+from toolglot.clients.meaning import interpret
+from toolglot.clients.parsers import Grammar
+from toolglot.clients.record import Block, CallBlock, ClientTool, Layout, Limits
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Client:
+    """A profile. Two clients that differ in anything that follows are two profiles."""
+
+    name: str
+    tools: Mapping[str, ClientTool]
+    """The tools it documents, and those that only its parser knows."""
+    grammar: Grammar
+    parse: Callable[[Grammar, str], list[Block]]
+    limits: Limits
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """Other names that models use for a tool."""
+    ignored: frozenset[str] = frozenset()
+    """Arguments that models add from other versions; without them the call means the same."""
+    layouts: tuple[Layout, ...] = ()
+    leads: frozenset[str] = frozenset()
+    """Tags that the client takes for something else at the very beginning of a message."""
+
+    @property
+    def tags(self) -> frozenset[str]:
+        """The names that open a call wherever they stand in a text."""
+        return self.grammar.tools
+
+    def find(self, name: str) -> ClientTool | None:
+        return self.tools.get(self.aliases.get(name, name))
+
+    def read(self, text: str, model: str) -> list[Block]:
+        """How this client reads an assistant message when the model it asked for has this id."""
+        blocks: list[Block] = []
+        for block in self.parse(self.grammar, text):
+            if isinstance(block, CallBlock):
+                tool = self.tools.get(block.name) or ClientTool(block.name, "")
+                params, complaint = interpret(tool, block.tags, model)
+                block = replace(block, params=params, complaint=complaint)
+            blocks.append(block)
+        return blocks
+
+    def offer(self, lenient: bool = False) -> tuple[conversation.Tool, ...]:
+        """All its tools; ``lenient`` with the names and keys that models use instead."""
+        offered = [tool.as_tool(lenient) for tool in self.tools.values()]
+        if lenient:
+            offered += [replace(self.tools[known].as_tool(True), name=alias) for alias, known in self.aliases.items()]
+        return tuple(offered)
