@@ -137,7 +137,16 @@ def test_a_server_without_a_schema_keeps_the_general_tool() -> None:
     assert "mcp--weather--get_forecast" in names
 
 
-GONE = ("XML", "# Tools", "Tool Use Formatting", "<actual_tool_name>", "<tool_name>", "Input Schema", "<execute_command>", "## TOOLS")
+GONE = (
+    "XML",
+    "# Tools",
+    "Tool Use Formatting",
+    "<actual_tool_name>",
+    "<tool_name>",
+    "Input Schema",
+    "<execute_command>",
+    "## TOOLS",
+)
 KEPT = ("RULES", "Operating System: Linux", "engineer", "Wait")
 
 
@@ -153,7 +162,10 @@ def test_what_remains(case: Case) -> None:
     lines = set(case.prompt.split("\n"))
     changed = [line for line in ours.split("\n") if line not in lines]
     assert changed == {
-        "cline": ["(a call of execute_command with command, requires_approval, task_progress)", "- Keep markers as they are."],
+        "cline": [
+            "(a call of execute_command with command, requires_approval, task_progress)",
+            "- Keep markers as they are.",
+        ],
         "compact": ["- If anything is unclear, use ask_followup_question."],
     }.get(case.name, ["4. Wait. Then go on."])
 
@@ -164,7 +176,14 @@ def test_every_rule_survives(case: Case) -> None:
 
 
 def test_a_prompt_that_documents_nothing_remains_as_it_is() -> None:
-    for text in ("", "You are Roo, an engineer.", "# Tools\n\nNothing.", "=" * 100, "\n# Tools\n## \n", "# Tools\n<a>\n```"):
+    for text in (
+        "",
+        "You are Roo, an engineer.",
+        "# Tools\n\nNothing.",
+        "=" * 100,
+        "\n# Tools\n## \n",
+        "# Tools\n<a>\n```",
+    ):
         assert read_prompt(text).rest == text
         assert read_prompt(text).documents == ()
 

@@ -93,7 +93,11 @@ IMPORTANT: Read all related files together.""",
             ("regex", R, "The expression, in the syntax of Rust."),
             ("file_pattern", O, "Only files of this pattern (e.g., '*.ts')."),
         ],
-        [("path", "Directory path here"), ("regex", "Your pattern here"), ("file_pattern", "file pattern here (optional)")],
+        [
+            ("path", "Directory path here"),
+            ("regex", "Your pattern here"),
+            ("file_pattern", "file pattern here (optional)"),
+        ],
         after="Example: All .ts files in the current directory\n<search_files>\n<path>.</path>\n<regex>.*</regex>\n"
         "<file_pattern>*.ts</file_pattern>\n</search_files>",
     ),
@@ -240,9 +244,16 @@ Examples:
         "Asks the user.",
         [
             ("question", R, "The question."),
-            ("follow_up", R, "2-4 answers, each in its own <suggest> tag:\n    1. Complete answers\n    2. No placeholders"),
+            (
+                "follow_up",
+                R,
+                "2-4 answers, each in its own <suggest> tag:\n    1. Complete answers\n    2. No placeholders",
+            ),
         ],
-        [("question", "Your question"), ("follow_up", "\n<suggest>First</suggest>\n<suggest mode=\"code\">Second</suggest>\n")],
+        [
+            ("question", "Your question"),
+            ("follow_up", '\n<suggest>First</suggest>\n<suggest mode="code">Second</suggest>\n'),
+        ],
     ),
     Doc(
         "attempt_completion",
@@ -313,20 +324,33 @@ CLINE = (
     Doc(
         "execute_command",
         "Runs a command.",
-        [("command", R, "The command."), ("requires_approval", R, "Whether it is dangerous."), ("timeout", O, "Seconds.")],
+        [
+            ("command", R, "The command."),
+            ("requires_approval", R, "Whether it is dangerous."),
+            ("timeout", O, "Seconds."),
+        ],
         [("command", "Your command here"), ("requires_approval", "true or false"), ("timeout", "30")],
     ),
     Doc(
         "read_file",
         "Reads a file.",
-        [("path", R, f"The file ({CWD})"), ("start_line", O, "The first line."), ("end_line", O, "The last."), _PROGRESS],
+        [
+            ("path", R, f"The file ({CWD})"),
+            ("start_line", O, "The first line."),
+            ("end_line", O, "The last."),
+            _PROGRESS,
+        ],
         [("path", "File path here"), ("start_line", "1"), ("task_progress", "Checklist here (optional)")],
     ),
     Doc(
         "write_to_file",
         "Writes a file.",
         [("path", R, "The file"), ("content", R, "All of it."), _PROGRESS],
-        [("path", "File path here"), ("content", "Your file content here"), ("task_progress", "Checklist here (optional)")],
+        [
+            ("path", "File path here"),
+            ("content", "Your file content here"),
+            ("task_progress", "Checklist here (optional)"),
+        ],
     ),
     Doc(
         "replace_in_file",
@@ -360,7 +384,11 @@ CLINE = (
         "use_mcp_tool",
         "Uses a tool of a server.",
         [("server_name", R, "The server"), ("tool_name", R, "The tool"), ("arguments", R, "A JSON object"), _PROGRESS],
-        [("server_name", "server name here"), ("tool_name", "tool name here"), ("arguments", '\n{\n  "param1": "value1"\n}\n')],
+        [
+            ("server_name", "server name here"),
+            ("tool_name", "tool name here"),
+            ("arguments", '\n{\n  "param1": "value1"\n}\n'),
+        ],
     ),
     Doc(
         "ask_followup_question",
@@ -384,7 +412,10 @@ CLINE = (
     Doc(
         "plan_mode_respond",
         "Answers while planning. Do not put text directly within <plan_mode_respond> tags.",
-        [("response", R, "The answer, not within <plan_mode_respond> tags alone."), ("needs_more_exploration", O, "Set to true if so.")],
+        [
+            ("response", R, "The answer, not within <plan_mode_respond> tags alone."),
+            ("needs_more_exploration", O, "Set to true if so."),
+        ],
         [("response", "Your response here"), ("needs_more_exploration", "true, if in <response> you need more files")],
     ),
     Doc("load_mcp_documentation", "Shows how to write a server."),
@@ -451,11 +482,17 @@ SERVERS: Mapping[str, Sequence[tuple[str, str, Mapping[str, Any]]]] = {
         (
             "get_forecast",
             "The weather of the next days: sun, rain.",
-            {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city"]},
+            {
+                "type": "object",
+                "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+                "required": ["city"],
+            },
         ),
         ("list_alerts", "Warnings.\n    - of all kinds", {"type": "object", "properties": {}}),
     ],
-    "github.com/example/issues": [("create_issue", "A new issue.", {"type": "object", "properties": {"title": {"type": "string"}}})],
+    "github.com/example/issues": [
+        ("create_issue", "A new issue.", {"type": "object", "properties": {"title": {"type": "string"}}})
+    ],
 }
 
 CUSTOM_RULES = "The config is in XML format. Use <read_file> wisely."
@@ -482,7 +519,11 @@ def write_servers(servers: Mapping[str, Sequence[tuple[str, str, Mapping[str, An
         for name, tells, schema in tools:
             shown = "\n".join("    " + line for line in json.dumps(schema, indent=2).split("\n"))
             listed.append(f"- {name}: {tells}\n    Input Schema:\n{shown}")
-        written.append(f"## {server} (`node server.js`)\n\n### Available Tools\n" + "\n\n".join(listed) + "\n\n### Direct Resources\n- shop://stock (stock): What is there\n")
+        written.append(
+            f"## {server} (`node server.js`)\n\n### Available Tools\n"
+            + "\n\n".join(listed)
+            + "\n\n### Direct Resources\n- shop://stock (stock): What is there\n"
+        )
     return "\n".join(written)
 
 
@@ -493,7 +534,11 @@ def _grow(parts: Sequence[str], size: int) -> str:
 
 
 def write_roo(
-    tools: Iterable[Doc] = ROO, size: int = 38_000, role: str = "You are Roo, an engineer.", custom: str = "", servers: bool = True
+    tools: Iterable[Doc] = ROO,
+    size: int = 38_000,
+    role: str = "You are Roo, an engineer.",
+    custom: str = "",
+    servers: bool = True,
 ) -> str:
     """A prompt as Roo and Kilo write them."""
     return _grow(

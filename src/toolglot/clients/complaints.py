@@ -92,8 +92,10 @@ def _find(conversation: Conversation) -> Iterator[Complaint]:
         start = part.text[:_LOOKED_AT]
         complaint = judge(start)
         if complaint:
-            yield complaint if complaint.tool or complaint.kind is Kind.NO_TOOL else Complaint(
-                complaint.kind, tool, complaint.detail
+            yield (
+                complaint
+                if complaint.tool or complaint.kind is Kind.NO_TOOL
+                else Complaint(complaint.kind, tool, complaint.detail)
             )
         opening = _OPENING.match(start.rstrip())
         tool = opening["tool"] if opening and opening["tool"] else ""

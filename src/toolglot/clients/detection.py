@@ -12,8 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
+from toolglot.clients import all_clients
 from toolglot.conversation import Conversation, Text
 
 AUTO, OFF = "auto", "off"
@@ -21,14 +23,6 @@ ROO_OLD, ROO, KILO, CLINE = "roo-3.29", "roo-3.36", "kilo-4.145", "cline-legacy"
 LOOKED_AT: Final = 1 << 20
 
 
-MARKS: Final = (
-    ("roo", "The tool name itself becomes the XML tag name"),
-    ("roo", "<actual_tool_name>"),
-    ("cline", "formatted using XML-style tags. The tool name is enclosed"),
-    ("cline", "Exact XML tags for tool + params"),
-    ("cline", "tool XML blocks"),
-)
-"""Words with which a family teaches its form of calls."""
 NATIVE: Final = ("Use the provider-native tool-calling mechanism",)
 """Sentences of the same clients when they have turned to native tools."""
 
@@ -80,7 +74,18 @@ def _family(text: str) -> str:
     """The family whose way of teaching calls the text has, if any."""
     if any(phrase in text for phrase in NATIVE):
         return ""
-    return next((family for family, phrase in MARKS if phrase in text), "")
+    return next((family for family, phrase in _marks() if phrase in text), "")
+
+
+@cache
+def _marks() -> tuple[tuple[str, str], ...]:
+    """Words with which a family teaches its form of calls. Kilo has those of Roo."""
+    return tuple(
+        (client.name.partition("-")[0], phrase)
+        for client in all_clients().values()
+        for layout in client.layouts
+        for phrase in layout.markers
+    )
 
 
 def _choose(family: str, text: str, headers: Mapping[str, str]) -> str:

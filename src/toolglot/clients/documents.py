@@ -95,8 +95,9 @@ def read_headed(text: str) -> Iterator[Document]:
 def _split(text: str, heading: re.Pattern[str]) -> Iterator[tuple[str, str]]:
     """The named pieces of a section. A heading inside of a sample or a fence is part of its piece."""
     found = [match for match in heading.finditer(text) if not _is_quoted(text, match.start())]
-    for match, following in zip(found, [*found[1:], None], strict=True):
-        yield match[1], text[match.end() : following.start() if following else len(text)]
+    ends = [match.start() for match in found[1:]]
+    for match, end in zip(found, [*ends, len(text)], strict=False):
+        yield match[1], text[match.end() : end]
 
 
 def _is_quoted(text: str, at: int) -> bool:

@@ -43,7 +43,9 @@ def make_offer(client: Client, prompt: Prompt) -> Offer:
         return Offer(client.offer())
     members = _name_members(prompt.servers)
     spared = MCP_TOOL if members and all(member.schema for member in prompt.servers) else ""
-    tools = [make_tool(document, client.find(document.name)) for document in prompt.documents if document.name != spared]
+    tools = [
+        make_tool(document, client.find(document.name)) for document in prompt.documents if document.name != spared
+    ]
     tools += [Tool(name, member.description, member.schema or {"type": "object"}) for name, member in members.items()]
     return Offer(tuple(tools), members)
 
@@ -68,7 +70,7 @@ def make_tool(document: Document, known: ClientTool | None) -> Tool:
     """The tool that a document describes."""
     base = known.as_tool() if known else Tool(document.name)
     properties = dict(base.parameters.get("properties", {}))
-    required = set(base.parameters.get("required", ()))
+    required = {one.name for one in known.parameters if one.required} if known else set()
     listed = _list_parameters(document, properties)
     if known is not None:
         listed = [_respell(one, properties) for one in listed]
@@ -111,4 +113,3 @@ def _is_needed(one: Parameter, properties: Mapping[str, Any], required: set[str]
     if one.required is not None:
         return one.required
     return one.name in required if one.name in properties else True
-

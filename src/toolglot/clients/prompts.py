@@ -27,9 +27,7 @@ TAUGHT: Final = HEADED | BOLD | {"# Tool Use Formatting", "# Tool Use Examples"}
 OWN: Final = "USER'S CUSTOM INSTRUCTIONS"
 _RULE: Final = "===="
 _SAMPLE: Final = re.compile(r"[ \t]*<(\w+)>[ \t]*")
-_SENTENCE: Final = re.compile(
-    r"(?:(?<=[.!?] )|(?<=[.!?])|(?<=^))[^\n.!?]*\bXML\b[^\n]*?(?:[.!?](?=\s|$)|$)(?: (?=\S))?", re.M
-)
+_SENTENCE: Final = re.compile(r".+?(?:[.!?](?=\s|$)\s*|$)")
 _EMPTIED: Final = re.compile(r"^[ \t]*(?:[-*]|\d+\.)[ \t]*$")
 _DEMAND: Final = re.compile(r"\b(?:every|each) (?:assistant )?message must (?:include|use|contain|make)\b", re.I)
 
@@ -137,7 +135,7 @@ def _without_form(line: str) -> str | None:
     """A line without sentences about XML; None if nothing is left of it."""
     if "XML" not in line:
         return line
-    left = _SENTENCE.sub("", line).rstrip()
+    left = "".join(sentence for sentence in _SENTENCE.findall(line) if "XML" not in sentence).rstrip()
     return None if not left or _EMPTIED.match(left) else left
 
 

@@ -177,7 +177,7 @@ _TOOLS = (
 _LAYOUTS = (
     replace(
         roo.LAYOUT,
-        markers=("Tool use is formatted using XML-style tags. The tool name is enclosed", "<tool_name>"),
+        markers=("Tool use is formatted using XML-style tags. The tool name is enclosed",),
     ),
     Layout(
         name="B",

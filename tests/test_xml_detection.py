@@ -1,0 +1,77 @@
+"""Who asks: seed 000's ``isRooCodeClient``, and all that it would have had to look at."""
+
+from __future__ import annotations
+
+import pytest
+from xmlprompts import CLINE, ROO, write_cline, write_compact, write_roo
+
+from toolglot.clients.detection import Found, find_client, read_agent
+from toolglot.conversation import Conversation, Message, Text, Tool
+
+LATER = tuple(tool for tool in ROO if tool.name not in ("insert_content", "search_and_replace", "write_to_file"))
+KILO = write_roo(role="You are Kilo Code, an engineer.")
+GLM = write_compact().replace("Exact XML tags for tool + params", "Place all tool XML blocks in assistant messages")
+NATIVE = (
+    "You are Roo, an engineer.\n\nTOOL USE\n\nUse the provider-native tool-calling mechanism. No <actual_tool_name>."
+)
+
+CASES = [
+    (write_roo(), {}, "roo-3.29"),
+    (write_roo(LATER), {}, "roo-3.36"),
+    (write_roo(LATER), {"User-Agent": "RooCode/3.29.1"}, "roo-3.29"),
+    (write_roo(), {"user-agent": "RooCode/3.36.16"}, "roo-3.36"),
+    (write_roo(LATER), {"User-Agent": "RooCode/4.0.0"}, "roo-3.36"),
+    (write_roo(LATER), {"X-Title": "Roo Code"}, "roo-3.36"),
+    (KILO, {}, "kilo-4.145"),
+    (write_roo(role="You are a poet."), {"User-Agent": "Kilo-Code/4.145.0"}, "kilo-4.145"),
+    (write_roo(role="You are a poet."), {"X-KiloCode-Version": "4.145.0"}, "kilo-4.145"),
+    (write_roo(role="You are a poet."), {"X-Title": "Kilo Code"}, "kilo-4.145"),
+    (write_cline(), {}, "cline-legacy"),
+    (write_cline(), {"User-Agent": "Cline/3.82.0"}, "cline-legacy"),
+    (write_compact(), {"User-Agent": "OpenAI/JS 6.21.0"}, "cline-legacy"),
+    (GLM, {}, "cline-legacy"),
+    (NATIVE, {"User-Agent": "RooCode/3.40.0"}, ""),
+    ("You are a helpful assistant. Answer in XML.", {}, ""),
+    ("You are Roo, an engineer.", {"User-Agent": "RooCode/3.29.1"}, ""),
+    ("", {"X-Title": "Cline"}, ""),
+]
+
+
+def ask(prompt: str, role: str = "system", tools: tuple[Tool, ...] = ()) -> Conversation:
+    messages = [Message(role, (Text(prompt),)), Message("user", (Text("<task>\nGo.\n</task>"),))]  # type: ignore[arg-type]
+    return Conversation("m", tuple(messages), tools)
+
+
+@pytest.mark.parametrize("number", range(len(CASES)))
+def test_profile(number: int) -> None:
+    prompt, headers, profile = CASES[number]
+    found = find_client(ask(prompt), headers)
+    assert found == (Found(profile, (0, 0)) if profile else None)
+
+
+def test_a_client_that_offers_tools_is_native() -> None:
+    assert find_client(ask(write_roo(), tools=(Tool("read_file"),)), {"User-Agent": "RooCode/3.29.1"}) is None
+    assert find_client(ask(write_roo(), tools=(Tool("read_file"),)), {}, "roo-3.29") is None
+
+
+def test_the_prompt_may_be_said_by_the_user() -> None:
+    assert find_client(ask(write_cline(CLINE), "user")) == Found("cline-legacy", (0, 0))
+    later = Conversation("m", (Message("user", (Text("Hi"),)), *ask(write_cline(), "user").messages))
+    assert find_client(later) is None
+
+
+def test_the_prompt_may_be_a_later_part() -> None:
+    parts = (Text("Knowledge: none."), Text(write_roo()))
+    conversation = Conversation("m", (Message("system", (Text("Hi"),)), Message("system", parts)))
+    assert find_client(conversation) == Found("roo-3.29", (1, 1))
+
+
+def test_the_setting_decides() -> None:
+    assert find_client(ask(write_roo()), {}, "off") is None
+    assert find_client(ask(write_roo()), {}, "kilo-4.145") == Found("kilo-4.145", (0, 0))
+    assert find_client(ask("A prompt of my own."), {}, "roo-3.36") == Found("roo-3.36")
+
+
+def test_headers_of_other_programs() -> None:
+    assert read_agent({"User-Agent": "python-requests/2.0"}) == ("", None)
+    assert read_agent({"user-agent": "RooCode/3.36.16 (linux)"}) == ("roo", (3, 36))
