@@ -39,7 +39,7 @@ class Doc:
         return "\n".join(filter(None, (f"## {self.name}", f"Description: {self.tells}", listed, usage, self.after)))
 
 
-R, O = "required", "optional"
+R, OPT = "required", "optional"
 CWD = "relative to the workspace directory /home/dev/shop"
 
 ROO = (
@@ -91,7 +91,7 @@ IMPORTANT: Read all related files together.""",
         [
             ("path", R, f"The directory ({CWD})."),
             ("regex", R, "The expression, in the syntax of Rust."),
-            ("file_pattern", O, "Only files of this pattern (e.g., '*.ts')."),
+            ("file_pattern", OPT, "Only files of this pattern (e.g., '*.ts')."),
         ],
         [
             ("path", "Directory path here"),
@@ -104,7 +104,7 @@ IMPORTANT: Read all related files together.""",
     Doc(
         "list_files",
         "Lists a directory. Do not use it to check that a file was written.",
-        [("path", R, f"The directory ({CWD})"), ("recursive", O, "Use true to go down, false or nothing otherwise.")],
+        [("path", R, f"The directory ({CWD})"), ("recursive", OPT, "Use true to go down, false or nothing otherwise.")],
         [("path", "Directory path here"), ("recursive", "true or false (optional)")],
     ),
     Doc(
@@ -212,7 +212,7 @@ Examples:
     Doc(
         "execute_command",
         "Runs a command on the system.",
-        [("command", R, "The command."), ("cwd", O, "Where to run it (default: /home/dev/shop)")],
+        [("command", R, "The command."), ("cwd", OPT, "Where to run it (default: /home/dev/shop)")],
         [("command", "Your command here"), ("cwd", "Working directory path (optional)")],
     ),
     Doc(
@@ -226,10 +226,10 @@ Examples:
                 "        - Use it with the `url` parameter.\n    * click: Click.\n"
                 "        - Example: <coordinate>450,300</coordinate>",
             ),
-            ("url", O, "The address for launch.\n    * Example: <url>https://example.com</url>"),
-            ("coordinate", O, "Where to click."),
-            ("size", O, "Width and height for resize."),
-            ("text", O, "What to type."),
+            ("url", OPT, "The address for launch.\n    * Example: <url>https://example.com</url>"),
+            ("coordinate", OPT, "Where to click."),
+            ("size", OPT, "Width and height for resize."),
+            ("text", OPT, "What to type."),
         ],
         [("action", "Action to perform"), ("url", "URL to launch the browser at (optional)")],
     ),
@@ -264,7 +264,7 @@ Examples:
     Doc(
         "switch_mode",
         "Asks for another mode.",
-        [("mode_slug", R, "The mode"), ("reason", O, "Why")],
+        [("mode_slug", R, "The mode"), ("reason", OPT, "Why")],
         [("mode_slug", "Mode slug here"), ("reason", "Reason here")],
     ),
     Doc(
@@ -318,7 +318,7 @@ Parameters:
     truth={"target_file": True, "instructions": True, "code_edit": True},
 )
 
-_PROGRESS = ("task_progress", O, "A checklist of what is done and what is not, after this use of the tool.")
+_PROGRESS = ("task_progress", OPT, "A checklist of what is done and what is not, after this use of the tool.")
 
 CLINE = (
     Doc(
@@ -327,7 +327,7 @@ CLINE = (
         [
             ("command", R, "The command."),
             ("requires_approval", R, "Whether it is dangerous."),
-            ("timeout", O, "Seconds."),
+            ("timeout", OPT, "Seconds."),
         ],
         [("command", "Your command here"), ("requires_approval", "true or false"), ("timeout", "30")],
     ),
@@ -336,8 +336,8 @@ CLINE = (
         "Reads a file.",
         [
             ("path", R, f"The file ({CWD})"),
-            ("start_line", O, "The first line."),
-            ("end_line", O, "The last."),
+            ("start_line", OPT, "The first line."),
+            ("end_line", OPT, "The last."),
             _PROGRESS,
         ],
         [("path", "File path here"), ("start_line", "1"), ("task_progress", "Checklist here (optional)")],
@@ -371,13 +371,13 @@ CLINE = (
     Doc(
         "search_files",
         "Searches files.",
-        [("path", R, "The directory"), ("regex", R, "The expression."), ("file_pattern", O, "Which files."), _PROGRESS],
+        [("path", R, "The directory"), ("regex", R, "The expression."), ("file_pattern", OPT, "Which files."), _PROGRESS],
         [("path", "Directory path here"), ("regex", "Your regex pattern here")],
     ),
     Doc(
         "list_files",
         "Lists a directory.",
-        [("path", R, "The directory"), ("recursive", O, "Whether to go down."), _PROGRESS],
+        [("path", R, "The directory"), ("recursive", OPT, "Whether to go down."), _PROGRESS],
         [("path", "Directory path here"), ("recursive", "true or false (optional)")],
     ),
     Doc(
@@ -393,13 +393,13 @@ CLINE = (
     Doc(
         "ask_followup_question",
         "Asks the user.",
-        [("question", R, "The question."), ("options", O, "An array of 2-5 answers."), _PROGRESS],
+        [("question", R, "The question."), ("options", OPT, "An array of 2-5 answers."), _PROGRESS],
         [("question", "Your question here"), ("options", '["Option 1", "Option 2"]')],
     ),
     Doc(
         "attempt_completion",
         "Shows the result.",
-        [("result", R, "What was done."), ("command", O, "A command that shows it."), _PROGRESS],
+        [("result", R, "What was done."), ("command", OPT, "A command that shows it."), _PROGRESS],
         [("result", "Your final result description here"), ("command", "Your command here (optional)")],
     ),
     Doc(
@@ -414,28 +414,28 @@ CLINE = (
         "Answers while planning. Do not put text directly within <plan_mode_respond> tags.",
         [
             ("response", R, "The answer, not within <plan_mode_respond> tags alone."),
-            ("needs_more_exploration", O, "Set to true if so."),
+            ("needs_more_exploration", OPT, "Set to true if so."),
         ],
         [("response", "Your response here"), ("needs_more_exploration", "true, if in <response> you need more files")],
     ),
     Doc("load_mcp_documentation", "Shows how to write a server."),
 )
 
-COMPACT = """**execute_command** — Run a command in /home/dev/shop.  
-Params: command, requires_approval.  
-Key: No output means success.  
+COMPACT = """**execute_command** — Run a command in /home/dev/shop.
+Params: command, requires_approval.
+Key: No output means success.
 *Example:*
 <execute_command>
 <command>npm run build</command>
 <requires_approval>false</requires_approval>
 </execute_command>
 
-**read_file** — Read a file. Param: path.  
+**read_file** — Read a file. Param: path.
 *Example:* <read_file><path>src/App.tsx</path></read_file>
 
 **write_to_file** — Write a file. Params: path, content (complete).
 
-**replace_in_file** — Change parts. Params: path, diff.  
+**replace_in_file** — Change parts. Params: path, diff.
 *Example:*
 <replace_in_file>
 <path>src/index.ts</path>
@@ -450,13 +450,13 @@ console.log('Hello');
 
 **search_files** — Search. Params: path, regex, file_pattern (optional).
 
-**list_files** – List a directory. Params: path, recursive (optional).  
+**list_files** – List a directory. Params: path, recursive (optional).
 Key: Not for checks.
 
 **ask_followup_question** — Ask. Params: question, options (2–5).
 Key: Never offer to change modes.
 
-**attempt_completion** — The result. Params: result, command (optional demo).  
+**attempt_completion** — The result. Params: result, command (optional demo).
 **Gate:** Ask yourself whether all earlier uses succeeded.
 
 **new_task** — Begin a task. Param: context (Work; Concepts; Files; Pending).

@@ -2,7 +2,7 @@
 
     [ERROR] You did not use a tool in your previous response! ...
 
-``find_complaints`` looks at the newest message of the client only: what stands before it was told with earlier requests.
+``find_complaints`` looks at the newest message of the client only: what stands before it was told earlier.
 """
 
 from __future__ import annotations

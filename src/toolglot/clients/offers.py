@@ -26,7 +26,7 @@ _FIT: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """Tools for a model that has native ones. ``members`` are those that belong to a server, by the names given here."""
+    """Tools for a model that has native ones. ``members`` belong to a server, and are called as it is told here."""
 
     tools: tuple[Tool, ...] = ()
     members: Mapping[str, ServerTool] = field(default_factory=dict, hash=False)
@@ -51,7 +51,7 @@ def make_offer(client: Client, prompt: Prompt) -> Offer:
 
 
 def make_readable(client: Client, prompt: Prompt) -> tuple[Tool, ...]:
-    """The same tools for reading what a model wrote who was taught by the prompt: known ones with all their spellings."""
+    """The same tools for reading what a model wrote who was taught by the prompt, in all their spellings."""
     if not prompt.documents:
         return client.offer(lenient=True)
     documented = {document.name for document in prompt.documents}

@@ -1,10 +1,10 @@
 """The system prompt of an XML client: what it documents, and what is left of it for a model that has tools of its own.
 
-Strategy. A prompt is cut at its headings and rules. Sections that teach the form of calls (``TAUGHT``) are taken out and
-read; the lists of connected servers too, because their tools are offered one by one. In what remains, words about the
-form are taken out sentence by sentence and samples become one line, but only up to the user's own instructions: those
-are nobody's to change. Role, rules and environment stay as they are. Clients send the same prompt with every turn, so
-the work is done once for each.
+Strategy. A prompt is cut at its headings and rules. Sections that teach the form of calls (``TAUGHT``) are taken out
+and read; the lists of connected servers too, because their tools are offered one by one. In what remains, words about
+the form are taken out sentence by sentence and samples become one line, but only up to the user's own instructions:
+those are nobody's to change. Role, rules and environment stay as they are. Clients send the same prompt with every turn,
+so the work is done once for each.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ _DEMAND: Final = re.compile(r"\b(?:every|each) (?:assistant )?message must (?:in
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt, read. ``rest`` is what remains of it where tools are told otherwise; ``demands``: every message must call
-    a tool."""
+    """A prompt, read. ``rest`` remains where tools are told otherwise; ``demands``: every message must call one."""
 
     rest: str
     documents: tuple[Document, ...] = ()
