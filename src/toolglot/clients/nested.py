@@ -39,7 +39,10 @@ class _Element:
         return "".join(self.texts)
 
     def list_texts(self, name: str) -> list[str]:
-        return [child.text for child in self.children if child.name == name]
+        found = [child for child in self.children if child.name == name]
+        if any(child.children for child in found):
+            raise Spoiled(f"there are elements in a {name}")
+        return [child.text for child in found]
 
 
 def escape_nested(text: str) -> str:
@@ -72,6 +75,8 @@ def read_suggestions(text: str) -> Value:
         if element.name == "suggest":
             mode = _MODE.search(element.attributes)
             value = (mode[2] or mode[3] or "") if mode else ""
+            if not element.text:
+                raise Spoiled("an answer is empty")
             suggestions.append({"text": element.text, "mode": value} if value else {"text": element.text})
     return suggestions
 
@@ -103,6 +108,8 @@ def _parse(text: str, stops: frozenset[str]) -> _Element:
             else:
                 stack.append(child)
     _add_text(stack[-1], text[pos:])
+    if len(stack) > 1:
+        raise Spoiled(f"{stack[-1].name} does not end")
     return root
 
 
@@ -131,6 +138,7 @@ def _skip_special(text: str, start: int, element: _Element | None = None) -> int
     return end + len(closer)
 
 
+_GAP = re.compile(rf"[{BLANKS}]")
 _TAG = re.compile(r"""(?:[^"'>]|"[^"]*"|'[^']*')*+>""")
 
 
@@ -139,8 +147,8 @@ def _read_tag(text: str, start: int) -> tuple[str, str, int]:
     found = _TAG.match(text, start + 1)
     if found is None:
         raise Spoiled("a tag does not end")
-    name, _, attributes = found[0][:-1].partition(" ")
-    return name.strip(BLANKS), attributes, found.end() - 1
+    name, *attributes = _GAP.split(found[0][:-1], 1)
+    return name, "".join(attributes), found.end() - 1
 
 
 def _read_raw(text: str, name: str, start: int) -> tuple[str, int]:

@@ -6,8 +6,8 @@ tag matters), in a tool (any parameter's opening tag and the tool's closing tag 
 matters, and nothing else). Neither knows code fences, quotes or escapes.
 
 - ``read_roo``: Roo 3.25 and later, Kilo. A parameter that grows beyond the limit is left, and what follows is read as
-  if it stood in the tool. In ``write_to_file`` every closing tag of ``content`` that is met outside a parameter makes the
-  content reach from the first opening tag to there.
+  if it stood in the tool. In ``write_to_file`` every closing tag of ``content`` that is met outside a parameter makes
+  the content reach from the first opening tag to there.
 - ``read_cline``: Cline until 3.89 and its later legacy parts. There is no limit, every value is trimmed, and the
   content of ``write_to_file`` reaches from the first opening to the last closing tag before the end of the tool.
 
@@ -138,7 +138,8 @@ def _read_value(grammar: Grammar, text: str, tool: _Tool, name: str, start: int)
         tool.tags[name] = trim_value(grammar, name, text[start:end])
         return stop, 0
     cut = start + _fitting(text[start : start + longest + 1], longest)
-    tool.tags[name] = text[start:cut]
+    if cut > start:
+        tool.tags[name] = text[start:cut]
     if cut == len(text):
         return -1, 0
     # a tag that begins before the cut and ends behind it still counts

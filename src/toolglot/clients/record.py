@@ -140,6 +140,8 @@ class Parameter:
     """Other keys that models use for it."""
     default: str | None = None
     """Written where the model left the argument out."""
+    counts: str = ""
+    """The parameter whose lines it counts; what the model counted does not matter then."""
     may_be_empty: bool = False
     values: tuple[str, ...] = ()
 

@@ -57,7 +57,7 @@ CONTENT = Parameter(
     may_be_empty=True,
 )
 INSERTED = Parameter("content", "The text to insert.", kind=Kind.BLOCK, care=Care.EXACT, aliases=("text",))
-LINE_COUNT = Parameter("line_count", "The number of lines of the content.", kind=Kind.NUMBER)
+LINE_COUNT = Parameter("line_count", "The number of lines of the content.", kind=Kind.NUMBER, counts="content")
 DIFF = Parameter("diff", "Blocks of text to search and to put in their place.", kind=Kind.BLOCK, undoing=UNLESS_CLAUDE)
 FILES = Parameter("args", "The files to read, each with a path.", kind=Kind.FILES, aliases=("files",))
 SUGGESTIONS = Parameter(

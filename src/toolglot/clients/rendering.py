@@ -1,0 +1,201 @@
+"""An answer for an XML client: its calls become text, and its text stays text.
+
+Strategy. Text streams as it comes, made harmless (``prose``). A call does not. XML clients run whatever is open when
+the stream ends, with the part of the value that has arrived, so a command that was cut would be run and a file that was
+cut would be written. Nothing can be taken back that has left, and no mark makes a client drop an open call. So the XML
+of a call leaves in one piece when its arguments are complete, checked and read back (``calls``); heartbeats of the wire
+keep the connection alive meanwhile.
+
+A message has one call, and it is the last thing in it: the client breaks the stream off when it has run it. So the
+first call that starts is the one that is sent. Later ones are dropped, and text behind it too, which the client would
+cut off in any case; both are told to the record. A call that cannot be sent is told in words, with its arguments, and
+no later one is run in its place: it may have needed the first. A message is never empty, because clients take that for
+a failure of the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from toolglot.clients.calls import Rendered, render_call
+from toolglot.clients.client import Client
+from toolglot.clients.parsers import utf16
+from toolglot.clients.prose import Prose, protect
+from toolglot.events import (
+    CallArguments,
+    CallEnded,
+    CallRejected,
+    CallStarted,
+    Defect,
+    Event,
+    Failed,
+    Finished,
+    Reason,
+    TextDelta,
+)
+
+
+class Outcome(StrEnum):
+    """What became of a call."""
+
+    SENT = "sent"
+    FLAGGED = "flagged"
+    """Sent, with a difference that is allowed and told."""
+    REFUSED = "refused"
+    TRUNCATED = "truncated"
+    DROPPED = "dropped"
+    """Not the first of its message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One call of the model and what became of it."""
+
+    tool: str
+    outcome: Outcome
+    notes: tuple[str, ...] = ()
+    defects: tuple[Defect, ...] = ()
+
+    def __str__(self) -> str:
+        return "; ".join([f"{self.tool} {self.outcome}", *self.notes, *map(str, self.defects)])
+
+
+@dataclass(slots=True)
+class _Open:
+    index: int
+    id: str
+    name: str
+    fragments: list[str] = field(default_factory=list)
+
+
+_NOTHING = "(The model gave no answer.)"
+_CUT = "(The call of {tool} was cut off before it was complete, and was not made.)"
+_REFUSED = "(The call of {tool} was not made: {reasons}. Its arguments were:)\n\n{arguments}"
+
+
+class Rendering:
+    """One answer on its way to an XML client. ``records`` says what became of its calls."""
+
+    def __init__(
+        self,
+        client: Client,
+        model: str,
+        *,
+        carry_ids: bool = False,
+        servers: Mapping[str, tuple[str, str]] | None = None,
+    ) -> None:
+        """``model`` is the id that the client asked for: it decides what the client un-escapes. ``carry_ids`` puts the
+        call's id into the XML, in a tag that clients skip and send back with the history."""
+        self.client = client
+        self.model = model
+        self.carry_ids = carry_ids
+        self.servers = servers
+        self.records: list[Record] = []
+        self.prose = Prose(client)
+        self.first: int | None = None
+        self.open: _Open | None = None
+        self.sent = False
+        self.said = False
+        self.size = 0
+        self.ends_line = True
+        self.lost = 0
+
+    @property
+    def notes(self) -> list[str]:
+        told = [str(record) for record in self.records if record.outcome is not Outcome.SENT]
+        return told + ([f"{self.lost} characters behind the call were dropped"] if self.lost else [])
+
+    def write(self, events: Iterable[Event]) -> list[Event]:
+        """What the client is told of these events."""
+        out: list[Event] = []
+        for event in events:
+            match event:
+                case TextDelta(text=text):
+                    self._say(text, out)
+                case CallStarted():
+                    self._start(event)
+                case CallArguments(index=index, fragment=fragment):
+                    if self.open is not None and self.open.index == index:
+                        self.open.fragments.append(fragment)
+                case CallEnded(index=index):
+                    if self.open is not None and self.open.index == index:
+                        self._end(self.open, out)
+                case CallRejected():
+                    self._reject(event, out)
+                case Finished():
+                    self._finish(event, out)
+                case Failed():
+                    self._put(self.prose.close(), out)
+                    out.append(event)
+                case _:
+                    out.append(event)
+        return out
+
+    def _say(self, text: str, out: list[Event]) -> None:
+        if not self.sent:
+            self._put(self.prose.feed(text), out)
+        elif not text.isspace():
+            self.lost += len(text)
+
+    def _put(self, text: str, out: list[Event]) -> None:
+        if text:
+            self.said = self.said or not text.isspace()
+            self.size += utf16(text)
+            self.ends_line = text.endswith("\n")
+            out.append(TextDelta(text))
+
+    def _start(self, event: CallStarted) -> None:
+        if self.first is None:
+            self.first = event.index
+            self.open = _Open(event.index, event.id, event.name)
+        else:
+            self.records.append(Record(event.name, Outcome.DROPPED, ("a message has one call",)))
+
+    def _end(self, call: _Open, out: list[Event]) -> None:
+        self.open = None
+        arguments = "".join(call.fragments)
+        call_id = call.id if self.carry_ids else ""
+        rendered = render_call(self.client, self.model, call.name, arguments, call_id, self.servers)
+        self._put(self.prose.close(), out)
+        most = self.client.limits.message
+        if rendered.text and most and self.size + utf16(rendered.text) >= most:
+            rendered = Rendered(rendered.tool, "", (_TOO_LONG,), rendered.notes)
+        if not rendered.text:
+            self._refuse(rendered, arguments, out)
+            return
+        outcome = Outcome.FLAGGED if rendered.notes else Outcome.SENT
+        self.records.append(Record(rendered.tool, outcome, rendered.notes))
+        self._put_apart(rendered.text, out)
+        self.sent = True
+
+    def _refuse(self, rendered: Rendered, arguments: str, out: list[Event]) -> None:
+        self.records.append(Record(rendered.tool, Outcome.REFUSED, rendered.notes, rendered.defects))
+        reasons = "; ".join(map(str, rendered.defects))
+        told = _REFUSED.format(tool=rendered.tool, reasons=reasons, arguments=arguments)
+        self._put_apart(protect(self.client, told), out)
+        self.ends_line = False
+
+    def _put_apart(self, text: str, out: list[Event]) -> None:
+        """On a line of its own."""
+        self._put(text if self.ends_line else f"\n\n{text}", out)
+
+    def _reject(self, event: CallRejected, out: list[Event]) -> None:
+        """Text that set out to be a call and was not: it is text."""
+        if event.index is not None and self.open is not None and self.open.index == event.index:
+            self.open = None
+        if event.reason not in (Reason.EXTRA_CALL, Reason.FABRICATED_RESULT):
+            self._say(event.raw, out)
+
+    def _finish(self, event: Finished, out: list[Event]) -> None:
+        self._put(self.prose.close(), out)
+        if self.open is not None:
+            self.records.append(Record(self.open.name, Outcome.TRUNCATED))
+            self._put_apart(protect(self.client, _CUT.format(tool=self.open.name)), out)
+        if not self.said:
+            self._put(_NOTHING, out)
+        out.append(Finished("stop" if event.reason == "tool_calls" else event.reason, event.usage))
+
+
+_TOO_LONG = Defect(Reason.INVALID_VALUE, "message", "more text than the client reads", "a shorter message")
