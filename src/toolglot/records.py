@@ -6,6 +6,7 @@ Whatever a client or a model chose (names, ids) is cut short and cleaned before 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -17,14 +18,15 @@ from toolglot.events import CallEnded, CallRejected, CallStarted, Event, Failed,
 from toolglot.redaction import tidy
 
 BODY_LENGTH: Final = 64 << 10
+OWN_ID: Final = re.compile("req_[0-9a-f]{24}")
+"""An id that was made here; it need not be cleaned."""
 
 Clock = Callable[[], float]
 Bytes = bytes
 """The type, where a field has its name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(msgspec.Struct, frozen=True):
     """What became of one request. Times are seconds; ``first_chunk`` is None when nothing was sent."""
 
     request_id: str
@@ -53,7 +55,7 @@ class Record:
 
     def __str__(self) -> str:
         """One line of JSON for machines."""
-        told = {name: getattr(self, name) for name in self.__slots__}
+        told = msgspec.structs.asdict(self)
         told["time"] = datetime.fromtimestamp(self.time, UTC).isoformat(timespec="milliseconds")
         told["usage"] = _count(self.usage) if self.usage else None
         return msgspec.json.encode(told).decode()
@@ -139,7 +141,7 @@ class Watch:
     def conclude(self, status: int) -> Record:
         """The record, with everything that others chose made fit to be told."""
         return Record(
-            request_id=tidy(self.request_id),
+            request_id=self.request_id if OWN_ID.fullmatch(self.request_id) else tidy(self.request_id),
             time=self.time,
             wire=self.wire,
             model=tidy(self.model),
