@@ -102,6 +102,9 @@ SAMPLES: dict[str, tuple[str, Any]] = {
     "reading.min_confidence": ("0.5", 0.5),
     "reading.parallel_calls": ("true", True),
     "reading.shell": ("ls,cat", ("ls", "cat")),
+    "reading.shell_syntax": ("pipes, chains", ("pipes", "chains")),
+    "reading.shell_cwd": ("/srv", "/srv"),
+    "clients.xml": ("Roo-3.29", "roo-3.29"),
     "limits.body_bytes": ("1 MiB", 1 << 20),
     "limits.header_bytes": ("100", 100),
     "limits.messages": ("7", 7),
@@ -178,6 +181,8 @@ def test_errors_show_no_secret(environ: dict[str, str]) -> None:
         ("[server]\nport = true", "server.port is True; it must be a whole number from 0 to 65535"),
         ("[server]\nport = [1]", "server.port is [1]; it must be a whole number"),
         ("[reading]\nshell = [1]", "reading.shell is [1]; it must be names"),
+        ("[reading]\nshell_syntax = ['tubes']", "reading.shell_syntax is ['tubes']; it must be any of pipes, "),
+        ("[clients]\nxml = 'emacs'", "clients.xml is 'emacs'; it must be auto, off, cline-legacy, "),
         ("[[upstream]]\nname = 'a'", "the upstream 'a' needs a base_url"),
         (
             "[[upstream]]\nbase_url='http://a'\n[[upstream]]\nbase_url='http://b'",

@@ -117,6 +117,7 @@ def test_a_record_tells_what_became_of_a_request(telemetry: Telemetry, clock: Ti
         "upstream_model": "Qwen3-Coder",
         "mode": "text",
         "dialect": "qwen3_coder",
+        "client": "",
         "stream": True,
         "status": 200,
         "calls": 1,

@@ -24,6 +24,7 @@ from toolglot.events import (
     Finished,
     Reason,
     ReasoningDelta,
+    Span,
     Started,
     TextDelta,
 )
@@ -34,6 +35,7 @@ from toolglot.twins import Twins
 DROPPED = (Reason.EXTRA_CALL, Reason.FABRICATED_RESULT)
 READ, NATIVE = "read", "native"
 THINKING = "<think>\n"
+SHELL_FENCE = "shell_fence"
 
 
 class Delivery:
@@ -63,8 +65,11 @@ class Delivery:
         self.thoughts: list[str] | None = [] if reader is not None else None
         self.said = False
         self.truncated = False
+        self.tells_rejected = False
+        """Whether somebody behind us decides what becomes of a rejected call."""
         self.open: dict[tuple[str, int], int] = {}
         self.started = 0
+        self.audited = reader is not None and reader.audited
         # the common case: nothing to put right, deltas pass as they are
         self.plain = () if joiner or native else (TextDelta, ReasoningDelta, CallArguments)
         self.twins = Twins() if native and reader is not None else None
@@ -77,7 +82,7 @@ class Delivery:
             if type(event) is TextDelta and reader is not None:
                 if self.thoughts is not None and not event.text.isspace():
                     self.thoughts = None
-                if not self.streamed:
+                if not self.streamed or self.audited:
                     self.source.append(event.text)
                 for read in reader.feed(event.text):
                     if type(read) in self.plain:
@@ -138,6 +143,8 @@ class Delivery:
     def end(self, event: CallEnded, origin: str, out: list[Event]) -> None:
         self.watch.see(event)
         out.append(replace(event, index=self.open.pop((origin, event.index))))
+        if self.audited and event.dialect == SHELL_FENCE and event.span:
+            self.watch.notes.append(f"a shell fence became a call: {self.quote(event.span)}")
 
     def reject(self, event: CallRejected, origin: str, out: list[Event]) -> None:
         """Text that set out to be a call. Where part of it has left as a call, its arguments are made surely unusable,
@@ -150,11 +157,18 @@ class Delivery:
             return
         raw = event.raw
         if not self.streamed:
-            self.source = ["".join(self.source)]
-            raw = self.source[0][slice(*event.span)] if event.span else raw
-            self.open.pop((origin, event.index or 0), None)
+            raw = self.quote(event.span) if event.span else raw
+            index = None if event.index is None else self.open.pop((origin, event.index), None)
+            if self.tells_rejected:
+                out.append(replace(event, raw=self.restore(raw), index=index))
+                return
         if event.reason not in DROPPED and raw:
             out.append(TextDelta(self.restore(raw)))
+
+    def quote(self, span: Span) -> str:
+        """What the upstream wrote there; kept where nothing leaves before it is sure."""
+        self.source = ["".join(self.source)]
+        return self.source[0][slice(*span)]
 
     def finish(self, event: Finished, out: list[Event]) -> None:
         self.close(event.reason == "length", out)

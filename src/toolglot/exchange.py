@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from toolglot.clients.guests import meet
 from toolglot.config import Settings
 from toolglot.conversation import Choice, Conversation, Foreign, Tool
 from toolglot.crossing import NO_NAMES, rename_tools
@@ -25,6 +26,7 @@ from toolglot.experience import Lesson
 from toolglot.history import mend
 from toolglot.lessons import coach
 from toolglot.reading import Reader
+from toolglot.rendition import Rendition
 from toolglot.routing import Knowledge, Manner, Route, choose
 from toolglot.schema import Toolbox
 from toolglot.speaking import Speech, speak
@@ -57,6 +59,7 @@ class Exchange:
         watch: Watch,
         knowledge: Knowledge,
         mode: str = "",
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         self.wire = wire
         self.knowledge = knowledge
@@ -69,7 +72,9 @@ class Exchange:
         if len(conversation.messages) > settings.limits.messages:
             raise RequestError(f"More than {settings.limits.messages} messages.", "messages")
         watch.model = conversation.model
-        self.route: Route = choose(conversation, settings, knowledge, mode)
+        guest = meet(conversation, headers, settings.clients.xml)
+        self.route: Route = choose(conversation, settings, knowledge, mode, guest.profile if guest else "")
+        self.guest = guest if self.route.client else None
         self.upstream_wire = all_wires()[self.route.upstream.wire]
         self._tell_route()
         if not self.one_wire:
@@ -78,18 +83,12 @@ class Exchange:
         self.spare = conversation if self.route.learns else None
         self.tools, self.names = conversation.tools, NO_NAMES
         if self.route.manner is Manner.TEXT:
-            self.speech = self._speak(conversation)
-            self.tools, self.names = self.speech.tools, self.speech.names
-            self.request = self._encode(self.speech.conversation)
-        elif self.one_wire:
+            self.request = self._ask_as_text(conversation, body)
+        elif self.one_wire and self.guest is None:
             without_tools = self.route.mode == "off"
             self.request = wire.adapt_request(body, self.route.model.model, without_tools=without_tools)
         else:
-            conversation, self.names = rename_tools(
-                self._mend(conversation), getattr(self.upstream_wire, "TOOL_NAMES", None)
-            )
-            self.tools = conversation.tools
-            self.request = self._encode(conversation)
+            self.request = self._ask_natively(conversation)
         self._forget_messages()
 
     def _forget_messages(self) -> None:
@@ -102,6 +101,7 @@ class Exchange:
     def _tell_route(self) -> None:
         route, watch = self.route, self.watch
         watch.upstream, watch.upstream_model, watch.mode = route.upstream.name, route.model.model, route.manner.value
+        watch.client = route.client
         if route.manner is Manner.TEXT:
             watch.dialect = route.dialect
 
@@ -126,6 +126,26 @@ class Exchange:
         return self.one_wire and usual and self.route.manner is Manner.RELAY
 
     # -- the way there -------------------------------------------------------------------------------------------------
+
+    def _ask_as_text(self, conversation: Conversation, body: bytes = b"") -> bytes:
+        """Tools taught and told as text. An XML client has done that itself, and its words go on as they are."""
+        guest, coached = self.guest, self.route.upstream.coached
+        if guest is not None and not coached:
+            self.tools = guest.tools
+            if body and self.one_wire and not self.route.extra:
+                return self.wire.adapt_request(body, self.route.model.model, without_tools=False)
+            return self._encode(conversation)
+        self.speech = self._speak(guest.translate(conversation) if guest else conversation)
+        self.tools, self.names = self.speech.tools, self.speech.names
+        return self._encode(self.speech.conversation)
+
+    def _ask_natively(self, conversation: Conversation) -> bytes:
+        if self.guest is not None:
+            conversation = self.guest.translate(conversation)
+        allowed = getattr(self.upstream_wire, "TOOL_NAMES", None)
+        conversation, self.names = rename_tools(self._mend(conversation), allowed)
+        self.tools = self.guest.tools if self.guest else conversation.tools
+        return self._encode(conversation)
 
     def _speak(self, conversation: Conversation) -> Speech:
         conversation, dialect = self._mend(conversation), self.route.dialect
@@ -168,9 +188,8 @@ class Exchange:
         self.route = self.route.retreat(lesson)
         self._tell_route()
         self.watch.notes.append(f"native tools {kind}, asked again with text: {lesson.evidence}")
-        self.speech = self._speak(spare)
-        self.tools, self.names = self.speech.tools, self.speech.names
-        self.request = self._encode(self.speech.conversation)
+        self.tools, self.names = spare.tools, NO_NAMES
+        self.request = self._ask_as_text(spare)
         self._forget_messages()
         return True
 
@@ -234,7 +253,14 @@ class Exchange:
             raise describe_failure(told[-1])
         return self.wire.encode_reply(told, self.answerer(), self.asked)
 
-    def delivery(self, streamed: bool) -> Delivery:
+    def delivery(self, streamed: bool) -> Delivery | Rendition:
+        """What puts the upstream's events right for the client."""
+        if self.guest is None:
+            return self._delivery(streamed)
+        rendering = self.guest.render(native=self.route.manner is Manner.NATIVE)
+        return Rendition(self._delivery(streamed=False), rendering)
+
+    def _delivery(self, streamed: bool) -> Delivery:
         choice = self.asked.conversation.choice
         reader = self._reader() if self.route.manner is not Manner.RELAY and choice.mode != "none" else None
         joiner = self.speech.joiner if self.speech else ""
@@ -254,6 +280,8 @@ class Exchange:
             parallel=self.route.parallel,
             supported_tools=self.settings.tool_calling.supported_tools,
             shell=reading.shell,
+            shell_syntax=reading.shell_syntax,
+            shell_cwd=reading.shell_cwd,
             new_id=self.source.new_call_id,
         )
 

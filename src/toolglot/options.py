@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from toolglot.errors import UsageError
 
 UNKNOWN_TOOLS = ("allow", "text", "reject")
+SHELL_SYNTAX = ("pipes", "redirects", "substitution", "chains")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class Options:
     ``parallel``: deliver every call of an answer, or only the first.
     ``supported_tools``: further names that count as known, without a schema.
     ``shell``: commands that a shell fence may run (their first words); none by default.
+    ``shell_syntax``: what else such a line may do; ``shell_cwd``: where it is run, if the tool can be told.
     """
 
     unknown_tools: str = "allow"
@@ -29,12 +31,17 @@ class Options:
     parallel: bool = True
     supported_tools: tuple[str, ...] = ()
     shell: tuple[str, ...] = ()
+    shell_syntax: tuple[str, ...] = ()
+    shell_cwd: str = ""
 
     def __post_init__(self) -> None:
         if self.unknown_tools not in UNKNOWN_TOOLS:
             raise UsageError(f"unknown_tools is {self.unknown_tools!r}; it can be {', '.join(UNKNOWN_TOOLS)}")
         if not 0 <= self.min_confidence <= 1:
             raise UsageError(f"min_confidence is {self.min_confidence!r}; it must lie between 0 and 1")
+        for name in self.shell_syntax:
+            if name not in SHELL_SYNTAX:
+                raise UsageError(f"shell_syntax has {name!r}; it can have {', '.join(SHELL_SYNTAX)}")
 
 
 def names(given: Collection[str] | bool | None, what: str) -> tuple[str, ...]:

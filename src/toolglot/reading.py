@@ -56,12 +56,20 @@ class Reader:
         parallel: bool = True,
         supported_tools: Collection[str] = (),
         shell: Collection[str] = (),
+        shell_syntax: Collection[str] = (),
+        shell_cwd: str = "",
         new_id: Callable[[], str] | None = None,
     ) -> None:
         if not isinstance(dialect, str):
             raise UsageError(f"dialect is the name of a dialect or a model, not {dialect!r}")
         options = Options(
-            unknown_tools, min_confidence, parallel, names(supported_tools, "supported_tools"), names(shell, "shell")
+            unknown_tools,
+            min_confidence,
+            parallel,
+            names(supported_tools, "supported_tools"),
+            names(shell, "shell"),
+            names(shell_syntax, "shell_syntax"),
+            shell_cwd,
         )
         numbers = count(1)
         ledger = Ledger(new_id or (lambda: f"call_{next(numbers)}"))
@@ -72,6 +80,8 @@ class Reader:
         self._sink = self._machine.sink
         self._steps = self._machine.run()
         self._closed = False
+        self.audited = bool(options.shell)
+        """Whether calls may be read for which somebody has to answer."""
         self._advance()
 
     def feed(self, chunk: str) -> list[Event]:

@@ -37,6 +37,7 @@ class Record(msgspec.Struct, frozen=True):
     upstream_model: str
     mode: str
     dialect: str
+    client: str
     stream: bool
     status: int
     calls: int
@@ -64,6 +65,7 @@ class Record(msgspec.Struct, frozen=True):
         """One short line for a person."""
         when = datetime.fromtimestamp(self.time).astimezone().strftime("%H:%M:%S")
         manner = f"{self.mode}/{self.dialect}" if self.dialect else self.mode
+        manner += f" for {self.client}" if self.client else ""
         first = "" if self.first_chunk is None else f" first {self.first_chunk:.2f}s"
         said = {
             "calls": ", ".join(self.tools),
@@ -96,6 +98,8 @@ class Watch:
     upstream_model: str = ""
     mode: str = ""
     dialect: str = ""
+    client: str = ""
+    """The profile of an XML client; empty for all others."""
     stream: bool = False
     calls: int = 0
     tools: list[str] = field(default_factory=list)
@@ -149,6 +153,7 @@ class Watch:
             upstream_model=tidy(self.upstream_model),
             mode=self.mode,
             dialect=self.dialect,
+            client=self.client,
             stream=self.stream,
             status=status,
             calls=self.calls,

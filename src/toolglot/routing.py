@@ -4,6 +4,8 @@ relay    nothing in it concerns tools, or tool calling is off: bytes pass untouc
 native   the upstream knows tools itself; calls that leak into its text are read nevertheless
 text     the upstream only writes text: tools are taught, calls are read
 
+An XML client has taught its tools itself, so a text model is asked in its words; the answer is written as its XML.
+
 The mode ``auto`` is native where the profiles say that the upstream has tools, and nothing else was learned since.
 """
 
@@ -39,7 +41,8 @@ class Manner(StrEnum):
 class Route:
     """Where a request goes. ``parallel``: whether several calls may be made in one answer.
 
-    In mode ``auto`` the rule and the lesson say why. ``extra`` are fields that the upstream needs besides.
+    In mode ``auto`` the rule and the lesson say why. ``extra`` are fields that the upstream needs besides. ``client``
+    is the profile of an XML client, which takes one call and as text; it is empty for all others.
     """
 
     upstream: Upstream
@@ -51,6 +54,7 @@ class Route:
     rule: Rule | None = None
     lesson: Lesson | None = None
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    client: str = ""
 
     @property
     def learns(self) -> bool:
@@ -101,19 +105,22 @@ class Knowledge:
         return self.experience.recall(upstream.base_url, model, self.now())
 
 
-def choose(conversation: Conversation, settings: Settings, knowledge: Knowledge, mode: str = "") -> Route:
-    """The route of a request; ``mode`` is what the request itself asks for, if it does."""
+def choose(
+    conversation: Conversation, settings: Settings, knowledge: Knowledge, mode: str = "", client: str = ""
+) -> Route:
+    """The route of a request; ``mode`` is what the request itself asks for, if it does, ``client`` the XML client."""
     if mode and mode not in MODES:
         raise RequestError(f"The mode {mode!r} is not one of {', '.join(MODES)}.", "x-toolglot-mode")
     model, upstream = settings.model_for(conversation.model)
     mode = "off" if not settings.tool_calling.enabled else mode or model.mode
     manner = Manner.NATIVE if mode == "native" else Manner.TEXT
-    if mode == "off" or not _matters(conversation, settings):
+    if mode == "off" or not (_matters(conversation, settings) or client):
         manner = Manner.RELAY
-    route = Route(upstream, model, manner, mode, model.dialect, _parallel(conversation, settings, model))
+    parallel = _parallel(conversation, settings, model)
+    route = Route(upstream, model, manner, mode, model.dialect, parallel)
     if mode == AUTO and manner is not Manner.RELAY and not upstream.coached:
-        return _decide(route, conversation, settings, knowledge)
-    return route
+        route = _decide(route, conversation, settings, knowledge)
+    return replace(route, client=client, parallel=False) if client and manner is not Manner.RELAY else route
 
 
 def _decide(route: Route, conversation: Conversation, settings: Settings, knowledge: Knowledge) -> Route:

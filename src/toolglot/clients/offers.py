@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from toolglot.clients.calls import MCP_TOOL
 from toolglot.clients.client import Client
 from toolglot.clients.documents import Document, Parameter, ServerTool
 from toolglot.clients.prompts import Prompt
@@ -19,7 +20,6 @@ from toolglot.clients.record import ClientTool
 from toolglot.conversation import Tool
 from toolglot.names import rename
 
-MCP_TOOL: Final = "use_mcp_tool"
 _FIT: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """Names that every upstream takes."""
 

@@ -3,8 +3,8 @@
 Strategy. A prompt is cut at its headings and rules. Sections that teach the form of calls (``TAUGHT``) are taken out
 and read; the lists of connected servers too, because their tools are offered one by one. In what remains, words about
 the form are taken out sentence by sentence and samples become one line, but only up to the user's own instructions:
-those are nobody's to change. Role, rules and environment stay as they are. Clients send the same prompt with every turn,
-so the work is done once for each.
+those are nobody's to change. Role, rules and environment stay as they are. Clients send the same prompt with every
+turn, so the work is done once for each.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ from toolglot.clients.calls import Rendered, render_call
 from toolglot.clients.client import Client
 from toolglot.clients.parsers import utf16
 from toolglot.clients.prose import Prose, protect
+from toolglot.clients.verbatim import keep_call
 from toolglot.events import (
     CallArguments,
     CallEnded,
@@ -93,6 +94,8 @@ class Rendering:
         self.carry_ids = carry_ids
         self.servers = servers
         self.records: list[Record] = []
+        self.written: dict[int, str] = {}
+        """Calls that the model wrote in this client's own XML, as it wrote them."""
         self.prose = Prose(client)
         self.first: int | None = None
         self.open: _Open | None = None
@@ -157,7 +160,9 @@ class Rendering:
         self.open = None
         arguments = "".join(call.fragments)
         call_id = call.id if self.carry_ids else ""
-        rendered = render_call(self.client, self.model, call.name, arguments, call_id, self.servers)
+        written = self.written.get(call.index)
+        rendered = keep_call(self.client, self.model, call.name, arguments, written) if written else None
+        rendered = rendered or render_call(self.client, self.model, call.name, arguments, call_id, self.servers)
         self._put(self.prose.close(), out)
         most = self.client.limits.message
         if rendered.text and most and self.size + utf16(rendered.text) >= most:

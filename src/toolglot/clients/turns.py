@@ -17,7 +17,6 @@ stays text.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,9 +26,11 @@ from typing import Final
 
 from toolglot.clients.client import Client
 from toolglot.clients.complaints import INTERRUPTED, NOT_EXECUTED, is_error, strip_reminder
-from toolglot.clients.offers import MCP_TOOL
+from toolglot.clients.calls import MCP_TOOL
+from toolglot.clients.prose import restore
 from toolglot.clients.record import CallBlock, TextBlock
 from toolglot.conversation import Call, Image, Message, Part, Result, Text
+from toolglot.jsontext import dump
 
 ID_TAG: Final = "id"
 UNANSWERED: Final = "(No result of this call was recorded.)"
@@ -86,13 +87,13 @@ class _Turns:
         text = text.replace(INTERRUPTED, "").rstrip() if INTERRUPTED in text else text
         blocks = self.client.read(text, self.model)
         if not any(isinstance(block, CallBlock) for block in blocks):
-            yield Text(text)
+            yield Text(restore(self.client, text))
             return
         at = 0
         for block in blocks:
             if isinstance(block, TextBlock):
                 if block.text.strip():
-                    yield Text(block.text)
+                    yield Text(restore(self.client, block.text))
                 continue
             at = text.find(f"<{block.name}>", at) + len(block.name) + 2
             written = _WRITTEN_ID.match(text, at)
@@ -105,7 +106,7 @@ class _Turns:
             inner = params.get("arguments", {})
             if member and isinstance(inner, dict):
                 name, params = member, inner
-        arguments = json.dumps(params, ensure_ascii=False)
+        arguments = dump(params)
         return Call(self.name_call(given, f"{name}{arguments}"), name, arguments)
 
     def name_call(self, given: str, made_of: str) -> str:

@@ -4,7 +4,9 @@
     git status
     ```
 
-Only one plain command counts: its first word is on the list, and nothing in it pipes, redirects, substitutes or chains.
+Only one plain command counts: its first word is on the list, and nothing in it pipes, redirects, substitutes or chains
+unless that is allowed too. Then every command in the line must be on the list. Quotes do not help: a line that only
+looks as if it did more than it may stays text.
 """
 
 from __future__ import annotations
@@ -16,19 +18,42 @@ from dataclasses import dataclass
 from toolglot.dialect import Call
 from toolglot.draft import Frame
 from toolglot.jsontext import Value
+from toolglot.options import Options
 from toolglot.pattern import Match
 from toolglot.scanner import Steps
 from toolglot.schema import Tool, Toolbox
 
 COMMAND = "command"
+DIRECTORIES = ("cwd", "workdir", "working_directory")
+USUAL = ("execute_command", "bash", "run_command", "shell")
 _FENCE = ("```",)
-_SHELL_SYNTAX = re.compile(r"[|&;<>`$(){}\\\n]")
+_NEVER = re.compile(r"[{}\\\n]")
+_SYNTAX = {
+    "pipes": re.compile(r"(?<!\|)\|(?!\|)"),
+    "redirects": re.compile(r"[<>]"),
+    "substitution": re.compile(r"[`$()]"),
+    "chains": re.compile(r"&|;|\|\|"),
+}
+_COMMANDS = re.compile(r"[|&;`()]+|\$\(")
+"""Where another command may begin."""
 
 
 def _runner(toolbox: Toolbox) -> Tool | None:
-    """The one tool on offer that takes a command."""
+    """The one tool on offer that takes a command; of several, the one with a usual name."""
     tools = [tool for tool in map(toolbox.find, toolbox.names) if tool is not None and tool.declares(COMMAND)]
+    if len(tools) > 1:
+        tools = [tool for tool in tools if tool.name in USUAL]
     return tools[0] if len(tools) == 1 else None
+
+
+def is_allowed(line: str, options: Options) -> bool:
+    """Whether a line does nothing but what the caller has listed."""
+    if _NEVER.search(line):
+        return False
+    if any(sign.search(line) for name, sign in _SYNTAX.items() if name not in options.shell_syntax):
+        return False
+    commands = [command.split() for command in _COMMANDS.split(line) if command.strip()]
+    return bool(commands) and all(command[0] in options.shell for command in commands)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +63,10 @@ class Shell:
 
     def read(self, frame: Frame, call: Call, found: Match) -> Steps[bool]:
         source = frame.source
-        allowed = frame.options.shell
-        tool = _runner(frame.toolbox) if allowed and frame.wrap_close == _FENCE else None
+        options = frame.options
+        tool = _runner(frame.toolbox) if options.shell and frame.wrap_close == _FENCE else None
         line = found[0].removeprefix("$ ").strip()
-        if tool is None or line.split(" ")[0] not in allowed or _SHELL_SYNTAX.search(line):
+        if tool is None or not is_allowed(line, options):
             return False
         source.pos = found.end()
         yield from source.skip_blanks()
@@ -51,6 +76,9 @@ class Shell:
         if draft is None:
             return False
         draft.add_value(COMMAND, line)
+        place = next(filter(tool.declares, DIRECTORIES), "")
+        if options.shell_cwd and place:
+            draft.add_value(place, options.shell_cwd)
         return True
 
     def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:

@@ -119,6 +119,16 @@ def choice(*words: str, empty: bool = False) -> Kind:
     return Kind(" or ".join(filter(None, (", ".join(words[:-1]), words[-1]))), parse)
 
 
+def subset(*words: str) -> Kind:
+    def parse(raw: object) -> tuple[str, ...]:
+        given = _names(raw)
+        if not set(given) <= set(words):
+            raise ValueError(raw)
+        return given
+
+    return Kind(f"any of {', '.join(words)}: a list, or text with commas between them", parse)
+
+
 def integer(low: int, high: int) -> Kind:
     def parse(raw: object) -> int:
         if isinstance(raw, bool) or not isinstance(raw, (int, str)) or not low <= int(raw) <= high:

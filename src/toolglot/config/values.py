@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
+from toolglot.clients import all_clients
 from toolglot.config.keys import KeyHash, Secret
 from toolglot.config.kinds import (
     ADDRESS,
@@ -30,9 +31,10 @@ from toolglot.config.kinds import (
     choice,
     integer,
     number,
+    subset,
 )
 from toolglot.errors import UnknownModelError
-from toolglot.options import UNKNOWN_TOOLS, Options
+from toolglot.options import SHELL_SYNTAX, UNKNOWN_TOOLS, Options
 from toolglot.reading import vocabulary
 from toolglot.wires import wire_names
 
@@ -118,11 +120,34 @@ class Reading:
     parallel_calls: bool | None = setting(
         MAYBE, "several calls in one answer; `auto`: as the request says, else as the dialect is used to"
     )
-    shell: tuple[str, ...] = setting(NAMES, "commands that a shell fence may call, by their first words", ())
+    shell: tuple[str, ...] = setting(
+        NAMES,
+        "commands that a shell fence may call, by their first words; such calls have a confidence of 0.8, which"
+        " `min_confidence` must allow",
+        (),
+    )
+    shell_syntax: tuple[str, ...] = setting(
+        subset(*SHELL_SYNTAX), "what such a line may do besides; every command in it must be listed", ()
+    )
+    shell_cwd: str = setting(TEXT, "where such commands are run, if the tool can be told", "")
 
     def options(self, *, parallel: bool, supported_tools: tuple[str, ...] = ()) -> Options:
         """The same for a reader; what a request decides is given."""
-        return Options(self.unknown_tools, self.min_confidence, parallel, supported_tools, self.shell)
+        shell = self.shell, self.shell_syntax, self.shell_cwd
+        return Options(self.unknown_tools, self.min_confidence, parallel, supported_tools, *shell)
+
+
+@dataclass(frozen=True, slots=True)
+class Clients:
+    """Clients that take tool calls as XML in text: Roo, Kilo, Cline."""
+
+    xml: str = setting(
+        choice("auto", "off", *sorted(all_clients())),
+        "`auto` knows them by their prompts, `off` leaves their requests and answers alone; a profile is taken for"
+        " whoever offers no tools",
+        "auto",
+        flag="xml_clients",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +232,7 @@ class Settings:
     server: Server = Server()
     tool_calling: ToolCalling = ToolCalling()
     reading: Reading = Reading()
+    clients: Clients = Clients()
     limits: Limits = Limits()
     upstreams: tuple[Upstream, ...] = ()
     models: tuple[Model, ...] = ()
@@ -259,6 +285,7 @@ SECTIONS: Final[Mapping[str, type]] = {
     "server": Server,
     "tool_calling": ToolCalling,
     "reading": Reading,
+    "clients": Clients,
     "limits": Limits,
 }
 TABLES: Final[Mapping[str, type]] = {"upstream": Upstream, "model": Model}

@@ -1,0 +1,138 @@
+"""An XML client that asks, and what it needs from either kind of model.
+
+    guest = meet(conversation, headers)             None for everybody else
+    guest.tools                                     what a model may have written, in any dialect, is read with these
+    guest.translate(conversation)                   the same request as a native client would make it
+    guest.render(native=True)                       what turns the answer into the client's XML
+
+A model that only writes text is asked as the client asks: the prompt teaches its XML already, and earlier turns are in
+it. A second lesson would contradict the first, and the client's way of writing is what its history shows. A model with
+native tools gets the other request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final
+
+from toolglot.clients import all_clients
+from toolglot.clients.client import Client
+from toolglot.clients.detection import AUTO, Found, find_client
+from toolglot.clients.documents import Document
+from toolglot.clients.offers import Offer, make_offer, make_readable
+from toolglot.clients.prompts import Prompt, read_prompt
+from toolglot.clients.record import ClientTool, Kind, Parameter
+from toolglot.clients.rendering import Rendering
+from toolglot.clients.turns import read_turns
+from toolglot.conversation import Choice, Conversation, Text, Tool
+
+KNOWN: Final = 64
+_KINDS: Final = {
+    "boolean": Kind.FLAG,
+    "integer": Kind.NUMBER,
+    "number": Kind.TEXT,
+    "object": Kind.JSON,
+    "array": Kind.LIST,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Acquaintance:
+    """What is known of a client by its profile and its prompt."""
+
+    client: Client
+    prompt: Prompt
+    offer: Offer
+    tools: tuple[Tool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """The XML client of one request; ``at`` is the place of its prompt, ``model`` the id it asked for."""
+
+    known: Acquaintance
+    at: tuple[int, int] | None
+    model: str
+
+    @property
+    def profile(self) -> str:
+        return self.known.client.name
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """Its tools, in every spelling that models are known to use."""
+        return self.known.tools
+
+    def translate(self, conversation: Conversation) -> Conversation:
+        """The conversation with tools, calls and results, and without lessons in XML. One call at most is asked for."""
+        known = self.known
+        messages = list(conversation.messages)
+        if self.at is not None:
+            number, place = self.at
+            parts = list(messages[number].parts)
+            parts[place] = Text(known.prompt.rest)
+            messages[number] = replace(messages[number], parts=tuple(parts))
+        turns = read_turns(messages, known.client, self.model, known.offer.names)
+        demanded = known.prompt.demands and conversation.choice == Choice()
+        return replace(
+            conversation,
+            messages=turns,
+            tools=known.offer.tools,
+            choice=Choice("required") if demanded else conversation.choice,
+            limits=replace(conversation.limits, parallel_calls=False),
+        )
+
+    def render(self, native: bool) -> Rendering:
+        """The ids of native calls are kept in the XML: the client sends it back, and there they are found again."""
+        members = self.known.offer.members
+        servers = {name: (member.server, member.name) for name, member in members.items()}
+        return Rendering(self.known.client, self.model, carry_ids=native, servers=servers)
+
+
+def meet(conversation: Conversation, headers: Mapping[str, str] | None = None, setting: str = AUTO) -> Guest | None:
+    """The XML client that makes this request, if it is one. A prompt that documents no tools makes none by itself."""
+    found = find_client(conversation, headers, setting)
+    if found is None:
+        return None
+    known = get_acquainted(found.profile, _prompt_at(conversation, found))
+    if not known.prompt.documents and setting == AUTO:
+        return None
+    return Guest(known, found.at, conversation.model)
+
+
+def _prompt_at(conversation: Conversation, found: Found) -> str:
+    if found.at is None:
+        return ""
+    part = conversation.messages[found.at[0]].parts[found.at[1]]
+    return part.text if isinstance(part, Text) else ""
+
+
+@lru_cache(maxsize=KNOWN)
+def get_acquainted(profile: str, text: str) -> Acquaintance:
+    """Clients send the same prompt with every turn, so this is done once for each."""
+    prompt = read_prompt(text)
+    client = _extend(all_clients()[profile], prompt)
+    return Acquaintance(client, prompt, make_offer(client, prompt), make_readable(client, prompt))
+
+
+def _extend(client: Client, prompt: Prompt) -> Client:
+    """The client with the tools that its prompt documents and its profile does not know: it may be newer than the
+    profile, and users have tools of their own. What the prompt says can be called."""
+    new = {document.name: _define(document) for document in prompt.documents if client.find(document.name) is None}
+    if not new:
+        return client
+    names = {parameter.name for tool in new.values() for parameter in tool.parameters}
+    grammar = replace(
+        client.grammar, tools=client.grammar.tools | new.keys(), parameters=client.grammar.parameters | names
+    )
+    return replace(client, tools={**client.tools, **new}, grammar=grammar)
+
+
+def _define(document: Document) -> ClientTool:
+    parameters = (
+        Parameter(one.name, one.description, one.required is not False, _KINDS.get(one.type, Kind.TEXT))
+        for one in document.parameters or ()
+    )
+    return ClientTool(document.name, document.description, tuple(parameters))

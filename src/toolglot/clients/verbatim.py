@@ -1,0 +1,55 @@
+"""A call that the model wrote in the client's own XML.
+
+Strategy. What such a call means is what the client makes of it, entities, code fences and all: if the client's parser
+reads what the reader read, the text goes on as it stands. If not (the parser would end a value early, or take a tag in
+it for a parameter), the values that were meant are found by doing to each what the client would do, and rendered anew.
+"""
+
+from __future__ import annotations
+
+from toolglot.clients.calls import Rendered, render_call
+from toolglot.clients.client import Client
+from toolglot.clients.meaning import interpret, read_json
+from toolglot.clients.nested import Spoiled
+from toolglot.clients.parsers import trim_value
+from toolglot.clients.record import CallBlock, ClientTool
+from toolglot.jsontext import Number, Value, dump
+
+
+def keep_call(client: Client, model: str, name: str, arguments: str, written: str) -> Rendered | None:
+    """The call as it was written, or with the same meaning; None where nothing is known of the tool."""
+    tool = client.find(name)
+    try:
+        given = read_json(arguments)
+    except Spoiled:
+        return None
+    if tool is None or not isinstance(given, dict):
+        return None
+    meant = _interpret(client, tool, given, model)
+    if _reads_same(client, tool, model, written, given, meant):
+        return Rendered(tool.name, written)
+    return render_call(client, model, name, dump(given | meant))
+
+
+def _interpret(client: Client, tool: ClientTool, given: dict[str, Value], model: str) -> dict[str, Value]:
+    """The values that stand between tags as text, as the client's tool would use them."""
+    tags = {
+        name: value if name in client.grammar.kept else trim_value(client.grammar, name, value)
+        for name, value in given.items()
+        if isinstance(value, str) and not isinstance(value, Number)
+    }
+    meant, complaint = interpret(tool, tags, model)
+    return {} if complaint else meant
+
+
+def _reads_same(
+    client: Client, tool: ClientTool, model: str, written: str, given: dict[str, Value], meant: dict[str, Value]
+) -> bool:
+    blocks = client.read(written.strip(), model)
+    call = blocks[0] if len(blocks) == 1 else None
+    if not isinstance(call, CallBlock) or call.partial or call.complaint or call.name != tool.name:
+        return False
+    required = {one.name for one in tool.parameters if one.required and one.name not in tool.one_of}
+    if required - call.params.keys() or call.params.keys() != given.keys():
+        return False
+    return all(call.params[name] == value for name, value in meant.items())
