@@ -172,7 +172,9 @@ class ClientTool:
         """The tool as models are offered it. ``lenient`` is for reading what they wrote: other keys are known too, and
         nothing is required that has another key, a default or a substitute; rendering decides then."""
         properties = {one.name: one.schema for one in self.parameters}
-        required = [one.name for one in self.parameters if one.required and one.name not in self.one_of]
+        required = [
+            one.name for one in self.parameters if one.required and not one.counts and one.name not in self.one_of
+        ]
         if lenient:
             for one in self.parameters:
                 schema = {} if one.kind in _NESTED else one.schema
