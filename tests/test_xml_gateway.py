@@ -19,7 +19,7 @@ from toolglot.sim.script import parse_script
 
 CONTENT = "<b>1 &lt; 2 &amp; 3</b>\n</content>\n<path>no path</path> ]]> ```\n"
 """Tags, entities, a closing tag of its own, and a line break at the end."""
-DIALECTS = ("hermes", "qwen3_coder", "fenced_tool_flat", "fenced_json", "glm45", "mistral_v11", "native")
+DIALECTS = ("hermes", "qwen3_coder", "fenced_tool_flat", "fenced_json", "glm45", "mistral_args", "native")
 LATER = tuple(tool for tool in ROO if tool.name not in ("insert_content", "search_and_replace", "write_to_file"))
 PROMPTS = {
     "roo-3.29": write_roo(),
@@ -194,7 +194,7 @@ def test_what_is_written_in_the_clients_own_xml_passes_as_it_stands(number: int,
 def test_own_xml_that_the_client_would_misread_is_written_anew() -> None:
     """The client would take the second path for that of the file."""
     written = (
-        "<write_to_file>\n<path>a.txt</path>\n<content>\nA</content>\n<path>b.txt</path> &lt;\n</content>\n"
+        "<write_to_file>\n<path>a.txt</path>\n<content>\nA</content> B <path>b.txt</path> &lt;\n</content>\n"
         "<line_count>2</line_count>\n</write_to_file>"
     )
 
@@ -203,7 +203,7 @@ def test_own_xml_that_the_client_would_misread_is_written_anew() -> None:
             text = text_of(await gate.ask(ask(PROMPTS["roo-3.29"])), False)
             ((name, params),) = calls_of(text, "roo-3.29")
             assert params["path"] == "a.txt"
-            assert params["content"] == "A</content>\n<path>b.txt</path> <"
+            assert params["content"] == "A</content> B <path>b.txt</path> <"
             assert calls_of(written, "roo-3.29")[0][1]["path"] == "b.txt"
 
     run(check)
@@ -291,7 +291,7 @@ def test_the_setting() -> None:
             return text_of(await gate.ask(ask(prompt)), False)
 
     async def check() -> None:
-        rendered = "<list_files>\n<path>.</path>\n</list_files>"
+        rendered = "<list_files>\n<path>.</path>\n<recursive>false</recursive>\n</list_files>"
         assert await answers(PROMPTS["roo-3.29"], xml_clients="off") == written
         assert await answers("A prompt of my own.") == written
         assert await answers("A prompt of my own.", xml_clients="roo-3.36") == rendered
@@ -314,7 +314,7 @@ def test_native_tools_that_do_not_work_are_left_for_text() -> None:
 
     async def check() -> None:
         text = '```tool_code\n{"tool": "list_files", "path": "."}\n```'
-        sim = scripted({"when": "Go", "tools": False, "text": text}, faults=("tools_refused",))
+        sim = scripted({"when": "Go", "tools": False, "text": text}, faults=("no_tools_400",))
         async with gateway(sim, mode="auto") as gate:
             answer = await gate.ask(ask(PROMPTS["roo-3.29"], model="gpt-4o"))
             assert "<list_files>" in text_of(answer, False)
@@ -335,6 +335,6 @@ def test_other_wires(path: str, body: str) -> None:
         async with gateway(sim, mode="text") as gate:
             answer = await gate.ask(asked, path)
             told = answer.json["content"][0]["text"] if body == "anthropic" else answer.json["message"]["content"]
-            assert told == "<list_files>\n<path>.</path>\n</list_files>"
+            assert told == "<list_files>\n<path>.</path>\n<recursive>false</recursive>\n</list_files>"
 
     run(check)

@@ -272,10 +272,11 @@ class Exchange:
     def _reader(self) -> Reader:
         conversation, reading = self.asked.conversation, self.settings.reading
         restricted = bool(conversation.choice.only) or not conversation.tools
+        unknown = "reject" if self.guest else "text" if restricted else reading.unknown_tools
         return Reader(
             toolbox(self.tools, self.settings.tool_calling.supported_tools),
             self.route.dialect,
-            unknown_tools="text" if restricted else reading.unknown_tools,
+            unknown_tools=unknown,
             min_confidence=reading.min_confidence,
             parallel=self.route.parallel,
             supported_tools=self.settings.tool_calling.supported_tools,

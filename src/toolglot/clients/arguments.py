@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from toolglot.clients.client import Client
 from toolglot.clients.meaning import read_json
 from toolglot.clients.nested import Spoiled, read_files, read_suggestions
-from toolglot.clients.record import ClientTool, Kind, Parameter
+from toolglot.clients.record import BLANKS, Care, ClientTool, Kind, Parameter
 from toolglot.events import Defect, Reason
 from toolglot.jsontext import Number, Value, dump
 
@@ -68,25 +68,32 @@ def _accept(parameter: Parameter, value: Value, found: dict[str, Value], settled
 def _complete(tool: ClientTool, parameter: Parameter, found: Mapping[str, Value], settled: Settled) -> None:
     """Put the value in its place, or its default there; see whether one is missing."""
     name = parameter.name
-    value = found.get(name)
-    if parameter.counts:
-        counted = Number(str(str(found.get(parameter.counts, "")).count("\n") + 1))
-        if value not in (None, counted):
-            settled.notes.append(f"{name} is {counted}, not {value}")
-        value = counted
+    value = _count_lines(parameter, found, settled) if parameter.counts else found.get(name)
     if value is None and parameter.default is not None:
         value = _FITTINGS[parameter.kind](parameter.default)
-    missing = value is None or (value in ("", []) and not parameter.may_be_empty)
-    if not missing:
+    if value is not None and (parameter.may_be_empty or not _is_empty(parameter, value)):
         settled.values[name] = value
-    elif parameter.required and not (tool.one_of and name in tool.one_of and _has_any(tool, found)):
+    elif not parameter.required:
+        if value:
+            settled.notes.append(f"{name} was blank and was left out")
+    elif not any(found.get(other) for other in tool.one_of if name in tool.one_of):
         told = any(defect.where == name for defect in settled.defects)
         if not told:
             settled.defects.append(Defect(Reason.MISSING_ARGUMENT, name, "nothing", "a value"))
 
 
-def _has_any(tool: ClientTool, found: Mapping[str, Value]) -> bool:
-    return any(found.get(name) for name in tool.one_of)
+def _count_lines(parameter: Parameter, found: Mapping[str, Value], settled: Settled) -> Value:
+    counted = Number(str(str(found.get(parameter.counts, "")).count("\n") + 1))
+    if (told := found.get(parameter.name)) not in (None, counted):
+        settled.notes.append(f"{parameter.name} is {counted}, not {told}")
+    return counted
+
+
+def _is_empty(parameter: Parameter, value: Value) -> bool:
+    """Whether the client takes the value for none."""
+    if isinstance(value, str) and parameter.care in (Care.ENDS, Care.PROSE):
+        value = value.strip(BLANKS)
+    return value in ("", [])
 
 
 def _fold_path(tool: ClientTool, found: dict[str, Value], settled: Settled) -> None:

@@ -129,7 +129,8 @@ def _compare(parameter: Parameter, value: Value, got: Value) -> str:
     if parameter.care in (Care.ENDS, Care.PROSE) and value.strip(BLANKS) == got and got:
         return TRIMMED
     closer = f"</{parameter.name}>"
-    if parameter.care is Care.PROSE and value.strip(BLANKS).replace(closer, BROKEN + closer[1:]) == got:
+    broken = value.strip(BLANKS).replace(closer, BROKEN + closer[1:])
+    if parameter.care is Care.PROSE and broken == got and closer in value:
         return BROKEN_TAG
     if value.strip(BLANKS) == got.strip(BLANKS):
         return "whitespace at an end, which the client takes away"

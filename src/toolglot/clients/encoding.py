@@ -60,13 +60,16 @@ def _encode_text(client: Client, tool: str, parameter: Parameter, value: str, un
 def guard_ends(text: str, parameter: Parameter, vanishing: str) -> str:
     """Keep what the client would take away from the ends, as far as there is a way."""
     fenced = Rule.FENCES in parameter.rules or Rule.FENCES_TRIMMED in parameter.rules
-    if vanishing:
-        front = vanishing if text[:1] in BLANKS or (fenced and text.startswith(FENCE)) else ""
-        back = vanishing if text[-1:] in BLANKS or (fenced and text.endswith(FENCE)) else ""
-        return front + text + back if text else text
-    if not fenced:
-        return text
-    seen = text.strip(BLANKS) if Rule.FENCES_TRIMMED in parameter.rules else text
+    if vanishing and text:
+        front = text[0] in BLANKS or (fenced and text.startswith(FENCE))
+        back = text[-1] in BLANKS or (fenced and text.endswith(FENCE))
+        return vanishing * front + text + vanishing * back
+    return _add_fences(text, Rule.FENCES_TRIMMED in parameter.rules) if fenced else text
+
+
+def _add_fences(text: str, trimmed: bool) -> str:
+    """Fences for the client to drop, where it would drop those of the text."""
+    seen = text.strip(BLANKS) if trimmed else text
     front = f"{FENCE}\n" if seen.startswith(FENCE) else ""
     back = f"\n{FENCE}" if seen.endswith(FENCE) else ""
     return front + seen + back if front or back else text

@@ -172,7 +172,9 @@ class ClientTool:
         """The tool as models are offered it. ``lenient`` is for reading what they wrote: other keys are known too, and
         nothing is required that has another key, a default or a substitute; rendering decides then."""
         properties = {one.name: one.schema for one in self.parameters}
-        required = [one.name for one in self.parameters if one.required and one.name not in self.one_of]
+        required = [
+            one.name for one in self.parameters if one.required and not one.counts and one.name not in self.one_of
+        ]
         if lenient:
             for one in self.parameters:
                 schema = {} if one.kind in _NESTED else one.schema
@@ -188,7 +190,7 @@ _NESTED = (Kind.JSON, Kind.LIST, Kind.FILES, Kind.SUGGESTIONS)
 
 
 def _is_plain(parameter: Parameter) -> bool:
-    return not parameter.aliases and parameter.default is None
+    return not (parameter.aliases or parameter.counts) and parameter.default is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from toolglot.clients.calls import Rendered, render_call
 from toolglot.clients.client import Client
 from toolglot.clients.parsers import utf16
 from toolglot.clients.prose import Prose, protect
+from toolglot.clients.record import BLANKS
 from toolglot.clients.verbatim import keep_call
 from toolglot.events import (
     CallArguments,
@@ -139,12 +140,12 @@ class Rendering:
     def _say(self, text: str, out: list[Event]) -> None:
         if not self.sent:
             self._put(self.prose.feed(text), out)
-        elif not text.isspace():
+        elif text.strip(BLANKS):
             self.lost += len(text)
 
     def _put(self, text: str, out: list[Event]) -> None:
         if text:
-            self.said = self.said or not text.isspace()
+            self.said = self.said or bool(text.strip(BLANKS))
             self.size += utf16(text)
             self.ends_line = text.endswith("\n")
             out.append(TextDelta(text))

@@ -26,7 +26,7 @@ _ENTITIES = (
 ALWAYS = Undoing(_ENTITIES)
 UNLESS_CLAUDE = Undoing(_ENTITIES, unless="claude")
 
-LIMITS = Limits(parameter=102_400, message=1_048_576, call=262_144)
+LIMITS = Limits(parameter=102_400, message=1_048_576, call=131_072)
 ALIASES = {"ask_followup": "ask_followup_question"}
 KEPT = frozenset({"content"})
 

@@ -7,13 +7,18 @@ it for a parameter), the values that were meant are found by doing to each what 
 
 from __future__ import annotations
 
+from typing import Final
+
 from toolglot.clients.calls import Rendered, render_call
 from toolglot.clients.client import Client
 from toolglot.clients.meaning import interpret, read_json
 from toolglot.clients.nested import Spoiled
 from toolglot.clients.parsers import trim_value
-from toolglot.clients.record import CallBlock, ClientTool
+from toolglot.clients.record import CallBlock, ClientTool, Kind
 from toolglot.jsontext import Number, Value, dump
+
+NESTED: Final = (Kind.FILES, Kind.SUGGESTIONS)
+"""Values made of elements. The reader knows no such element by its name, so only the client's parser is asked."""
 
 
 def keep_call(client: Client, model: str, name: str, arguments: str, written: str) -> Rendered | None:
@@ -50,6 +55,7 @@ def _reads_same(
     if not isinstance(call, CallBlock) or call.partial or call.complaint or call.name != tool.name:
         return False
     required = {one.name for one in tool.parameters if one.required and one.name not in tool.one_of}
-    if required - call.params.keys() or call.params.keys() != given.keys():
+    nested = {one.name for one in tool.parameters if one.kind in NESTED} & call.params.keys()
+    if required - call.params.keys() or (call.params.keys() != given.keys() and not nested):
         return False
-    return all(call.params[name] == value for name, value in meant.items())
+    return all(value == meant.get(name) for name, value in call.params.items() if name not in nested)

@@ -1,0 +1,117 @@
+"""Calls that are hard to write for XML clients, made by the thousand from a seed; for the fuzz tests and the bench."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from toolglot.clients.client import Client
+from toolglot.clients.record import ClientTool, Kind, Parameter
+
+MODELS = ("qwen3-coder-plus", "claude-sonnet-4", "gemini-2.5-pro")
+PIECES = (
+    *("a", "b c", "return x", "  indented", "\t", "\n", "\n\n", "\r\n", " ", "'", '"', "`", "\\", "{}", "%s", "0"),
+    *("<", ">", "&", ";", "</", "/>", "< b", "<b>", "</b>", "<br/>", "]]>", "<![CDATA[", "<!--", "-->", "<?x"),
+    *("&lt;", "&gt;", "&amp;", "&quot;", "&apos;", "&#39;", "&#91;", "&lsqb;", "&amp;lt;", "&amp;amp;", "&amp;apos;"),
+    *("&#x41;", "&nbsp;", "&copy;", "&lt", "lt;", "amp;", "```", "```python\n", "\n```", "``", "~~~"),
+    *("12 | x\n", "3 | y", "1 || z", "é", "日本", "😀", "\u200b", "\ufeff", "\u3000", "\ufffd", "\x85", "\x0b", "\x1f"),
+    *(
+        "<<<<<<< SEARCH\n",
+        "=======\n",
+        ">>>>>>> REPLACE",
+        "------- SEARCH\n",
+        "$(x)",
+        "<id>1</id>",
+        "<think>",
+        "\u2028",
+    ),
+    *("<file>", "</file>", "<suggest>", "</suggest>", '<suggest mode="code">', "<path>evil</path>", "</path>", "null"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One call, and what the client's tool must be given."""
+
+    client: Client
+    model: str
+    tool: ClientTool
+    given: dict[str, Any] = field(default_factory=dict)
+    expected: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def arguments(self) -> str:
+        return json.dumps(self.given, ensure_ascii=False)
+
+
+def make_case(random: Random, client: Client, model: str, tool: ClientTool) -> Case:
+    case = Case(client, model, tool)
+    hostile = random.random() < 0.85
+    for parameter in tool.parameters:
+        nested = tool.one_of and parameter.name != tool.one_of[0]
+        if parameter.counts or nested or not (parameter.required or random.random() < 0.3):
+            continue
+        given, expected = make_value(random, client, tool, parameter, hostile)
+        case.given[parameter.name], case.expected[parameter.name] = given, expected
+    return case
+
+
+def make_value(
+    random: Random, client: Client, tool: ClientTool, parameter: Parameter, hostile: bool = True
+) -> tuple[Any, Any]:
+    """A value as the model writes it, and as the tool must be given it, numbers as text."""
+
+    def text() -> str:
+        return make_text(random, client, tool, parameter, hostile)
+
+    match parameter.kind:
+        case Kind.NUMBER:
+            number = random.randint(0, 9999)
+            return random.choice((number, str(number))), str(number)
+        case Kind.FLAG:
+            flag = random.random() < 0.5
+            return random.choice((flag, str(flag))), flag
+        case Kind.JSON:
+            value: Any = {"key": text(), text(): [1, 2.5, None, True, {"deep": text()}]}
+            return random.choice((value, json.dumps(value))), value
+        case Kind.LIST:
+            texts = [text() for _ in range(random.randint(1, 3))]
+            return texts, texts
+        case Kind.FILES:
+            files: list[dict[str, Any]] = [{"path": text()} for _ in range(random.randint(1, 3))]
+            if random.random() < 0.5:
+                files[0]["line_range"] = ["1-20", "30-40"]
+            return {"file": files}, {"file": files}
+        case Kind.SUGGESTIONS:
+            answers = [{"text": text()} for _ in range(random.randint(1, 4))]
+            if random.random() < 0.5:
+                answers[0]["mode"] = "code"
+            return answers, answers
+        case _:
+            written = text()
+            if parameter.name == "path" and random.random() < 0.1:
+                written += ".xml"
+            return written, written
+
+
+def make_text(random: Random, client: Client, tool: ClientTool, parameter: Parameter, hostile: bool) -> str:
+    if not hostile:
+        return "-".join(random.choices(("alpha", "beta & gamma", "x.y", "ä", "a b"), k=random.randint(1, 4)))
+    if random.random() < 0.001:
+        return make_long(random, parameter)
+    own = (f"</{parameter.name}>", f"<{parameter.name}>", f"</{tool.name}>", f"<{tool.name}>")
+    tags = random.choices(sorted(client.tags), k=2) + random.choices(sorted(client.grammar.parameters), k=2)
+    others = [f"<{tag}>" for tag in tags] + [f"</{tag}>" for tag in tags]
+    count = random.choice((1, 1, 2, 3, 5, 9, 20))
+    pools = random.choices((PIECES, own, others), weights=(8, 2, 1), k=count)
+    return "".join(map(random.choice, pools)) or "x"
+
+
+def make_long(random: Random, parameter: Parameter) -> str:
+    """About as long as a client reads, and a bit more."""
+    line = random.choice(
+        ("value = compute(alpha)\n", "a < b &lt; c\n", f"x</{parameter.name}>\n", "😀é\n", "<path>p</path>")
+    )
+    return line * (random.choice((60_000, 99_000, 102_400, 110_000)) // len(line))
