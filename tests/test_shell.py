@@ -24,7 +24,16 @@ SYNTAX = {
     "chains": "npm test && git status",
 }
 NEVER = ("", "rm -rf /", "sudo ls", "ls {a,b}", "ls\nrm x", "ls \\", "./ls", "LS")
-HIDDEN = ("git log | rm", "ls; rm x", "ls & rm x", "ls && rm x", "ls || rm x", "ls $(rm x)", "ls `rm x`", "ls `rm x` ls")
+HIDDEN = (
+    "git log | rm",
+    "ls; rm x",
+    "ls & rm x",
+    "ls && rm x",
+    "ls || rm x",
+    "ls $(rm x)",
+    "ls `rm x`",
+    "ls `rm x` ls",
+)
 
 
 @pytest.mark.parametrize("line", PLAIN)
@@ -80,7 +89,10 @@ def test_the_list_and_the_threshold_must_both_agree(options: dict[str, Any], cal
         assert read.calls[0].confidence == 0.8
 
 
-ASK = {"model": "sim", "messages": [{"role": "system", "content": write_roo()}, {"role": "user", "content": "Test it."}]}
+ASK = {
+    "model": "sim",
+    "messages": [{"role": "system", "content": write_roo()}, {"role": "user", "content": "Test it."}],
+}
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -9,12 +9,13 @@ import json
 from typing import Any
 
 import pytest
-from gateway import Answer, Gate, gateway, run
+from aiohttp import web
+from gateway import Answer, gateway, run
 from xmlprompts import CUSTOM, ROO, write_cline, write_compact, write_roo
 
 from toolglot.clients import all_clients
 from toolglot.clients.record import Block, CallBlock, TextBlock
-from toolglot.sim import Options
+from toolglot.sim import Options, make_app
 from toolglot.sim.script import parse_script
 
 CONTENT = "<b>1 &lt; 2 &amp; 3</b>\n</content>\n<path>no path</path> ]]> ```\n"
@@ -110,7 +111,9 @@ def test_a_native_model_is_asked_natively(stream: bool) -> None:
     """Tools with schemas, no XML in the prompt; and the call comes back from the client with the id it was made with."""
 
     async def check() -> None:
-        sim = scripted({"when": "Go", "text": "I write.", "calls": [WRITE], "times": 1}, {"when": "now", "text": "Done."})
+        sim = scripted(
+            {"when": "Go", "text": "I write.", "calls": [WRITE], "times": 1}, {"when": "now", "text": "Done."}
+        )
         async with gateway(sim, mode="native") as gate:
             prompt = PROMPTS["roo-3.29"]
             text = text_of(await gate.ask(ask(prompt, stream=stream)), stream)
@@ -260,7 +263,10 @@ def test_one_call_for_each_message(dialect: str, mode: str) -> None:
 @pytest.mark.parametrize("dialect, mode", [("hermes", "text"), ("native", "native"), ("roo_xml", "text")])
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_call_that_was_cut_is_never_run(dialect: str, mode: str, stream: bool) -> None:
-    long = {"name": "execute_command", "arguments": {"command": "rm -rf " + "very/long/path/" * 20, "requires_approval": False}}
+    long = {
+        "name": "execute_command",
+        "arguments": {"command": "rm -rf " + "very/long/path/" * 20, "requires_approval": False},
+    }
 
     async def check() -> None:
         sim = scripted({"when": "Go", "calls": [long]}, dialect=dialect, faults=("cut_mid_call",))
@@ -275,7 +281,9 @@ def test_a_call_that_was_cut_is_never_run(dialect: str, mode: str, stream: bool)
 
 def test_the_header_of_the_client_counts() -> None:
     async def check() -> None:
-        async with gateway(scripted({"when": "Go", "calls": [WRITE], "times": 9}, dialect="hermes"), mode="text") as gate:
+        async with gateway(
+            scripted({"when": "Go", "calls": [WRITE], "times": 9}, dialect="hermes"), mode="text"
+        ) as gate:
             for agent, counted in (("RooCode/3.29.0", True), ("RooCode/3.36.16", False)):
                 text = text_of(await gate.ask(ask(PROMPTS["roo-3.29"]), User_Agent=agent), False)
                 assert ("<line_count>" in text) == counted
@@ -309,17 +317,28 @@ def test_off_means_off() -> None:
     run(check)
 
 
-def test_native_tools_that_do_not_work_are_left_for_text() -> None:
+@pytest.mark.parametrize("stream", [False, True])
+def test_native_tools_that_do_not_work_are_left_for_text(stream: bool) -> None:
     """In mode auto a native model that refuses tools is asked again, in the client's own words."""
 
     async def check() -> None:
         text = '```tool_code\n{"tool": "list_files", "path": "."}\n```'
-        sim = scripted({"when": "Go", "tools": False, "text": text}, faults=("no_tools_400",))
-        async with gateway(sim, mode="auto") as gate:
-            answer = await gate.ask(ask(PROMPTS["roo-3.29"], model="gpt-4o"))
-            assert "<list_files>" in text_of(answer, False)
+        app = make_app(scripted({"when": "Go", "text": text, "times": 2}, faults=("no_tools_400",)))
+        capable = {"chat_template": "x", "chat_template_caps": {"supports_tools": True, "supports_tool_calls": True}}
+        app.router.add_get("/props", lambda request: _tell(capable))
+        async with gateway(app=app, mode="auto") as gate:
+            answer = await gate.ask(ask(PROMPTS["roo-3.29"], stream=stream))
+            assert "<list_files>" in text_of(answer, stream)
+            first, second = (seen.body for seen in gate.record.requests)
+            assert "tools" in first
+            assert "tools" not in second
+            assert second["messages"][0]["content"] == PROMPTS["roo-3.29"]
 
     run(check)
+
+
+async def _tell(told: Any) -> web.Response:
+    return web.json_response(told)
 
 
 @pytest.mark.parametrize("path, body", [("/v1/messages", "anthropic"), ("/api/chat", "ollama")])

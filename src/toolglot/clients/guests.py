@@ -123,10 +123,9 @@ def _extend(client: Client, prompt: Prompt) -> Client:
     new = {document.name: _define(document) for document in prompt.documents if client.find(document.name) is None}
     if not new:
         return client
-    names = {parameter.name for tool in new.values() for parameter in tool.parameters}
-    grammar = replace(
-        client.grammar, tools=client.grammar.tools | new.keys(), parameters=client.grammar.parameters | names
-    )
+    names = frozenset(parameter.name for tool in new.values() for parameter in tool.parameters)
+    grammar = client.grammar
+    grammar = replace(grammar, tools=grammar.tools | frozenset(new), parameters=grammar.parameters | names)
     return replace(client, tools={**client.tools, **new}, grammar=grammar)
 
 

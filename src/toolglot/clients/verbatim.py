@@ -58,4 +58,5 @@ def _reads_same(
     nested = {one.name for one in tool.parameters if one.kind in NESTED} & call.params.keys()
     if required - call.params.keys() or (call.params.keys() != given.keys() and not nested):
         return False
-    return all(value == meant.get(name) for name, value in call.params.items() if name not in nested)
+    expected = given | meant
+    return all(value == expected.get(name) for name, value in call.params.items() if name not in nested)
