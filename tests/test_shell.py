@@ -117,7 +117,7 @@ def test_off_by_default_for_xml_clients() -> None:
         sim = SimOptions(script=parse_script({"answer": [{"when": "Test", "text": FENCE}]}))
         async with gateway(sim, mode="text") as gate:
             for prompt in (write_roo(), write_cline()):
-                ask = {"model": "sim", "messages": [{"role": "system", "content": prompt}, ASK["messages"][1]]}  # type: ignore[index]
+                ask = {"model": "sim", "messages": [{"role": "system", "content": prompt}, ASK["messages"][1]]}
                 assert (await gate.ask(ask)).message["content"] == FENCE
 
     run(check)

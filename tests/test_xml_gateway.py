@@ -125,7 +125,7 @@ def test_a_native_model_is_asked_natively(stream: bool) -> None:
             assert tools["mcp--weather--get_forecast"]["required"] == ["city"]
             assert "XML" not in first["messages"][0]["content"].split("USER'S")[0]
             await gate.ask(ask(prompt, *native_history(text), stream=stream))
-            system, user, call, result, rest = gate.record.requests[-1].body["messages"]
+            _, _, call, result, rest = gate.record.requests[-1].body["messages"]
             (made,) = call["tool_calls"]
             assert made["id"].startswith("call_sim_")
             assert f"<id>{made['id']}</id>" in text
@@ -204,7 +204,7 @@ def test_own_xml_that_the_client_would_misread_is_written_anew() -> None:
     async def check() -> None:
         async with gateway(scripted({"when": "Go", "text": written}), mode="text") as gate:
             text = text_of(await gate.ask(ask(PROMPTS["roo-3.29"])), False)
-            ((name, params),) = calls_of(text, "roo-3.29")
+            ((_, params),) = calls_of(text, "roo-3.29")
             assert params["path"] == "a.txt"
             assert params["content"] == "A</content> B <path>b.txt</path> <"
             assert calls_of(written, "roo-3.29")[0][1]["path"] == "b.txt"
@@ -294,7 +294,7 @@ def test_the_header_of_the_client_counts() -> None:
 def test_the_setting() -> None:
     written = '<tool_call>\n{"name": "list_files", "arguments": {"path": "."}}\n</tool_call>'
 
-    async def answers(prompt: str, **settings: str) -> str:
+    async def answers(prompt: str, **settings: Any) -> str:
         async with gateway(scripted({"when": "Go", "text": written, "times": 9}), mode="text", **settings) as gate:
             return text_of(await gate.ask(ask(prompt)), False)
 
@@ -324,8 +324,7 @@ def test_native_tools_that_do_not_work_are_left_for_text(stream: bool) -> None:
     async def check() -> None:
         text = '```tool_code\n{"tool": "list_files", "path": "."}\n```'
         app = make_app(scripted({"when": "Go", "text": text, "times": 2}, faults=("no_tools_400",)))
-        capable = {"chat_template": "x", "chat_template_caps": {"supports_tools": True, "supports_tool_calls": True}}
-        app.router.add_get("/props", lambda request: _tell(capable))
+        app.router.add_get("/props", tell_capable)
         async with gateway(app=app, mode="auto") as gate:
             answer = await gate.ask(ask(PROMPTS["roo-3.29"], stream=stream))
             assert "<list_files>" in text_of(answer, stream)
@@ -337,8 +336,9 @@ def test_native_tools_that_do_not_work_are_left_for_text(stream: bool) -> None:
     run(check)
 
 
-async def _tell(told: Any) -> web.Response:
-    return web.json_response(told)
+async def tell_capable(request: web.Request) -> web.Response:
+    capable = {"supports_tools": True, "supports_tool_calls": True, "supports_parallel_tool_calls": True}
+    return web.json_response({"chat_template": "x", "chat_template_caps": capable})
 
 
 @pytest.mark.parametrize("path, body", [("/v1/messages", "anthropic"), ("/api/chat", "ollama")])

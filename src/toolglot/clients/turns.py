@@ -24,9 +24,9 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final
 
+from toolglot.clients.calls import MCP_TOOL
 from toolglot.clients.client import Client
 from toolglot.clients.complaints import INTERRUPTED, NOT_EXECUTED, is_error, strip_reminder
-from toolglot.clients.calls import MCP_TOOL
 from toolglot.clients.prose import restore
 from toolglot.clients.record import CallBlock, TextBlock
 from toolglot.conversation import Call, Image, Message, Part, Result, Text
