@@ -17,7 +17,7 @@ from toolglot.clients.encoding import BROKEN, encode
 from toolglot.clients.meaning import read_json
 from toolglot.clients.nested import Spoiled
 from toolglot.clients.parsers import utf16
-from toolglot.clients.record import BLANKS, CallBlock, Care, ClientTool, Parameter
+from toolglot.clients.record import BLANKS, CallBlock, Care, ClientTool, Kind, Parameter
 from toolglot.events import Defect, Reason
 from toolglot.jsontext import Value, dump
 
@@ -121,7 +121,10 @@ def _differ(where: str, found: str, expected: str) -> Defect:
 def _compare(parameter: Parameter, value: Value, got: Value) -> str:
     """Nothing if they are the same; otherwise what the difference is."""
     if not isinstance(value, str) or not isinstance(got, str):
-        return "" if type(value) is type(got) and _same(value, got) else "a value that comes out differently"
+        if type(value) is type(got) and _same(value, got):
+            return ""
+        trimmed = parameter.kind is Kind.FILES and _same(_trim_paths(value), got)
+        return TRIMMED if trimmed else "a value that comes out differently"
     if value == got:
         return ""
     if parameter.care is Care.TAIL and value.rstrip(BLANKS) == got:
@@ -135,6 +138,14 @@ def _compare(parameter: Parameter, value: Value, got: Value) -> str:
     if value.strip(BLANKS) == got.strip(BLANKS):
         return "whitespace at an end, which the client takes away"
     return "text that the client would change or cut"
+
+
+def _trim_paths(value: Value) -> Value:
+    """The files with paths as the client trims them."""
+    files = value.get("file") if isinstance(value, dict) else None
+    if not isinstance(files, list):
+        return value
+    return {"file": [{**file, "path": str(file["path"]).strip(BLANKS)} for file in files if isinstance(file, dict)]}
 
 
 def _same(value: Value, got: Value) -> bool:
