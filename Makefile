@@ -14,7 +14,7 @@ INSTALL = $$([ -x $(BIN)/uv ] && echo $(BIN)/uv pip install --python $(BIN)/pyth
 CLIENTS := tests/clients
 PACKAGES := $(CLIENTS)/node_modules/.installed
 
-.PHONY: run test test-clients lint bench-reader bench-gateway bench-local clean
+.PHONY: run test test-clients lint bench-reader bench-gateway bench-local bench-xmlclients clean
 
 run: $(SERVE)
 	$(BIN)/toolglot serve
@@ -39,6 +39,9 @@ bench-reader: $(TEST)
 # needs gcc; nginx and LiteLLM are compared with where they are installed or can be
 bench-gateway: $(TEST)
 	$(BIN)/python bench/gateway.py
+
+bench-xmlclients: $(TEST)
+	$(BIN)/python bench/xmlclients.py
 
 bench-local: $(TEST)
 	$(BIN)/python bench/local.py

@@ -46,13 +46,16 @@ class Case:
         return json.dumps(self.given, ensure_ascii=False)
 
 
-def make_case(random: Random, client: Client, model: str, tool: ClientTool) -> Case:
+def make_case(random: Random, client: Client, model: str, tool: ClientTool, only: str = "") -> Case:
+    """A call with hostile values, in most cases; with ``only`` in this parameter and no other."""
     case = Case(client, model, tool)
-    hostile = random.random() < 0.85
+    most = random.random() < 0.85
     for parameter in tool.parameters:
         nested = tool.one_of and parameter.name != tool.one_of[0]
-        if parameter.counts or nested or not (parameter.required or random.random() < 0.3):
+        wanted = parameter.required or parameter.name == only or random.random() < 0.3
+        if parameter.counts or nested or not wanted:
             continue
+        hostile = parameter.name == only if only else most
         given, expected = make_value(random, client, tool, parameter, hostile)
         case.given[parameter.name], case.expected[parameter.name] = given, expected
     return case
@@ -91,7 +94,7 @@ def make_value(
             return answers, answers
         case _:
             written = text()
-            if parameter.name == "path" and random.random() < 0.1:
+            if hostile and parameter.name == "path" and random.random() < 0.1:
                 written += ".xml"
             return written, written
 

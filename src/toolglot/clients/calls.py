@@ -17,7 +17,7 @@ from toolglot.clients.encoding import BROKEN, encode
 from toolglot.clients.meaning import read_json
 from toolglot.clients.nested import Spoiled
 from toolglot.clients.parsers import utf16
-from toolglot.clients.record import BLANKS, CallBlock, Care, ClientTool, Parameter
+from toolglot.clients.record import BLANKS, CallBlock, Care, ClientTool, Kind, Parameter
 from toolglot.events import Defect, Reason
 from toolglot.jsontext import Value, dump
 
@@ -120,21 +120,33 @@ def _differ(where: str, found: str, expected: str) -> Defect:
 
 def _compare(parameter: Parameter, value: Value, got: Value) -> str:
     """Nothing if they are the same; otherwise what the difference is."""
-    if not isinstance(value, str) or not isinstance(got, str):
-        return "" if type(value) is type(got) and _same(value, got) else "a value that comes out differently"
-    if value == got:
+    if isinstance(value, str) and isinstance(got, str):
+        return "" if value == got else _tell_apart(parameter, value, got)
+    if type(value) is type(got) and _same(value, got):
         return ""
-    if parameter.care is Care.TAIL and value.rstrip(BLANKS) == got:
+    trimmed = parameter.kind is Kind.FILES and _same(_trim_paths(value), got)
+    return TRIMMED if trimmed else "a value that comes out differently"
+
+
+def _tell_apart(parameter: Parameter, value: str, got: str) -> str:
+    care, core, closer = parameter.care, value.strip(BLANKS), f"</{parameter.name}>"
+    if care is Care.TAIL and value.rstrip(BLANKS) == got:
         return TRIMMED
-    if parameter.care in (Care.ENDS, Care.PROSE) and value.strip(BLANKS) == got and got:
+    if care in (Care.ENDS, Care.PROSE) and got and core == got:
         return TRIMMED
-    closer = f"</{parameter.name}>"
-    broken = value.strip(BLANKS).replace(closer, BROKEN + closer[1:])
-    if parameter.care is Care.PROSE and broken == got and closer in value:
+    if care is Care.PROSE and closer in core and core.replace(closer, BROKEN + closer[1:]) == got:
         return BROKEN_TAG
-    if value.strip(BLANKS) == got.strip(BLANKS):
+    if core == got.strip(BLANKS):
         return "whitespace at an end, which the client takes away"
     return "text that the client would change or cut"
+
+
+def _trim_paths(value: Value) -> Value:
+    """The files with paths as the client trims them."""
+    files = value.get("file") if isinstance(value, dict) else None
+    if not isinstance(files, list):
+        return value
+    return {"file": [{**file, "path": str(file["path"]).strip(BLANKS)} for file in files if isinstance(file, dict)]}
 
 
 def _same(value: Value, got: Value) -> bool:

@@ -93,8 +93,8 @@ def _parse(text: str, stops: frozenset[str]) -> _Element:
             if len(stack) == 1:
                 raise Spoiled("a closing tag without an opening one")
             stack.pop()
-        elif head in ("?", "!"):
-            pos = _skip_special(text, found, stack[-1])
+        elif (behind := _skip_special(text, found, stack[-1])) >= 0:
+            pos = behind
         else:
             name, attributes, end = _read_tag(text, found)
             child = _Element(name, attributes)
@@ -127,12 +127,18 @@ def _find(text: str, mark: str, start: int) -> int:
     return found
 
 
-_SPECIAL = (("<?", "?>"), ("<!--", "-->"), ("<![", "]]>"), ("<!", ">"))
+_SPECIAL = (("<?", "?>"), ("<!--", "-->"), ("<![", "]]>"))
+_COMMENT = 3
+"""How far behind the ``<`` of a comment its end is looked for inside an answer; outside it is one more."""
 
 
 def _skip_special(text: str, start: int, element: _Element | None = None) -> int:
-    opener, closer = next(pair for pair in _SPECIAL if text.startswith(pair[0], start))
-    end = _find(text, closer, start)
+    """Where to go on behind an instruction, a comment or a section that is no markup; -1 if there is none."""
+    opener, closer = next((pair for pair in _SPECIAL if text.startswith(pair[0], start)), ("", ""))
+    if not opener:
+        return -1
+    behind = _COMMENT + (element is not None) if opener == "<!--" else 1
+    end = _find(text, closer, start + behind)
     if opener == "<![" and element is not None:
         element.texts.append(text[start + len("<![CDATA[") : end])
     return end + len(closer)
@@ -163,8 +169,8 @@ def _read_raw(text: str, name: str, start: int) -> tuple[str, int]:
                 if not depth:
                     return text[start:found], end + 1
             pos = end + 1
-        elif head in ("?", "!"):
-            pos = _skip_special(text, found)
+        elif (behind := _skip_special(text, found)) >= 0:
+            pos = behind
         else:
             opened, rest, end = _read_tag(text, found)
             depth += opened == name and not rest.endswith("/")

@@ -166,7 +166,9 @@ def _stretch(text: str, tool: _Tool, end: int, before: tuple[int, int] | None) -
     if before is not None:
         return before[0], end
     first = text.find(OPEN, tool.start, end)
-    start = (first if first >= 0 else tool.start - 1) + len(OPEN)
+    # without one the client counts from the place that was not found
+    lead = len(OPEN) - 1
+    start = first + len(OPEN) if first >= 0 else tool.start + _fitting(text[tool.start : tool.start + lead], lead)
     return (start, end) if end > start else None
 
 
