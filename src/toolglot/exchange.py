@@ -91,6 +91,11 @@ class Exchange:
             self.request = self._ask_natively(conversation)
         self._forget_messages()
 
+    def take_request(self) -> bytes:
+        """The request, to be sent and not to be kept."""
+        request, self.request = self.request, b""
+        return request
+
     def _forget_messages(self) -> None:
         """They are never looked at again, and an agent's history is long: no open answer should hold it."""
         conversation = replace(self.asked.conversation, messages=())
@@ -159,7 +164,7 @@ class Exchange:
     def _mend(self, conversation: Conversation) -> Conversation:
         messages, notes = mend(conversation.messages, self.source.new_call_id)
         self.watch.notes += notes
-        return replace(conversation, messages=messages)
+        return conversation if messages == conversation.messages else replace(conversation, messages=messages)
 
     def _encode(self, spoken: Conversation) -> bytes:
         if self.route.mode == "off":
