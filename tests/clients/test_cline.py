@@ -1,8 +1,7 @@
 """Cline as a program of its own: it takes calls as XML in text, whatever the model behind the gateway writes.
 
-Cline trims what stands between its tags, so that files lose blank lines at the beginning and the last line break. The
-end is saved by a character that Cline deletes; leading blank lines have no such help, and a call that needs them is not
-made. What is written here ends with a line break, and must arrive with it.
+Cline trims what stands between its tags, so that files lose blank lines at both ends. What is written here has some, and
+must arrive with them: they are saved by a character that Cline deletes.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ FILES: Mapping[str, str] = {
         "<!doctype html>\n<p>1 &lt; 2 &amp;&amp; 3 &gt; 2, &quot;quoted&quot; &amp;lt; &nbsp;</p>\n"
         "<content>\n</content>\n<path>elsewhere.txt</path>\n</write_to_file>\n<read_file><path>x</path></read_file>\n"
     ),
-    "notes.md": "# Notes\n\n\t* \"quotes\" 'single' `code` ${HOME} \\n \\\\ {braces} %s\n* naïve ☕ 日本語 ]]>\n\n```js\nx\n```\n",
+    "notes.md": "\n\n# Notes\n\n\t* \"quotes\" 'single' `code` ${HOME} \\n \\\\ {braces} %s\n* naïve ☕ 日本語 ]]>\n\n```js\nx\n```\n",
     "plain.txt": "no line break at the end",
 }
 """Files that are easily damaged: entities, Cline's own tags, a code fence, and both kinds of end."""

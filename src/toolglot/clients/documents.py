@@ -43,7 +43,7 @@ _TYPES: Final = ("string", "number", "integer", "boolean", "array", "object")
 _FLAG: Final = re.compile(r"\b(required|optional)\b", re.I)
 _INLINE: Final = re.compile(r"\bParams?:[ \t]*")
 _INLINE_NAME: Final = re.compile(r"[ \t]*`?([A-Za-z_]\w*)`?[ \t]*(?:\(([^()]*)\))?[ \t]*([,.]|$|\n)?")
-_SERVER: Final = re.compile(r"^## (.+?)(?: \(`.*`\))?[ \t]*$", re.M)
+_SERVER: Final = re.compile(r"^## (.+)$", re.M)
 _SCHEMA: Final = re.compile(r"^[ \t]+Input Schema:\s*", re.M)
 _SERVER_TOOL: Final = re.compile(r"^- ([^\s:]+):?[ \t]*", re.M)
 _TAG: Final = re.compile(r"<(\w+)>")
@@ -51,6 +51,7 @@ _LAST_LABEL: Final = re.compile(r"(?:(?<=\n)|\A)[^\n<]{0,120}:\*{0,2}\s*\Z")
 """What says that a sample follows, right in front of it."""
 _BEFORE: Final = re.compile(r"(?:[^\n<]*:)?[*\s]*")
 """A sample begins a line, or stands behind a label; a tag in the middle of a sentence is only spoken of."""
+LONGEST_SAMPLE: Final = 10_000
 AVAILABLE: Final = re.compile(r"^### Available Tools[ \t]*$", re.M)
 
 
@@ -94,14 +95,18 @@ def read_headed(text: str) -> Iterator[Document]:
 
 def _split(text: str, heading: re.Pattern[str]) -> Iterator[tuple[str, str]]:
     """The named pieces of a section. A heading inside of a sample or a fence is part of its piece."""
-    found = [match for match in heading.finditer(text) if not _is_quoted(text, match.start())]
+    found = list(_unquoted(text, heading))
     ends = [match.start() for match in found[1:]]
     for match, end in zip(found, [*ends, len(text)], strict=False):
         yield match[1], text[match.end() : end]
 
 
-def _is_quoted(text: str, at: int) -> bool:
-    return text.count("\n```", 0, at) % 2 == 1
+def _unquoted(text: str, heading: re.Pattern[str]) -> Iterator[re.Match[str]]:
+    fences = at = 0
+    for match in heading.finditer(text):
+        fences, at = fences + text.count("\n```", at, match.start()), match.start()
+        if fences % 2 == 0:
+            yield match
 
 
 def _read_document(name: str, body: str) -> Document:
@@ -208,9 +213,12 @@ def take_samples(text: str, name: str) -> tuple[str, tuple[str, ...]]:
     opener, closer = f"<{name}>", f"</{name}>"
     kept: list[str] = []
     seen: dict[str, None] = {}
-    at = look = 0
-    while (start := text.find(opener, look)) >= 0 and (end := text.find(closer, start)) >= 0:
+    at = look = end = 0
+    while (start := text.find(opener, look)) >= 0:
         look = start + 1
+        end = end if end > start else text.find(closer, start)
+        if end < 0:
+            break
         if _BEFORE.fullmatch(text, text.rfind("\n", 0, start) + 1, start):
             seen.update(dict.fromkeys(_children(text[start + len(opener) : end])))
             kept.append(_LAST_LABEL.sub("", text[at:start]))
@@ -219,7 +227,7 @@ def take_samples(text: str, name: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _children(text: str) -> Iterator[str]:
-    at = 0
+    text, at = text[:LONGEST_SAMPLE], 0
     while (opened := _TAG.search(text, at)) is not None:
         yield opened[1]
         closed = text.find(f"</{opened[1]}>", opened.end())
@@ -228,7 +236,7 @@ def _children(text: str) -> Iterator[str]:
 
 def tidy(text: str) -> str:
     """Without blank lines at the ends, more than one in a row, and labels with nothing left behind them."""
-    text = re.sub(r"[ \t]+$", "", text, flags=re.M).strip()
+    text = "\n".join(line.rstrip() for line in text.split("\n")).strip()
     text = re.sub(r"(?:^(?:\*\*|\*)?(?:Usage|Examples?)[^\n]{0,80}:(?:\*\*|\*)?\s*)+\Z", "", text, flags=re.M)
     return re.sub(r"\n{3,}", "\n\n", text).strip()
 
@@ -238,7 +246,8 @@ def tidy(text: str) -> str:
 
 def read_servers(text: str) -> Iterator[ServerTool]:
     """The tools of the servers in a section of connected MCP servers; one without a schema takes any object."""
-    for server, body in _split(text, _SERVER):
+    for heading, body in _split(text, _SERVER):
+        server = heading.partition(" (`")[0].strip()
         listed = AVAILABLE.search(body)
         if listed is None:
             continue

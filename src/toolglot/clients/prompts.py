@@ -77,13 +77,14 @@ def _read_documents(title: str, section: str) -> Iterator[Document]:
 def _sections(text: str) -> Iterator[tuple[str, str]]:
     """The text in pieces that join to it again, each with its heading. Fences and samples have no headings inside."""
     title, begun, at = "", 0, 0
+    closers = _Closers(text)
     while at < len(text):
         end = text.find("\n", at) + 1 or len(text)
         line = text[at:end].rstrip()
         if _begins(title, line):
             yield title, text[begun:at]
             title, begun = line, at
-        at = _skip(text, line, end)
+        at = closers.skip(line, end)
     yield title, text[begun:]
 
 
@@ -94,17 +95,30 @@ def _begins(title: str, line: str) -> bool:
     return line.startswith("## ") and (line in BOLD or title in BOLD)
 
 
-def _skip(text: str, line: str, end: int) -> int:
-    """Where to go on after a line: behind the fence or the sample that it opens."""
-    sample = _SAMPLE.fullmatch(line)
-    if sample:
-        closed = text.find(f"\n</{sample[1]}>", end - 1)
-        heading = text.find("\n## ", end)
-        return closed + 1 if 0 <= closed and not 0 <= heading < closed else end
-    if line.lstrip().startswith("```") and line.count("```") == 1:
-        closed = text.find("\n```", end - 1)
-        return text.find("\n", closed + 1) + 1 or len(text) if closed >= 0 else end
-    return end
+class _Closers:
+    """Where things end, each looked for once: the next place of a text, as long as it is still to come."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.places: dict[str, int] = {}
+
+    def find(self, what: str, at: int) -> int:
+        """Its next place from here on, or the end of the text."""
+        place = self.places.get(what, -1)
+        if place < at:
+            place = self.places[what] = self.text.find(what, at) % (len(self.text) + 1)
+        return place
+
+    def skip(self, line: str, end: int) -> int:
+        """Where to go on after a line: behind the fence or the sample that it opens, if that is closed."""
+        sample = _SAMPLE.fullmatch(line)
+        if sample:
+            closed = self.find(f"\n</{sample[1]}>", end - 1)
+            return closed + 1 if closed < min(len(self.text), self.find("\n## ", end)) else end
+        if line.lstrip().startswith("```") and line.count("```") == 1:
+            closed = self.find("\n```", end - 1)
+            return self.find("\n", closed + 1) + 1 if closed < len(self.text) else end
+        return end
 
 
 def _without_lists(section: str) -> str:
@@ -142,11 +156,13 @@ def _replace_samples(text: str, tools: frozenset[str]) -> str:
     """Samples of calls that stand in other sections, as the name and what it was called with."""
     kept: list[str] = []
     at = 0
+    closers = _Closers(text)
     for opened in re.finditer(r"^<(\w+)>[ \t]*$", text, re.M):
-        closed = text.find(f"\n</{opened[1]}>", opened.end())
-        if opened.start() < at or opened[1] not in tools or closed < 0:
+        if opened.start() < at or opened[1] not in tools:
             continue
-        names = re.findall(r"^<(\w+)>", text[opened.end() : closed], re.M)
-        kept += text[at : opened.start()], f"(a call of {opened[1]} with {', '.join(names)})"
-        at = closed + len(opened[1]) + 4
+        closed = closers.find(f"\n</{opened[1]}>", opened.end())
+        if closed < len(text):
+            names = re.findall(r"^<(\w+)>", text[opened.end() : closed], re.M)
+            kept += text[at : opened.start()], f"(a call of {opened[1]} with {', '.join(names)})"
+            at = closed + len(opened[1]) + 4
     return "".join([*kept, text[at:]])

@@ -18,9 +18,10 @@ stays text.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
 
@@ -28,11 +29,13 @@ from toolglot.clients.calls import MCP_TOOL
 from toolglot.clients.client import Client
 from toolglot.clients.complaints import INTERRUPTED, NOT_EXECUTED, is_error, strip_reminder
 from toolglot.clients.prose import restore
-from toolglot.clients.record import CallBlock, TextBlock
+from toolglot.clients.record import CallBlock
 from toolglot.conversation import Call, Image, Message, Part, Result, Text
 from toolglot.jsontext import dump
 
 ID_TAG: Final = "id"
+SHORT: Final = 1 << 15
+"""Longer texts are read every time, rather than kept."""
 UNANSWERED: Final = "(No result of this call was recorded.)"
 _HEADING: Final = re.compile(r"\s*\[(?P<name>[A-Za-z_]\w*)(?=[\s\]])")
 _END: Final = "] Result:"
@@ -84,30 +87,16 @@ class _Turns:
                 yield part
 
     def recall_text(self, text: str) -> Iterator[Part]:
-        text = text.replace(INTERRUPTED, "").rstrip() if INTERRUPTED in text else text
-        blocks = self.client.read(text, self.model)
-        if not any(isinstance(block, CallBlock) for block in blocks):
-            yield Text(restore(self.client, text))
-            return
-        at = 0
-        for block in blocks:
-            if isinstance(block, TextBlock):
-                if block.text.strip():
-                    yield Text(restore(self.client, block.text))
-                continue
-            at = text.find(f"<{block.name}>", at) + len(block.name) + 2
-            written = _WRITTEN_ID.match(text, at)
-            yield self.make_call(block, written[1] if written else "")
+        read = _read_text if len(text) <= SHORT else _read_text.__wrapped__
+        for piece in read(self.client, self.model, text):
+            yield piece if isinstance(piece, Text) else self.make_call(piece)
 
-    def make_call(self, block: CallBlock, given: str) -> Call:
-        name, params = block.name, dict(block.params)
-        if name == MCP_TOOL:
-            member = self.members.get((str(params.get("server_name")), str(params.get("tool_name"))))
-            inner = params.get("arguments", {})
-            if member and isinstance(inner, dict):
-                name, params = member, inner
-        arguments = dump(params)
-        return Call(self.name_call(given, f"{name}{arguments}"), name, arguments)
+    def make_call(self, made: _Made) -> Call:
+        name, arguments = made.name, made.arguments
+        member = self.members.get(made.member) if made.member else None
+        if member:
+            name, arguments = member, made.inner
+        return Call(self.name_call(made.id, f"{name}{arguments}"), name, arguments)
 
     def name_call(self, given: str, made_of: str) -> str:
         if given and given not in self.used:
@@ -120,46 +109,84 @@ class _Turns:
 
     # -- what the client told ------------------------------------------------------------------------------------------
 
-    def answer(self, message: Message, waiting: list[Call]) -> Iterator[Message]:
-        results: list[Result] = []
+    def answer(self, message: Message, waiting: Sequence[Call]) -> Iterator[Message]:
+        rows: dict[str, deque[Call]] = {}
+        for call in waiting:
+            rows.setdefault(self.shown(call), deque()).append(call)
+        results: dict[str, Result] = {}
         rest: list[Part] = []
-        parts = [single for part in message.parts for single in _split(part)]
+        parts = deque(single for part in message.parts for single in _split(part))
         while parts:
-            part = parts.pop(0)
-            call, body = self.find_call(part, waiting)
-            if call is None:
+            part = parts.popleft()
+            name, body = _read_heading(part)
+            if not rows.get(name):
                 rest.append(Text(strip_reminder(part.text)) if isinstance(part, Text) else part)
                 continue
-            waiting.remove(call)
+            call = rows[name].popleft()
             told: list[_Piece] = [Text(strip_reminder(body))] if body.strip() else list(_take_body(parts))
-            results.append(_make_result(call, told))
-        if waiting and results:
-            results += [_miss(call) for call in waiting]
-        elif waiting:
-            results = [_miss(call) for call in waiting]
-        if results:
-            yield Message("tool", tuple(results))
-        if rest or not results:
+            results[call.id] = _make_result(call, told)
+        if waiting:
+            yield Message("tool", tuple(results.get(call.id) or _miss(call) for call in waiting))
+        if rest or not waiting:
             yield Message("user", tuple(rest))
-
-    def find_call(self, part: Part, waiting: list[Call]) -> tuple[Call | None, str]:
-        """The call that a part tells the result of, and what it tells."""
-        if not isinstance(part, Text) or not waiting:
-            return None, ""
-        refused = NOT_EXECUTED.match(part.text)
-        heading = None if refused else _HEADING.match(part.text)
-        name = refused["name"] if refused else heading["name"] if heading else ""
-        wanted = [call for call in waiting if name and self.shown(call) == name]
-        if not wanted:
-            return None, ""
-        if refused:
-            return wanted[0], part.text
-        end = part.text.find(_END)
-        return (wanted[0], part.text[end + len(_END) :].removeprefix("\n")) if end >= 0 else (None, "")
 
     def shown(self, call: Call) -> str:
         """The name by which the client speaks of a call."""
         return MCP_TOOL if call.name in self.members.values() else call.name
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A call as the client ran it, with the id that was written into it. Of a tool of an MCP server also which one that
+    is, and what it was given."""
+
+    name: str
+    arguments: str
+    id: str = ""
+    member: tuple[str, str] | None = None
+    inner: str = ""
+
+
+@lru_cache(maxsize=512)
+def _read_text(client: Client, model: str, text: str) -> tuple[Text | _Made, ...]:
+    """Texts and calls of an answer. A history comes again with every turn, so most of this was read before."""
+    text = text.replace(INTERRUPTED, "").rstrip() if INTERRUPTED in text else text
+    blocks = client.read(text, model)
+    if not any(isinstance(block, CallBlock) for block in blocks):
+        return (Text(restore(client, text)),)
+    found: list[Text | _Made] = []
+    at = 0
+    for block in blocks:
+        if isinstance(block, CallBlock):
+            at = text.find(f"<{block.name}>", at) + len(block.name) + 2
+            written = _WRITTEN_ID.match(text, at)
+            found.append(_describe(block, written[1] if written else ""))
+        elif block.text.strip():
+            found.append(Text(restore(client, block.text)))
+    return tuple(found)
+
+
+def _describe(block: CallBlock, given: str) -> _Made:
+    params = dict(block.params)
+    arguments = dump(params)
+    inner = params.get("arguments") if block.name == MCP_TOOL else None
+    if not isinstance(inner, dict):
+        return _Made(block.name, arguments, given)
+    return _Made(
+        block.name, arguments, given, (str(params.get("server_name")), str(params.get("tool_name"))), dump(inner)
+    )
+
+
+def _read_heading(part: Part) -> tuple[str, str]:
+    """The tool whose result a part tells, by the name that the client calls it, and the result. Nothing for others."""
+    if not isinstance(part, Text):
+        return "", ""
+    refused = NOT_EXECUTED.match(part.text)
+    if refused:
+        return refused["name"], part.text
+    heading = _HEADING.match(part.text)
+    end = part.text.find(_END) if heading else -1
+    return (heading["name"], part.text[end + len(_END) :].removeprefix("\n")) if heading and end >= 0 else ("", "")
 
 
 def _split(part: Part) -> Iterator[Part]:
@@ -173,12 +200,12 @@ def _split(part: Part) -> Iterator[Part]:
     yield part
 
 
-def _take_body(parts: list[Part]) -> Iterator[_Piece]:
+def _take_body(parts: deque[Part]) -> Iterator[_Piece]:
     """The body of a result whose heading has a part of its own: the next text, and pictures behind it."""
     if parts and isinstance(parts[0], Text) and not _stands_alone(parts[0].text):
-        yield Text(strip_reminder(parts.pop(0).text))  # type: ignore[union-attr]
+        yield Text(strip_reminder(parts.popleft().text))  # type: ignore[union-attr]
     while parts and isinstance(parts[0], Image):
-        yield parts.pop(0)  # type: ignore[misc]
+        yield parts.popleft()  # type: ignore[misc]
 
 
 def _stands_alone(text: str) -> bool:

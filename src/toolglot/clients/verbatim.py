@@ -31,7 +31,8 @@ def keep_call(client: Client, model: str, name: str, arguments: str, written: st
     if tool is None or not isinstance(given, dict):
         return None
     meant = _interpret(client, tool, given, model)
-    if _reads_same(client, tool, model, written, given, meant):
+    call = _read_whole(client, tool, model, written)
+    if call is not None and _is_meant(tool, call, given, meant):
         return Rendered(tool.name, written)
     return render_call(client, model, name, dump(given | meant))
 
@@ -47,16 +48,20 @@ def _interpret(client: Client, tool: ClientTool, given: dict[str, Value], model:
     return {} if complaint else meant
 
 
-def _reads_same(
-    client: Client, tool: ClientTool, model: str, written: str, given: dict[str, Value], meant: dict[str, Value]
-) -> bool:
+def _read_whole(client: Client, tool: ClientTool, model: str, written: str) -> CallBlock | None:
+    """The call as the client reads it, if it does not complain of anything."""
     blocks = client.read(written.strip(), model)
     call = blocks[0] if len(blocks) == 1 else None
     if not isinstance(call, CallBlock) or call.partial or call.complaint or call.name != tool.name:
-        return False
-    required = {one.name for one in tool.parameters if one.required and one.name not in tool.one_of}
+        return None
+    needed = {one.name for one in tool.parameters if one.required and one.name not in tool.one_of}
+    return None if needed - call.params.keys() else call
+
+
+def _is_meant(tool: ClientTool, call: CallBlock, given: dict[str, Value], meant: dict[str, Value]) -> bool:
+    """Whether the client reads what the reader read."""
     nested = {one.name for one in tool.parameters if one.kind in NESTED} & call.params.keys()
-    if required - call.params.keys() or (call.params.keys() != given.keys() and not nested):
+    if call.params.keys() != given.keys() and not nested:
         return False
     expected = given | meant
     return all(value == expected.get(name) for name, value in call.params.items() if name not in nested)
