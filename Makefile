@@ -14,7 +14,7 @@ INSTALL = $$([ -x $(BIN)/uv ] && echo $(BIN)/uv pip install --python $(BIN)/pyth
 CLIENTS := tests/clients
 PACKAGES := $(CLIENTS)/node_modules/.installed
 
-.PHONY: run test test-clients lint bench-reader bench-gateway bench-local bench-xmlclients clean
+.PHONY: run test test-clients lint bench-reader bench-gateway bench-local bench-xmlclients bench-xmlprompts clean
 
 run: $(SERVE)
 	$(BIN)/toolglot serve
@@ -42,6 +42,9 @@ bench-gateway: $(TEST)
 
 bench-xmlclients: $(TEST)
 	$(BIN)/python bench/xmlclients.py
+
+bench-xmlprompts: $(TEST)
+	$(BIN)/python bench/xmlprompts.py
 
 bench-local: $(TEST)
 	$(BIN)/python bench/local.py

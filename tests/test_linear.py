@@ -13,6 +13,9 @@ import pytest
 from samples import load_tools
 
 import toolglot
+from toolglot.clients import all_clients
+from toolglot.clients.prompts import read_prompt
+from toolglot.clients.turns import read_turns
 from toolglot.conversation import Call, Conversation, Message, Result, Role, Text, Tool
 from toolglot.delivery import Delivery
 from toolglot.events import TextDelta
@@ -209,6 +212,47 @@ def test_long_histories(history: Callable[[int], list[Message]]) -> None:
         return process_time() - began
 
     measure(10)
+    assert_growth(measure, 500, 5000)
+
+
+PROMPTS = {
+    "headings": "## name\n",
+    "headings in fences": "```\n## name\n",
+    "samples that never end": "<name>\n",
+    "samples in the middle of lines": "x <name> ",
+    "samples full of tags": "<name>\n<a>\n",
+    "bullets": "- name: (required) text\n",
+    "parameters": "Parameters:\n- name: text\n",
+    "blanks": " ",
+    "blank lines": "\n",
+    "sentences": "XML. Not so. ",
+    "bold names": "**name** \u2014 text. Params: a, b (optional).\n",
+    "servers": "## server (`x`)\n### Available Tools\n- tool: text\n    Input Schema:\n    {}\n",
+    "servers on a line": "## server (` (`",
+}
+
+
+@pytest.mark.parametrize("head", ["# Tools\n## name\n", "## TOOLS\n**name** - x\n", "# Connected MCP Servers\n## name\n"])
+@pytest.mark.parametrize("unit", PROMPTS.values(), ids=PROMPTS.keys())
+def test_prompts_of_xml_clients(unit: str, head: str) -> None:
+    def measure(size: int) -> float:
+        text = f"# Tools\n## name\nDescription: x\n{head}{unit * (size // len(unit))}</name>"
+        began = process_time()
+        read_prompt.__wrapped__(text)
+        return process_time() - began
+
+    assert_growth(measure, SMALL, LARGE)
+
+
+@pytest.mark.parametrize("unit", ["<list_files><path>a</path></list_files>", "<list_files>", "<path>", "<id>x</id>"])
+def test_turns_of_xml_clients(unit: str) -> None:
+    def measure(count: int) -> float:
+        results = [Text("[list_files for 'a'] Result:\nx")] * count
+        messages = (say("assistant", Text("<list_files>" + unit * count)), say("user", *results))
+        began = process_time()
+        read_turns(messages, all_clients()["roo-3.36"], "m")
+        return process_time() - began
+
     assert_growth(measure, 500, 5000)
 
 

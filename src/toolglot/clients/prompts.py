@@ -26,6 +26,8 @@ SERVERS: Final = "# Connected MCP Servers"
 TAUGHT: Final = HEADED | BOLD | {"# Tool Use Formatting", "# Tool Use Examples"}
 OWN: Final = "USER'S CUSTOM INSTRUCTIONS"
 _RULE: Final = "===="
+_TELLING: Final = re.compile(r"^(?:====|##? |[ \t]*(?:<\w+>|```)).*", re.M)
+"""Lines that may be headings, or open what has none inside."""
 _SAMPLE: Final = re.compile(r"[ \t]*<(\w+)>[ \t]*")
 _SENTENCE: Final = re.compile(r".+?(?:[.!?](?=\s|$)\s*|$)")
 _EMPTIED: Final = re.compile(r"^[ \t]*(?:[-*]|\d+\.)[ \t]*$")
@@ -61,7 +63,11 @@ def read_prompt(text: str) -> Prompt:
     if not documents:
         return Prompt(text)
     rest = _reword("".join(kept), frozenset(documents))
-    return Prompt(rest, tuple(documents.values()), tuple(servers), _DEMAND.search(text) is not None)
+    return Prompt(rest, tuple(documents.values()), tuple(servers), _is_demanding(text))
+
+
+def _is_demanding(text: str) -> bool:
+    return "message must" in text and _DEMAND.search(text) is not None
 
 
 def _read_documents(title: str, section: str) -> Iterator[Document]:
@@ -78,13 +84,12 @@ def _sections(text: str) -> Iterator[tuple[str, str]]:
     """The text in pieces that join to it again, each with its heading. Fences and samples have no headings inside."""
     title, begun, at = "", 0, 0
     closers = _Closers(text)
-    while at < len(text):
-        end = text.find("\n", at) + 1 or len(text)
-        line = text[at:end].rstrip()
+    while (telling := _TELLING.search(text, at)) is not None:
+        line = telling[0].rstrip()
         if _begins(title, line):
-            yield title, text[begun:at]
-            title, begun = line, at
-        at = closers.skip(line, end)
+            yield title, text[begun : telling.start()]
+            title, begun = line, telling.start()
+        at = closers.skip(line, min(telling.end() + 1, len(text)))
     yield title, text[begun:]
 
 
