@@ -63,7 +63,7 @@ class Answer:
             for choice in chunk.get("choices", ()):
                 text += choice["delta"].get("content") or ""
                 finish = choice["finish_reason"] or finish
-                for call in choice["delta"].get("tool_calls", ()):
+                for call in choice["delta"].get("tool_calls") or ():
                     known = calls.setdefault(call["index"], ["", ""])
                     known[0] += call["function"].get("name", "")
                     known[1] += call["function"].get("arguments", "")

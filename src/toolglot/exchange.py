@@ -125,6 +125,12 @@ class Exchange:
         usual = self.stream_type == self.upstream_wire.STREAM_TYPE
         return self.one_wire and usual and self.route.manner is Manner.RELAY
 
+    @property
+    def unchanged(self) -> bool:
+        """Whether bytes may pass as they are, as long as nothing about the answer has to be put right."""
+        usual = self.stream_type == self.upstream_wire.STREAM_TYPE
+        return self.one_wire and usual and self.route.manner is Manner.NATIVE
+
     # -- the way there -------------------------------------------------------------------------------------------------
 
     def _speak(self, conversation: Conversation) -> Speech:
