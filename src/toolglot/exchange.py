@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Protocol
 
+from toolglot import editing
 from toolglot.config import Settings
 from toolglot.conversation import Conversation, Tool
 from toolglot.delivery import Delivery
@@ -87,9 +88,15 @@ class Exchange:
         self.upstream_wire = all_wires()[self.route.upstream.wire]
         self._tell_route()
         self.speech: Speech | None = None
+        self.mapping = self._map(conversation)
+        self.offered = conversation
+        if self.route.manner is Manner.TEXT or self.mapping is not None:
+            self.offered = self._mend(conversation)
         if self.route.manner is Manner.TEXT:
-            self.speech = self._speak(conversation)
+            self.speech = self._speak(self.offered)
             self.request = self._encode(self.speech.conversation)
+        elif self.mapping is not None:
+            self.request = self._encode(self.offered)
         else:
             without_tools = self.route.mode == "off"
             self.request = wire.adapt_request(body, self.route.model.model, without_tools=without_tools)
@@ -99,6 +106,7 @@ class Exchange:
         """They are never looked at again, and an agent's history is long: no open answer should hold it."""
         conversation = replace(self.asked.conversation, messages=())
         self.asked = replace(self.asked, conversation=conversation)
+        self.offered = replace(self.offered, messages=())
         if self.speech is not None:
             self.speech = replace(self.speech, conversation=conversation)
 
@@ -114,14 +122,27 @@ class Exchange:
 
     # -- the way there -------------------------------------------------------------------------------------------------
 
-    def _speak(self, conversation: Conversation) -> Speech:
+    def _map(self, conversation: Conversation) -> editing.Mapping | None:
+        """The tools that the model was trained on for those of the client, where that is wished."""
+        wanted = self.route.model.editing
+        if not wanted or self.route.manner is Manner.RELAY:
+            return None
+        only, parallel = conversation.choice.only, self.route.parallel
+        return editing.find(conversation.tools, wanted, only=only, parallel=parallel, known_as=conversation.model)
+
+    def _mend(self, conversation: Conversation) -> Conversation:
         messages, notes = mend(conversation.messages, self.source.new_call_id)
-        conversation, dialect = replace(conversation, messages=messages), self.route.dialect
+        self.watch.notes += notes
+        conversation = replace(conversation, messages=messages)
+        return self.mapping.offer(conversation, self.watch.notes) if self.mapping else conversation
+
+    def _speak(self, conversation: Conversation) -> Speech:
+        dialect = self.route.dialect
         if self.route.upstream.coached:
             speech = coach(conversation, dialect)
         else:
             speech = speak(conversation, dialect, parallel=self.route.parallel)
-        self.watch.notes += (*notes, *speech.notes)
+        self.watch.notes += speech.notes
         return speech
 
     def _encode(self, spoken: Conversation) -> bytes:
@@ -149,10 +170,14 @@ class Exchange:
             events = [*reader.feed(body), *reader.close()]
         else:
             events = self.upstream_wire.decode_reply(body, self.source.new_call_id)
-        told = delivery.deliver(events)
+        told = self.bring_back(streamed=False)(delivery.deliver(events))
         if told and isinstance(told[-1], Failed):
             raise describe_failure(told[-1])
         return self.wire.encode_reply(told, self.answerer(), self.asked)
+
+    def bring_back(self, streamed: bool) -> Callable[[list[Event]], list[Event]]:
+        """How the model's calls become the client's; where tools are not mapped they are already."""
+        return editing.Return(self.mapping, self.watch.notes, streamed).feed if self.mapping else lambda events: events
 
     def delivery(self, streamed: bool) -> Delivery:
         speech, choice = self.speech, self.asked.conversation.choice
@@ -163,7 +188,7 @@ class Exchange:
         return Delivery(reader, self.watch, names, joiner, choice.mode == "required", streamed, secrets)
 
     def _reader(self) -> Reader:
-        conversation, reading = self.asked.conversation, self.settings.reading
+        conversation, reading = self.offered, self.settings.reading
         tools = self.speech.tools if self.speech else conversation.tools
         restricted = bool(conversation.choice.only) or not conversation.tools
         return Reader(
@@ -185,6 +210,7 @@ class Translation:
         self.exchange = exchange
         self.reader = exchange.upstream_wire.read_stream(exchange.source.new_call_id)
         self.delivery = exchange.delivery(streamed=True)
+        self.bring_back = exchange.bring_back(streamed=True)
         self.writer = exchange.wire.write_stream(exchange.answerer(), exchange.asked)
 
     @property
@@ -192,7 +218,7 @@ class Translation:
         return self.reader.over
 
     def feed(self, piece: bytes) -> bytes:
-        return self.writer.write(self.delivery.deliver(self.reader.feed(piece)))
+        return self.writer.write(self.bring_back(self.delivery.deliver(self.reader.feed(piece))))
 
     def close(self) -> bytes:
         return self.write(self.reader.close())
@@ -202,7 +228,7 @@ class Translation:
         told = self.delivery.deliver(self.exchange.upstream_wire.decode_reply(body, self.exchange.source.new_call_id))
         if isinstance(told[-1], Failed):
             raise describe_failure(told[-1])
-        return self.writer.write(told)
+        return self.writer.write(self.bring_back(told))
 
     def fail(self, error: ToolglotError) -> bytes:
         """What broke behind the end of an answer does not matter."""
@@ -215,7 +241,7 @@ class Translation:
         return self.writer.beat()
 
     def write(self, events: list[Event]) -> bytes:
-        return self.writer.write(self.delivery.deliver(events))
+        return self.writer.write(self.bring_back(self.delivery.deliver(events)))
 
 
 class Relay:
