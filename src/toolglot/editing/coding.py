@@ -61,7 +61,7 @@ class _Names:
     counted: bool
 
 
-def _base(names: _Names, target: Target) -> int:
+def _first_line(names: _Names, target: Target) -> int:
     """The number of the first line."""
     told = target.describe("offset")
     if _FROM_ZERO.search(told):
@@ -80,7 +80,7 @@ def _make_read(names: _Names) -> Shape:
         path, offset, limit = given.path(names.path), given.whole("offset"), given.whole("limit")
         if offset is None and limit is None:
             return (open_folder(path) if is_folder(path) and _shows_folders(names, target) else View(path),)
-        first = 1 if offset is None else offset + 1 - _base(names, target)
+        first = 1 if offset is None else offset + 1 - _first_line(names, target)
         return (read_range(first, None if limit is None else first + limit - 1, path),)
 
     def write_view(view: View, target: Target) -> Written:
@@ -92,7 +92,7 @@ def _make_read(names: _Names) -> Shape:
         if not target.declares("offset", "limit"):
             raise Loss(f"the client's {names.read} reads whole files only")
         if view.first != 1:
-            written["offset"] = number(view.first - 1 + _base(names, target))
+            written["offset"] = number(view.first - 1 + _first_line(names, target))
         if view.last is not None:
             written["limit"] = number(view.last - view.first + 1)
         return written

@@ -28,7 +28,7 @@ from toolglot.editing.operations import Loss
 SEARCH, SEPARATOR, REPLACE, RULE = "<<<<<<< SEARCH", "=======", ">>>>>>> REPLACE", "-------"
 OPENERS: Final = (SEARCH, SEARCH + ">")
 ESCAPED: Final = ("<<<<<<<", "=======", ">>>>>>>", RULE, ":start_line:", ":end_line:")
-_LINE: Final = re.compile(r":(start|end)_line:\s*(\d+)")
+_HEAD: Final = tuple(map(re.compile, (r":start_line:\s*([0-9]+)", r":end_line:\s*[0-9]+", RULE)))
 _BLANKS: Final = (
     "\t\n\v\f\r \u00a0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
@@ -63,11 +63,10 @@ def read_blocks(diff: str) -> tuple[Block, ...]:
 def _read_block(lines: Iterator[str]) -> Block:
     old, new = _read_part(lines, SEPARATOR), _read_part(lines, REPLACE)
     start: int | None = None
-    while old and (found := _LINE.fullmatch(old[0].rstrip(_BLANKS))):
-        start = int(found[2]) if found[1] == "start" else start
-        old.pop(0)
-    if old and old[0].rstrip(_BLANKS) == RULE:
-        old.pop(0)
+    for head in _HEAD:
+        if old and (found := head.fullmatch(old[0].rstrip(_BLANKS))):
+            start = int(found[1]) if head is _HEAD[0] else start
+            old.pop(0)
     block = Block(_unescape(old), _unescape(new), start or None)
     check(block.old, block.new)
     return block
