@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from toolglot import editing
 from toolglot.config import Settings
 from toolglot.conversation import Choice, Conversation, Foreign, Tool
 from toolglot.crossing import NO_NAMES, rename_tools
@@ -76,12 +77,13 @@ class Exchange:
             conversation = self._cross(conversation)
         self.speech: Speech | None = None
         self.spare = conversation if self.route.learns else None
+        self.mapping = self._map(conversation)
         self.tools, self.names = conversation.tools, NO_NAMES
         if self.route.manner is Manner.TEXT:
             self.speech = self._speak(conversation)
             self.tools, self.names = self.speech.tools, self.speech.names
             self.request = self._encode(self.speech.conversation)
-        elif self.one_wire:
+        elif self.one_wire and self.mapping is None:
             without_tools = self.route.mode == "off"
             self.request = wire.adapt_request(body, self.route.model.model, without_tools=without_tools)
         else:
@@ -129,7 +131,7 @@ class Exchange:
     def unchanged(self) -> bool:
         """Whether bytes may pass as they are, as long as nothing about the answer has to be put right."""
         usual = self.stream_type == self.upstream_wire.STREAM_TYPE
-        return self.one_wire and usual and self.route.manner is Manner.NATIVE
+        return self.one_wire and usual and self.route.manner is Manner.NATIVE and self.mapping is None
 
     # -- the way there -------------------------------------------------------------------------------------------------
 
@@ -145,7 +147,16 @@ class Exchange:
     def _mend(self, conversation: Conversation) -> Conversation:
         messages, notes = mend(conversation.messages, self.source.new_call_id)
         self.watch.notes += notes
-        return replace(conversation, messages=messages)
+        conversation = replace(conversation, messages=messages)
+        return self.mapping.offer(conversation, self.watch.notes) if self.mapping else conversation
+
+    def _map(self, conversation: Conversation) -> editing.Mapping | None:
+        """The tools that the model was trained on for those of the client, where that is wished."""
+        wanted = self.route.model.editing
+        if not wanted or self.route.manner is Manner.RELAY:
+            return None
+        only, parallel = conversation.choice.only, self.route.parallel
+        return editing.find(conversation.tools, wanted, only=only, parallel=parallel, known_as=conversation.model)
 
     def _encode(self, spoken: Conversation) -> bytes:
         if self.route.mode == "off":
@@ -236,9 +247,15 @@ class Exchange:
         else:
             events = self.upstream_wire.decode_reply(body, self.source.new_call_id)
         told = delivery.deliver(events)
+        if back := self.bring_back(streamed=False):
+            told = back.feed(told)
         if told and isinstance(told[-1], Failed):
             raise describe_failure(told[-1])
         return self.wire.encode_reply(told, self.answerer(), self.asked)
+
+    def bring_back(self, streamed: bool) -> editing.Return | None:
+        """How the model's calls become the client's, where tools are mapped."""
+        return editing.Return(self.mapping, self.watch.notes, streamed) if self.mapping else None
 
     def delivery(self, streamed: bool) -> Delivery:
         choice = self.asked.conversation.choice

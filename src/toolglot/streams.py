@@ -53,6 +53,7 @@ class Translation:
         """Another answer comes instead; what the client was told of the first one holds."""
         self.reader = self.exchange.upstream_wire.read_stream(self.exchange.source.new_call_id)
         self.delivery = self.exchange.delivery(streamed=True)
+        self.back = self.exchange.bring_back(streamed=True)
         healthy = self.exchange.unchanged and hasattr(self.reader, "tidy") and hasattr(self.writer, "resume")
         self.passage = Passage(cast("TidyReader", self.reader), self.delivery) if healthy else None
 
@@ -68,7 +69,7 @@ class Translation:
 
     def carry(self, piece: bytes, events: list[Event]) -> bytes:
         """What the client is sent for a piece and the events in it."""
-        told, passage = self.delivery.deliver(events), self.passage
+        told, passage = self.deliver(events), self.passage
         if passage is None:
             return self.writer.write(told)
         out = passage.take(piece, events, told)
@@ -85,7 +86,7 @@ class Translation:
 
     def whole(self, body: bytes) -> bytes:
         """The upstream answered in one piece although a stream was asked for. Raises if that is no answer."""
-        told = self.delivery.deliver(self.exchange.upstream_wire.decode_reply(body, self.exchange.source.new_call_id))
+        told = self.deliver(self.exchange.upstream_wire.decode_reply(body, self.exchange.source.new_call_id))
         if isinstance(told[-1], Failed):
             raise describe_failure(told[-1])
         return self.writer.write(told)
@@ -102,8 +103,12 @@ class Translation:
         return interject(None, begun=self.passage.used) if interject and self.passage else self.writer.beat()
 
     def write(self, events: list[Event]) -> bytes:
-        told = self.delivery.deliver(events)
+        told = self.deliver(events)
         return self.writer.write([*self.end_passage(), *told])
+
+    def deliver(self, events: list[Event]) -> list[Event]:
+        told = self.delivery.deliver(events)
+        return told if self.back is None else self.back.feed(told)
 
 
 class Relay:
