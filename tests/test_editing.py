@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from toolglot.conversation import Call, Choice, Conversation, Message, Result, Text, Tool
 from toolglot.editing import NAMES, SETS, Loss, Mapping, Return, bring_back, find, mappings
 from toolglot.editing.diffs import Block, read_blocks, settle, write_block
-from toolglot.editing.operations import Create, Insert, List, Operation, Replace, Run, View
+from toolglot.editing.operations import Create, Insert, Operation, Replace, Run, View, open_folder
 from toolglot.editing.renaming import Renamer
 from toolglot.events import (
     CallArguments,
@@ -314,6 +314,8 @@ LOSSES: dict[str, tuple[Mapping, bool, str, dict[str, Any], str]] = {
         {"command": "create", "path": "a.md", "file_text": "```py\nx\n```"},
         "code fence",
     ),
+    "numbers": (ROO, True, EDITOR, {"command": "create", "path": "a", "file_text": "1 | a\n2 | b"}, "takes the numbers"),
+    "edit_nothing": (CODE, True, "Edit", {"file_path": "a", "old_string": "", "new_string": "x"}, "nothing to look for"),
     "entities": (ROO, True, EDITOR, {"command": "create", "path": "a.html", "file_text": "a &lt; b"}, "entities"),
     "crlf": (ROO, True, EDITOR, {**STR, "old_str": "a\r\nb", "new_str": "c"}, "CR LF"),
     "diff_delete": (DIFFING, True, EDITOR, {**STR, "old_str": "a"}, "empty REPLACE"),
@@ -400,7 +402,7 @@ COUNTS = st.integers(1, 5000)
 OPERATIONS: st.SearchStrategy[Operation] = st.one_of(
     st.builds(View, PATHS),
     st.builds(lambda path, first, more: View(path, first, None if more is None else first + more), PATHS, COUNTS, st.none() | COUNTS),
-    st.builds(List, PATHS),
+    st.builds(open_folder, PATHS),
     st.builds(Create, PATHS, TEXTS),
     st.builds(Replace, PATHS, TEXTS, TEXTS, st.booleans()),
     st.builds(Insert, PATHS, st.integers(0, 5000), TEXTS),
@@ -445,7 +447,15 @@ def test_a_block_is_read_as_it_was_written_or_refused(old: str, new: str) -> Non
         written = write_block(old, new)
     except Loss:
         return
+    if old.endswith("\n") and new.endswith("\n"):
+        old, new = old[:-1], new[:-1]
     assert read_blocks(written) == (Block(old, new),) and settle(old, new) == new
+
+
+def test_the_line_break_behind_a_block_is_no_line_of_it() -> None:
+    assert write_block("a\n", "b\n") == diff("a", "b")
+    assert write_block("a\n", "") == diff("a", "")
+    assert read_blocks(diff("a", "")) == read_blocks(diff("a", "").replace("\n\n", "\n")) == (Block("a\n", ""),)
 
 
 def test_marks_in_content_are_escaped_and_read_back() -> None:
@@ -584,6 +594,12 @@ def test_names_stream_while_arguments_come() -> None:
         CallArguments(0, '"}'),
         CallEnded(0),
     ]
+
+
+def test_an_edit_waits_until_it_is_known_what_it_looks_for() -> None:
+    """An empty text writes a whole file with one of both and fails with the other."""
+    told = Return(CODE).feed(calls(("Edit", '{"file_path":"a","new_string":"x","old_string":""}')))
+    assert isinstance(told[0], TextDelta) and "nothing to look for" in told[0].text and told[1:] == [Finished("stop")]
 
 
 def test_a_streamed_call_with_an_argument_that_has_no_twin_is_made_unusable() -> None:

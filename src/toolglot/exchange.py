@@ -156,7 +156,10 @@ class Exchange:
         if not wanted or self.route.manner is Manner.RELAY:
             return None
         only, parallel = conversation.choice.only, self.route.parallel
-        return editing.find(conversation.tools, wanted, only=only, parallel=parallel, known_as=conversation.model)
+        found = editing.find(conversation.tools, wanted, only=only, parallel=parallel, known_as=conversation.model)
+        if found is None and conversation.tools:
+            self.watch.notes.append(f"the client's tools have no twins in {wanted} and stay as they are")
+        return found
 
     def _encode(self, spoken: Conversation) -> bytes:
         if self.route.mode == "off":

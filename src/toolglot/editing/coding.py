@@ -7,7 +7,8 @@
 
 Strategy. Both sets are made by one function from their names. OpenCode once counted lines from 0 and now does from 1; a
 tool says so in its description, and where it says nothing no line number is given or taken. Where its ``read`` shows
-folders too, a path that ends with a slash is one.
+folders too, a path that ends with a slash is one. ``write`` differs in names only, so it streams; ``edit`` does not,
+because an empty text to look for writes a whole file here and fails there.
 """
 
 from __future__ import annotations
@@ -151,9 +152,7 @@ def _make_edit(names: _Names) -> Shape:
         names.every: {"type": "boolean", "description": "Replace it wherever it is."},
     }
     tool = define(names.edit, "Replace a text in a file.", properties, (names.every,))
-    fields = {"path": names.path, "old": names.old, "new": names.new, "every": names.every}
-    keys = (names.path, names.old, names.new)
-    return Shape(names.edit, keys, read, {Replace: write}, lambda kinds: tool, fields=fields)
+    return Shape(names.edit, (names.path, names.old, names.new), read, {Replace: write}, lambda kinds: tool)
 
 
 def _make_bash(names: _Names) -> Shape:

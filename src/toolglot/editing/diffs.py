@@ -13,14 +13,15 @@ taken off again; nothing else is escaped, so a line that begins with a backslash
 Roo compares and replaces whole lines, skips blank lines behind its marks, cuts blanks off the ends of new lines, keeps
 the first old line's kind of indentation, deletes lines together with their line break if nothing takes their place, and
 takes numbers off lines that all have one. Each of these is looked at here before a block is written, and what would
-arrive changed is refused.
+arrive changed is refused. A line break that ends both texts, or the old one where nothing takes its place, is the end of
+the lines of a block and not one more line in it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from toolglot.editing.operations import Loss
@@ -69,7 +70,7 @@ def _read_block(lines: Iterator[str]) -> Block:
             old.pop(0)
     block = Block(_unescape(old), _unescape(new), start or None)
     check(block.old, block.new)
-    return block
+    return block if block.new else replace(block, old=block.old + "\n")
 
 
 def _read_part(lines: Iterator[str], closer: str) -> list[str]:
@@ -97,30 +98,33 @@ def check(old: str, new: str) -> None:
     """Raise ``Loss`` where whole lines and plain text do not mean the same."""
     if not old:
         raise Loss("nothing to search for: an empty SEARCH is not allowed")
-    if not new:
-        raise Loss(
-            "an empty REPLACE deletes the lines together with their line break, an empty text leaves that behind"
-        )
     for part in (old, new):
-        if not part.split("\n", 1)[0].strip(_BLANKS):
+        if part and not part.split("\n", 1)[0].strip(_BLANKS):
             raise Loss("blank lines at the beginning of SEARCH or REPLACE are skipped")
-    if _is_numbered(old) and (_is_numbered(new) or not new.strip(_BLANKS)):
+    if is_numbered(old) and (is_numbered(new) or not new.strip(_BLANKS)):
         raise Loss("lines that all begin with a number and a bar lose them")
 
 
-def _is_numbered(part: str) -> bool:
+def is_numbered(part: str) -> bool:
+    """Whether every line begins with a number and a bar, as a client shows the lines of a file."""
     return all(_NUMBERED.match(line) for line in part.split("\n"))
 
 
 def write_block(old: str, new: str) -> str:
     """One block that makes Roo put the new text in the place of the old."""
+    if not new and not old.endswith("\n"):
+        raise Loss(
+            "an empty REPLACE deletes the lines together with their line break, an empty text leaves that behind"
+        )
+    if old.endswith("\n") and (not new or new.endswith("\n")):
+        old, new = old[:-1], new[:-1]
     if _ODD_ENDS.search(old + new):
         raise Loss("apply_diff does not keep line ends other than LF as they are written")
     check(old, new)
-    if settle(old, new) != new:
+    if new and settle(old, new) != new:
         raise Loss("apply_diff changes indentation of another kind and blanks at the end of new lines")
     diff = "\n".join((SEARCH, *_escape(old), SEPARATOR, *_escape(new), REPLACE))
-    if read_blocks(diff) != (Block(old, new),):
+    if read_blocks(diff) != (Block(old if new else old + "\n", new),):
         raise Loss("a line of the text is a mark of the diff and cannot be escaped")
     return diff
 

@@ -246,7 +246,7 @@ def is_folder(path: str) -> bool:
 
 
 def open_folder(path: str) -> List:
-    return List(path[:-1] if path.endswith("/") and path != "/" else path)
+    return List(path.rstrip("/") or "/")
 
 
 def write_folder(path: str) -> str:

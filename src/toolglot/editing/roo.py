@@ -21,7 +21,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from toolglot.editing.diffs import read_blocks, write_block
+from toolglot.editing.diffs import is_numbered, read_blocks, write_block
 from toolglot.editing.operations import (
     Arguments,
     Create,
@@ -186,6 +186,8 @@ def _read_write(given: Arguments, target: Target) -> tuple[Operation, ...]:
 def _write_create(create: Create, target: Target) -> Written:
     if create.text.startswith(_FENCE) or create.text.endswith(_FENCE):
         raise Loss("write_to_file takes a code fence at the beginning or the end of the content off")
+    if is_numbered(create.text):
+        raise Loss("write_to_file takes the numbers off lines that all begin with a number and a bar")
     _keep_entities(create.text, target)
     count: Written = {"line_count": number(create.text.count("\n") + 1)} if "line_count" in target.properties else {}
     return {"path": create.path, "content": create.text, **count}
