@@ -155,7 +155,8 @@ class Exchange:
         wanted = self.route.model.editing
         if not wanted or self.route.manner is Manner.RELAY:
             return None
-        only, parallel = conversation.choice.only, self.route.parallel
+        only, allowed = conversation.choice.only, conversation.limits.parallel_calls is not False
+        parallel = self.route.parallel or (allowed and self.route.manner is Manner.NATIVE)
         found = editing.find(conversation.tools, wanted, only=only, parallel=parallel, known_as=conversation.model)
         if found is None and conversation.tools:
             self.watch.notes.append(f"the client's tools have no twins in {wanted} and stay as they are")

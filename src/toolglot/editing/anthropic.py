@@ -12,6 +12,7 @@ client declares only the other. ``str_replace_editor`` is the older one; it coul
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from toolglot.conversation import Tool
@@ -109,12 +110,12 @@ def _write_create(create: Create, target: Target) -> Written:
     return {"command": "create", "path": create.path, "file_text": create.text}
 
 
-def _write_replace(replace: Replace, target: Target) -> Written:
-    if replace.every:
+def _write_replace(replaced: Replace, target: Target) -> Written:
+    if replaced.every:
         raise Loss("str_replace changes one place only, and all of them were meant")
-    if not replace.old:
+    if not replaced.old:
         raise Loss("old_str is empty: there is nothing to look for")
-    return {"command": "str_replace", "path": replace.path, "old_str": replace.old, "new_str": replace.new}
+    return {"command": "str_replace", "path": replaced.path, "old_str": replaced.old, "new_str": replaced.new}
 
 
 def _write_insert(insert: Insert, target: Target) -> Written:
@@ -157,6 +158,14 @@ def _define(kinds: frozenset[Kind]) -> Tool:
         **{key: shown for key, (needed, shown) in _ARGUMENTS.items() if kinds.intersection(needed)},
     }
     return define(NAME, f"View and edit files.{folders}", properties, _ARGUMENTS)
+
+
+def define_whole(name: str) -> Tool:
+    """The editor with all it can do. Requests name it by its type alone, because its models know the rest."""
+    tool = _define(frozenset(_WRITE))
+    if name == OLDER:
+        tool.parameters["properties"]["command"]["enum"].append("undo_edit")
+    return replace(tool, name=name)
 
 
 _WRITE: Mapping[Kind, Callable[[Any, Target], Written]] = {

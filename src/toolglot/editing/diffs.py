@@ -13,8 +13,8 @@ taken off again; nothing else is escaped, so a line that begins with a backslash
 Roo compares and replaces whole lines, skips blank lines behind its marks, cuts blanks off the ends of new lines, keeps
 the first old line's kind of indentation, deletes lines together with their line break if nothing takes their place, and
 takes numbers off lines that all have one. Each of these is looked at here before a block is written, and what would
-arrive changed is refused. A line break that ends both texts, or the old one where nothing takes its place, is the end of
-the lines of a block and not one more line in it.
+arrive changed is refused. A line break that ends both texts, or the old one where nothing takes its place, ends the
+lines of a block and is not one more line in it.
 """
 
 from __future__ import annotations

@@ -34,6 +34,7 @@ from toolglot.conversation import (
     Text,
     Tool,
 )
+from toolglot.editing.anthropic import define_whole
 from toolglot.errors import RequestError, ToolResultsError
 from toolglot.fields import check_choice, check_messages, number_at, parse_body, text_at, whole_at, write_arguments
 from toolglot.wire import Asked
@@ -47,6 +48,7 @@ MODELLED = frozenset(("model", "messages", "system", "tools", "tool_choice", "st
     "stop_sequences",
 }
 MODES: Mapping[str, Choice] = {"auto": Choice(), "any": Choice("required"), "none": Choice("none")}
+EDITOR = "text_editor_"
 CHARACTERS_PER_TOKEN = 4
 
 
@@ -184,13 +186,18 @@ _BLOCKS: Mapping[str, Callable[[Mapping[str, Any], str], Part]] = {
 
 
 def _decode_tools(tools: object, notes: list[str]) -> tuple[Tool, ...]:
-    """Every plain tool, deferred ones too; those that only the provider knows or runs are skipped and noted."""
+    """Every plain tool, deferred ones too; those that only the provider knows or runs are skipped and noted. The editor
+    of the provider is run by the client, and what it can do is known."""
     if tools is None:
         return ()
     if not isinstance(tools, list):
         raise RequestError("tools must be a list.", "tools")
     found: dict[str, Tool] = {}
     for at, entry in enumerate(tools):
+        if isinstance(entry, dict) and text_at(entry, "type").startswith(EDITOR) and text_at(entry, "name").strip():
+            known = define_whole(entry["name"])
+            found.setdefault(known.name, known)
+            continue
         problem = _problem_with(entry, found)
         if problem:
             notes.append(f"tools[{at}] skipped: {problem}")
