@@ -83,7 +83,7 @@ def test_tools_that_stand_for_others_are_told(capsys: pytest.CaptureFixture[str]
     )
     keys = {"read_file": ["path", "offset", "limit"], "apply_diff": ["path", "diff"], "read": ["filePath"]}
     tools = [
-        {"type": "function", "function": {"name": name, "parameters": {"properties": dict.fromkeys(listed, {})}}}
+        {"type": "function", "function": {"name": name, "parameters": {"properties": {key: {} for key in listed}}}}
         for name, listed in keys.items()
     ]
     request.write_text(json.dumps(ASK | {"tools": tools}), encoding="utf-8")
