@@ -166,7 +166,7 @@ LEAKED: dict[str, tuple[Event, ...]] = {
     "cut behind a call": (*MADE, Finished("length")),
     "empty": (Finished("stop"),),
 }
-OTHERS = ("anthropic_messages", "gemini", "ollama")
+OTHERS = ("anthropic_messages", "openai_responses", "gemini", "ollama")
 BODIES: dict[str, dict[str, Any]] = {
     "anthropic_messages": {
         "model": "m",
@@ -178,6 +178,14 @@ BODIES: dict[str, dict[str, Any]] = {
         "contents": [{"role": "user", "parts": [{"text": "hi"}]}],
         "generationConfig": {"thinkingConfig": {"includeThoughts": True}},
         "tools": [{"functionDeclarations": [{"name": "read", "parametersJsonSchema": {"type": "object"}}]}],
+    },
+    "openai_responses": {
+        "model": "m",
+        "input": "hi",
+        "tools": [
+            {"type": "function", "name": "read", "parameters": {"type": "object"}},
+            {"type": "custom", "name": "patch"},
+        ],
     },
     "ollama": {"model": "m", "messages": [{"role": "user", "content": "hi"}], "tools": ASK["tools"]},
 }
@@ -289,3 +297,75 @@ def test_a_sign_of_life_begins_no_second_message() -> None:
         raw = b"".join(out)
         assert raw.count(b"event: message_start") == 1 and raw.count(b"event: ping") == 7
         assert raw.replace(b'event: ping\ndata: {"type":"ping"}\n\n', b"") == MESSAGE
+
+
+def steps_of(out: list[bytes]) -> list[dict[str, Any]]:
+    lines = b"".join(out).split(b"\n")
+    return [json.loads(line[6:]) for line in lines if line.startswith(b"data: ")]
+
+
+@pytest.mark.parametrize("said", LEAKED)
+def test_a_response_that_is_taken_up_is_one_response(said: str) -> None:
+    """One row of numbers and items, each with one id from its first step to the end."""
+    steps = steps_of(carry_on("openai_responses", write("openai_responses", LEAKED[said])))
+    numbers = [step["sequence_number"] for step in steps]
+    assert steps[-1]["type"] == "error" or numbers == list(range(len(steps)))
+    created = [step["response"]["id"] for step in steps if "response" in step]
+    assert len(set(created)) <= 1
+    ids = {step["output_index"]: step["item"]["id"] for step in steps if step["type"].endswith("item.added")}
+    assert sorted(ids) == list(range(len(ids)))
+    for step in steps:
+        if "output_index" in step:
+            assert ids[step["output_index"]] == step.get("item_id", step.get("item", {}).get("id"))
+    if steps[-1]["type"] == "response.completed":
+        assert [item["id"] for item in steps[-1]["response"]["output"]] == list(ids.values())
+        said_text = "".join(step["delta"] for step in steps if step["type"] == "response.output_text.delta")
+        output = steps[-1]["response"]["output"]
+        assert said_text == "".join(part["text"] for item in output for part in item.get("content") or ())
+
+
+@pytest.mark.parametrize("said", LEAKED)
+def test_a_message_that_is_taken_up_is_one_message(said: str) -> None:
+    steps = steps_of(carry_on("anthropic_messages", write("anthropic_messages", LEAKED[said])))
+    at, blocks = None, 0
+    for step in steps:
+        match step["type"]:
+            case "content_block_start":
+                assert at is None and step["index"] == blocks
+                at, blocks = blocks, blocks + 1
+            case "content_block_delta":
+                assert step["index"] == at
+            case "content_block_stop":
+                assert step["index"] == at
+                at = None
+    assert at is None or steps[-1]["type"] == "error"
+    assert len([step for step in steps if step["type"] == "message_start"]) <= 1
+
+
+def test_raw_text_for_a_custom_tool_passes() -> None:
+    asked = Asked(Conversation("m", ()), stream=True, memory={"custom": frozenset(("patch",))})
+    writer = all_wires()["openai_responses"].write_stream(Answerer("7", 0, "their-name"), asked)
+    call = (CallStarted(0, "c", "patch"), CallArguments(0, '{"input":"*** Begin'), CallArguments(0, ' Patch"}'))
+    events: tuple[Event, ...] = (*call, CallEnded(0), Finished("tool_calls"))
+    pieces = [writer.write([event]) for event in events]
+    assert b"custom_tool_call" in b"".join(pieces)
+    assert b"".join(carry_on("openai_responses", pieces)) == b"".join(pieces)
+
+
+@pytest.mark.parametrize(
+    ("found", "instead"),
+    [
+        pytest.param(b"event: response.created", b"", id="no names of events"),
+        pytest.param(b'"call_id":"toolu_1"', b'"call_id":""', id="no id"),
+        pytest.param(b'"output_index":1', b'"output_index":4', id="a gap in the numbers"),
+        pytest.param(b'"sequence_number"', b'"number"', id="steps without numbers"),
+        pytest.param(b".delta", b".part", id="no deltas"),
+    ],
+)
+def test_what_clients_of_the_responses_wire_cannot_read_is_told_anew(found: bytes, instead: bytes) -> None:
+    response = b"".join(write("openai_responses", SAID["call"]))
+    raw = response.replace(found, instead)
+    assert raw != response
+    out = carry_on("openai_responses", [event + b"\n\n" for event in raw.split(b"\n\n")[:-1]])
+    assert read("openai_responses", out) == read("openai_responses", [response])
+    assert b"".join(out) != raw
