@@ -9,6 +9,7 @@ from __future__ import annotations
 
 BLANK = b"\n\n"
 DATA = b"data: "
+NAME = b"event:"
 
 
 class EventStream:
@@ -44,8 +45,10 @@ class EventStream:
             self.waiting.append(tail)
         events = []
         for block in blocks:
-            if block[:6] == DATA and b"\n" not in block:
-                events.append(block[6:])
+            # nearly always nothing but data, or a name in front of it
+            line = block.find(b"\n") + 1 if block[:6] == NAME else 0
+            if block[line : line + 6] == DATA and block.find(b"\n", line) < 0:
+                events.append(block[line + 6 :])
             elif (data := _data_of(block)) is not None:
                 events.append(data)
         return events
