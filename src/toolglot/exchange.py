@@ -152,7 +152,8 @@ class Exchange:
     def _mend(self, conversation: Conversation) -> Conversation:
         messages, notes = mend(conversation.messages, self.source.new_call_id)
         self.watch.notes += notes
-        conversation = replace(conversation, messages=messages)
+        if messages != conversation.messages:
+            conversation = replace(conversation, messages=messages)
         return self.mapping.offer(conversation, self.watch.notes) if self.mapping else conversation
 
     def _map(self, conversation: Conversation) -> editing.Mapping | None:
