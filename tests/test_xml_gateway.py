@@ -86,7 +86,7 @@ def test_a_text_model_is_asked_in_the_clients_words() -> None:
     """The prompt teaches already, and its history is what the client shows: nothing but the model's name is changed."""
 
     async def check() -> None:
-        async with gateway(scripted({"when": "x", "text": "Hm."}), mode="text", model="other") as gate:
+        async with gateway(scripted({"when": "x", "text": "Hm."}), mode="text", model={"model": "other"}) as gate:
             asked = ask(
                 PROMPTS["roo-3.29"],
                 ("user", "x"),
