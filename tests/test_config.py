@@ -105,6 +105,7 @@ SAMPLES: dict[str, tuple[str, Any]] = {
     "reading.shell_syntax": ("pipes, chains", ("pipes", "chains")),
     "reading.shell_cwd": ("/srv", "/srv"),
     "clients.xml": ("Roo-3.29", "roo-3.29"),
+    "clients.guard": ("entities,diffs", ("entities", "diffs")),
     "limits.body_bytes": ("1 MiB", 1 << 20),
     "limits.header_bytes": ("100", 100),
     "limits.messages": ("7", 7),

@@ -14,6 +14,7 @@ import pytest
 from embedded import needs_model
 from gateway import ASK
 from loopback import Loop, Sim, running_loop, running_sim
+from xmlprompts import write_cline
 
 from toolglot.cli.main import main
 from toolglot.experience import Experience
@@ -225,3 +226,13 @@ def test_a_real_server_is_probed(capsys: pytest.CaptureFixture[str], local: Loca
     assert (found["models"], found["profile"], found["native call"]) == ("yes", "text", "no")
     assert "failed" not in found.values()
     assert (rule["native"], rule["structured"], rule["model"]) == (False, "grammar", ["smollm2-135m"])
+
+
+def test_an_xml_client_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "request.json"
+    messages = [{"role": "system", "content": write_cline()}, {"role": "user", "content": "Go"}]
+    path.write_text(json.dumps({"model": "m", "messages": messages}), encoding="utf-8")
+    assert main(["explain", "--base-url", GROQ, "--mode", "native", str(path)]) == 0
+    told = capsys.readouterr().out
+    assert "client    cline-legacy, takes calls as XML; 12 tools are documented in its prompt" in told
+    assert '"name": "mcp--weather--get_forecast"' in told

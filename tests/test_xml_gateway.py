@@ -357,3 +357,55 @@ def test_other_wires(path: str, body: str) -> None:
             assert told == "<list_files>\n<path>.</path>\n<recursive>false</recursive>\n</list_files>"
 
     run(check)
+
+
+# -- Roo and its successors with native tools --------------------------------------------------------------------------
+
+DIFF = "<<<<<<< SEARCH\n:start_line=3\n-------import os\n=======\nimport re\n>>>>>>> REPLACE"
+GUARDED: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
+    "entities": (
+        "write_to_file",
+        {"path": "a.tsx", "content": "it&apos;s < &lt; &nbsp;"},
+        {"path": "a.tsx", "content": "it&amp;apos;s < &amp;lt; &nbsp;"},
+    ),
+    "diffs": (
+        "apply_diff",
+        {"path": "a.py", "diff": DIFF},
+        {"path": "a.py", "diff": DIFF.replace("=3", ":3").replace("-------import", "-------\nimport")},
+    ),
+}
+
+
+def offer(name: str, arguments: dict[str, str]) -> dict[str, Any]:
+    properties = {key: {"type": "string"} for key in arguments}
+    return {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": properties}}}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("mode", ["native", "text"])
+@pytest.mark.parametrize("guard", GUARDED)
+def test_arguments_are_guarded_where_that_is_wished(guard: str, mode: str, stream: bool) -> None:
+    name, written, guarded = GUARDED[guard]
+    asked = {
+        "model": "sim",
+        "messages": [{"role": "user", "content": "Go"}],
+        "tools": [offer(name, written)],
+        "stream": stream,
+    }
+
+    async def call(**settings: Any) -> Any:
+        sim = scripted({"when": "Go", "calls": [{"name": name, "arguments": written}]}, chunk=3)
+        async with gateway(sim, mode=mode, **settings) as gate:
+            answer = await gate.ask(asked)
+            assert answer.status == 200, answer.body
+            if stream:
+                ((called, arguments),) = answer.told[1]
+                return called, json.loads(arguments)
+            (made,) = answer.message["tool_calls"]
+            return made["function"]["name"], json.loads(made["function"]["arguments"])
+
+    async def check() -> None:
+        assert await call(client_guard=guard) == (name, guarded)
+        assert await call() == (name, written)
+
+    run(check)

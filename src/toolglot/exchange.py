@@ -10,19 +10,21 @@ The server moves the bytes; everything that is decided is decided here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 from toolglot import editing
+from toolglot.clients.guarding import TOOLS as GUARDED
+from toolglot.clients.guarding import Guarding
 from toolglot.clients.guests import meet
 from toolglot.config import Settings
 from toolglot.conversation import Choice, Conversation, Foreign, Tool
 from toolglot.crossing import NO_NAMES, rename_tools
 from toolglot.delivery import Delivery
 from toolglot.errors import RefusedError, RequestError, ToolglotError, ToolSchemaError, UpstreamError
-from toolglot.events import Failed
+from toolglot.events import Event, Failed
 from toolglot.experience import Lesson
 from toolglot.history import mend
 from toolglot.lessons import coach
@@ -45,6 +47,12 @@ class Source:
 
     def new_call_id(self) -> str:
         return f"call_{self.token()}"
+
+
+class Back(Protocol):
+    """A step between what was delivered and what the client is told."""
+
+    def feed(self, events: Iterable[Event]) -> list[Event]: ...
 
 
 class Exchange:
@@ -83,6 +91,7 @@ class Exchange:
         self.speech: Speech | None = None
         self.spare = conversation if self.route.learns else None
         self.mapping = self._map(conversation)
+        self.guards = self._find_guards(conversation)
         self.tools, self.names = conversation.tools, NO_NAMES
         if self.route.manner is Manner.TEXT:
             self.request = self._ask_as_text(conversation, body)
@@ -136,7 +145,7 @@ class Exchange:
     def unchanged(self) -> bool:
         """Whether bytes may pass as they are, as long as nothing about the answer has to be put right."""
         usual = self.stream_type == self.upstream_wire.STREAM_TYPE
-        touched = self.mapping is not None or self.guest is not None
+        touched = self.mapping is not None or self.guest is not None or self.guards
         return self.one_wire and usual and self.route.manner is Manner.NATIVE and not touched
 
     # -- the way there -------------------------------------------------------------------------------------------------
@@ -188,6 +197,11 @@ class Exchange:
         if found is None and conversation.tools:
             self.watch.notes.append(f"the client's tools have no twins in {wanted} and stay as they are")
         return found
+
+    def _find_guards(self, conversation: Conversation) -> tuple[str, ...]:
+        """What keeps a client with native tools from changing arguments, where that is wished and it has such tools."""
+        offered = any(tool.name in GUARDED for tool in conversation.tools)
+        return self.settings.clients.guard if offered and self.route.manner is not Manner.RELAY else ()
 
     def _encode(self, spoken: Conversation) -> bytes:
         if self.route.mode == "off":
@@ -277,15 +291,20 @@ class Exchange:
         else:
             events = self.upstream_wire.decode_reply(body, self.source.new_call_id)
         told = delivery.deliver(events)
-        if back := self.bring_back(streamed=False):
+        for back in self.bring_back(streamed=False):
             told = back.feed(told)
         if told and isinstance(told[-1], Failed):
             raise describe_failure(told[-1])
         return self.wire.encode_reply(told, self.answerer(), self.asked)
 
-    def bring_back(self, streamed: bool) -> editing.Return | None:
-        """How the model's calls become the client's, where tools are mapped."""
-        return editing.Return(self.mapping, self.watch.notes, streamed) if self.mapping else None
+    def bring_back(self, streamed: bool) -> list[Back]:
+        """How the model's calls become those that the client should be given: tools were mapped, values are guarded."""
+        notes, backs = self.watch.notes, list[Back]()
+        if self.mapping:
+            backs.append(editing.Return(self.mapping, notes, streamed))
+        if self.guards:
+            backs.append(Guarding(self.guards, self.asked.conversation.model, notes))
+        return backs
 
     def delivery(self, streamed: bool) -> Delivery | Rendition:
         """What puts the upstream's events right for the client."""

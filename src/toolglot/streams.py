@@ -54,7 +54,7 @@ class Translation:
         """Another answer comes instead; what the client was told of the first one holds."""
         self.reader = self.exchange.upstream_wire.read_stream(self.exchange.source.new_call_id)
         self.delivery = self.exchange.delivery(streamed=True)
-        self.back = self.exchange.bring_back(streamed=True)
+        self.backs = self.exchange.bring_back(streamed=True)
         healthy = self.exchange.unchanged and hasattr(self.reader, "tidy") and hasattr(self.writer, "resume")
         self.passage: Passage | None = None
         if healthy and isinstance(self.delivery, Delivery):
@@ -111,7 +111,9 @@ class Translation:
 
     def deliver(self, events: list[Event]) -> list[Event]:
         told = self.delivery.deliver(events)
-        return told if self.back is None else self.back.feed(told)
+        for back in self.backs:
+            told = back.feed(told)
+        return told
 
 
 class Relay:

@@ -65,6 +65,10 @@ class Guest:
         """Its tools, in every spelling that models are known to use."""
         return self.known.tools
 
+    def describe(self) -> str:
+        documented = len(self.known.prompt.documents)
+        return f"{self.profile}, takes calls as XML; {documented} tools are documented in its prompt"
+
     def translate(self, conversation: Conversation) -> Conversation:
         """The conversation with tools, calls and results, and without lessons in XML. One call at most is asked for."""
         known = self.known

@@ -14,6 +14,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
 from toolglot.clients import all_clients
+from toolglot.clients.guarding import GUARDS
 from toolglot.config.keys import KeyHash, Secret
 from toolglot.config.kinds import (
     ADDRESS,
@@ -150,6 +151,13 @@ class Clients:
         " whoever offers no tools",
         "auto",
         flag="xml_clients",
+    )
+    guard: tuple[str, ...] = setting(
+        subset(*GUARDS),
+        "for Roo and its successors with native tools: `entities` escapes what they un-escape in files, diffs and"
+        " commands, `diffs` puts slips in the head of a diff right",
+        (),
+        flag="client_guard",
     )
 
 
