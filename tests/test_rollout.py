@@ -149,7 +149,7 @@ OPENING = (said("system", "It is 10:01."), said("user", "Fix the bug"))
 
 
 def test_all_turns_of_a_conversation_have_one_key() -> None:
-    turns = [OPENING]
+    turns: list[tuple[Message, ...]] = [OPENING]
     turns.append((*OPENING, Message("assistant", (Text("Look."), Call("1", "read")))))
     turns.append((*turns[-1], Message("tool", (Result("1", content=(Text("text"),)),)), said("user", "Go on")))
     turns.append((said("system", "It is 10:02."), *turns[-1][1:]))

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from toolglot.complaints import complaints
 from toolglot.config import Settings
 from toolglot.conversation import Choice, Conversation, Foreign, Tool
 from toolglot.crossing import NO_NAMES, rename_tools
@@ -25,10 +26,12 @@ from toolglot.experience import Lesson
 from toolglot.history import mend
 from toolglot.lessons import coach
 from toolglot.reading import Reader
+from toolglot.rollout import READING, SHELL
 from toolglot.routing import Knowledge, Manner, Route, choose
 from toolglot.schema import Toolbox
 from toolglot.speaking import Speech, speak
 from toolglot.telemetry import Watch, redact
+from toolglot.trial import Rehearsal, Trial
 from toolglot.wire import Answerer, Asked, Wire
 from toolglot.wires import all_wires
 
@@ -69,13 +72,15 @@ class Exchange:
         if len(conversation.messages) > settings.limits.messages:
             raise RequestError(f"More than {settings.limits.messages} messages.", "messages")
         watch.model = conversation.model
-        self.route: Route = choose(conversation, settings, knowledge, mode)
+        watch.complaints = complaints(conversation.messages)
+        self.trial = Trial(settings.rollout_now, conversation, watch)
+        self.route: Route = self.trial.enter(choose(conversation, settings, knowledge, mode))
         self.upstream_wire = all_wires()[self.route.upstream.wire]
         self._tell_route()
         if not self.one_wire:
             conversation = self._cross(conversation)
         self.speech: Speech | None = None
-        self.spare = conversation if self.route.learns else None
+        self.spare = conversation if self.route.learns and self.trial.admits(READING) else None
         self.tools, self.names = conversation.tools, NO_NAMES
         if self.route.manner is Manner.TEXT:
             self.speech = self._speak(conversation)
@@ -165,7 +170,7 @@ class Exchange:
         lesson = self._learn(kind, error)
         if spare is None:
             return False
-        self.route = self.route.retreat(lesson)
+        self.route = self.trial.enter(self.route.retreat(lesson))
         self._tell_route()
         self.watch.notes.append(f"native tools {kind}, asked again with text: {lesson.evidence}")
         self.speech = self._speak(spare)
@@ -222,6 +227,7 @@ class Exchange:
     def reply(self, body: bytes, streamed: bool = False) -> bytes:
         """The whole answer; ``streamed`` when the upstream wrote it as a stream all the same."""
         if self.untouched and not streamed and body.lstrip()[:1] == b"{":
+            self._rehearse(body)
             return body
         delivery = self.delivery(streamed=False)
         if streamed:
@@ -235,25 +241,54 @@ class Exchange:
         return self.wire.encode_reply(told, self.answerer(), self.asked)
 
     def delivery(self, streamed: bool) -> Delivery:
-        choice = self.asked.conversation.choice
-        reader = self._reader() if self.route.manner is not Manner.RELAY and choice.mode != "none" else None
-        joiner = self.speech.joiner if self.speech else ""
-        secrets = self.route.upstream.secrets
-        native, doubt = self.route.manner is Manner.NATIVE, self._doubt if self.route.learns else None
-        required = choice.mode == "required"
-        return Delivery(reader, self.watch, self.names, joiner, required, streamed, secrets, native, doubt)
+        delivery, rehearsal = self._delivery(self.route, self.watch, streamed), self.rehearsal(streamed)
+        if rehearsal is not None:
+            delivery.beside = rehearsal.see
+        return delivery
 
-    def _reader(self) -> Reader:
-        conversation, reading = self.asked.conversation, self.settings.reading
-        restricted = bool(conversation.choice.only) or not conversation.tools
+    def rehearsal(self, streamed: bool) -> Rehearsal | None:
+        """A dry run beside the answer, if one is wished."""
+        route = self.trial.meant
+        if route is None or not self.trial.rehearses:
+            return None
+        watch, reader = self.watch.rehearse(route.manner), self.upstream_wire.read_stream(self.source.new_call_id)
+        return Rehearsal(self._delivery(route, watch, streamed), reader)
+
+    def _rehearse(self, body: bytes) -> None:
+        rehearsal = self.rehearsal(streamed=False)
+        if rehearsal is not None:
+            rehearsal.attempt(lambda: self.upstream_wire.decode_reply(body, self.source.new_call_id))
+
+    def _delivery(self, route: Route, watch: Watch, streamed: bool) -> Delivery:
+        choice, rehearsed = self.asked.conversation.choice, watch is not self.watch
+        reads = route.manner is not Manner.RELAY and choice.mode != "none"
+        return Delivery(
+            self._reader(route, rehearsed) if reads else None,
+            watch,
+            self.names,
+            self.speech.joiner if self.speech else "",
+            choice.mode == "required",
+            streamed,
+            route.upstream.secrets,
+            route.manner is Manner.NATIVE,
+            self._doubt if route.learns and not rehearsed else None,
+        )
+
+    def _reader(self, route: Route, rehearsed: bool) -> Reader:
+        conversation, reading, plan = self.asked.conversation, self.settings.reading, self.trial.plan(route.manner)
+        restricted = bool(conversation.choice.only) or not conversation.tools or bool(plan.tools)
+        tools, supported = self.tools, self.settings.tool_calling.supported_tools
+        if plan.tools:
+            tools = tuple(tool for tool in tools if self.names.get(tool.name, tool.name) in plan.tools)
+            supported = tuple(name for name in supported if name in plan.tools)
         return Reader(
-            toolbox(self.tools, self.settings.tool_calling.supported_tools),
-            self.route.dialect,
+            toolbox(tools, supported),
+            route.dialect,
             unknown_tools="text" if restricted else reading.unknown_tools,
-            min_confidence=reading.min_confidence,
-            parallel=self.route.parallel,
-            supported_tools=self.settings.tool_calling.supported_tools,
-            shell=reading.shell,
+            min_confidence=reading.min_confidence if plan.min_confidence is None else plan.min_confidence,
+            parallel=route.parallel,
+            supported_tools=supported,
+            shell=reading.shell if reading.shell and self.trial.runs(SHELL, rehearsed) else (),
             new_id=self.source.new_call_id,
         )
 

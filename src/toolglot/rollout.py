@@ -138,6 +138,10 @@ class Rollout:
     plan: Plan = FULL
     plans: Mapping[str, Plan] = field(default_factory=dict, hash=False)
 
+    @property
+    def divides(self) -> bool:
+        return self.plan.divides or any(plan.divides for plan in self.plans.values())
+
     def plan_of(self, transformation: str) -> Plan:
         return self.plans.get(transformation, self.plan)
 

@@ -93,6 +93,7 @@ class Relay:
         self.begun = False
         self.last = b"\n\n"
         self.ends = ENDS.get(exchange.wire.STREAM_TYPE, BLANK_LINES)
+        self.rehearsal = exchange.rehearsal(streamed=True)
 
     @property
     def over(self) -> bool:
@@ -101,12 +102,17 @@ class Relay:
     def feed(self, piece: bytes) -> bytes:
         self.last = (self.last + piece[-TAIL:])[-TAIL:]
         self.begun = True
+        if self.rehearsal is not None:
+            self.rehearsal.feed(piece)
         return piece
 
     def close(self) -> bytes:
+        if self.rehearsal is not None:
+            self.rehearsal.close()
         return b""
 
     def fail(self, error: ToolglotError) -> bytes:
+        self.close()
         if self.over:
             return b""
         gap = b"" if self.between_events else self.ends[0]
