@@ -7,8 +7,8 @@ from typing import Any, Final, TypeVar
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from toolglot.records import SUCCESS, Record
-from toolglot.rollout import Arm
+from toolglot.records import Record
+from toolglot.rollout import SUCCESS, UNTOUCHED, Arm
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 LABELS: Final = 100
@@ -18,8 +18,6 @@ FIRST_CHUNK_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 
 DURATION_BUCKETS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 CONFIDENCE_BUCKETS: Final = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97, 0.99, 1.0)
 ARM: Final = ("transformation", "arm")
-UNTOUCHED: Final = {"none": Arm.OFF.value}
-"""The arms of a request that met no transformation: what clients complain of there is worth knowing too."""
 
 M = TypeVar("M", Counter, Histogram)
 

@@ -15,13 +15,11 @@ import msgspec
 
 from toolglot.events import CallEnded, CallRejected, CallStarted, Event, Failed, Finished, Reason, Usage
 from toolglot.redaction import tidy
-from toolglot.rollout import READING, RESCUE, SHELL, Arm
+from toolglot.rollout import LEFT, READING, RESCUE, SHELL, SUCCESS, Arm
 
 BODY_LENGTH: Final = 64 << 10
 
-SUCCESS: Final = "success"
 SHELL_DIALECT: Final = "shell_fence"
-LEFT: Final = "left_as_text"
 CHOSEN: Final = frozenset({Reason.LOW_CONFIDENCE, Reason.UNKNOWN_TOOL})
 """Why a call is left alone though it can be read: that is so wished."""
 NO_ATTEMPT: Final = frozenset({Reason.FABRICATED_RESULT})

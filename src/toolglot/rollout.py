@@ -18,6 +18,7 @@ from hashlib import blake2b
 from typing import Any, Final
 
 from toolglot.conversation import Conversation, Message
+from toolglot.events import Reason
 
 READING, RESCUE, XML, SHELL, EDITING = "reading", "rescue", "xml", "shell", "editing"
 TRANSFORMATIONS: Final[Mapping[str, str]] = {
@@ -49,6 +50,15 @@ class Arm(StrEnum):
     CONTROL = "control"
     DRY_RUN = "dry_run"
     ON = "on"
+
+
+UNTOUCHED: Final = {"none": Arm.OFF.value}
+"""The arms of a request that met no transformation: what clients complain of there is worth knowing too."""
+
+SUCCESS: Final = "success"
+LEFT: Final = "left_as_text"
+SKIPPED: Final = frozenset({LEFT, Reason.LOW_CONFIDENCE, Reason.UNKNOWN_TOOL, Reason.EXTRA_CALL})
+"""How an attempt can end: in success, by being skipped on purpose, or for any other reason, which is a failure."""
 
 
 @dataclass(frozen=True, slots=True)
