@@ -6,6 +6,7 @@ Whatever a client or a model chose (names, ids) is cut short and cleaned before 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,6 +19,8 @@ from toolglot.redaction import tidy
 from toolglot.rollout import LEFT, READING, RESCUE, SHELL, SUCCESS, Arm
 
 BODY_LENGTH: Final = 64 << 10
+OWN_ID: Final = re.compile("req_[0-9a-f]{24}")
+"""An id that was made here; it need not be cleaned."""
 
 SHELL_DIALECT: Final = "shell_fence"
 CHOSEN: Final = frozenset({Reason.LOW_CONFIDENCE, Reason.UNKNOWN_TOOL})
@@ -33,8 +36,7 @@ Outcomes = Mapping[str, Mapping[str, int]]
 """For each transformation how often it came to which end: success, or the reason of a call that was not delivered."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rehearsed:
+class Rehearsed(msgspec.Struct, frozen=True):
     """What a dry run would have delivered."""
 
     calls: int
@@ -47,8 +49,7 @@ class Rehearsed:
     error: str
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(msgspec.Struct, frozen=True):
     """What became of one request. Times are seconds; ``first_chunk`` is None when nothing was sent.
 
     ``arms`` are those of the transformations that the request met, ``conversation`` is what they were drawn by.
@@ -93,7 +94,7 @@ class Record:
 
     def __str__(self) -> str:
         """One line of JSON for machines."""
-        told = {name: getattr(self, name) for name in self.__slots__}
+        told = msgspec.structs.asdict(self)
         told["time"] = datetime.fromtimestamp(self.time, UTC).isoformat(timespec="milliseconds")
         told["usage"] = _count(self.usage) if self.usage else None
         return msgspec.json.encode(told).decode()
@@ -231,7 +232,7 @@ class Watch:
     def conclude(self, status: int) -> Record:
         """The record, with everything that others chose made fit to be told."""
         return Record(
-            request_id=tidy(self.request_id),
+            request_id=self.request_id if OWN_ID.fullmatch(self.request_id) else tidy(self.request_id),
             time=self.time,
             wire=self.wire,
             model=tidy(self.model),

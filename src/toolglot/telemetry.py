@@ -115,3 +115,5 @@ def log_to(stream: TextIO | None = None, level: int = logging.INFO) -> None:
     logger.handlers[:] = [output]
     logger.setLevel(level)
     logger.propagate = False
+    # nothing that is told here names a thread or a process, and to find that out costs every line
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
