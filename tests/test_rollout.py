@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import fields
 from pathlib import Path
@@ -11,12 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolglot.complaints import EMPTY_ANSWER, KINDS
 from toolglot.config import load
 from toolglot.config.values import Stages
 from toolglot.conversation import Call, Conversation, Message, Result, Text
 from toolglot.errors import UsageError
 from toolglot.rollout import STAGES, TRANSFORMATIONS, Arm, Plan, Rollout, identify, read_plan
 
+GUIDE = (Path(__file__).resolve().parent.parent / "docs" / "ROLLOUT.md").read_text("utf-8")
 KEYS = [f"conversation {number}" for number in range(10_000)]
 
 PLANS: list[tuple[Any, Plan, str]] = [
@@ -203,3 +206,23 @@ def test_a_bad_stage_is_refused_with_its_place(tmp_path: Path) -> None:
 def test_what_changes_is_told() -> None:
     before, after = Rollout(), Rollout(plans={"xml": Plan(5), "shell": Plan()})
     assert before.compare(after) == ["xml: full -> canary-5"]
+
+
+# The guide
+
+
+def test_the_guide_names_everything() -> None:
+    named = set(re.findall(r"^\| `([a-z_]+)[-`]", GUIDE, re.MULTILINE))
+    assert named >= {*TRANSFORMATIONS, *STAGES, *KINDS, EMPTY_ANSWER}
+
+
+def test_the_example_of_the_guide_is_a_file_that_loads(tmp_path: Path) -> None:
+    example = re.search(r"```toml\n(.*?)```", GUIDE, re.DOTALL)
+    assert example is not None
+    path = tmp_path / "toolglot.toml"
+    path.write_text(example[1])
+    rollout = load({}, {}, path).rollout_now
+    assert rollout.plan_of("reading") == Plan(25, tools=("read_file", "list_files"), min_confidence=0.95)
+    assert rollout.plan_of("shell") == Plan(5, True, min_confidence=0.8)
+    assert rollout.plan_of("xml").stage == "shadow"
+    assert rollout.plan_of("editing").stage == "full"
