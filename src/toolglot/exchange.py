@@ -97,6 +97,11 @@ class Exchange:
             self.request = self._encode(conversation)
         self._forget_messages()
 
+    def take_request(self) -> bytes:
+        """The request, to be sent and not to be kept."""
+        request, self.request = self.request, b""
+        return request
+
     def _forget_messages(self) -> None:
         """They are never looked at again, and an agent's history is long: no open answer should hold it."""
         conversation = replace(self.asked.conversation, messages=())
