@@ -202,3 +202,15 @@ def test_a_real_server_is_probed(capsys: pytest.CaptureFixture[str], local: Loca
     assert (found["models"], found["profile"], found["native call"]) == ("yes", "text", "no")
     assert "failed" not in found.values()
     assert (rule["native"], rule["structured"], rule["model"]) == (False, "grammar", ["smollm2-135m"])
+
+
+@pytest.mark.parametrize(
+    ("stage", "why"), [("off", "reading is off by the rollout"), ("shadow", "reading is in a dry run by the rollout")]
+)
+def test_the_rollout_is_explained(
+    capsys: pytest.CaptureFixture[str], request_file: str, monkeypatch: pytest.MonkeyPatch, stage: str, why: str
+) -> None:
+    monkeypatch.setenv("TOOLGLOT_ROLLOUT_READING", stage)
+    told = explain(capsys, request_file, "--base-url", GROQ, "--mode", "text")
+    assert (told["tier"], told["why"]) == ("relay", why)
+    assert told["request"]["body"]["tools"] == ASK["tools"]

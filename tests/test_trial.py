@@ -206,6 +206,42 @@ def test_a_rehearsal_that_breaks_concerns_nobody(records: Records, monkeypatch: 
         assert record.would is not None and record.would.error == BROKEN
 
 
+def test_an_answer_that_cannot_be_read_is_told_as_it_came(records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seed 000, error handling: always the original content on error."""
+
+    def break_down(*given: object) -> None:
+        raise RuntimeError("a mistake of ours")
+
+    async def test() -> None:
+        async with gateway(app=Upstream().app, mode="text") as gate:
+            await ask(gate)  # teaching reads what it writes, once
+            monkeypatch.setattr("toolglot.reading.Reader.close", break_down)
+            choice = json.loads(await ask(gate))["choices"][0]
+            assert (choice["message"]["content"], choice["finish_reason"]) == (TEXT, "stop")
+
+    run(test)
+    assert records.last.calls == 0 and records.last.outcomes == {} and records.last.tools == ()
+    assert records.last.notes == ("the answer could not be read and is left as it is",)
+
+
+def test_logged_bodies_show_what_would_have_been_delivered(caplog: pytest.LogCaptureFixture) -> None:
+    async def test() -> None:
+        settings: dict[str, Any] = {"mode": "text", "rollout_stage": "shadow", "log_bodies": True}
+        async with gateway(app=Upstream().app, **settings) as gate:
+            for streamed in (False, True):
+                await ask(gate, streamed=streamed)
+
+    with caplog.at_level(logging.INFO, "toolglot.bodies"):
+        run(test)
+    told = [json.loads(record.getMessage()) for record in caplog.records if record.name == "toolglot.bodies"]
+    assert [one["what"] for one in told] == ["request", "answer", "dry_run"] * 2
+    for one in told[2::3]:
+        assert json.loads(one["body"]) == {
+            "text": "Let me look.",
+            "calls": [{"name": "read", "arguments": '{"filePath":"package.json"}'}],
+        }
+
+
 def test_an_upstream_that_fails_is_told_as_it_is(records: Records) -> None:
     async def test() -> None:
         async with gateway(Options(faults=("no_tools_400",)), mode="auto", rollout_stage="shadow") as gate:

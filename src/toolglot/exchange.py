@@ -31,7 +31,7 @@ from toolglot.routing import Knowledge, Manner, Route, choose
 from toolglot.schema import Toolbox
 from toolglot.speaking import Speech, speak
 from toolglot.telemetry import Watch, redact
-from toolglot.trial import Rehearsal, Trial
+from toolglot.trial import Rehearsal, Trial, deliver_whole
 from toolglot.wire import Answerer, Asked, Wire
 from toolglot.wires import all_wires
 
@@ -240,7 +240,7 @@ class Exchange:
             events = [*reader.feed(body), *reader.close()]
         else:
             events = self.upstream_wire.decode_reply(body, self.source.new_call_id)
-        told = delivery.deliver(events)
+        told = deliver_whole(delivery, events)
         if told and isinstance(told[-1], Failed):
             raise describe_failure(told[-1])
         return self.wire.encode_reply(told, self.answerer(), self.asked)

@@ -159,6 +159,7 @@ class Watch:
     complaints: list[str] = field(default_factory=list)
     would: Watch | None = None
     open: dict[int, str] = field(default_factory=dict)
+    heard: list[Event] | None = None
     record: Record | None = None
     kept: list[Bytes] | None = None
 
@@ -215,6 +216,7 @@ class Watch:
     def rehearse(self, mode: str) -> Watch:
         """A watch for what would be delivered; its findings are told as ``would``."""
         self.would = Watch(self.request_id, self.wire, self.time, self.began, self.clock, mode=mode)
+        self.would.heard = None if self.kept is None else []
         return self.would
 
     def rehearsed(self) -> Rehearsed:
@@ -228,6 +230,14 @@ class Watch:
             outcomes=self.outcomes,
             error=tidy(self.error),
         )
+
+    def forget(self) -> None:
+        """What was seen so far is not delivered."""
+        self.calls = 0
+        for seen in (self.tools, self.read_as, self.repairs, self.rejected, self.transformed, self.confidences):
+            seen.clear()
+        self.outcomes.clear()
+        self.open.clear()
 
     def conclude(self, status: int) -> Record:
         """The record, with everything that others chose made fit to be told."""

@@ -10,12 +10,13 @@ concerns nobody else.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from toolglot.conversation import Conversation
 from toolglot.delivery import Delivery
+from toolglot.errors import ToolglotError
 from toolglot.events import Event
 from toolglot.records import Watch
 from toolglot.rollout import READING, RESCUE, SHELL, XML, Arm, Plan, Rollout, identify
@@ -89,8 +90,27 @@ class Rehearsal:
     def attempt(self, read: Callable[[], Iterable[Event]]) -> None:
         if self.broken:
             return
+        watch = self.delivery.watch
         try:
-            self.delivery.deliver(read())
+            told = self.delivery.deliver(read())
+            if watch.heard is not None:
+                watch.heard += told
         except Exception:
-            self.broken, self.delivery.watch.error = True, BROKEN
-            LOG.exception("a dry run of request %s", self.delivery.watch.request_id)
+            self.broken, watch.error = True, BROKEN
+            LOG.exception("a dry run of request %s", watch.request_id)
+
+
+def deliver_whole(delivery: Delivery, events: Sequence[Event]) -> list[Event]:
+    """What the client is told of an answer that came whole. A mistake of ours costs no answer: then it is told as it
+    came."""
+    try:
+        return delivery.deliver(events)
+    except ToolglotError:
+        raise
+    except Exception:
+        watch = delivery.watch
+        LOG.exception("request %s: its answer is left as it is", watch.request_id)
+        watch.forget()
+        watch.notes.append("the answer could not be read and is left as it is")
+        plain = Delivery(None, watch, delivery.names, delivery.joiner, streamed=False, secrets=delivery.secrets)
+        return plain.deliver(events)
