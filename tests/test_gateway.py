@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from aiohttp import ClientError, ClientTimeout, web
+from aiohttp import ClientTimeout, web
 from gateway import ASK, READ, gateway, run
 
 from toolglot.sim import Answer, Options, Scripted

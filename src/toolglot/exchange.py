@@ -149,7 +149,7 @@ class Exchange:
     def _mend(self, conversation: Conversation) -> Conversation:
         messages, notes = mend(conversation.messages, self.source.new_call_id)
         self.watch.notes += notes
-        return replace(conversation, messages=messages)
+        return conversation if messages == conversation.messages else replace(conversation, messages=messages)
 
     def _encode(self, spoken: Conversation) -> bytes:
         if self.route.mode == "off":
