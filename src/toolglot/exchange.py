@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from toolglot import editing
 from toolglot.complaints import complaints
 from toolglot.config import Settings
 from toolglot.conversation import Choice, Conversation, Foreign, Tool
@@ -26,7 +27,7 @@ from toolglot.experience import Lesson
 from toolglot.history import mend
 from toolglot.lessons import coach
 from toolglot.reading import Reader
-from toolglot.rollout import READING, SHELL
+from toolglot.rollout import EDITING, READING, SHELL
 from toolglot.routing import Knowledge, Manner, Route, choose
 from toolglot.schema import Toolbox
 from toolglot.speaking import Speech, speak
@@ -81,12 +82,13 @@ class Exchange:
             conversation = self._cross(conversation)
         self.speech: Speech | None = None
         self.spare = conversation if self.route.learns and self.trial.admits(READING) else None
+        self.mapping = self._map(conversation)
         self.tools, self.names = conversation.tools, NO_NAMES
         if self.route.manner is Manner.TEXT:
             self.speech = self._speak(conversation)
             self.tools, self.names = self.speech.tools, self.speech.names
             self.request = self._encode(self.speech.conversation)
-        elif self.one_wire:
+        elif self.one_wire and self.mapping is None:
             without_tools = self.route.mode == "off"
             self.request = wire.adapt_request(body, self.route.model.model, without_tools=without_tools)
         else:
@@ -135,6 +137,12 @@ class Exchange:
         usual = self.stream_type == self.upstream_wire.STREAM_TYPE
         return self.one_wire and usual and self.route.manner is Manner.RELAY
 
+    @property
+    def unchanged(self) -> bool:
+        """Whether bytes may pass as they are, as long as nothing about the answer has to be put right."""
+        usual = self.stream_type == self.upstream_wire.STREAM_TYPE
+        return self.one_wire and usual and self.route.manner is Manner.NATIVE and self.mapping is None
+
     # -- the way there -------------------------------------------------------------------------------------------------
 
     def _speak(self, conversation: Conversation) -> Speech:
@@ -149,7 +157,21 @@ class Exchange:
     def _mend(self, conversation: Conversation) -> Conversation:
         messages, notes = mend(conversation.messages, self.source.new_call_id)
         self.watch.notes += notes
-        return conversation if messages == conversation.messages else replace(conversation, messages=messages)
+        if messages != conversation.messages:
+            conversation = replace(conversation, messages=messages)
+        return self.mapping.offer(conversation, self.watch.notes) if self.mapping else conversation
+
+    def _map(self, conversation: Conversation) -> editing.Mapping | None:
+        """The tools that the model was trained on for those of the client, where that is wished."""
+        wanted = self.route.model.editing
+        if not wanted or self.route.manner is Manner.RELAY or not self.trial.runs(EDITING):
+            return None
+        only, allowed = conversation.choice.only, conversation.limits.parallel_calls is not False
+        parallel = self.route.parallel or (allowed and self.route.manner is Manner.NATIVE)
+        found = editing.find(conversation.tools, wanted, only=only, parallel=parallel, known_as=conversation.model)
+        if found is None and conversation.tools:
+            self.watch.notes.append(f"the client's tools have no twins in {wanted} and stay as they are")
+        return found
 
     def _encode(self, spoken: Conversation) -> bytes:
         if self.route.mode == "off":
@@ -241,9 +263,15 @@ class Exchange:
         else:
             events = self.upstream_wire.decode_reply(body, self.source.new_call_id)
         told = deliver_whole(delivery, events)
+        if back := self.bring_back(streamed=False):
+            told = back.feed(told)
         if told and isinstance(told[-1], Failed):
             raise describe_failure(told[-1])
         return self.wire.encode_reply(told, self.answerer(), self.asked)
+
+    def bring_back(self, streamed: bool) -> editing.Return | None:
+        """How the model's calls become the client's, where tools are mapped."""
+        return editing.Return(self.mapping, self.watch.notes, streamed) if self.mapping else None
 
     def delivery(self, streamed: bool) -> Delivery:
         delivery, rehearsal = self._delivery(self.route, self.watch, streamed), self.rehearsal(streamed)

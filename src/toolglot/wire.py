@@ -83,7 +83,8 @@ class Wire(Protocol):
     A wire may also have ``EXTRAS``, ``Extra`` answers; ``ROOT``, the path of an upstream whose address has none, if
     not ``/v1``; ``TOOL_NAMES``, an expression for the names it allows; ``CARRIED``, headers of a client that an
     upstream of the same wire needs to see; and ``interject(failure, begun=...)``, a sign of life or a failure inside a
-    stream that is passed on, where its own writer would disturb that.
+    stream that is passed on, where its own writer would disturb that. Healthy native answers pass as they are if the
+    reader of streams tells what ``passage.TidyReader`` lists and the writer has ``resume(place)``.
     """
 
     NAME: str
