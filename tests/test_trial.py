@@ -391,7 +391,6 @@ def test_any_bytes_may_pass_a_rehearsal(pieces: list[bytes]) -> None:
     from toolglot.delivery import Delivery
     from toolglot.telemetry import Telemetry
 
-    logging.getLogger("toolglot.rollout").setLevel(logging.CRITICAL)
     watch = Telemetry().begin("r", "openai_chat").rehearse("text")
     rehearsal = Rehearsal(Delivery(None, watch), all_wires()["openai_chat"].read_stream(lambda: "call"))
     for piece in pieces:
