@@ -29,6 +29,7 @@ from toolglot.config import (
 )
 from toolglot.config.values import FALLBACK, FIELDS, SECTIONS, SETTINGS, TABLES, Setting
 from toolglot.errors import UnknownModelError, UsageError
+from toolglot.rollout import Plan
 
 CONFIGURATION = Path(__file__).resolve().parent.parent / "docs" / "CONFIGURATION.md"
 KEY = "sk-test-0123456789abcdef"
@@ -109,6 +110,12 @@ SAMPLES: dict[str, tuple[str, Any]] = {
     "limits.body_bytes": ("1 MiB", 1 << 20),
     "limits.header_bytes": ("100", 100),
     "limits.messages": ("7", 7),
+    "rollout.stage": ("shadow", Plan(dry_run=True)),
+    "rollout.reading": ("canary", Plan(10)),
+    "rollout.rescue": ("canary-2.5", Plan(2.5)),
+    "rollout.xml": ("33", Plan(33)),
+    "rollout.shell": ("off", Plan(0)),
+    "rollout.editing": ("auto", None),
 }
 
 

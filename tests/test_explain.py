@@ -236,3 +236,15 @@ def test_an_xml_client_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[st
     told = capsys.readouterr().out
     assert "client    cline-legacy, takes calls as XML; 12 tools are documented in its prompt" in told
     assert '"name": "mcp--weather--get_forecast"' in told
+
+
+@pytest.mark.parametrize(
+    ("stage", "why"), [("off", "reading is off by the rollout"), ("shadow", "reading is in a dry run by the rollout")]
+)
+def test_the_rollout_is_explained(
+    capsys: pytest.CaptureFixture[str], request_file: str, monkeypatch: pytest.MonkeyPatch, stage: str, why: str
+) -> None:
+    monkeypatch.setenv("TOOLGLOT_ROLLOUT_READING", stage)
+    told = explain(capsys, request_file, "--base-url", GROQ, "--mode", "text")
+    assert (told["tier"], told["why"]) == ("relay", why)
+    assert told["request"]["body"]["tools"] == ASK["tools"]

@@ -79,6 +79,7 @@ def run(telemetry: Telemetry, clock: Time) -> Watch:
     watch = telemetry.begin("req-1", "openai_chat")
     watch.model, watch.upstream, watch.upstream_model = "coder", "vllm", "Qwen3-Coder"
     watch.mode, watch.dialect = "text", "qwen3_coder"
+    watch.conversation, watch.arms["reading"], watch.complaints = "0a1b2c", "on", ["no_tool"]
     telemetry.stream(watch)
     clock.seconds += 0.5
     watch.sent(bytes(10))
@@ -133,6 +134,13 @@ def test_a_record_tells_what_became_of_a_request(telemetry: Telemetry, clock: Ti
         "usage": {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3},
         "error": "",
         "client_gone": False,
+        "conversation": "0a1b2c",
+        "arms": {"reading": "on"},
+        "outcomes": {"reading": {"success": 1, "truncated": 1}},
+        "transformed": ["read_file"],
+        "confidences": [0.9],
+        "complaints": ["no_tool"],
+        "would": None,
     }
 
 
@@ -190,7 +198,7 @@ def test_people_get_a_short_line(telemetry: Telemetry, clock: Time) -> None:
     line, ready = stream.getvalue().splitlines()
     assert re.fullmatch(
         r"\d\d:\d\d:\d\d 200 coder -> Qwen3-Coder text/qwen3_coder 1\.50s first 0\.50s  calls: read_file"
-        r"  repairs: unquoted_key, single_quotes  rejected: truncated  notes: tool #2 skipped: no name",
+        r"  repairs: unquoted_key, single_quotes  rejected: truncated  notes: tool #2 skipped: no name  client complains: no_tool",
         line,
     )
     assert ready == "ready"
@@ -302,6 +310,14 @@ def test_records_are_counted(telemetry: Telemetry, clock: Time) -> None:
         "toolglot_request_seconds_count mode=text": 2,
         "toolglot_request_seconds_count mode=none": 1,
         "toolglot_request_seconds_sum mode=text": 3.0,
+        "toolglot_answers_total arm=on transformation=reading": 2,
+        "toolglot_answers_transformed_total arm=on transformation=reading": 2,
+        "toolglot_attempts_total arm=on outcome=success transformation=reading": 2,
+        "toolglot_attempts_total arm=on outcome=truncated transformation=reading": 2,
+        "toolglot_tools_transformed_total arm=on tool=read_file transformation=reading": 2,
+        "toolglot_complaints_total arm=on complaint=no_tool transformation=reading": 2,
+        "toolglot_confidence_count arm=on transformation=reading": 2,
+        "toolglot_confidence_sum arm=on transformation=reading": 1.8,
     }
 
 
@@ -333,3 +349,74 @@ def test_every_telemetry_counts_for_itself(clock: Time) -> None:
     run(one, clock)
     assert samples(one)
     assert samples(other) == {}
+
+
+# The rollout
+
+
+def rehearse(telemetry: Telemetry) -> Watch:
+    """A request in a dry run: nothing is delivered, and ``ANSWER`` would have been."""
+    watch = telemetry.begin("req-2", "openai_chat")
+    watch.mode, watch.arms["rescue"] = "relay", "dry_run"
+    beside = watch.rehearse("native")
+    for event in ANSWER:
+        beside.see(event)
+    telemetry.finish(watch, 200)
+    return watch
+
+
+def test_a_dry_run_is_told_apart_from_what_was_delivered(telemetry: Telemetry) -> None:
+    record = rehearse(telemetry).record
+    assert record is not None
+    told = json.loads(str(record))
+    assert (told["calls"], told["tools"], told["outcomes"]) == (0, [], {})
+    assert told["would"] == {
+        "calls": 1,
+        "tools": ["read_file"],
+        "read_as": ["hermes"],
+        "repairs": ["unquoted_key", "single_quotes"],
+        "rejected": ["truncated"],
+        "confidences": [0.9],
+        "outcomes": {"rescue": {"success": 1, "truncated": 1}},
+        "error": "",
+    }
+    assert record.as_line().endswith("200 - relay 0.00s  arms: rescue dry_run  would call: read_file")
+
+
+def test_a_dry_run_is_counted_as_what_it_would_have_done(telemetry: Telemetry) -> None:
+    rehearse(telemetry)
+    counted = {name: value for name, value in samples(telemetry).items() if "dry_run" in name}
+    assert counted == {
+        "toolglot_answers_total arm=dry_run transformation=rescue": 1,
+        "toolglot_answers_transformed_total arm=dry_run transformation=rescue": 1,
+        "toolglot_attempts_total arm=dry_run outcome=success transformation=rescue": 1,
+        "toolglot_attempts_total arm=dry_run outcome=truncated transformation=rescue": 1,
+        "toolglot_tools_transformed_total arm=dry_run tool=read_file transformation=rescue": 1,
+        "toolglot_confidence_count arm=dry_run transformation=rescue": 1,
+        "toolglot_confidence_sum arm=dry_run transformation=rescue": 0.9,
+    }
+    assert "toolglot_calls_total" not in samples(telemetry)
+
+
+def test_calls_belong_to_the_transformation_that_made_them(telemetry: Telemetry) -> None:
+    watch = telemetry.begin("r", "openai_chat")
+    watch.mode = "native"
+    for index, (name, dialect) in enumerate([("bash", "shell_fence"), ("read", "hermes"), ("native", "")]):
+        watch.see(CallStarted(index, f"call_{index}", name))
+        watch.see(CallEnded(index, dialect))
+    watch.see(CallRejected("x", Reason.LOW_CONFIDENCE, dialect="shell_fence"))
+    watch.see(CallRejected("x", Reason.FABRICATED_RESULT))
+    watch.count("xml", "unrepresentable")
+    assert watch.outcomes == {
+        "shell": {"success": 1, "low_confidence": 1},
+        "rescue": {"success": 1},
+        "xml": {"unrepresentable": 1},
+    }
+    assert (watch.calls, watch.transformed) == (3, ["bash", "read"])
+
+
+def test_complaints_are_counted_where_nothing_was_transformed(telemetry: Telemetry) -> None:
+    watch = telemetry.begin("r", "openai_chat")
+    watch.complaints = ["no_tool"]
+    telemetry.finish(watch, 200)
+    assert samples(telemetry)["toolglot_complaints_total arm=off complaint=no_tool transformation=none"] == 1

@@ -62,6 +62,7 @@ class Delivery:
         self.streamed = streamed
         self.secrets = secrets
         self.doubt = doubt
+        self.beside: Callable[[Iterable[Event]], None] | None = None
         self.source: list[str] = []
         self.thoughts: list[str] | None = [] if reader is not None else None
         self.said = False
@@ -79,6 +80,8 @@ class Delivery:
         """What the client is told of these events of the upstream."""
         out: list[Event] = []
         reader = self.reader
+        if self.beside is not None:
+            self.beside(events)
         for event in events:
             if type(event) is TextDelta and reader is not None:
                 if self.thoughts is not None and not event.text.isspace():
@@ -144,8 +147,9 @@ class Delivery:
         out.append(started)
 
     def end(self, event: CallEnded, origin: str, out: list[Event]) -> None:
-        self.watch.see(event)
-        out.append(replace(event, index=self.open.pop((origin, event.index))))
+        ended = replace(event, index=self.open.pop((origin, event.index)))
+        self.watch.see(ended)
+        out.append(ended)
         if self.audited and event.dialect == SHELL_FENCE and event.span:
             self.watch.notes.append(f"a shell fence became a call: {self.quote(event.span)}")
 
@@ -211,6 +215,8 @@ class Delivery:
             return
         for event in reader.close(truncated):
             self.tell(event, READ, out)
+        for dialect, reason in reader.left:
+            self.watch.leave(dialect, reason)
         if self.twins is not None:
             for event, origin in self.twins.settle():
                 self.pass_on(event, origin, out)

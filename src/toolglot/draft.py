@@ -42,6 +42,7 @@ class Ledger:
     new_id: Callable[[], str]
     started: int = 0
     delivered: int = 0
+    left: list[tuple[str, Reason]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -301,6 +302,7 @@ class Draft:
         defects = tuple(self.flaws)
         if self._is_text_after_all(defects[0].reason):
             self.told = True
+            frame.ledger.left.append((self.dialect, defects[0].reason))
             frame.sink.text(raw)
             return
         if self._was_only_mentioned:

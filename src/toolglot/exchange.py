@@ -19,6 +19,7 @@ from toolglot import editing
 from toolglot.clients.guarding import TOOLS as GUARDED
 from toolglot.clients.guarding import Guarding
 from toolglot.clients.guests import meet
+from toolglot.complaints import complaints
 from toolglot.config import Settings
 from toolglot.conversation import Choice, Conversation, Foreign, Tool
 from toolglot.crossing import NO_NAMES, rename_tools
@@ -30,10 +31,12 @@ from toolglot.history import mend
 from toolglot.lessons import coach
 from toolglot.reading import Reader
 from toolglot.rendition import Rendition
+from toolglot.rollout import EDITING, READING, SHELL, XML
 from toolglot.routing import Knowledge, Manner, Route, choose
 from toolglot.schema import Toolbox
 from toolglot.speaking import Speech, speak
 from toolglot.telemetry import Watch, redact
+from toolglot.trial import Rehearsal, Trial, deliver_whole
 from toolglot.wire import Answerer, Asked, Wire
 from toolglot.wires import all_wires
 
@@ -81,21 +84,26 @@ class Exchange:
         if len(conversation.messages) > settings.limits.messages:
             raise RequestError(f"More than {settings.limits.messages} messages.", "messages")
         watch.model = conversation.model
+        watch.complaints = complaints(conversation.messages)
+        self.trial = Trial(settings.rollout_now, conversation, watch)
         guest = meet(conversation, headers, settings.clients.xml)
-        self.route: Route = choose(conversation, settings, knowledge, mode, guest.profile if guest else "")
-        self.guest = guest if self.route.client else None
+        route = choose(conversation, settings, knowledge, mode, guest.profile if guest else "")
+        self.guest = guest if route.client else None
+        self.route: Route = self.trial.enter(route)
         self.upstream_wire = all_wires()[self.route.upstream.wire]
         self._tell_route()
         if not self.one_wire:
             conversation = self._cross(conversation)
         self.speech: Speech | None = None
-        self.spare = conversation if self.route.learns else None
+        spared = self.route.learns and self.trial.admits(XML if self.guest else READING)
+        self.spare = conversation if spared else None
         self.mapping = self._map(conversation)
         self.guards = self._find_guards(conversation)
-        self.tools, self.names = conversation.tools, NO_NAMES
+        self.tools, self.names = self.guest.tools if self.guest else conversation.tools, NO_NAMES
+        relayed = self.route.manner is Manner.RELAY or (self.guest is None and self.mapping is None)
         if self.route.manner is Manner.TEXT:
             self.request = self._ask_as_text(conversation, body)
-        elif self.one_wire and self.guest is None and self.mapping is None:
+        elif self.one_wire and relayed:
             without_tools = self.route.mode == "off"
             self.request = wire.adapt_request(body, self.route.model.model, without_tools=without_tools)
         else:
@@ -154,7 +162,6 @@ class Exchange:
         """Tools taught and told as text. An XML client has done that itself, and its words go on as they are."""
         guest, coached = self.guest, self.route.upstream.coached
         if guest is not None and not coached:
-            self.tools = guest.tools
             if body and self.one_wire and not self.route.extra:
                 return self.wire.adapt_request(body, self.route.model.model, without_tools=False)
             return self._encode(conversation)
@@ -163,7 +170,7 @@ class Exchange:
         return self._encode(self.speech.conversation)
 
     def _ask_natively(self, conversation: Conversation) -> bytes:
-        if self.guest is not None:
+        if self.guest is not None and self.route.manner is not Manner.RELAY:
             conversation = self.guest.translate(conversation)
         allowed = getattr(self.upstream_wire, "TOOL_NAMES", None)
         conversation, self.names = rename_tools(self._mend(conversation), allowed)
@@ -189,7 +196,7 @@ class Exchange:
     def _map(self, conversation: Conversation) -> editing.Mapping | None:
         """The tools that the model was trained on for those of the client, where that is wished."""
         wanted = self.route.model.editing
-        if not wanted or self.route.manner is Manner.RELAY:
+        if not wanted or self.route.manner is Manner.RELAY or not self.trial.runs(EDITING):
             return None
         only, allowed = conversation.choice.only, conversation.limits.parallel_calls is not False
         parallel = self.route.parallel or (allowed and self.route.manner is Manner.NATIVE)
@@ -227,10 +234,10 @@ class Exchange:
         lesson = self._learn(kind, error)
         if spare is None:
             return False
-        self.route = self.route.retreat(lesson)
+        self.route = self.trial.enter(self.route.retreat(lesson))
         self._tell_route()
         self.watch.notes.append(f"native tools {kind}, asked again with text: {lesson.evidence}")
-        self.tools, self.names = spare.tools, NO_NAMES
+        self.tools, self.names = self.guest.tools if self.guest else spare.tools, NO_NAMES
         self.request = self._ask_as_text(spare)
         self._forget_messages()
         return True
@@ -283,6 +290,7 @@ class Exchange:
     def reply(self, body: bytes, streamed: bool = False) -> bytes:
         """The whole answer; ``streamed`` when the upstream wrote it as a stream all the same."""
         if self.untouched and not streamed and body.lstrip()[:1] == b"{":
+            self._rehearse(body)
             return body
         delivery = self.delivery(streamed=False)
         if streamed:
@@ -290,7 +298,7 @@ class Exchange:
             events = [*reader.feed(body), *reader.close()]
         else:
             events = self.upstream_wire.decode_reply(body, self.source.new_call_id)
-        told = delivery.deliver(events)
+        told = deliver_whole(delivery, events)
         for back in self.bring_back(streamed=False):
             told = back.feed(told)
         if told and isinstance(told[-1], Failed):
@@ -306,34 +314,57 @@ class Exchange:
             backs.append(Guarding(self.guards, self.asked.conversation.model, notes))
         return backs
 
-    def delivery(self, streamed: bool) -> Delivery | Rendition:
-        """What puts the upstream's events right for the client."""
-        if self.guest is None:
-            return self._delivery(streamed)
-        rendering = self.guest.render(native=self.route.manner is Manner.NATIVE)
-        return Rendition(self._delivery(streamed=False), rendering)
+    def delivery(self, streamed: bool) -> Delivery:
+        delivery, rehearsal = self._delivery(self.route, self.watch, streamed), self.rehearsal(streamed)
+        if rehearsal is not None:
+            delivery.beside = rehearsal.see
+        return delivery
 
-    def _delivery(self, streamed: bool) -> Delivery:
-        choice = self.asked.conversation.choice
-        reader = self._reader() if self.route.manner is not Manner.RELAY and choice.mode != "none" else None
-        joiner = self.speech.joiner if self.speech else ""
-        secrets = self.route.upstream.secrets
-        native, doubt = self.route.manner is Manner.NATIVE, self._doubt if self.route.learns else None
-        required = choice.mode == "required"
-        return Delivery(reader, self.watch, self.names, joiner, required, streamed, secrets, native, doubt)
+    def rehearsal(self, streamed: bool) -> Rehearsal | None:
+        """A dry run beside the answer, if one is wished."""
+        route = self.trial.meant
+        if route is None or not self.trial.rehearses:
+            return None
+        watch = self.watch.rehearse(route.manner, route.client)
+        reader = self.upstream_wire.read_stream(self.source.new_call_id)
+        return Rehearsal(self._delivery(route, watch, streamed), reader)
 
-    def _reader(self) -> Reader:
-        conversation, reading = self.asked.conversation, self.settings.reading
-        restricted = bool(conversation.choice.only) or not conversation.tools
-        unknown = "reject" if self.guest else "text" if restricted else reading.unknown_tools
+    def _rehearse(self, body: bytes) -> None:
+        rehearsal = self.rehearsal(streamed=False)
+        if rehearsal is not None:
+            rehearsal.attempt(lambda: self.upstream_wire.decode_reply(body, self.source.new_call_id))
+
+    def _delivery(self, route: Route, watch: Watch, streamed: bool) -> Delivery:
+        choice, rehearsed = self.asked.conversation.choice, watch is not self.watch
+        native, relayed = route.manner is Manner.NATIVE, route.manner is Manner.RELAY
+        given = (
+            None if relayed or choice.mode == "none" else self._reader(route, rehearsed),
+            watch,
+            self.names,
+            self.speech.joiner if self.speech else "",
+            choice.mode == "required",
+            streamed and (relayed or self.guest is None),
+            route.upstream.secrets,
+            native,
+            self._doubt if route.learns and not rehearsed else None,
+        )
+        return Delivery(*given) if relayed or self.guest is None else Rendition(self.guest.render(native), *given)
+
+    def _reader(self, route: Route, rehearsed: bool) -> Reader:
+        conversation, reading, plan = self.asked.conversation, self.settings.reading, self.trial.plan(route)
+        restricted = bool(conversation.choice.only) or not conversation.tools or bool(plan.tools)
+        tools, supported = self.tools, self.settings.tool_calling.supported_tools
+        if plan.tools:
+            tools = tuple(tool for tool in tools if self.names.get(tool.name, tool.name) in plan.tools)
+            supported = tuple(name for name in supported if name in plan.tools)
         return Reader(
-            toolbox(self.tools, self.settings.tool_calling.supported_tools),
-            self.route.dialect,
-            unknown_tools=unknown,
-            min_confidence=reading.min_confidence,
-            parallel=self.route.parallel,
-            supported_tools=self.settings.tool_calling.supported_tools,
-            shell=reading.shell,
+            toolbox(tools, supported),
+            route.dialect,
+            unknown_tools="reject" if self.guest else "text" if restricted else reading.unknown_tools,
+            min_confidence=reading.min_confidence if plan.min_confidence is None else plan.min_confidence,
+            parallel=route.parallel,
+            supported_tools=supported,
+            shell=reading.shell if reading.shell and self.trial.runs(SHELL, rehearsed) else (),
             shell_syntax=reading.shell_syntax,
             shell_cwd=reading.shell_cwd,
             new_id=self.source.new_call_id,

@@ -72,7 +72,7 @@ class Reader:
             shell_cwd,
         )
         numbers = count(1)
-        ledger = Ledger(new_id or (lambda: f"call_{next(numbers)}"))
+        ledger = self._ledger = Ledger(new_id or (lambda: f"call_{next(numbers)}"))
         hint = vocabulary().resolve_hint(dialect) or ""
         toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools, options.supported_tools)
         self._machine = Machine(vocabulary(), toolbox, options, ledger, hint)
@@ -111,6 +111,11 @@ class Reader:
         self._source.end(truncated)
         self._advance()
         return self._sink.drain()
+
+    @property
+    def left(self) -> list[tuple[str, Reason]]:
+        """Calls that were left in the text without a word: their dialects, and why."""
+        return self._ledger.left
 
     def _advance(self) -> None:
         next(self._steps, None)

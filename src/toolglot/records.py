@@ -7,27 +7,54 @@ Whatever a client or a model chose (names, ids) is cut short and cleaned before 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
 
-from toolglot.events import CallEnded, CallRejected, CallStarted, Event, Failed, Finished, Usage
+from toolglot.events import CallEnded, CallRejected, CallStarted, Event, Failed, Finished, Reason, Usage
 from toolglot.redaction import tidy
+from toolglot.rollout import LEFT, READING, RESCUE, SHELL, SUCCESS, XML, Arm
 
 BODY_LENGTH: Final = 64 << 10
 OWN_ID: Final = re.compile("req_[0-9a-f]{24}")
 """An id that was made here; it need not be cleaned."""
+
+SHELL_DIALECT: Final = "shell_fence"
+CHOSEN: Final = frozenset({Reason.LOW_CONFIDENCE, Reason.UNKNOWN_TOOL})
+"""Why a call is left alone though it can be read: that is so wished."""
+NO_ATTEMPT: Final = frozenset({Reason.FABRICATED_RESULT})
 
 Clock = Callable[[], float]
 Bytes = bytes
 """The type, where a field has its name."""
 
 
+Outcomes = Mapping[str, Mapping[str, int]]
+"""For each transformation how often it came to which end: success, or the reason of a call that was not delivered."""
+
+
+class Rehearsed(msgspec.Struct, frozen=True):
+    """What a dry run would have delivered."""
+
+    calls: int
+    tools: tuple[str, ...]
+    read_as: tuple[str, ...]
+    repairs: tuple[str, ...]
+    rejected: tuple[str, ...]
+    confidences: tuple[float, ...]
+    outcomes: Outcomes
+    error: str
+
+
 class Record(msgspec.Struct, frozen=True):
-    """What became of one request. Times are seconds; ``first_chunk`` is None when nothing was sent."""
+    """What became of one request. Times are seconds; ``first_chunk`` is None when nothing was sent.
+
+    ``arms`` are those of the transformations that the request met, ``conversation`` is what they were drawn by.
+    ``transformed`` are the tools of calls made out of text, ``complaints`` are the client's of the answer before.
+    """
 
     request_id: str
     time: float
@@ -53,6 +80,18 @@ class Record(msgspec.Struct, frozen=True):
     usage: Usage | None
     error: str
     client_gone: bool
+    conversation: str
+    arms: Mapping[str, str]
+    outcomes: Outcomes
+    transformed: tuple[str, ...]
+    confidences: tuple[float, ...]
+    complaints: tuple[str, ...]
+    would: Rehearsed | None
+
+    @property
+    def answered(self) -> bool:
+        """Whether the client got an answer, and not an error instead."""
+        return self.status < 400
 
     def __str__(self) -> str:
         """One line of JSON for machines."""
@@ -73,6 +112,9 @@ class Record(msgspec.Struct, frozen=True):
             "rejected": ", ".join(self.rejected),
             "notes": "; ".join(self.notes),
             "error": self.error,
+            "arms": ", ".join(f"{name} {arm}" for name, arm in self.arms.items() if arm != Arm.ON),
+            "would call": ", ".join(self.would.tools) if self.would else "",
+            "client complains": ", ".join(self.complaints),
         }
         tail = "".join(f"  {what}: {words}" for what, words in said.items() if words)
         gone = "  client gone" if self.client_gone else ""
@@ -113,6 +155,15 @@ class Watch:
     usage: Usage | None = None
     error: str = ""
     client_gone: bool = False
+    conversation: str = ""
+    arms: dict[str, str] = field(default_factory=dict)
+    outcomes: dict[str, dict[str, int]] = field(default_factory=dict)
+    transformed: list[str] = field(default_factory=list)
+    confidences: list[float] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+    would: Watch | None = None
+    open: dict[int, str] = field(default_factory=dict)
+    heard: list[Event] | None = None
     record: Record | None = None
     kept: list[Bytes] | None = None
 
@@ -128,19 +179,72 @@ class Watch:
     def see(self, event: Event) -> None:
         """Take note of an event of the answer; deltas say nothing here and need not be shown."""
         match event:
-            case CallStarted(name=name):
+            case CallStarted(index=index, name=name):
                 self.tools.append(name)
-            case CallEnded(dialect=dialect, repairs=repairs):
+                self.open[index] = name
+            case CallEnded(index=index, dialect=dialect):
                 self.calls += 1
-                self.repairs.extend(repairs)
-                if dialect and dialect not in self.read_as:
-                    self.read_as.append(dialect)
-            case CallRejected(reason=reason):
+                name = self.open.pop(index, "")
+                if dialect:
+                    self.read(event, name)
+            case CallRejected(reason=reason, dialect=dialect):
                 self.rejected.append(reason.value)
+                if reason not in NO_ATTEMPT:
+                    self.count(self.transformation(dialect), reason.value)
             case Finished(usage=usage):
                 self.usage = usage or self.usage
             case Failed(kind=kind):
                 self.error = kind
+
+    def read(self, ended: CallEnded, name: str) -> None:
+        """A call was made out of text."""
+        self.repairs.extend(ended.repairs)
+        self.transformed.append(name)
+        self.confidences.append(ended.confidence)
+        if ended.dialect not in self.read_as:
+            self.read_as.append(ended.dialect)
+        if self.transformation(ended.dialect) != XML:  # those are counted when they are rendered
+            self.count(self.transformation(ended.dialect))
+
+    def leave(self, dialect: str, reason: Reason) -> None:
+        """Text looked like a call and stays text."""
+        self.count(self.transformation(dialect), reason.value if reason in CHOSEN else LEFT)
+
+    def transformation(self, dialect: str) -> str:
+        if dialect == SHELL_DIALECT:
+            return SHELL
+        return XML if self.client else READING if self.mode == "text" else RESCUE
+
+    def count(self, transformation: str, outcome: str = SUCCESS) -> None:
+        """A transformation came to an end: success, or the reason why not."""
+        ends = self.outcomes.setdefault(transformation, {})
+        ends[outcome] = ends.get(outcome, 0) + 1
+
+    def rehearse(self, mode: str, client: str = "") -> Watch:
+        """A watch for what would be delivered; its findings are told as ``would``."""
+        self.would = Watch(self.request_id, self.wire, self.time, self.began, self.clock, mode=mode, client=client)
+        self.would.heard = None if self.kept is None else []
+        return self.would
+
+    def rehearsed(self) -> Rehearsed:
+        return Rehearsed(
+            calls=self.calls,
+            tools=tuple(map(tidy, self.tools)),
+            read_as=tuple(self.read_as),
+            repairs=tuple(self.repairs),
+            rejected=tuple(self.rejected),
+            confidences=tuple(self.confidences),
+            outcomes=self.outcomes,
+            error=tidy(self.error),
+        )
+
+    def forget(self) -> None:
+        """What was seen so far is not delivered."""
+        self.calls = 0
+        for seen in (self.tools, self.read_as, self.repairs, self.rejected, self.transformed, self.confidences):
+            seen.clear()
+        self.outcomes.clear()
+        self.open.clear()
 
     def conclude(self, status: int) -> Record:
         """The record, with everything that others chose made fit to be told."""
@@ -169,4 +273,11 @@ class Watch:
             usage=self.usage,
             error=tidy(self.error),
             client_gone=self.client_gone,
+            conversation=self.conversation,
+            arms=self.arms,
+            outcomes=self.outcomes,
+            transformed=tuple(map(tidy, self.transformed)),
+            confidences=tuple(self.confidences),
+            complaints=tuple(self.complaints),
+            would=self.would.rehearsed() if self.would else None,
         )

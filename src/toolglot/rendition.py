@@ -2,33 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
-from toolglot.clients.rendering import Rendering
+from toolglot.clients.rendering import Outcome, Record, Rendering
 from toolglot.delivery import Delivery
-from toolglot.events import CallEnded, Event, Failed, Finished
+from toolglot.events import CallEnded, Event, Failed, Finished, Reason
+from toolglot.rollout import SUCCESS, XML
 
 OWN_DIALECT: Final = "roo_xml"
 """What the reader calls the XML of these clients."""
+OUTCOMES: Final[Mapping[Outcome, str]] = {
+    Outcome.SENT: SUCCESS,
+    Outcome.FLAGGED: SUCCESS,
+    Outcome.TRUNCATED: Reason.TRUNCATED,
+    Outcome.DROPPED: Reason.EXTRA_CALL,
+}
 
 
-class Rendition:
+class Rendition(Delivery):
     """A delivery whose calls become text. As far as the delivery knows it is not streamed: of a call that turns out to
     be none, nothing has left yet."""
 
-    def __init__(self, delivery: Delivery, rendering: Rendering) -> None:
-        self.delivery = delivery
+    def __init__(self, rendering: Rendering, *given: Any) -> None:
+        super().__init__(*given)
         self.rendering = rendering
-        delivery.tells_rejected = True
+        self.tells_rejected = True
 
     def deliver(self, events: Iterable[Event]) -> list[Event]:
         """What the client is told of these events of the upstream."""
-        told = self.delivery.deliver(events)
+        told = super().deliver(events)
         for event in told:
             if type(event) is CallEnded and event.dialect == OWN_DIALECT and event.span:
-                self.rendering.written[event.index] = self.delivery.quote(event.span)
+                self.rendering.written[event.index] = self.quote(event.span)
         out = self.rendering.write(told)
         if told and isinstance(told[-1], Finished | Failed):
-            self.delivery.watch.notes += self.rendering.notes
+            self.watch.notes += self.rendering.notes
+            for record in self.rendering.records:
+                self.watch.count(XML, _judge(record))
         return out
+
+
+def _judge(record: Record) -> str:
+    """How a call ended, in the words of the rollout."""
+    refused = record.defects[0].reason if record.defects else Reason.INVALID_VALUE
+    return str(OUTCOMES.get(record.outcome, refused))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol, cast
 
-from toolglot.delivery import Delivery
 from toolglot.errors import ToolglotError
 from toolglot.events import Event, Failed, Finished
 from toolglot.exchange import Exchange, describe_failure
@@ -56,9 +55,7 @@ class Translation:
         self.delivery = self.exchange.delivery(streamed=True)
         self.backs = self.exchange.bring_back(streamed=True)
         healthy = self.exchange.unchanged and hasattr(self.reader, "tidy") and hasattr(self.writer, "resume")
-        self.passage: Passage | None = None
-        if healthy and isinstance(self.delivery, Delivery):
-            self.passage = Passage(cast("TidyReader", self.reader), self.delivery)
+        self.passage = Passage(cast("TidyReader", self.reader), self.delivery) if healthy else None
 
     @property
     def over(self) -> bool:
@@ -126,6 +123,7 @@ class Relay:
         self.begun = False
         self.last = b"\n\n"
         self.ends = ENDS.get(exchange.wire.STREAM_TYPE, BLANK_LINES)
+        self.rehearsal = exchange.rehearsal(streamed=True)
 
     @property
     def over(self) -> bool:
@@ -134,12 +132,17 @@ class Relay:
     def feed(self, piece: bytes) -> bytes:
         self.last = (self.last + piece[-TAIL:])[-TAIL:]
         self.begun = True
+        if self.rehearsal is not None:
+            self.rehearsal.feed(piece)
         return piece
 
     def close(self) -> bytes:
+        if self.rehearsal is not None:
+            self.rehearsal.close()
         return b""
 
     def fail(self, error: ToolglotError) -> bytes:
+        self.close()
         if self.over:
             return b""
         gap = b"" if self.between_events else self.ends[0]

@@ -20,7 +20,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Final, TextIO
 
+from toolglot.events import Event
 from toolglot.metrics import CONTENT_TYPE, Metrics
+from toolglot.reading import gather
 from toolglot.records import BODY_LENGTH, Clock, Record, Watch
 from toolglot.redaction import clean, redact
 
@@ -67,6 +69,8 @@ class Telemetry:
                 self.metrics.streams.dec()
             self.metrics.count(watch.record)
             self.body(watch, "answer", b"".join(watch.kept or ()))
+            if watch.would is not None and watch.would.heard is not None:
+                self.body(watch, "dry_run", _write(watch.would.heard))
             self._tell(watch.record)
         return watch.record
 
@@ -77,7 +81,7 @@ class Telemetry:
             log.handle(logging.LogRecord(log.name, logging.INFO, "", 0, record, (), None))
 
     def body(self, watch: Watch, what: str, data: bytes) -> None:
-        """Log a body, ``what`` being request or answer, if that was asked for; keys in it are blackened."""
+        """Log a body, ``what`` being request, answer or dry_run, if that was asked for; keys in it are blackened."""
         if self._log_bodies:
             text = redact(data[: 2 * BODY_LENGTH].decode("utf-8", "replace"), self._known_secrets)
             told = {"request_id": clean(watch.request_id), "what": what, "bytes": len(data), "body": text[:BODY_LENGTH]}
@@ -86,6 +90,13 @@ class Telemetry:
     def render(self) -> bytes:
         """All metrics in the text format of Prometheus, of type ``CONTENT_TYPE``."""
         return self.metrics.render()
+
+
+def _write(heard: Iterable[Event]) -> bytes:
+    """What a dry run would have delivered, in no wire's words."""
+    reading = gather(heard)
+    calls = [{"name": call.name, "arguments": call.arguments} for call in reading.calls]
+    return json.dumps({"text": reading.text, "calls": calls}, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
 class Lines(logging.Formatter):

@@ -14,6 +14,7 @@ from toolglot.cli.settings import add_options, load_settings
 from toolglot.config import KeyHash, Secret, Settings
 from toolglot.config.keys import MASK
 from toolglot.config.values import SETTINGS
+from toolglot.rollout import Plan
 
 EXAMPLES = """\
 examples:
@@ -69,7 +70,7 @@ def describe(settings: Settings) -> dict[str, Any]:
 def mask(value: Any) -> Any:
     """A value as it may be shown."""
     match value:
-        case Secret():
+        case Secret() | Plan():
             return str(value)
         case KeyHash():
             return MASK

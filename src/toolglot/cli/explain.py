@@ -31,6 +31,11 @@ examples:
 """
 UNASKED = "the server was not asked what it can do; --ask asks it"
 SECRET_HEADERS = ("Authorization", "x-api-key", "x-goog-api-key", "api-key")
+SAID = {
+    "off": "off",
+    "control": "left to others (this conversation is in the control group)",
+    "dry_run": "in a dry run",
+}
 CAPABILITIES = ("native", "parallel", "dialect", "reasoning", "structured", "quirks")
 
 
@@ -154,7 +159,8 @@ def describe(exchange: Exchange, notes: list[str], now: float) -> dict[str, Any]
         },
         "mode": route.mode,
         "tier": route.manner.value,
-        "why": explain_route(route, now),
+        "why": explain_arms(exchange.watch.arms) or explain_route(route, now),
+        "arms": exchange.watch.arms,
         "dialect": route.dialect if exchange.speech is not None else "",
         "parallel": route.parallel,
         "profile": route.rule
@@ -174,6 +180,11 @@ def _blacken(value: Any, redact: Callable[[str], str]) -> Any:
     if isinstance(value, list):
         return [_blacken(item, redact) for item in value]
     return {key: _blacken(item, redact) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def explain_arms(arms: Mapping[str, str]) -> str:
+    """What is not done to the request because of the rollout."""
+    return "; ".join(f"{name} is {SAID[arm]} by the rollout" for name, arm in arms.items() if arm in SAID)
 
 
 def explain_route(route: Route, now: float) -> str:

@@ -12,12 +12,12 @@ import sys
 from collections.abc import Sequence
 
 import toolglot
-from toolglot.cli import config, dialects, explain, key, probe, read, serve
+from toolglot.cli import config, dialects, explain, key, probe, read, report, serve
 from toolglot.cli.exits import EXIT_CODES, OK, WRONG_USE
 from toolglot.errors import ClientError
 from toolglot.sim import command as sim
 
-COMMANDS = (serve, explain, probe, read, dialects, config, key, sim)
+COMMANDS = (serve, explain, probe, report, read, dialects, config, key, sim)
 """The subcommands, in the order the help shows them."""
 
 EXAMPLES = """\
@@ -26,6 +26,7 @@ examples:
   toolglot serve --base-url http://127.0.0.1:8080/v1
   toolglot explain request.json --base-url http://127.0.0.1:8080/v1 --ask
   toolglot probe --base-url http://127.0.0.1:8080/v1 --model qwen3-coder
+  toolglot report requests.log
   toolglot read answer.txt --tools tools.json
   llm "list the files" | toolglot read --tools tools.json --json
   toolglot read answer.txt --tools tools.json --events --stream 4

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from toolglot.cli.exits import OK, Commands
-from toolglot.cli.settings import add_options, load_settings
-from toolglot.config import Model, Settings, Upstream, check_binding
+from toolglot.cli.settings import add_options, follow_file, load_settings
+from toolglot.config import Follower, Model, Settings, Upstream, check_binding
 from toolglot.errors import UsageError
 
 EXAMPLES = """\
@@ -24,6 +24,8 @@ examples:
 """
 
 EMBEDDED_DIALECT = "hermes"
+LOOK_SECONDS = 2.0
+"""How long a change of the settings file may go unnoticed."""
 TRY_TOOL = (
     '{"type":"function","function":{"name":"get_weather","description":"Get the weather of a city",'
     '"parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}}'
@@ -46,8 +48,9 @@ def add(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     settings = load_settings(arguments)
     check_binding(settings)
+    follower = follow_file(arguments, settings)
     with _fed(settings) as fed, _workers(fed.server.workers) as stop_others:
-        _run(fed, lambda address: _greet(fed, address), stop_others)
+        _run(fed, lambda address: _greet(fed, address), stop_others, follower)
     return OK
 
 
@@ -88,7 +91,9 @@ def _workers(count: int) -> Iterator[Callable[[], None]]:
             os.waitpid(child, 0)
 
 
-def _run(settings: Settings, ready: Callable[[str], None], stopping: Callable[[], None]) -> None:
+def _run(
+    settings: Settings, ready: Callable[[str], None], stopping: Callable[[], None], follower: Follower | None
+) -> None:
     import asyncio
 
     try:
@@ -101,8 +106,26 @@ def _run(settings: Settings, ready: Callable[[str], None], stopping: Callable[[]
         loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = uvloop.new_event_loop
     except ImportError:
         loop_factory = None
+
+    async def serve_and_follow() -> None:
+        following = asyncio.create_task(_follow(follower)) if follower is not None else None
+        try:
+            await serve(settings, ready, stopping)
+        finally:
+            if following is not None:
+                following.cancel()
+
     with asyncio.Runner(loop_factory=loop_factory) as runner:
-        runner.run(serve(settings, ready, stopping))
+        runner.run(serve_and_follow())
+
+
+async def _follow(follower: Follower) -> None:
+    """Every process looks for itself; nobody has to be told."""
+    import asyncio
+
+    while True:
+        await asyncio.sleep(LOOK_SECONDS)
+        follower.look()
 
 
 def _greet(settings: Settings, address: str) -> None:

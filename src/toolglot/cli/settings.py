@@ -6,7 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
-from toolglot.config import MODES, Settings, find_file, load
+from toolglot.config import MODES, Follower, Settings, find_file, load
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -27,5 +27,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def load_settings(arguments: argparse.Namespace) -> Settings:
     """The settings from the parsed options, the environment and the file."""
-    given = vars(arguments)
-    return load(given, os.environ, find_file(given, os.environ, Path()))
+    return load(vars(arguments), os.environ, settings_file(arguments))
+
+
+def settings_file(arguments: argparse.Namespace) -> Path | None:
+    return find_file(vars(arguments), os.environ, Path())
+
+
+def follow_file(arguments: argparse.Namespace, settings: Settings) -> Follower | None:
+    """Somebody to look after the settings file, if there is one."""
+    path = settings_file(arguments)
+    return Follower(path, lambda: load_settings(arguments), settings) if path else None

@@ -8,6 +8,7 @@ Precedence: command line, then environment, then file, then defaults.
 
 from __future__ import annotations
 
+from toolglot.config.following import Follower
 from toolglot.config.keys import KeyHash, Secret, admit, make_key
 from toolglot.config.loading import check_binding, find_file, load
 from toolglot.config.values import (
@@ -25,6 +26,7 @@ from toolglot.config.values import (
 __all__ = [
     "DEFAULT_DIALECT",
     "MODES",
+    "Follower",
     "KeyHash",
     "Limits",
     "Model",

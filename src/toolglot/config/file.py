@@ -1,4 +1,4 @@
-"""One TOML file: ``[server] [tool_calling] [reading] [limits] [[upstream]] [[model]]``.
+"""One TOML file: ``[server] [tool_calling] [reading] [limits] [rollout] [[upstream]] [[model]]``.
 
 A text ``env:NAME`` or ``os.environ/NAME`` stands for the environment variable of that name, so that no secret needs to
 be in the file.

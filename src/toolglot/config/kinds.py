@@ -15,6 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 from toolglot.config.keys import MASK, KeyHash, Secret
 from toolglot.errors import UsageError
 from toolglot.reading import vocabulary
+from toolglot.rollout import Plan, read_plan
 
 TRUE = frozenset({"true", "1", "yes", "on"})
 FALSE = frozenset({"false", "0", "no", "off"})
@@ -109,6 +110,10 @@ def _dialect(raw: object) -> str:
     return found
 
 
+def _maybe_plan(raw: object) -> Plan | None:
+    return None if raw == "auto" else read_plan(raw)
+
+
 def choice(*words: str, empty: bool = False) -> Kind:
     def parse(raw: object) -> str:
         word = _text(raw).strip().lower()
@@ -160,3 +165,9 @@ KEYS = Kind(
 )
 HEADERS = Kind("a table of header names and texts", _headers, secret=True)
 DIALECT = Kind("a dialect or a model id ('toolglot dialects' lists them)", _dialect)
+PLAN = Kind(
+    "off, shadow, shadow-N, canary, canary-N, full or a number (N: a percentage from 0 to 100), or a table of stage,"
+    " percent, dry_run, tools and min_confidence",
+    read_plan,
+)
+OWN_PLAN = Kind("auto, or what `rollout.stage` accepts", _maybe_plan)

@@ -25,6 +25,8 @@ from toolglot.config.kinds import (
     KEYS,
     MAYBE,
     NAMES,
+    OWN_PLAN,
+    PLAN,
     SECONDS,
     SECRET,
     TEXT,
@@ -38,6 +40,7 @@ from toolglot.editing import NAMES as EDITING
 from toolglot.errors import UnknownModelError
 from toolglot.options import SHELL_SYNTAX, UNKNOWN_TOOLS, Options
 from toolglot.reading import vocabulary
+from toolglot.rollout import FULL, TRANSFORMATIONS, Live, Plan, Rollout
 from toolglot.wires import wire_names
 
 MODES: Final = ("auto", "native", "text", "off")
@@ -171,6 +174,23 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class Stages:
+    """How far transformations are rolled out. This part of the file is read again whenever it changes."""
+
+    stage: Plan = setting(
+        PLAN, "how far all transformations are rolled out, but for those with a stage of their own", FULL
+    )
+    reading: Plan | None = setting(OWN_PLAN, TRANSFORMATIONS["reading"])
+    rescue: Plan | None = setting(OWN_PLAN, TRANSFORMATIONS["rescue"])
+    xml: Plan | None = setting(OWN_PLAN, TRANSFORMATIONS["xml"])
+    shell: Plan | None = setting(OWN_PLAN, TRANSFORMATIONS["shell"])
+    editing: Plan | None = setting(OWN_PLAN, TRANSFORMATIONS["editing"])
+
+    def as_rollout(self) -> Rollout:
+        return _rollout(self)
+
+
+@dataclass(frozen=True, slots=True)
 class Upstream:
     """A place that answers."""
 
@@ -256,11 +276,18 @@ class Settings:
     reading: Reading = Reading()
     clients: Clients = Clients()
     limits: Limits = Limits()
+    rollout: Stages = Stages()
     upstreams: tuple[Upstream, ...] = ()
     models: tuple[Model, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
     notes: tuple[str, ...] = ()
+    live: Live = field(default_factory=Live, compare=False, repr=False)
     _found: dict[str, tuple[Model, Upstream]] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    @property
+    def rollout_now(self) -> Rollout:
+        """The rollout in force: as it was at the start, or as the file was changed since."""
+        return self.live.rollout or self.rollout.as_rollout()
 
     def model_for(self, asked: str) -> tuple[Model, Upstream]:
         """What answers to a name: the exact name, else the first pattern that fits, else ``*``.
@@ -318,9 +345,10 @@ SECTIONS: Final[Mapping[str, type]] = {
     "reading": Reading,
     "clients": Clients,
     "limits": Limits,
+    "rollout": Stages,
 }
 TABLES: Final[Mapping[str, type]] = {"upstream": Upstream, "model": Model}
-PREFIXES: Final = {"tool_calling": "tool_calling_", "limits": "limit_"}
+PREFIXES: Final = {"tool_calling": "tool_calling_", "limits": "limit_", "rollout": "rollout_"}
 
 
 def _settings(section: str, kind: type) -> Iterator[Setting]:
@@ -348,6 +376,12 @@ FALLBACK: Final = tuple(
     )
 )
 """The upstream that needs no file: its address, its key, and the model it is asked for."""
+
+
+@lru_cache(maxsize=16)
+def _rollout(stages: Stages) -> Rollout:
+    own = {name: plan for name in TRANSFORMATIONS if (plan := getattr(stages, name)) is not None}
+    return Rollout(stages.stage, own)
 
 
 @lru_cache(maxsize=1024)

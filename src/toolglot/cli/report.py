@@ -1,0 +1,161 @@
+"""``toolglot report``: how well transformations do, arm beside arm, from a log or a running gateway."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from itertools import chain
+from urllib.error import URLError
+from urllib.parse import urlsplit, urlunsplit
+from urllib.request import Request, urlopen
+
+from toolglot.cli.exits import OK, Commands
+from toolglot.errors import UsageError
+from toolglot.kpis import TARGET, Groups, Tally, read_log, read_metrics
+from toolglot.rollout import TRANSFORMATIONS, Arm
+
+EXAMPLES = """\
+examples:
+  toolglot serve 2>> requests.log               each request is one line of JSON
+  toolglot report requests.log                  what became of them
+  zcat requests.log.*.gz | toolglot report      the same from standard input
+  toolglot report --url http://127.0.0.1:8484   what a gateway has counted since its start
+"""
+ORDER = (Arm.ON, Arm.CONTROL, Arm.DRY_RUN, Arm.OFF)
+UNTOUCHED = "requests that met no transformation"
+SECONDS = 10
+FEW = 8
+"""So many tools are named, the most used first."""
+
+
+def add(commands: Commands) -> None:
+    report = commands.add_parser(
+        "report",
+        help="show how well transformations do, arm beside arm",
+        description="Show how well transformations do: their rates in each arm of the rollout, beside the success rate"
+        f" of {TARGET:.0%} that is aimed at. docs/ROLLOUT.md explains the measures.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    report.add_argument("files", nargs="*", metavar="LOGFILE", help="logs with a line of JSON per request (default: -)")
+    report.add_argument("--url", metavar="URL", help="a running gateway, instead of logs")
+    report.add_argument("--key", metavar="KEY", default="", help="the client key that it asks for, if it does")
+    report.add_argument("--json", action="store_true", help="print one JSON document")
+    report.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.url and arguments.files:
+        raise UsageError("report reads either logs or a gateway: leave out --url or the files")
+    groups = _ask(arguments.url, arguments.key) if arguments.url else _read(arguments.files or ["-"])
+    if arguments.json:
+        document = {name: [tally.describe() for tally in _sorted(arms)] for name, arms in groups.items()}
+        print(json.dumps(document, ensure_ascii=False, indent=2))
+    else:
+        print("\n".join(show(groups)))
+    return OK
+
+
+def _read(names: list[str]) -> Groups:
+    with ExitStack() as stack:
+        groups, found = read_log(chain.from_iterable(_lines(name, stack) for name in names))
+    if not found:
+        raise UsageError("there is no record of a request in it: a log has them where it is not a terminal's")
+    return groups
+
+
+def _lines(name: str, stack: ExitStack) -> Iterable[str]:
+    if name == "-":
+        return sys.stdin
+    try:
+        return stack.enter_context(open(name, encoding="utf-8", errors="replace"))
+    except OSError as error:
+        raise UsageError(f"cannot read {name}: {error.strerror}") from None
+
+
+def _ask(url: str, key: str) -> Groups:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(f"{url} is no address of a gateway: it begins with http:// or https://")
+    path = parts.path.rstrip("/").removesuffix("/metrics").removesuffix("/v1") + "/metrics"
+    request = Request(urlunsplit(parts._replace(path=path, query="", fragment="")))
+    if key:
+        request.add_header("Authorization", f"Bearer {key}")
+    try:
+        with urlopen(request, timeout=SECONDS) as reply:
+            return read_metrics(reply.read().decode("utf-8", "replace"))
+    except (URLError, OSError) as error:
+        raise UsageError(f"the gateway does not tell its metrics: {getattr(error, 'reason', error)}") from None
+
+
+# -- what a person sees ------------------------------------------------------------------------------------------------
+
+
+def _sorted(arms: Mapping[str, Tally]) -> list[Tally]:
+    return sorted(arms.values(), key=lambda tally: ORDER.index(Arm(tally.arm)) if tally.arm in ORDER else len(ORDER))
+
+
+def show(groups: Groups) -> Iterator[str]:
+    names = sorted(groups, key=lambda name: (*TRANSFORMATIONS, name).index(name))
+    for at, name in enumerate(names):
+        if at:
+            yield ""
+        yield f"{name}: {TRANSFORMATIONS.get(name, UNTOUCHED)}"
+        yield ""
+        yield from _table(_sorted(groups[name]))
+        yield from chain.from_iterable(_details(tally) for tally in _sorted(groups[name]))
+    if not names:
+        yield "nothing has been counted yet"
+
+
+def _table(tallies: list[Tally]) -> Iterator[str]:
+    rows = list(_rows(tallies))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for name, *cells, target in rows:
+        told = "  ".join(map(str.rjust, cells, widths[1:]))
+        yield f"  {name:<{widths[0]}}  {told}  {target}".rstrip()
+
+
+def _rows(tallies: list[Tally]) -> Iterator[list[str]]:
+    """A row for each measure, a column for each arm, and the target where there is one."""
+    yield ["", *(tally.arm for tally in tallies), "target"]
+    yield ["answers", *(str(tally.answers) for tally in tallies), ""]
+    if any(tally.conversations for tally in tallies):
+        yield ["conversations", *(str(len(tally.conversations)) for tally in tallies), ""]
+    rates = [tally.rates() for tally in tallies]
+    for measure in rates[0]:
+        target = f"{TARGET:.0%}, {_verdict(tallies)}" if measure == "success rate" else ""
+        yield [measure, *(_percent(rate[measure]) for rate in rates), target]
+    yield ["mean confidence", *("-" if one.confidence is None else f"{one.confidence:.3f}" for one in tallies), ""]
+
+
+def _verdict(tallies: list[Tally]) -> str:
+    """Whether the target is met: where calls are delivered, else where they would be."""
+    return next((tally.verdict for tally in tallies if tally.attempts), "no attempts")
+
+
+def _percent(rate: float | None) -> str:
+    return "-" if rate is None else f"{rate * 100:.1f} %"
+
+
+def _details(tally: Tally) -> Iterator[str]:
+    said = {
+        "attempts": f"{tally.attempts}, {tally.successes} of them calls" if tally.attempts else "",
+        "failures": _list(tally.failures),
+        "skipped": _list(tally.skipped),
+        "complaints": _list(tally.complaints),
+        "tools": _list(tally.tools),
+    }
+    told = [f"    {what + ':':<12}{words}" for what, words in said.items() if words]
+    if told:
+        yield from ("", f"  {tally.arm}", *told)
+
+
+def _list(counted: Counter[str]) -> str:
+    most = counted.most_common(FEW)
+    others = counted.total() - sum(times for _, times in most)
+    return ", ".join([*(f"{name} {times}" for name, times in most), *([f"others {others}"] if others else [])])
