@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from toolglot.clients import all_clients
-from toolglot.clients.complaints import INTERRUPTED, Complaint, Kind, find_complaints, strip_reminder
+from toolglot.clients.complaints import INTERRUPTED, strip_reminder
 from toolglot.clients.turns import UNANSWERED, read_turns
-from toolglot.conversation import Call, Conversation, Image, Message, Part, Result, Text
+from toolglot.complaints import complaints
+from toolglot.conversation import Call, Image, Message, Part, Result, Text
 from toolglot.history import mend
 
 REMINDER = (
@@ -245,48 +246,26 @@ def test_tools_of_servers_are_called_by_their_own_names() -> None:
 # -- complaints --------------------------------------------------------------------------------------------------------
 
 COMPLAINTS = [
-    ((NO_TOOL, ENVIRONMENT), [Complaint(Kind.NO_TOOL)]),
-    (
-        ("[write_to_file for 'a'] Result:", MISSING + REMINDER),
-        [Complaint(Kind.MISSING_PARAMETER, "write_to_file", "content")],
-    ),
+    ((NO_TOOL, ENVIRONMENT), ["no_tool"]),
+    (("[write_to_file for 'a'] Result:", MISSING + REMINDER), ["missing_parameter"]),
     (
         ("[write_to_file for 'a'] Result:\nThe tool execution failed with the following error:\n<error>\n" + MISSING,),
-        [Complaint(Kind.MISSING_PARAMETER, "write_to_file", "content")],
+        ["missing_parameter"],
     ),
     (
-        (
-            "[list_files for 'a'] Result:",
-            "x",
-            "Tool [read_file for 'b'] was not executed because a tool has already been used",
-        ),
-        [Complaint(Kind.NOT_EXECUTED, "read_file")],
+        ("[list_files for 'a'] Result:", "x", "Tool [read_file for 'b'] was not executed because one was used"),
+        ["not_executed"],
     ),
-    (("[x] Result:\n" + 'Unknown tool "x". It does not exist.',), [Complaint(Kind.UNKNOWN_TOOL, "x", "x")]),
-    (("[list_files for 'a'] Result:\nThe user denied this operation.",), [Complaint(Kind.DENIED, "list_files")]),
-    (("[list_files for 'a'] Result:", ERRORS[0]), [Complaint(Kind.FAILED, "list_files")]),
     (("[list_files for 'a'] Result:\nfine", "[ERROR] is a word"), []),
     (("[list_files for 'a'] Result:\nlog: " + NO_TOOL,), []),
-    (("Please explain [ERROR] You did not use a tool",), []),
 ]
 
 
 @pytest.mark.parametrize("number", range(len(COMPLAINTS)))
 def test_complaints(number: int) -> None:
+    """They are the same before and after the history was turned: what the record is told does not depend on that."""
     parts, expected = COMPLAINTS[number]
-    messages = (user(NO_TOOL), assistant("x"), user(*parts))
-    assert list(find_complaints(Conversation("m", messages))) == expected
-
-
-def test_an_answer_that_was_broken_off() -> None:
-    messages = (user("Hi"), assistant("x\n\n" + INTERRUPTED), user("[list_files for 'a'] Result:", "x"))
-    assert find_complaints(Conversation("m", messages)) == (Complaint(Kind.INTERRUPTED),)
-
-
-def test_only_the_newest_message_complains() -> None:
-    assert find_complaints(Conversation("m", (user(NO_TOOL), assistant("x")))) == ()
-    assert (
-        find_complaints(Conversation("m", (user(NO_TOOL), assistant("x"), user("[list_files for 'a'] Result:", "x"))))
-        == ()
-    )
-    assert find_complaints(Conversation("m", ())) == ()
+    calls = "<write_to_file><path>a</path><content>b</content></write_to_file><list_files><path>a</path></list_files>"
+    messages = (user(NO_TOOL), assistant(calls), user(*parts))
+    assert complaints(messages) == expected
+    assert complaints(read_turns(messages, all_clients()["roo-3.36"], "m")) == expected
