@@ -92,12 +92,17 @@ class Exchange:
             self.request = self._encode(conversation)
         self._forget_messages()
 
+    def take_request(self) -> bytes:
+        """The request, to be sent and not to be kept."""
+        request, self.request = self.request, b""
+        return request
+
     def _forget_messages(self) -> None:
         """They are never looked at again, and an agent's history is long: no open answer should hold it."""
         conversation = replace(self.asked.conversation, messages=())
         self.asked = replace(self.asked, conversation=conversation)
         if self.speech is not None:
-            self.speech = replace(self.speech, conversation=conversation)
+            self.speech = Speech(conversation, self.speech.tools, self.speech.names, self.speech.joiner)
 
     def _tell_route(self) -> None:
         route, watch = self.route, self.watch
@@ -139,7 +144,7 @@ class Exchange:
     def _mend(self, conversation: Conversation) -> Conversation:
         messages, notes = mend(conversation.messages, self.source.new_call_id)
         self.watch.notes += notes
-        return replace(conversation, messages=messages)
+        return conversation if messages == conversation.messages else replace(conversation, messages=messages)
 
     def _encode(self, spoken: Conversation) -> bytes:
         if self.route.mode == "off":
