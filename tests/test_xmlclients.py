@@ -453,6 +453,7 @@ REFUSALS: dict[str, tuple[Client, str, str, dict[str, Any], str]] = {
         "call",
     ),
     "numbered lines": (ROO, "write_to_file", QWEN, {"path": "a", "content": "1 | a\n2 | b"}, "content: found text"),
+    "a byte order mark": (ROO, "write_to_file", QWEN, {"path": "a", "content": "\ufeffx"}, "content: found"),
     "whitespace that counts": (ROO, "search_files", QWEN, {"regex": " x"}, "regex: found whitespace"),
     "indentation of a file": (CLINE, "write_to_file", CLAUDE, {"path": "a", "content": "  x"}, "content: found white"),
     "a deleted character": (CLINE, "write_to_file", QWEN, {"path": "a", "content": "\ufffd"}, "content: found text"),

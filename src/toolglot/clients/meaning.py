@@ -39,7 +39,9 @@ def _use(parameter: Parameter, text: str, model: str, path: str) -> Value:
     elif Rule.FENCES_TRIMMED in parameter.rules:
         text = _drop_fences(text, BLANKS)
     text = parameter.undoing.applying(model, path).undo(text)
-    return _drop_line_numbers(text) if Rule.LINE_NUMBERS in parameter.rules else text
+    if Rule.LINE_NUMBERS in parameter.rules:
+        text = _drop_line_numbers(text)
+    return text.lstrip("\ufeff") if Rule.BYTE_ORDER_MARK in parameter.rules else text
 
 
 def _drop_fences(text: str, blanks: str) -> str:

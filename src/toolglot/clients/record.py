@@ -58,6 +58,8 @@ class Rule(StrEnum):
     """The same, and what remains is trimmed."""
     LINE_NUMBERS = "line_numbers"
     """If every line starts like ``12 | ``, these beginnings are dropped."""
+    BYTE_ORDER_MARK = "byte_order_mark"
+    """One at the beginning is dropped."""
 
 
 @dataclass(frozen=True, slots=True)

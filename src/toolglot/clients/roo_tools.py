@@ -52,7 +52,7 @@ CONTENT = Parameter(
     kind=Kind.BLOCK,
     care=Care.EXACT,
     undoing=UNLESS_CLAUDE,
-    rules=(Rule.FENCES, Rule.LINE_NUMBERS),
+    rules=(Rule.FENCES, Rule.LINE_NUMBERS, Rule.BYTE_ORDER_MARK),
     aliases=("contents", "file_text"),
     may_be_empty=True,
 )

@@ -30,6 +30,12 @@ _ENTITIES = (("&gt;", ">"), ("&lt;", "<"), ("&quot;", '"'), ("&amp;", "&"), ("&a
 _UNLESS_CLAUDE = Undoing(_ENTITIES, vanishing="\ufffd", unless="claude", raw_suffixes=(".xml",))
 _ONLY_GEMINI = Undoing(_ENTITIES, vanishing="\ufffd", only="gemini")
 
+_CONTENT = replace(
+    roo.CONTENT,
+    care=Care.TAIL,
+    undoing=_UNLESS_CLAUDE,
+    rules=(Rule.FENCES_TRIMMED, Rule.BYTE_ORDER_MARK),
+)
 _PROGRESS = Parameter("task_progress", "Checklist of the task.", required=False, kind=Kind.BLOCK, care=Care.PROSE)
 
 
@@ -62,12 +68,7 @@ _TOOLS = (
         "Writes a file, new or over the old one.",
         (
             replace(roo.PATH, aliases=(*roo.PATH.aliases, "absolutePath")),
-            replace(
-                roo.CONTENT,
-                care=Care.TAIL,
-                undoing=_UNLESS_CLAUDE,
-                rules=(Rule.FENCES_TRIMMED,),
-            ),
+            _CONTENT,
         ),
     ),
     _define(
@@ -166,10 +167,7 @@ _TOOLS = (
     ClientTool(
         "new_rule",
         "Writes a rule for later tasks.",
-        (
-            roo.PATH,
-            replace(roo.CONTENT, care=Care.TAIL, undoing=_UNLESS_CLAUDE, rules=(Rule.FENCES_TRIMMED,)),
-        ),
+        (roo.PATH, _CONTENT),
     ),
     _define("apply_patch", "Applies a patch.", (Parameter("input", "The patch.", kind=Kind.BLOCK),)),
 )
