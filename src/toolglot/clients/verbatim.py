@@ -32,7 +32,7 @@ def keep_call(client: Client, model: str, name: str, arguments: str, written: st
         return None
     meant = _interpret(client, tool, given, model)
     call = _read_whole(client, tool, model, written)
-    if call is not None and _is_meant(tool, call, given, meant):
+    if call is not None and _is_meant(client, tool, call, given, meant):
         return Rendered(tool.name, written)
     return render_call(client, model, name, dump(given | meant))
 
@@ -58,10 +58,13 @@ def _read_whole(client: Client, tool: ClientTool, model: str, written: str) -> C
     return None if needed - call.params.keys() else call
 
 
-def _is_meant(tool: ClientTool, call: CallBlock, given: dict[str, Value], meant: dict[str, Value]) -> bool:
-    """Whether the client reads what the reader read."""
+def _is_meant(
+    client: Client, tool: ClientTool, call: CallBlock, given: dict[str, Value], meant: dict[str, Value]
+) -> bool:
+    """Whether the client reads what the reader read. Tags that it does not know it skips, and so it would without us."""
     nested = {one.name for one in tool.parameters if one.kind in NESTED} & call.params.keys()
-    if call.params.keys() != given.keys() and not nested:
+    strange = given.keys() - call.params.keys()
+    if not nested and any(given[name] and name in client.grammar.parameters for name in strange):
         return False
     expected = given | meant
     return all(value == expected.get(name) for name, value in call.params.items() if name not in nested)
