@@ -46,7 +46,8 @@ _COMPLAINT = re.compile(
 
 def complaints(messages: Sequence[Message]) -> list[str]:
     """What is complained of in the messages behind the last answer, in order and each kind once."""
-    last = max((at for at, message in enumerate(messages) if message.role == "assistant"), default=None)
+    places = range(len(messages) - 1, -1, -1)
+    last = next((at for at in places if messages[at].role == "assistant"), None)
     if last is None:
         return []
     found = [EMPTY_ANSWER] if messages[last].text.strip() == FAILURE else []

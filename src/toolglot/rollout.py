@@ -194,6 +194,5 @@ def identify(conversation: Conversation) -> str:
 
 def _opening(messages: tuple[Message, ...]) -> str:
     """The first words of the user; of anybody where the user said none."""
-    said = ((message.role == "user", message.text) for message in messages)
-    texts = [(first, text) for first, text in said if text]
-    return next((text for by_user, text in texts if by_user), texts[0][1] if texts else "")
+    first = next((text for message in messages if message.role == "user" and (text := message.text)), "")
+    return first or next((text for message in messages if (text := message.text)), "")
