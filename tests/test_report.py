@@ -11,10 +11,14 @@ from typing import Any
 
 import pytest
 from gateway import READ, gateway, run
+from xmlprompts import write_roo
 
 from toolglot.cli.main import main
+from toolglot.clients import all_clients
+from toolglot.clients.record import CallBlock
 from toolglot.kpis import TARGET, Groups, Tally, read_log, read_metrics
 from toolglot.sim import Options
+from toolglot.sim.script import parse_script
 from toolglot.telemetry import log_to
 
 EMPTY: dict[str, Any] = {
@@ -235,6 +239,7 @@ def log(tmp_path: Path) -> Iterator[Path]:
     logger.handlers[:], logger.level, logger.propagate = before
 
 
+PROMPT = write_roo()
 COMPLAINT = "[ERROR] You did not use a tool in your previous response! Please retry with a tool use."
 
 
@@ -285,3 +290,31 @@ def test_a_log_and_the_metrics_of_one_run_say_the_same(log: Path, capsys: pytest
     assert (on.rates()["without complaint"] or 0) > (control.rates()["without complaint"] or 0)
     assert summarize(groups) == summarize(read_metrics(metrics))
     assert f"answers{'':>14}" in report(capsys, str(log))
+
+
+def test_an_xml_client_is_the_judge(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The model writes JSON in a code block. The client reads each answer with its own parser, and complains or not."""
+    answer = {"when": "task", "text": "I look.", "calls": [{"name": "list_files", "arguments": {"path": "."}}]}
+    sim = Options(script=parse_script({"answer": [answer | {"times": 0}]}), dialect="fenced_tool_flat")
+    client = all_clients()["roo-3.29"]
+
+    async def test() -> None:
+        async with gateway(sim, mode="text", rollout_xml="canary-50") as gate:
+            for number in range(16):
+                said = [{"role": "system", "content": PROMPT}, {"role": "user", "content": f"<task>{number}</task>"}]
+                body = {"model": "sim", "messages": said}
+                text = (await gate.ask(body)).message["content"]
+                read = any(isinstance(block, CallBlock) for block in client.read(text, "sim"))
+                told = "[list_files for '.'] Result:\n\na.txt" if read else COMPLAINT
+                said += [{"role": "assistant", "content": text}, {"role": "user", "content": f"{told}\n\ntask"}]
+                await gate.ask(body)
+
+    run(test)
+    arms = read_log(log.read_text().splitlines())[0]["xml"]
+    on, control = arms["on"], arms["control"]
+    assert (on.answers > 0, control.answers > 0, on.answers + control.answers) == (True, True, 32)
+    assert on.outcomes == {"success": on.answers} and not on.complaints
+    assert control.complaints["no_tool"] == control.answers / 2
+    assert on.verdict == "met"
+    assert on.rates()["without complaint"] == 1 and control.rates()["without complaint"] == 0.5
+    assert "xml: calls written as the XML that the client reads" in report(capsys, str(log))

@@ -14,6 +14,7 @@ from gateway import ASK, READ, Gate, gateway, run
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolglot.editing import mappings
 from toolglot.records import Record
 from toolglot.rollout import Arm, Plan, Rollout, identify
 from toolglot.sim import Options
@@ -356,6 +357,45 @@ def test_shell_fences_have_an_arm_of_their_own(records: Records, stage: str, del
         assert (record.would and record.would.calls) == would
         if would:
             assert record.would is not None and record.would.outcomes == {"shell": {"success": 1}}
+
+
+def test_a_confidence_of_their_own_lets_shell_fences_in(records: Records) -> None:
+    """Seed 000, configuration: 0.80 for shell commands under a general 0.90."""
+
+    async def test() -> None:
+        for plan, called in (({"min_confidence": 0.8}, 1), ("full", 0)):
+            async with gateway(app=Upstream(SHELL_TEXT).app, mode="text", shell="npm", rollout_shell=plan) as gate:
+                await ask(gate, tools=[RUN])
+            assert records.last.calls == called
+
+    run(test)
+    assert [record.outcomes for record in records.all] == [{"shell": {"success": 1}}, {"shell": {"low_confidence": 1}}]
+    assert any("npm test" in note for note in records.all[0].notes)
+
+
+# Tool sets
+
+
+@pytest.mark.parametrize("stage", ["full", "shadow", "off"])
+def test_tool_sets_are_mapped_where_that_is_on(records: Records, stage: str) -> None:
+    client = next(one for one in mappings() if (one.client.name, one.model.name) == ("opencode", "claude_code"))
+    names = {tool.name for tool in client.tools}
+    tools = [{"type": "function", "function": {"name": one.name, "parameters": one.parameters}} for one in client.tools]
+
+    async def test() -> None:
+        settings: dict[str, Any] = {"model": {"editing": "claude_code"}, "mode": "native", "rollout_editing": stage}
+        async with gateway(Options(dialect="native"), **settings) as gate:
+            body = {"model": "m", "messages": [{"role": "user", "content": 'Read the file "a.txt"'}], "tools": tools}
+            (call,) = (await gate.ask(body)).message["tool_calls"]
+            assert call["function"]["name"] == "read"
+            asked = {tool["function"]["name"] for tool in gate.record.bodies[-1]["tools"]}
+            assert ("Read" in asked) is (stage == "full")
+            assert (asked == names) is (stage != "full")
+
+    run(test)
+    assert records.last.arms == {"rescue": "on", "editing": {"full": "on", "shadow": "dry_run", "off": "off"}[stage]}
+    assert records.last.outcomes == ({"editing": {"success": 1}} if stage == "full" else {})
+    assert records.last.would is None
 
 
 # Complaints

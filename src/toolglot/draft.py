@@ -190,8 +190,9 @@ class Draft:
         if frame.ledger.delivered and not frame.options.parallel:
             self.flaw(Reason.EXTRA_CALL, "answer", "a further call", "one call per answer")
             return
-        if self.confidence < frame.options.min_confidence:
-            self.flaw(Reason.LOW_CONFIDENCE, "answer", f"{self.confidence:.2f}", f"{frame.options.min_confidence:.2f}")
+        least = frame.options.thresholds.get(self.dialect, frame.options.min_confidence)
+        if self.confidence < least:
+            self.flaw(Reason.LOW_CONFIDENCE, "answer", f"{self.confidence:.2f}", f"{least:.2f}")
             return
         self.index = frame.ledger.started
         frame.ledger.started += 1

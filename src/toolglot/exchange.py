@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any, Protocol
+from typing import Protocol
 
 from toolglot import editing
 from toolglot.clients.guarding import TOOLS as GUARDED
@@ -21,19 +20,19 @@ from toolglot.clients.guarding import Guarding
 from toolglot.clients.guests import meet
 from toolglot.complaints import complaints
 from toolglot.config import Settings
-from toolglot.conversation import Choice, Conversation, Foreign, Tool
+from toolglot.conversation import Choice, Conversation, Foreign
 from toolglot.crossing import NO_NAMES, rename_tools
 from toolglot.delivery import Delivery
-from toolglot.errors import RefusedError, RequestError, ToolglotError, ToolSchemaError, UpstreamError
+from toolglot.errors import RefusedError, RequestError, ToolglotError, UpstreamError
 from toolglot.events import Event, Failed
 from toolglot.experience import Lesson
 from toolglot.history import mend
 from toolglot.lessons import coach
+from toolglot.readers import make_reader
 from toolglot.reading import Reader
 from toolglot.rendition import Rendition
 from toolglot.rollout import EDITING, READING, SHELL, XML
 from toolglot.routing import Knowledge, Manner, Route, choose
-from toolglot.schema import Toolbox
 from toolglot.speaking import Speech, speak
 from toolglot.telemetry import Watch, redact
 from toolglot.trial import Rehearsal, Trial, deliver_whole
@@ -244,6 +243,8 @@ class Exchange:
 
     def conclude(self) -> None:
         """The answer is over: what it taught about native tools."""
+        if self.mapping is not None:
+            self.watch.count(EDITING, times=self.watch.calls)
         if not self.route.learns:
             return
         place, experience = (self.route.upstream.base_url, self.route.model.model), self.knowledge.experience
@@ -351,42 +352,17 @@ class Exchange:
         return Delivery(*given) if relayed or self.guest is None else Rendition(self.guest.render(native), *given)
 
     def _reader(self, route: Route, rehearsed: bool) -> Reader:
-        conversation, reading, plan = self.asked.conversation, self.settings.reading, self.trial.plan(route)
-        restricted = bool(conversation.choice.only) or not conversation.tools or bool(plan.tools)
-        tools, supported = self.tools, self.settings.tool_calling.supported_tools
-        if plan.tools:
-            tools = tuple(tool for tool in tools if self.names.get(tool.name, tool.name) in plan.tools)
-            supported = tuple(name for name in supported if name in plan.tools)
-        return Reader(
-            toolbox(tools, supported),
-            route.dialect,
-            unknown_tools="reject" if self.guest else "text" if restricted else reading.unknown_tools,
-            min_confidence=reading.min_confidence if plan.min_confidence is None else plan.min_confidence,
-            parallel=route.parallel,
-            supported_tools=supported,
-            shell=reading.shell if reading.shell and self.trial.runs(SHELL, rehearsed) else (),
-            shell_syntax=reading.shell_syntax,
-            shell_cwd=reading.shell_cwd,
-            new_id=self.source.new_call_id,
-        )
+        conversation, reading = self.asked.conversation, self.settings.reading
+        restricted = bool(conversation.choice.only) or not conversation.tools
+        unknown = "reject" if self.guest else "text" if restricted else reading.unknown_tools
+        shell = reading.shell if reading.shell and self.trial.runs(SHELL, rehearsed) else ()
+        supported = self.settings.tool_calling.supported_tools
+        options = reading.options(parallel=route.parallel, supported_tools=supported)
+        strictness = self.trial.restrict(replace(options, unknown_tools=unknown, shell=shell), route)
+        return make_reader(self.tools, self.names, route.dialect, strictness, self.source.new_call_id)
 
 
 def describe_failure(event: Failed) -> ToolglotError:
     error = UpstreamError(event.message)
     error.code = event.kind
     return error
-
-
-@lru_cache(maxsize=256)
-def toolbox(tools: tuple[Tool, ...], supported: tuple[str, ...]) -> Toolbox:
-    """The compiled tools. Agents send the same ones with every turn, so they are compiled once."""
-    declared = [{"name": tool.name, "parameters": dict(tool.parameters)} for tool in tools]
-    return Toolbox([tool if _is_usable(tool) else {"name": tool["name"]} for tool in declared], supported)
-
-
-def _is_usable(tool: Mapping[str, Any]) -> bool:
-    try:
-        Toolbox([tool])
-    except ToolSchemaError:
-        return False
-    return True

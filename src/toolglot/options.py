@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
 from toolglot.errors import UsageError
 
@@ -23,6 +23,7 @@ class Options:
     ``parallel``: deliver every call of an answer, or only the first.
     ``supported_tools``: further names that count as known, without a schema.
     ``shell``: commands that a shell fence may run (their first words); none by default.
+    ``thresholds``: the least confidence for single dialects, instead of ``min_confidence``.
     ``shell_syntax``: what else such a line may do; ``shell_cwd``: where it is run, if the tool can be told.
     """
 
@@ -33,6 +34,7 @@ class Options:
     shell: tuple[str, ...] = ()
     shell_syntax: tuple[str, ...] = ()
     shell_cwd: str = ""
+    thresholds: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         if self.unknown_tools not in UNKNOWN_TOOLS:

@@ -58,6 +58,7 @@ class Reader:
         shell: Collection[str] = (),
         shell_syntax: Collection[str] = (),
         shell_cwd: str = "",
+        thresholds: Mapping[str, float] | None = None,
         new_id: Callable[[], str] | None = None,
     ) -> None:
         if not isinstance(dialect, str):
@@ -70,6 +71,7 @@ class Reader:
             names(shell, "shell"),
             names(shell_syntax, "shell_syntax"),
             shell_cwd,
+            thresholds or {},
         )
         numbers = count(1)
         ledger = self._ledger = Ledger(new_id or (lambda: f"call_{next(numbers)}"))

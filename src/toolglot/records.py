@@ -199,7 +199,8 @@ class Watch:
     def read(self, ended: CallEnded, name: str) -> None:
         """A call was made out of text."""
         self.repairs.extend(ended.repairs)
-        self.transformed.append(name)
+        if not self.client:  # what a client gets as XML is told when it has been written
+            self.transformed.append(name)
         self.confidences.append(ended.confidence)
         if ended.dialect not in self.read_as:
             self.read_as.append(ended.dialect)
@@ -215,10 +216,11 @@ class Watch:
             return SHELL
         return XML if self.client else READING if self.mode == "text" else RESCUE
 
-    def count(self, transformation: str, outcome: str = SUCCESS) -> None:
+    def count(self, transformation: str, outcome: str = SUCCESS, times: int = 1) -> None:
         """A transformation came to an end: success, or the reason why not."""
-        ends = self.outcomes.setdefault(transformation, {})
-        ends[outcome] = ends.get(outcome, 0) + 1
+        if times:
+            ends = self.outcomes.setdefault(transformation, {})
+            ends[outcome] = ends.get(outcome, 0) + times
 
     def rehearse(self, mode: str, client: str = "") -> Watch:
         """A watch for what would be delivered; its findings are told as ``would``."""

@@ -39,7 +39,10 @@ class Rendition(Delivery):
         if told and isinstance(told[-1], Finished | Failed):
             self.watch.notes += self.rendering.notes
             for record in self.rendering.records:
-                self.watch.count(XML, _judge(record))
+                end = _judge(record)
+                self.watch.count(XML, end)
+                if end == SUCCESS:
+                    self.watch.transformed.append(record.tool)
         return out
 
 

@@ -18,8 +18,9 @@ from toolglot.conversation import Conversation
 from toolglot.delivery import Delivery
 from toolglot.errors import ToolglotError
 from toolglot.events import Event
-from toolglot.records import Watch
-from toolglot.rollout import READING, RESCUE, SHELL, XML, Arm, Plan, Rollout, identify
+from toolglot.options import Options
+from toolglot.records import SHELL_DIALECT, Watch
+from toolglot.rollout import READING, RESCUE, SHELL, XML, Arm, Rollout, identify
 from toolglot.routing import Manner, Route
 from toolglot.wire import ReplyReader
 
@@ -67,8 +68,16 @@ class Trial:
             return route
         return replace(route, manner=Manner.RELAY)
 
-    def plan(self, route: Route) -> Plan:
-        return self.rollout.plan_of(name_transformation(route) or READING)
+    def restrict(self, options: Options, route: Route) -> tuple[Options, tuple[str, ...]]:
+        """How careful reading is by plan: the options, and the tools that calls are made to (none named: to all)."""
+        plan, shell = self.rollout.plan_of(name_transformation(route) or READING), self.rollout.plan_of(SHELL)
+        if plan.tools and not route.client:
+            options = replace(options, unknown_tools="text")
+        if plan.min_confidence is not None:
+            options = replace(options, min_confidence=plan.min_confidence)
+        if shell.min_confidence is not None:
+            options = replace(options, thresholds={SHELL_DIALECT: shell.min_confidence})
+        return options, plan.tools
 
     @property
     def rehearses(self) -> bool:

@@ -19,6 +19,8 @@ from clients.cycles import CLINE, FOLDER, NODE
 from clients.programs import Ended, Server, run, serving
 from loopback import Sim, running_loop, running_sim
 
+from toolglot.kpis import read_log
+
 SECONDS = 90.0
 DIALECTS = ("fenced_tool_flat", "hermes", "qwen3_coder", "native")
 MODEL = "sim"
@@ -63,9 +65,10 @@ def run_cline(base_url: str, home: Path, project: Path) -> Ended:
 
 
 @contextmanager
-def toolglot(sim: Sim, folder: Path, mode: str) -> Iterator[Server]:
+def toolglot(sim: Sim, folder: Path, mode: str, **variables: str) -> Iterator[Server]:
     command = [sys.executable, "-m", "toolglot", "serve", "--port", "0", "--base-url", sim.base_url, "--mode", mode]
-    with serving("gateway", command, folder, bare_environment(folder), folder / "gateway.log") as server:
+    environment = bare_environment(folder) | variables
+    with serving("gateway", command, folder, environment, folder / "gateway.log") as server:
         yield server
 
 
@@ -112,3 +115,21 @@ def test_without_toolglot_nothing_is_written(folders: tuple[Path, Path]) -> None
     assert list(project.iterdir()) == []
     assert COMPLAINT in json.dumps(bodies[-1]["messages"][-1])
     assert len(bodies) == 2
+
+
+@pytest.mark.parametrize("stage", ["shadow", "full"])
+def test_the_rollout_is_judged_by_the_client(stage: str, folders: tuple[Path, Path]) -> None:
+    """In a dry run the client gets what the model wrote, and its own complaint is in the record that follows."""
+    home, project = folders
+    answers = [script("fenced_tool_flat")[list(FILES).index("plain.txt")], {"text": END}]
+    with running_loop() as loop, running_sim(loop, {"answer": answers}, chunk=5) as sim:
+        with toolglot(sim, home, "text", TOOLGLOT_ROLLOUT_XML=stage) as server:
+            ended = run_cline(f"{server.address}/v1", home, project)
+        groups, found = read_log((home / "gateway.log").read_text("utf-8").splitlines())
+    assert ended.code == 0, (ended, str(server))
+    assert found == 2
+    (tally,) = groups["xml"].values()
+    assert (tally.arm, tally.answers) == ("on" if stage == "full" else "dry_run", 2)
+    assert (tally.tools["write_to_file"], tally.verdict) == (1, "met")
+    assert dict(tally.complaints) == ({} if stage == "full" else {"no_tool": 1})
+    assert [path.name for path in project.iterdir()] == (["plain.txt"] if stage == "full" else [])
