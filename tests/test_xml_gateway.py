@@ -16,6 +16,7 @@ from xmlprompts import CUSTOM, ROO, write_cline, write_compact, write_roo
 from toolglot.clients import all_clients
 from toolglot.clients.record import Block, CallBlock, TextBlock
 from toolglot.sim import Options, make_app
+from toolglot.sim.faults import FAULTS
 from toolglot.sim.script import parse_script
 
 CONTENT = "<b>1 &lt; 2 &amp; 3</b>\n</content>\n<path>no path</path> ]]> ```\n"
@@ -294,6 +295,39 @@ def test_a_call_that_was_cut_is_never_run(dialect: str, mode: str, stream: bool)
             if answer.status == 200:
                 text = answer.told[0] if stream else answer.message["content"]
                 assert not any(isinstance(block, CallBlock) for block in read(text, "cline-legacy"))
+
+    run(check)
+
+
+FAULTED = sorted(fault for fault in FAULTS if not fault.startswith(("hang", "slow", "lost_inner")))
+"""Not those that only take time, nor the one that takes a tag out of the content itself."""
+
+
+@pytest.mark.parametrize("dialect, mode", [("hermes", "text"), ("native", "native"), ("roo_xml", "text")])
+@pytest.mark.parametrize("fault", FAULTED)
+def test_whatever_goes_wrong_nothing_else_is_run(fault: str, dialect: str, mode: str) -> None:
+    """Under every fault of the simulated model the client runs the call as it was meant, or none; and is told something.
+    What was written in its own XML it un-escapes and trims, so that is made of plain words."""
+    content = "plain & <b>bold</b>" if dialect == "roo_xml" else CONTENT
+    call = {"name": "write_to_file", "arguments": {"path": "a.txt", "content": content}}
+
+    async def check() -> None:
+        async with gateway(
+            scripted({"calls": [call], "times": 9}, dialect=dialect, faults=(fault,)), mode=mode
+        ) as gate:
+            for stream in (False, True):
+                answer = await gate.ask(ask(PROMPTS["cline-legacy"], stream=stream))
+                if answer.status != 200:
+                    assert answer.error["message"]
+                    continue
+                text = answer.told[0] if stream else answer.message["content"]
+                assert text or "error" in answer.chunks[-1]
+                blocks = [block for block in read(text, "cline-legacy") if isinstance(block, CallBlock)]
+                assert [(block.name, block.partial, block.params["path"]) for block in blocks] in (
+                    [],
+                    [("write_to_file", False, "a.txt")],
+                )
+                assert all(block.params["content"] == content for block in blocks)
 
     run(check)
 
