@@ -194,6 +194,25 @@ def test_what_is_written_in_the_clients_own_xml_passes_as_it_stands(number: int,
     run(check)
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_fence_around_the_clients_own_xml(stream: bool) -> None:
+    """The client would run what is in it. One that is announced as an example, or followed by words, is only shown."""
+    fence = f"```xml\n{OWN[1]}\n```"
+    texts = {
+        f"Now.\n\n{fence}": [("list_files", {"path": ".", "recursive": True})],
+        f"For example:\n\n{fence}": [],
+        f"{fence}\nThat is how it is done.": [],
+    }
+
+    async def check() -> None:
+        for text, calls in texts.items():
+            async with gateway(scripted({"when": "Go", "text": text}, chunk=3), mode="text") as gate:
+                told = text_of(await gate.ask(ask(PROMPTS["roo-3.29"], stream=stream)), stream)
+                assert calls_of(told, "roo-3.29") == calls
+
+    run(check)
+
+
 def test_own_xml_that_the_client_would_misread_is_written_anew() -> None:
     """The client would take the second path for that of the file."""
     written = (

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from toolglot.clients.fences import Unfencing
 from toolglot.clients.rendering import Outcome, Record, Rendering
 from toolglot.delivery import Delivery
-from toolglot.events import CallEnded, Event, Failed, Finished, Reason
+from toolglot.events import CallEnded, Event, Failed, Finished, Reason, TextDelta
 from toolglot.rollout import SUCCESS, XML
 
 OWN_DIALECT: Final = "roo_xml"
@@ -27,11 +28,12 @@ class Rendition(Delivery):
     def __init__(self, rendering: Rendering, *given: Any) -> None:
         super().__init__(*given)
         self.rendering = rendering
+        self.unfencing = Unfencing(rendering.client)
         self.tells_rejected = True
 
     def deliver(self, events: Iterable[Event]) -> list[Event]:
         """What the client is told of these events of the upstream."""
-        told = super().deliver(events)
+        told = super().deliver(self.unfence(events))
         for event in told:
             if type(event) is CallEnded and event.dialect == OWN_DIALECT and event.span:
                 self.rendering.written[event.index] = self.quote(event.span)
@@ -44,6 +46,18 @@ class Rendition(Delivery):
                 if end == SUCCESS:
                     self.watch.transformed.append(record.tool)
         return out
+
+
+    def unfence(self, events: Iterable[Event]) -> Iterator[Event]:
+        """The events with calls out of their fences."""
+        for event in events:
+            if isinstance(event, TextDelta):
+                text = self.unfencing.feed(event.text)
+                event = event if text == event.text else TextDelta(text)
+            elif isinstance(event, Finished | Failed) and (rest := self.unfencing.close()):
+                yield TextDelta(rest)
+            if not isinstance(event, TextDelta) or event.text:
+                yield event
 
 
 def _judge(record: Record) -> str:

@@ -61,7 +61,7 @@ def _read_whole(client: Client, tool: ClientTool, model: str, written: str) -> C
 def _is_meant(
     client: Client, tool: ClientTool, call: CallBlock, given: dict[str, Value], meant: dict[str, Value]
 ) -> bool:
-    """Whether the client reads what the reader read. Tags that it does not know it skips, and so it would without us."""
+    """Whether the client reads what the reader read. Tags that it does not know it skips, with or without us."""
     nested = {one.name for one in tool.parameters if one.kind in NESTED} & call.params.keys()
     strange = given.keys() - call.params.keys()
     if not nested and any(given[name] and name in client.grammar.parameters for name in strange):

@@ -1,0 +1,123 @@
+"""A call in the client's own XML that stands in a code fence.
+
+    ```xml
+    <list_files>
+    <path>.</path>
+    </list_files>
+    ```
+
+These clients know no fences and run what is in them, so models that write their calls so get along with them. What is
+shown in a fence is no call to the reader, for good reasons. So the marks of a fence are taken away before it reads, but
+only of one that holds a call and nothing else, and ends the message: then it was meant. Such a fence is held until that
+is known; one that is followed by words passes as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from toolglot.clients.client import Client
+
+_BEGUN = re.compile(r"\n[ \t]*(?P<fence>`{1,3}(?:[xX](?:[mM][lL]?)?)?[ \t]*(?:\n\s*(?:<\w*)?)?)\Z")
+_LINE = re.compile(r"\n[ \t]*\Z")
+_LONGEST = 200
+"""How long the beginning of a fence may be; a longer one is none."""
+_MOST = 100
+"""An answer that shows so many calls makes none in a fence."""
+
+
+class Unfencing:
+    """The text of one answer on its way to the reader."""
+
+    def __init__(self, client: Client) -> None:
+        self.opening = _opening(client)
+        self.last = "\n"
+        self.held = ""
+        self.fence: _Fence | None = None
+        self.shown = 0
+
+    def feed(self, text: str) -> str:
+        """What can be read now."""
+        if self.fence is None and not self.held and "`" not in text:
+            self._pass(text)
+            return text
+        out: list[str] = []
+        while text and self.shown < _MOST:
+            text = self._look(text, out) if self.fence is None else self._take(self.fence, text, out)
+        return "".join([*out, text])
+
+    def close(self) -> str:
+        """What was held back, at the end of the answer: a fence that ended it is gone."""
+        return self.held if self.fence is None else self.fence.inner()
+
+    def _look(self, text: str, out: list[str]) -> str:
+        """Let pass what cannot belong to a fence with a call; the fence, if one begins."""
+        text, self.held = self.last + self.held + text, ""
+        found = self.opening.search(text)
+        begun = found or _BEGUN.search(text, max(0, len(text) - _LONGEST))
+        at = begun.start("fence") if begun else len(text)
+        out.append(text[len(self.last) : at])
+        self._pass(out[-1])
+        if found:
+            self.fence = _Fence(found["tool"])
+            return text[at:]
+        self.held = text[at:]
+        return ""
+
+    def _take(self, fence: _Fence, text: str, out: list[str]) -> str:
+        """More of a fence; what stands behind it, if it was only shown."""
+        if not fence.is_shown(text):
+            return ""
+        block, rest = fence.part()
+        out.append(block)
+        self._pass(block)
+        self.fence, self.shown = None, self.shown + 1
+        return rest
+
+    def _pass(self, text: str) -> None:
+        """Keep how the line begins that the text ends in, as long as it is blank."""
+        line = _LINE.search((self.last + text)[-_LONGEST:])
+        self.last = line[0] if line else ""
+
+
+class _Fence:
+    """A fence that begins with a call."""
+
+    def __init__(self, tool: str) -> None:
+        self.end = f"</{tool}>"
+        self.closer = re.compile(rf"{self.end}\s*```")
+        self.pieces: list[str] = []
+        self.tail = ""
+        self.closed = False
+
+    def is_shown(self, text: str) -> bool:
+        """Take more of it: whether there are words behind its end, so that it was only shown."""
+        self.pieces.append(text)
+        if not self.closed:
+            tail = self.tail + text
+            found = self.closer.search(tail)
+            self.closed, self.tail = found is not None, tail[-_LONGEST:]
+            text = tail[found.end() :] if found else ""
+        return bool(text.strip())
+
+    def part(self) -> tuple[str, str]:
+        """The fence, and what stands behind it."""
+        whole = "".join(self.pieces)
+        found = self.closer.search(whole)
+        end = found.end() if found else len(whole)
+        return whole[:end], whole[end:]
+
+    def inner(self) -> str:
+        """What it holds, if that is a call and it was closed; else all of it."""
+        whole = "".join(self.pieces)
+        inner = whole.rstrip().removesuffix("```").rstrip()
+        if not self.closed or not inner.endswith(self.end):
+            return whole
+        return inner.removeprefix("```").lstrip("xXmMlL \t").lstrip("\n")
+
+
+@lru_cache(maxsize=64)
+def _opening(client: Client) -> re.Pattern[str]:
+    names = "|".join(sorted(map(re.escape, client.tags), key=len, reverse=True))
+    return re.compile(rf"\n[ \t]*(?P<fence>```(?:[xX][mM][lL])?[ \t]*\n\s*<(?P<tool>{names})>)")
