@@ -18,15 +18,17 @@ from typing import Any
 from toolglot.config import Settings
 from toolglot.conversation import Choice, Conversation, Foreign, Tool
 from toolglot.crossing import NO_NAMES, rename_tools
-from toolglot.delivery import Delivery
+from toolglot.delivery import Delivery, SealedDelivery
 from toolglot.errors import RefusedError, RequestError, ToolglotError, ToolSchemaError, UpstreamError
 from toolglot.events import Failed
 from toolglot.experience import Lesson
 from toolglot.history import mend
+from toolglot.keepsakes import Drawer
 from toolglot.lessons import coach
 from toolglot.reading import Reader
 from toolglot.routing import Knowledge, Manner, Route, choose
 from toolglot.schema import Toolbox
+from toolglot.seals import Place, Sealing, find_place, restore
 from toolglot.speaking import Speech, speak
 from toolglot.telemetry import Watch, redact
 from toolglot.wire import Answerer, Asked, Wire
@@ -57,13 +59,16 @@ class Exchange:
         watch: Watch,
         knowledge: Knowledge,
         mode: str = "",
+        owner: str = "",
     ) -> None:
         self.wire = wire
         self.knowledge = knowledge
         self.settings = settings
         self.source = source
-        self.asked: Asked = wire.decode_request(body, path)
+        self.owner = owner
         self.watch = watch
+        body = self._expand(body)
+        self.asked: Asked = wire.decode_request(body, path)
         watch.notes += self.asked.notes
         conversation = self.asked.conversation
         if len(conversation.messages) > settings.limits.messages:
@@ -72,9 +77,11 @@ class Exchange:
         self.route: Route = choose(conversation, settings, knowledge, mode)
         self.upstream_wire = all_wires()[self.route.upstream.wire]
         self._tell_route()
+        self._check_bonds()
         if not self.one_wire:
             conversation = self._cross(conversation)
         self.speech: Speech | None = None
+        self.place: Place | None = None
         self.spare = conversation if self.route.learns else None
         self.tools, self.names = conversation.tools, NO_NAMES
         if self.route.manner is Manner.TEXT:
@@ -86,10 +93,11 @@ class Exchange:
             self.request = wire.adapt_request(body, self.route.model.model, without_tools=without_tools)
         else:
             conversation, self.names = rename_tools(
-                self._mend(conversation), getattr(self.upstream_wire, "TOOL_NAMES", None)
+                self._mend(self._seal(conversation)), getattr(self.upstream_wire, "TOOL_NAMES", None)
             )
             self.tools = conversation.tools
             self.request = self._encode(conversation)
+        self._keep_answers(body)
         self._forget_messages()
 
     def _forget_messages(self) -> None:
@@ -146,6 +154,42 @@ class Exchange:
             spoken = replace(spoken, tools=(), choice=Choice(), limits=replace(spoken.limits, parallel_calls=None))
         spoken = replace(spoken, model=self.route.model.model, extra={**self.route.extra, **spoken.extra})
         return self.upstream_wire.encode_request(spoken, stream=self.asked.stream, wants_usage=self.asked.wants_usage)
+
+    # -- what is kept between requests ---------------------------------------------------------------------------------
+
+    def _expand(self, body: bytes) -> bytes:
+        """The request with what it refers to in place of the reference, as far as that was kept here."""
+        expand = getattr(self.wire, "expand_request", None)
+        return body if expand is None else expand(body, self._find_answer)
+
+    def _find_answer(self, answer_id: str) -> tuple[bytes, bytes] | None:
+        found: tuple[bytes, bytes] | None = self.knowledge.kept.open(self.owner).find(("answer", answer_id))
+        return found
+
+    def _keep_answers(self, body: bytes) -> None:
+        """If the client wants to refer to this answer later."""
+        drawer = self.knowledge.kept.open(self.owner)
+
+        def keep(answer_id: str, told: bytes) -> None:
+            drawer.keep(("answer", answer_id), (body, told), len(body) + len(told))
+
+        if self.asked.kept and not self.untouched:
+            self.asked = replace(self.asked, keep=keep)
+
+    def _check_bonds(self) -> None:
+        """What only an upstream of the client's own wire can know goes to no other."""
+        if self.asked.bond is not None and (not self.one_wire or self.route.manner is Manner.TEXT):
+            raise self.asked.bond
+
+    def _seal(self, conversation: Conversation) -> Conversation:
+        """Seals that the client's wire cannot carry are kept here, by the client's key and the upstream."""
+        if not getattr(self.upstream_wire, "SEALS", False) or getattr(self.wire, "CARRIES_SEALS", False):
+            return conversation
+        self.place = find_place(conversation.messages)
+        return replace(conversation, messages=restore(conversation.messages, self._drawer()))
+
+    def _drawer(self) -> Drawer:
+        return self.knowledge.kept.open(self.owner, self.route.upstream.base_url)
 
     # -- the second way there ------------------------------------------------------------------------------------------
 
@@ -241,7 +285,10 @@ class Exchange:
         secrets = self.route.upstream.secrets
         native, doubt = self.route.manner is Manner.NATIVE, self._doubt if self.route.learns else None
         required = choice.mode == "required"
-        return Delivery(reader, self.watch, self.names, joiner, required, streamed, secrets, native, doubt)
+        given = (reader, self.watch, self.names, joiner, required, streamed, secrets, native, doubt)
+        if self.place is None:
+            return Delivery(*given)
+        return SealedDelivery(Sealing(self._drawer(), self.place), *given)
 
     def _reader(self) -> Reader:
         conversation, reading = self.asked.conversation, self.settings.reading

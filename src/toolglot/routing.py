@@ -20,6 +20,7 @@ from toolglot.config import MODES, Model, Settings, Upstream
 from toolglot.conversation import Call, Conversation, Result
 from toolglot.errors import RequestError
 from toolglot.experience import Experience, Lesson
+from toolglot.keepsakes import Keepsakes
 from toolglot.profiles import NO_FACTS, Facts, Profiles, Rule
 from toolglot.reading import vocabulary
 
@@ -72,12 +73,20 @@ class UnsureError(Exception):
 
 
 class Knowledge:
-    """What is known of upstreams and their models: from the profiles, from themselves, and from experience."""
+    """What is known of upstreams and their models: from the profiles, from themselves, and from experience. And what is
+    kept of their answers."""
 
-    def __init__(self, profiles: Profiles, experience: Experience, now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        profiles: Profiles,
+        experience: Experience,
+        now: Callable[[], float],
+        kept: Keepsakes | None = None,
+    ) -> None:
         self.profiles = profiles
         self.experience = experience
         self.now = now
+        self.kept = kept or Keepsakes(now)
         self._rules: dict[tuple[str, str], tuple[Rule, float]] = {}
 
     def find_rule(self, upstream: Upstream, model: str) -> Rule:

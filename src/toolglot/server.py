@@ -197,7 +197,8 @@ class Gateway:
     async def open(self, wire: Wire, body: bytes, request: web.Request, watch: Watch, mode: str) -> Exchange:
         """The request, read and routed; what its upstream can do is asked before, if nobody knows."""
         path = {**request.query, **request.match_info}
-        given = (wire, body, path, self.settings, self.source, watch, self.knowledge, mode)
+        who = presented_key(request)
+        given = (wire, body, path, self.settings, self.source, watch, self.knowledge, mode, who)
         try:
             return Exchange(*given)
         except UnsureError as unsure:

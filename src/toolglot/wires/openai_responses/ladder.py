@@ -32,6 +32,7 @@ from toolglot.events import (
     TextDelta,
     Usage,
 )
+from toolglot.fields import encode
 from toolglot.wire import Answerer, Asked
 from toolglot.wires.openai_responses.failures import tell_failure
 from toolglot.wires.openai_responses.requests import NAME
@@ -191,6 +192,7 @@ class Ladder:
 
     def __init__(self, answerer: Answerer, asked: Asked) -> None:
         self.token = answerer.id
+        self.keep = asked.keep
         self.custom = asked.memory.get("custom", frozenset())
         self.namespaces: Mapping[str, tuple[str, str]] = asked.memory.get("namespaces", {})
         self.response: dict[str, Any] = {
@@ -206,7 +208,7 @@ class Ladder:
             "model": answerer.model,
             "output": [],
             "parallel_tool_calls": asked.conversation.limits.parallel_calls is not False,
-            "store": False,
+            "store": self.keep is not None,
             "temperature": asked.conversation.limits.temperature,
             "tool_choice": "auto",
             "tools": [],
@@ -319,6 +321,8 @@ class Ladder:
     def stop(self, status: str, usage: dict[str, Any] | None = None) -> Step:
         output = [item for item in self.output if item is not None]
         self.response |= {"status": status, "output": output, "usage": usage}
+        if self.keep is not None and status != "failed":
+            self.keep(self.response["id"], encode(output))
         return f"response.{status}", {"response": self.response}
 
 

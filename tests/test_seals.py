@@ -1,0 +1,285 @@
+"""Seals of reasoning: what a client's wire cannot carry is kept, and goes back with the step that it belongs to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from test_wires import path_of
+from wiring import call, new_ids
+
+from toolglot.config import load
+from toolglot.conversation import Call, Conversation, Message, Reasoning, Result, Text, Tool
+from toolglot.crossing import lend_seal
+from toolglot.events import (
+    CallArguments,
+    CallStarted,
+    Event,
+    Finished,
+    ReasoningDelta,
+    ReasoningSealed,
+    TextDelta,
+    merge_deltas,
+)
+from toolglot.exchange import Exchange, Source
+from toolglot.inquiry import gather_knowledge
+from toolglot.keepsakes import OVERHEAD, Keepsakes
+from toolglot.routing import Knowledge
+from toolglot.seals import Place, Sealing, find_place, restore
+from toolglot.streams import open_stream
+from toolglot.telemetry import Telemetry
+from toolglot.wire import Answerer, Asked
+from toolglot.wires import all_wires
+from toolglot.wires.anthropic_messages.marks import REDACTED, write_signature
+from toolglot.wires.gemini.spelling import UNSEALED
+
+SEAL = "c2VhbCBvbmU="
+OTHER = "c2VhbCB0d28="
+SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
+TOOLS = (Tool("read", "Read a file", SCHEMA), Tool("write", "Write a file", SCHEMA))
+QUESTION = Message("user", (Text("What is this?"),))
+SEALING = sorted(name for name, wire in all_wires().items() if getattr(wire, "SEALS", False))
+CARRYING = {name for name, wire in all_wires().items() if getattr(wire, "CARRIES_SEALS", False)}
+PAIRS = [(client, upstream) for client in sorted(all_wires()) for upstream in SEALING if client != upstream]
+
+SEALED: dict[str, Callable[[str], list[Event]]] = {
+    "call": lambda kind: [ReasoningDelta("Hm."), ReasoningSealed(SEAL, kind), *call(0)],
+    "text_call": lambda kind: [ReasoningDelta("Hm."), ReasoningSealed(SEAL, kind), TextDelta("I read."), *call(0)],
+    "calls": lambda kind: [ReasoningSealed(SEAL, kind), *call(0), *call(1, "write")],
+    "each": lambda kind: [ReasoningSealed(SEAL, kind), *call(0), ReasoningSealed(OTHER, kind), *call(1, "write")],
+    "text": lambda kind: [ReasoningDelta("Hm."), ReasoningSealed(SEAL, kind), TextDelta("It is a file.")],
+}
+"""Answers with seals, by the kind of those."""
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.time = 1000.0
+
+    def __call__(self) -> float:
+        return self.time
+
+
+class Bench:
+    """A gateway without a network: one client wire, one upstream wire, and all that is kept between requests."""
+
+    def __init__(self, client: str, upstream: str) -> None:
+        settings = load({"base_url": "http://127.0.0.1:1/v1", "mode": "native", "state_dir": "none"}, {})
+        self.settings = replace(settings, upstreams=(replace(settings.upstreams[0], wire=upstream),))
+        self.clock = Clock()
+        self.knowledge: Knowledge = gather_knowledge(self.settings, self.clock)
+        self.client, self.upstream = all_wires()[client], all_wires()[upstream]
+        self.source = Source(self.clock, new_ids())
+
+    def ask(self, asked: Conversation, stream: bool, owner: str = "k") -> Exchange:
+        body = self.client.encode_request(asked, stream=stream, wants_usage=True)
+        path = path_of(self.client.NAME, stream)
+        watch = Telemetry().begin("r", self.client.NAME)
+        return Exchange(self.client, body, path, self.settings, self.source, watch, self.knowledge, owner=owner)
+
+    def answer(self, exchange: Exchange, events: list[Event]) -> list[Event]:
+        """What the client reads of an answer."""
+        asked = Asked(Conversation("m", ()), exchange.streamed, True, memory={"thoughts": True, "list": False})
+        answerer = Answerer("1", 1234567890, "m")
+        if not exchange.streamed:
+            body = exchange.reply(self.upstream.encode_reply(events, answerer, asked))
+            return self.client.decode_reply(body, self.source.token)
+        stream, reader = open_stream(exchange), self.client.read_stream(self.source.token)
+        raw = self.upstream.write_stream(answerer, asked).write(events)
+        return [*reader.feed(stream.feed(raw) + stream.close()), *reader.close()]
+
+    def see(self, exchange: Exchange) -> list[Any]:
+        """The parts of the assistant, as the upstream gets them."""
+        seen = self.upstream.decode_request(exchange.request, path_of(self.upstream.NAME, exchange.streamed))
+        return [part for message in seen.conversation.messages if message.role == "assistant" for part in message.parts]
+
+
+LENT: dict[str, Callable[[str, str], str]] = {
+    "anthropic_messages": lambda seal, kind: write_signature(kind, seal),
+    "openai_responses": lambda seal, kind: lend_seal(seal, kind, "openai_responses"),
+}
+"""What clients of wires that carry seals are given, and send back as it is."""
+
+
+def remember(events: list[Event], client: str) -> tuple[Message, ...]:
+    """The turn as a client sends it back, and what follows; seals only where its wire carries them."""
+    parts: list[Any] = []
+    calls: dict[int, Call] = {}
+    thought = ""
+    for event in merge_deltas(events):
+        match event:
+            case ReasoningDelta(text=text):
+                thought = text
+            case ReasoningSealed(seal=seal, kind=kind) if client in LENT:
+                parts.append(Reasoning(thought, LENT[client](seal, kind), client))
+                thought = ""
+            case TextDelta(text=text):
+                parts.append(Text(text))
+            case CallStarted(index=index, id=call_id, name=name):
+                calls[index] = Call(call_id, name)
+                parts.append(index)
+            case CallArguments(index=index, fragment=fragment):
+                # as most clients do, read and written anew
+                calls[index] = replace(calls[index], arguments=json.dumps(json.loads(fragment), indent=1))
+    turn = Message("assistant", tuple(calls[part] if isinstance(part, int) else part for part in parts))
+    if not calls:
+        return turn, Message("user", (Text("And now?"),))
+    return turn, Message("tool", tuple(Result(one.id, one.name, (Text("done"),)) for one in calls.values()))
+
+
+def shape(parts: list[Any]) -> list[Any]:
+    """What must arrive: seals with their thoughts, and what they stand before."""
+    told = [(part.text, part.seal) if isinstance(part, Reasoning) else type(part).__name__ for part in parts]
+    return [part for part in told if part != ("", "")]
+
+
+EXPECTED: dict[str, list[Any]] = {
+    "call": [("Hm.", SEAL), "Call"],
+    "text_call": [("Hm.", SEAL), "Text", "Call"],
+    "calls": [("", SEAL), "Call", "Call"],
+    "each": [("", SEAL), "Call", ("", OTHER), "Call"],
+    "text": [("Hm.", SEAL), "Text"],
+}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("name", SEALED)
+@pytest.mark.parametrize(("client", "upstream"), PAIRS)
+def test_seals_come_back(client: str, upstream: str, name: str, stream: bool) -> None:
+    bench = Bench(client, upstream)
+    first = bench.ask(Conversation("m", (QUESTION,), TOOLS), stream)
+    told = bench.answer(first, [*SEALED[name](upstream), Finished("tool_calls" if "call" in name else "stop")])
+    if client not in CARRYING and client != "gemini":
+        assert not any(isinstance(event, ReasoningSealed) for event in told)
+    history = (QUESTION, *remember(told, client))
+    for _ in range(2):  # and in every turn that follows
+        again = bench.ask(Conversation("m", history, TOOLS), stream)
+        assert shape(bench.see(again)) == EXPECTED[name]
+    assert bool(len(bench.knowledge.kept)) == (client not in CARRYING)
+
+
+@pytest.mark.parametrize("client", ["openai_chat", "ollama"])
+def test_thinking_that_is_only_a_seal_comes_back(client: str) -> None:
+    bench = Bench(client, "anthropic_messages")
+    first = bench.ask(Conversation("m", (QUESTION,), TOOLS), True)
+    events: list[Event] = [
+        ReasoningSealed(SEAL, REDACTED),
+        ReasoningDelta("Hm."),
+        ReasoningSealed(OTHER, "anthropic_messages"),
+    ]
+    told = bench.answer(first, [*events, *call(0), Finished("tool_calls")])
+    again = bench.ask(Conversation("m", (QUESTION, *remember(told, client)), TOOLS), True)
+    blocks = json.loads(again.request)["messages"][1]["content"]
+    assert blocks[:2] == [
+        {"type": "redacted_thinking", "data": SEAL},
+        {"type": "thinking", "thinking": "Hm.", "signature": OTHER},
+    ]
+    assert blocks[2]["type"] == "tool_use"
+
+
+def change(message: Message, **changes: str) -> Message:
+    """The turn with its call as somebody else would have made it."""
+    parts = tuple(replace(part, **changes) if isinstance(part, Call) else part for part in message.parts)
+    return replace(message, parts=parts)
+
+
+NO_SEAL: dict[str, Callable[[Bench, tuple[Message, ...]], tuple[tuple[Message, ...], str]]] = {
+    "another key": lambda bench, turns: ((QUESTION, *turns), "another"),
+    "another call": lambda bench, turns: ((QUESTION, change(turns[0], arguments='{"path":"b"}'), *turns[1:]), "k"),
+    "too late": lambda bench, turns: (setattr(bench.clock, "time", 1e6), ((QUESTION, *turns), "k"))[1],
+    "put out": lambda bench, turns: (bench.knowledge.kept.keep(("big",), 0, (64 << 20) - OVERHEAD), ((QUESTION, *turns), "k"))[1],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", NO_SEAL)
+@pytest.mark.parametrize("upstream", SEALING)
+def test_a_step_without_its_seal_goes_on_without(upstream: str, case: str) -> None:
+    """Another key, a call that was changed, a seal that was put out: the request is one that the upstream accepts."""
+    bench = Bench("openai_chat", upstream)
+    told = bench.answer(
+        bench.ask(Conversation("m", (QUESTION,), TOOLS), True), [*SEALED["call"](upstream), Finished("tool_calls")]
+    )
+    history, owner = NO_SEAL[case](bench, remember(told, "openai_chat"))
+    again = bench.ask(Conversation("m", history, TOOLS), True, owner)
+    assert shape(bench.see(again)) == ["Call"] and SEAL.encode() not in again.request
+    assert (UNSEALED.encode() in again.request) == (upstream == "gemini")
+
+
+def test_seals_of_one_upstream_are_not_for_another() -> None:
+    bench = Bench("openai_chat", "gemini")
+    told = bench.answer(
+        bench.ask(Conversation("m", (QUESTION,), TOOLS), True), [*SEALED["call"]("gemini"), Finished("tool_calls")]
+    )
+    elsewhere = replace(bench.settings.upstreams[0], base_url="http://127.0.0.1:2/v1")
+    bench.settings = replace(bench.settings, upstreams=(elsewhere,))
+    again = bench.ask(Conversation("m", (QUESTION, *remember(told, "openai_chat")), TOOLS), True)
+    assert UNSEALED.encode() in again.request and SEAL.encode() not in again.request
+
+
+def test_nothing_is_kept_where_nothing_is_sealed() -> None:
+    bench = Bench("openai_chat", "anthropic_messages")
+    bench.answer(
+        bench.ask(Conversation("m", (QUESTION,), TOOLS), True),
+        [ReasoningDelta("Hm."), *call(0), Finished("tool_calls")],
+    )
+    assert len(bench.knowledge.kept) == 0
+
+
+def test_the_same_words_at_another_place_are_another_answer() -> None:
+    """Without an id a step is known by what the user said before, and by how many answers came since."""
+    kept = Keepsakes(Clock()).open("k")
+    first, second = Message("user", (Text("a"),)), Message("user", (Text("b"),))
+    Sealing(kept, find_place([first])).see([ReasoningSealed(SEAL, "gemini"), TextDelta("Done. "), Finished("stop")])
+    said = Message("assistant", (Text("Done."),))
+    assert restore([first, said], kept)[1].parts == (Reasoning("", SEAL, "gemini"), Text("Done."))
+    assert restore([second, said], kept)[1] == said
+    assert restore([first, said, said], kept)[2] == said
+    assert find_place([first, said, second, said]) == Place("b", 1)
+
+
+# -- what is kept ------------------------------------------------------------------------------------------------------
+
+
+def test_what_was_not_used_is_put_out_first() -> None:
+    clock = Clock()
+    kept = Keepsakes(clock, most_bytes=3 * (OVERHEAD + 100), seconds=60)
+    drawer = kept.open("k")
+    for name in "abc":
+        assert drawer.keep((name,), name, 100)
+    assert drawer.find(("a",)) == "a"
+    drawer.keep(("d",), "d", 100)
+    assert [drawer.find((name,)) for name in "abcd"] == ["a", None, "c", "d"]
+    assert kept.bytes == 3 * (OVERHEAD + 100) and len(kept) == 3
+
+
+def test_what_is_old_is_gone() -> None:
+    clock = Clock()
+    kept = Keepsakes(clock, seconds=60)
+    drawer = kept.open("k")
+    drawer.keep(("a",), "a", 1)
+    clock.time += 50
+    assert drawer.find(("a",)) == "a"  # and young again
+    clock.time += 50
+    assert drawer.find(("a",)) == "a"
+    clock.time += 60
+    assert drawer.find(("a",)) is None and (len(kept), kept.bytes) == (0, 0)
+
+
+def test_what_is_too_big_is_not_kept_and_replaces_nothing_else() -> None:
+    kept = Keepsakes(Clock(), most_bytes=1000)
+    drawer = kept.open("k")
+    drawer.keep(("a",), "a", 1)
+    assert not drawer.keep(("b",), "b", 1000)
+    assert drawer.find(("a",)) == "a" and drawer.find(("b",)) is None
+
+
+def test_every_owner_has_a_drawer_and_no_key_is_held() -> None:
+    kept = Keepsakes(Clock())
+    kept.open("secret", "place").keep(("a",), 1, 1)
+    for words in (("other", "place"), ("secret", "other"), ("secretp", "lace"), ("secret",)):
+        assert kept.open(*words).find(("a",)) is None
+    assert kept.open("secret", "place").find(("a",)) == 1
+    assert "secret" not in str(kept._kept)
