@@ -105,6 +105,8 @@ SAMPLES: dict[str, tuple[str, Any]] = {
     "limits.body_bytes": ("1 MiB", 1 << 20),
     "limits.header_bytes": ("100", 100),
     "limits.messages": ("7", 7),
+    "limits.kept_bytes": ("1 MiB", 1 << 20),
+    "limits.kept_seconds": ("60", 60.0),
 }
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from toolglot.conversation import Call, Message, Part, Reasoning, Text
+from toolglot.conversation import Call, Message, Part, Reasoning
 from toolglot.events import (
     CallArguments,
     CallEnded,
@@ -29,7 +29,7 @@ from toolglot.events import (
 from toolglot.keepsakes import Drawer, Key, digest
 
 Thoughts: TypeAlias = tuple[tuple[Reasoning, bool], ...]
-"""Sealed thoughts, and of each whether text stood between it and its call (or, without a call, behind it)."""
+"""Sealed thoughts, and of each whether it stood before text: that before its call or, without a call, all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,25 +146,22 @@ def restore(messages: Sequence[Message], drawer: Drawer) -> tuple[Message, ...]:
 
 def _restore(message: Message, place: Place, drawer: Drawer) -> Message:
     said = [part for part in message.parts if not isinstance(part, Reasoning)]
-    parts: list[Part] = []
-    step, found = 0, False
+    steps: list[Part] = []
+    start = 0  # of the step, which is a call with the text before it
     for part in said:
         if isinstance(part, Call):
-            thoughts = _find(drawer, _keys_of(part, place))
-            found = found or bool(thoughts)
-            parts[step:step] = [thought for thought, text_between in thoughts if text_between]
-            parts += [thought for thought, text_between in thoughts if not text_between]
-        parts.append(part)
-        step = len(parts) if isinstance(part, Call) else step
-    if not message.calls and any(isinstance(part, Text) for part in said):
-        thoughts = _find(drawer, [_key_of(message.text, place)])
-        found = bool(thoughts)
-        parts = [
-            *(thought for thought, text_behind in thoughts if text_behind),
-            *parts,
-            *(thought for thought, text_behind in thoughts if not text_behind),
-        ]
-    return replace(message, parts=tuple(parts)) if found else message
+            steps[start:] = _surround(steps[start:], _find(drawer, _keys_of(part, place)))
+        steps.append(part)
+        start = len(steps) if isinstance(part, Call) else start
+    if not message.calls and message.text:
+        steps = _surround(steps, _find(drawer, [_key_of(message.text, place)]))
+    return replace(message, parts=tuple(steps)) if len(steps) > len(said) else message
+
+
+def _surround(parts: Sequence[Part], thoughts: Thoughts) -> list[Part]:
+    """The parts between the thoughts that came before and those that came after."""
+    early = [thought for thought, before_text in thoughts if before_text]
+    return [*early, *parts, *(thought for thought, before_text in thoughts if not before_text)]
 
 
 def _find(drawer: Drawer, keys: Iterable[Key]) -> Thoughts:
