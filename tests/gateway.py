@@ -13,7 +13,7 @@ import aiohttp
 from aiohttp import web
 
 from toolglot.config import Settings, Upstream, load
-from toolglot.serving import listen, make_runner
+from toolglot.serving import listening
 from toolglot.sim import RECORD, Options, Record, make_app, running
 
 READ = {
@@ -103,13 +103,8 @@ async def gateway(
         settings = load({"port": 0, "state_dir": "none", "base_url": address + "/v1", **arguments}, {})
         if upstream:
             settings = _with(settings, upstream)
-        runner = make_runner(settings)
-        await runner.setup()
-        try:
-            async with aiohttp.ClientSession() as session:
-                yield Gate(await listen(runner, settings), app.get(RECORD, Record()), session)
-        finally:
-            await runner.cleanup()
+        async with listening(settings) as own, aiohttp.ClientSession() as session:
+            yield Gate(own, app.get(RECORD, Record()), session)
 
 
 def _with(settings: Settings, changes: Mapping[str, Any]) -> Settings:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from toolglot.config import Settings, load
-from toolglot.serving import listen, make_runner
+from toolglot.config import load
+from toolglot.serving import listening
 from toolglot.sim.options import Options
 from toolglot.sim.script import parse_script
 from toolglot.sim.server import RECORD, make_app, running
@@ -136,15 +136,5 @@ def running_sim(loop: Loop, script: dict[str, Any] | None = None, **options: Any
 def running_gateway(loop: Loop, sim: Sim, path: Path | None = None, **arguments: Any) -> Iterator[str]:
     """A gateway before the simulated model; its base URL. Settings are given as on the command line, or in a file."""
     given = {"port": 0, "state_dir": "none", **arguments} | ({} if path else {"base_url": sim.base_url})
-    with loop.entered(_serve(load(given, {}, path))) as address:
+    with loop.entered(listening(load(given, {}, path))) as address:
         yield f"{address}/v1"
-
-
-@asynccontextmanager
-async def _serve(settings: Settings) -> AsyncIterator[str]:
-    runner = make_runner(settings)
-    await runner.setup()
-    try:
-        yield await listen(runner, settings)
-    finally:
-        await runner.cleanup()

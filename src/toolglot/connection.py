@@ -19,6 +19,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 from multidict import CIMultiDict
 
 from toolglot.errors import SilenceError, UpstreamError
+from toolglot.packing import PACKED, Unpacking
 
 READ_AHEAD: Final = 1 << 16
 """How much of an answer may wait here for a slow client before the upstream is held up."""
@@ -32,39 +33,12 @@ PARTING: Final = 0.5
 UNREADABLE: Final = "The upstream gave an answer that cannot be read."
 STREAM_TYPE: Final = "text/event-stream"
 EVENT_STARTS: Final = (b"data:", b"event:", b"id:", b":")
-PACKED: Final = ("gzip", "x-gzip", "deflate")
-GZIP_START: Final = 0x1F
-ZLIB_METHOD: Final = 8
 
 Take = Callable[[bytes], bool | None]
 """Takes a piece; whether it is enough for now."""
 
 Drain = Callable[[], Awaitable[None]]
 """Waits until more can be taken."""
-
-
-class Unpacking:
-    """A body that was packed although nobody asked for it, as some servers do."""
-
-    __slots__ = ("_member",)
-
-    def __init__(self) -> None:
-        self._member: zlib._Decompress | None = None
-
-    @property
-    def over(self) -> bool:
-        return self._member is None or self._member.eof
-
-    def feed(self, packed: bytes) -> bytes:
-        unpacked = b""
-        while packed:
-            if self._member is None or self._member.eof:
-                # "deflate" should be zlib's format, but is sent bare as well
-                bare = packed[0] != GZIP_START and packed[0] & 15 != ZLIB_METHOD
-                self._member = zlib.decompressobj(-zlib.MAX_WBITS if bare else zlib.MAX_WBITS | 32)
-            unpacked += self._member.decompress(packed)
-            packed = self._member.unused_data
-        return unpacked
 
 
 class Reply:

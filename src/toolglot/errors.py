@@ -9,7 +9,8 @@
     │   ├── AccessError         no key, or not one of ours                     401
     │   ├── UnknownModelError   a model that nobody here answers for           404
     │   ├── UnknownPathError    an address or a method that is not served      404
-    │   └── SizeError           more than the limits allow                     413
+    │   ├── SizeError           more than the limits allow                     413
+    │   └── HeadError           a head that is larger than that                431
     ├── ModelError              the model's answer cannot be used              502
     ├── UpstreamError           the place that answers failed                  502
     │   ├── RefusedError        it answered with an error of its own           its own status
@@ -98,6 +99,13 @@ class SizeError(ClientError):
 
     status = 413
     code = "request_too_large"
+
+
+class HeadError(ClientError):
+    """A request whose head is larger than the limits allow."""
+
+    status = 431
+    code = "head_too_large"
 
 
 class ModelError(ToolglotError):

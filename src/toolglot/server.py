@@ -1,7 +1,7 @@
 """The gateway's face: which addresses it answers at, and to whom.
 
 What a request asks is decided by ``exchange``; how its answer reaches the client is the business of ``visit``. When a
-client goes away its handler is cancelled, and with it the connection to the upstream.
+client goes away its request is cancelled, and with it the connection to the upstream.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from time import time
 from typing import Any
 
 import msgspec
-from aiohttp import web
 
 import toolglot
 from toolglot.config import Settings, Upstream, admit
@@ -24,17 +23,18 @@ from toolglot.errors import (
     InternalError,
     RefusedError,
     RequestError,
-    SizeError,
     ToolglotError,
     UnknownPathError,
     UpstreamError,
 )
 from toolglot.exchange import Exchange, Source
 from toolglot.inquiry import Inquiry, gather_knowledge
+from toolglot.paths import EVERY, Paths
+from toolglot.request import JSON_TYPE, Request, Response
 from toolglot.routing import UnsureError
 from toolglot.telemetry import CONTENT_TYPE, Telemetry, Watch
 from toolglot.transport import Transport
-from toolglot.visit import JSON_TYPE, REQUEST_ID, Visit, request_id
+from toolglot.visit import REQUEST_ID, Visit
 from toolglot.wire import Extra, Wire
 from toolglot.wires import all_wires, openai_chat
 
@@ -46,7 +46,7 @@ GONE = 499
 
 LOG = logging.getLogger("toolglot.server")
 USUAL_WIRE = all_wires()[openai_chat.NAME]
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Answer = Callable[[Request], Awaitable[Response | None]]
 
 
 class Gateway:
@@ -60,76 +60,68 @@ class Gateway:
         self.knowledge = gather_knowledge(settings, self.source.now)
         self.inquiry = Inquiry(self.transport, self.knowledge)
         self.draining = False
+        self.paths = self.lay_paths()
 
-    def application(self) -> web.Application:
-        app = web.Application(client_max_size=self.settings.limits.body_bytes)
+    def lay_paths(self) -> Paths[tuple[Answer, Wire]]:
+        paths: Paths[tuple[Answer, Wire]] = Paths()
         for wire in all_wires().values():
             for path in wire.ROUTES:
-                app.router.add_post(path, self.guard(partial(self.complete, wire), wire))
+                paths.add("POST", path, (self.admitted(partial(self.complete, wire)), wire))
             for extra in getattr(wire, "EXTRAS", ()):
-                app.router.add_route(extra.method, extra.path, self.guard(partial(self.answer_extra, extra), wire))
+                paths.add(extra.method, extra.path, (self.admitted(partial(self.answer_extra, extra)), wire))
         for prefix in ("/v1", ""):
-            app.router.add_get(f"{prefix}/models", self.guard(self.list_models), allow_head=False)
-            app.router.add_get(prefix + "/models/{name:.+}", self.guard(self.show_model), allow_head=False)
-        app.router.add_route("HEAD", "/{path:.*}", self.show_health)
-        app.router.add_get("/metrics", self.guard(self.show_metrics), allow_head=False)
+            paths.add("GET", f"{prefix}/models", (self.admitted(self.list_models), USUAL_WIRE))
+            paths.add("GET", prefix + "/models/{name:.+}", (self.admitted(self.show_model), USUAL_WIRE))
+        paths.add("GET", "/metrics", (self.admitted(self.show_metrics), USUAL_WIRE))
         for path in ("/", "/health", "/health/liveliness", "/health/liveness"):
-            app.router.add_get(path, self.show_health, allow_head=False)
-        app.router.add_get("/health/readiness", self.show_readiness, allow_head=False)
-        app.router.add_route("*", "/{path:.*}", self.guard(self.refuse_path))
-        app.on_shutdown.append(self.start_draining)
-        app.on_cleanup.append(self.clean_up)
-        return app
+            paths.add("GET", path, (self.show_health, USUAL_WIRE))
+        paths.add("GET", "/health/readiness", (self.show_readiness, USUAL_WIRE))
+        paths.add("HEAD", "{path:.*}", (self.show_health, USUAL_WIRE))
+        paths.add(EVERY, "{path:.*}", (self.admitted(self.refuse_path), USUAL_WIRE))
+        return paths
 
-    async def start_draining(self, app: web.Application) -> None:
-        self.draining = True
-
-    async def clean_up(self, app: web.Application) -> None:
+    async def close(self) -> None:
         await self.transport.close()
 
     # -- every request -------------------------------------------------------------------------------------------------
 
-    def guard(self, handler: Handler, wire: Wire = USUAL_WIRE) -> Handler:
-        """Ask for the key, and tell every error in the words of the wire."""
+    async def answer(self, request: Request) -> Response | None:
+        """The answer to any request; every error is told in the words of its wire."""
+        request.id = identify(request)
+        (answer, wire), request.match = self.paths.find(request.method, request.path)
+        try:
+            return await answer(request)
+        except ToolglotError as error:
+            told = error
+        except Exception:
+            LOG.exception("request %s", request.id)
+            told = InternalError(OUR_FAULT)
+        return None if request.begun else self.refuse(told, request.id, wire)
 
-        async def guarded(request: web.Request) -> web.StreamResponse:
-            try:
-                self.admit(request)
-                return await handler(request)
-            except ToolglotError as error:
-                return self.refuse(request, error, wire)
-            except web.HTTPRequestEntityTooLarge:
-                limit = self.settings.limits.body_bytes
-                return self.refuse(request, SizeError(f"The body is larger than {limit} bytes."), wire)
-            except ConnectionError:
-                return web.Response(status=GONE)
-            except Exception:
-                LOG.exception("request %s", request_id(request))
-                return self.refuse(request, InternalError(OUR_FAULT), wire)
-
-        return guarded
-
-    def admit(self, request: web.Request) -> None:
-        keys = self.settings.server.keys
-        if not keys:
-            return
-        presented = presented_key(request)
-        if not admit(keys, presented):
-            raise AccessError("No valid API key was presented." if presented else "An API key is needed.")
-
-    def refuse(self, request: web.Request, error: ToolglotError, wire: Wire) -> web.Response:
-        headers = {REQUEST_ID: request_id(request)}
+    def refuse(self, error: ToolglotError, request_id: str = "", wire: Wire = USUAL_WIRE) -> Response:
+        headers = {REQUEST_ID: request_id} if request_id else {}
         if isinstance(error, RefusedError):
             headers |= error.headers
         if isinstance(error, AccessError):
-            headers["WWW-Authenticate"] = "Bearer"
-        body = wire.encode_error(error)
-        return web.Response(status=error.status, body=body, content_type=JSON_TYPE, headers=headers)
+            headers["www-authenticate"] = "Bearer"
+        return Response(wire.encode_error(error), error.status, headers)
+
+    def admitted(self, answer: Answer) -> Answer:
+        """The same for those who may ask, and nothing of it for others."""
+        keys = self.settings.server.keys
+
+        async def ask(request: Request) -> Response | None:
+            presented = presented_key(request)
+            if not admit(keys, presented):
+                raise AccessError("No valid API key was presented." if presented else "An API key is needed.")
+            return await answer(request)
+
+        return ask if keys else answer
 
     # -- the one that matters ------------------------------------------------------------------------------------------
 
-    async def complete(self, wire: Wire, request: web.Request) -> web.StreamResponse:
-        watch = self.telemetry.begin(request_id(request), wire.NAME)
+    async def complete(self, wire: Wire, request: Request) -> Response | None:
+        watch = self.telemetry.begin(request.id, wire.NAME)
         status = 500
         try:
             body = await request.read()
@@ -140,7 +132,7 @@ class Gateway:
             if exchange.streamed:
                 self.telemetry.stream(watch)
             response = await self.ask(request, exchange)
-            status = response.status
+            status = 200
             return response
         except ToolglotError as error:
             status, watch.error = error.status, error.code
@@ -148,10 +140,7 @@ class Gateway:
         except RecursionError:
             status, watch.error = RequestError.status, RequestError.code
             raise RequestError("The request is nested too deeply.") from None
-        except web.HTTPRequestEntityTooLarge:
-            status, watch.error = SizeError.status, SizeError.code
-            raise
-        except (asyncio.CancelledError, ConnectionError):
+        except asyncio.CancelledError:
             status, watch.client_gone = GONE, True
             raise
         except Exception:
@@ -160,7 +149,7 @@ class Gateway:
         finally:
             self.telemetry.finish(watch, status)
 
-    async def ask(self, request: web.Request, exchange: Exchange) -> web.StreamResponse:
+    async def ask(self, request: Request, exchange: Exchange) -> Response | None:
         """Send the request to its upstream, and its answer to the client."""
         visit = Visit(request, exchange, self.settings.server.heartbeat_seconds)
         try:
@@ -172,16 +161,15 @@ class Gateway:
                         raise
                     visit.restart()
         except ToolglotError as error:
-            return await visit.fail(error)
-        except ConnectionError:
-            raise
+            visit.fail(error)
         except Exception:
-            LOG.exception("request %s", request_id(request))
-            return await visit.fail(InternalError(OUR_FAULT))
+            LOG.exception("request %s", request.id)
+            visit.fail(InternalError(OUR_FAULT))
         finally:
             visit.over()
+        return None
 
-    async def ask_once(self, request: web.Request, exchange: Exchange, visit: Visit) -> web.StreamResponse:
+    async def ask_once(self, request: Request, exchange: Exchange, visit: Visit) -> Response | None:
         upstream = exchange.route.upstream
         place = exchange.upstream_wire.locate(exchange.route.model.model, stream=exchange.streamed)
         address = upstream.endpoint(place, getattr(exchange.upstream_wire, "ROOT", OPENAI_ROOT))
@@ -194,11 +182,10 @@ class Gateway:
         exchange.conclude()
         return response
 
-    async def open(self, wire: Wire, body: bytes, request: web.Request, watch: Watch, mode: str) -> Exchange:
+    async def open(self, wire: Wire, body: bytes, request: Request, watch: Watch, mode: str) -> Exchange:
         """The request, read and routed; what its upstream can do is asked before, if nobody knows."""
-        path = {**request.query, **request.match_info}
-        who = presented_key(request)
-        given = (wire, body, path, self.settings, self.source, watch, self.knowledge, mode, who)
+        path = {**request.query, **request.match}
+        given = (wire, body, path, self.settings, self.source, watch, self.knowledge, mode, presented_key(request))
         try:
             return Exchange(*given)
         except UnsureError as unsure:
@@ -206,8 +193,8 @@ class Gateway:
             await self.inquiry.ask(unsure.upstream, unsure.model, self.headers_for(unsure.upstream, request))
             return Exchange(*given)
 
-    def headers_for(self, upstream: Upstream, request: web.Request) -> dict[str, str]:
-        headers = {"Content-Type": JSON_TYPE, "Accept-Encoding": "identity", REQUEST_ID: request_id(request)}
+    def headers_for(self, upstream: Upstream, request: Request) -> dict[str, str]:
+        headers = {"Content-Type": JSON_TYPE, "Accept-Encoding": "identity", REQUEST_ID: request.id}
         key = upstream.api_key.reveal() if upstream.api_key else ""
         if not key and not self.settings.server.keys:
             key = presented_key(request)
@@ -215,25 +202,25 @@ class Gateway:
             headers |= all_wires()[upstream.wire].authorize(key)
         return headers | dict(upstream.headers)
 
-    async def answer_extra(self, extra: Extra, request: web.Request) -> web.Response:
+    async def answer_extra(self, extra: Extra, request: Request) -> Response:
         body = await request.read()
         models = [model["id"] for model in await self.known_models(request)] if extra.needs_models else ()
-        return web.Response(body=extra.answer(body, models), content_type=JSON_TYPE)
+        return Response(extra.answer(body, models))
 
     # -- models --------------------------------------------------------------------------------------------------------
 
-    async def list_models(self, request: web.Request) -> web.Response:
+    async def list_models(self, request: Request) -> Response:
         return reply_json({"object": "list", "data": await self.known_models(request)})
 
-    async def show_model(self, request: web.Request) -> web.Response:
-        name = request.match_info["name"]
+    async def show_model(self, request: Request) -> Response:
+        name = request.match["name"]
         known = {model["id"]: model for model in await self.known_models(request)}
         if name not in known:
             self.settings.model_for(name)
             known[name] = describe_model(name, "toolglot")
         return reply_json(known[name])
 
-    async def known_models(self, request: web.Request) -> list[dict[str, Any]]:
+    async def known_models(self, request: Request) -> list[dict[str, Any]]:
         """The names that are configured and, where any name is passed on, those that the upstream tells."""
         known: dict[str, dict[str, Any]] = {}
         for model in self.settings.models:
@@ -246,7 +233,7 @@ class Gateway:
                     known.setdefault(told["id"], told)
         return list(known.values())
 
-    async def ask_models(self, upstream: Upstream, request: web.Request) -> list[dict[str, Any]]:
+    async def ask_models(self, upstream: Upstream, request: Request) -> list[dict[str, Any]]:
         try:
             headers = self.headers_for(upstream, request)
             async with self.transport.send("GET", upstream.endpoint("/models"), upstream, headers) as reply:
@@ -262,26 +249,32 @@ class Gateway:
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
-    async def show_health(self, request: web.Request) -> web.Response:
+    async def show_health(self, request: Request) -> Response:
         return reply_json({"status": "ok", "name": "toolglot", "version": toolglot.__version__})
 
-    async def show_readiness(self, request: web.Request) -> web.Response:
+    async def show_readiness(self, request: Request) -> Response:
         state = "draining" if self.draining else "ready"
         return reply_json({"status": state}, 503 if self.draining else 200)
 
-    async def show_metrics(self, request: web.Request) -> web.Response:
-        return web.Response(body=self.telemetry.render(), headers={"Content-Type": CONTENT_TYPE})
+    async def show_metrics(self, request: Request) -> Response:
+        return Response(self.telemetry.render(), content_type=CONTENT_TYPE)
 
-    async def refuse_path(self, request: web.Request) -> web.Response:
+    async def refuse_path(self, request: Request) -> Response:
         raise UnknownPathError(f"{request.method} {request.path} is not served here.")
 
 
-def presented_key(request: web.Request) -> str:
+def identify(request: Request) -> str:
+    """The id that the client gave, or a new one."""
+    given = request.headers.get(REQUEST_ID, "")
+    return given if given.isprintable() and 0 < len(given) <= 200 else f"req_{token_hex(12)}"
+
+
+def presented_key(request: Request) -> str:
     """The key that a client shows, whichever way its wire does that."""
     for name in KEY_HEADERS:
         if key := request.headers.get(name):
             return key
-    scheme, _, bearer = request.headers.get("Authorization", "").partition(" ")
+    scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
     return (bearer.strip() if scheme.lower() == "bearer" else "") or request.query.get("key", "")
 
 
@@ -289,5 +282,5 @@ def describe_model(name: str, owner: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": owner}
 
 
-def reply_json(told: object, status: int = 200) -> web.Response:
-    return web.Response(status=status, body=msgspec.json.encode(told), content_type=JSON_TYPE)
+def reply_json(told: object, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(told), status)

@@ -5,17 +5,14 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
-from collections.abc import Callable
-from contextlib import suppress
-
-from aiohttp import web
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 
 from toolglot.config import Settings
-from toolglot.errors import UsageError
+from toolglot.listener import Listener
 from toolglot.server import Gateway
 from toolglot.telemetry import Telemetry, log_to
 
-BACKLOG = 4096
 COLLECTED_AT = 20_000
 
 
@@ -27,15 +24,26 @@ async def serve(settings: Settings, ready: Callable[[str], None], stopping: Call
     for number in (signal.SIGINT, signal.SIGTERM):
         with suppress(NotImplementedError):  # Windows: there Ctrl-C raises instead
             loop.add_signal_handler(number, stop.set)
-    runner = make_runner(settings)
-    await runner.setup()
-    settle_memory()
-    try:
-        ready(await listen(runner, settings))
+    async with listening(settings) as address:
+        settle_memory()
+        ready(address)
         await stop.wait()
         stopping()
+
+
+@asynccontextmanager
+async def listening(settings: Settings) -> AsyncIterator[str]:
+    """A gateway that serves as long as the context lasts; its address."""
+    secrets = [secret for upstream in settings.upstreams for secret in upstream.secrets]
+    telemetry = Telemetry(log_bodies=settings.server.log_bodies, known_secrets=secrets)
+    gateway, server = Gateway(settings, telemetry), settings.server
+    listener = Listener(gateway, settings.limits.body_bytes, settings.limits.header_bytes)
+    try:
+        yield await listener.open(server.host, server.port, shared=server.workers > 1)
     finally:
-        await runner.cleanup()
+        gateway.draining = True
+        await listener.close(server.drain_seconds)
+        await gateway.close()
 
 
 def settle_memory() -> None:
@@ -43,30 +51,3 @@ def settle_memory() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(COLLECTED_AT, 20, 50)
-
-
-def make_runner(settings: Settings) -> web.AppRunner:
-    secrets = [secret for upstream in settings.upstreams for secret in upstream.secrets]
-    telemetry = Telemetry(log_bodies=settings.server.log_bodies, known_secrets=secrets)
-    return web.AppRunner(
-        Gateway(settings, telemetry).application(),
-        access_log=None,
-        handle_signals=False,
-        handler_cancellation=True,
-        shutdown_timeout=settings.server.drain_seconds,
-        max_line_size=settings.limits.header_bytes,
-        max_field_size=settings.limits.header_bytes,
-    )
-
-
-async def listen(runner: web.AppRunner, settings: Settings) -> str:
-    """Open the port; its address."""
-    server = settings.server
-    shared = server.workers > 1 or None
-    site = web.TCPSite(runner, server.host, server.port, backlog=BACKLOG, reuse_port=shared)
-    try:
-        await site.start()
-    except OSError as error:
-        raise UsageError(f"cannot listen on {server.host}:{server.port}: {error.strerror or error}") from None
-    host, port = runner.addresses[0][:2]
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}"

@@ -8,49 +8,33 @@ looks after silence for the whole life of a stream, because a task of its own wo
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
-from secrets import token_hex
 
-from aiohttp import HttpVersion11, web
-
-from toolglot.connection import READ_AHEAD, Reply, Take
+from toolglot.connection import Reply, Take
 from toolglot.errors import ToolglotError, UpstreamError
 from toolglot.exchange import Exchange
+from toolglot.request import Request, Response
 from toolglot.streams import Stream, Translation, open_stream
 from toolglot.telemetry import redact
 
-JSON_TYPE = "application/json"
 REQUEST_ID = "x-request-id"
-_ID = web.RequestKey("id", str)
 KEPT_HEADERS = ("retry-after", "x-ratelimit-limit-requests", "x-ratelimit-remaining-requests")
-
-
-def request_id(request: web.Request) -> str:
-    """The id that the client gave, or one that stays the same for the whole request."""
-    known = request.get(_ID)
-    if known is None:
-        given = request.headers.get(REQUEST_ID, "")
-        known = given if given.isprintable() and 0 < len(given) <= 200 else f"req_{token_hex(12)}"
-        request[_ID] = known
-    return known
+STREAM_HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
 
 
 class Visit:
-    """One client being answered."""
+    """One client being answered. What it gives back is the answer, if that was not written to the client already."""
 
-    def __init__(self, request: web.Request, exchange: Exchange, heartbeat: float) -> None:
+    def __init__(self, request: Request, exchange: Exchange, heartbeat: float) -> None:
         self.request = request
         self.exchange = exchange
         self.watch = exchange.watch
         self.heartbeat = heartbeat
         self.loop = asyncio.get_running_loop()
-        self.response: web.StreamResponse | None = None
         self.stream: Stream | None = None
         self.spoke = self.loop.time()
-        self.beating: set[asyncio.Task[None]] = set()
         self.timer = self.loop.call_later(heartbeat, self.look) if exchange.streamed else None
 
-    async def answer(self, reply: Reply) -> web.StreamResponse:
+    async def answer(self, reply: Reply) -> Response | None:
         if 300 <= reply.status < 400:
             raise UpstreamError(f"The upstream answered with status {reply.status}: it may have moved.")
         if reply.status >= 400:
@@ -61,70 +45,67 @@ class Visit:
         if not self.exchange.streamed:
             return await self.answer_whole(reply)
         if await reply.is_streamed(self.exchange.upstream_wire.STREAM_TYPE):
-            return await self.pump(reply)
-        return await self.answer_late_whole(reply)
+            await self.pump(reply)
+        else:
+            await self.answer_late_whole(reply)
+        return None
 
-    async def answer_whole(self, reply: Reply) -> web.Response:
+    async def answer_whole(self, reply: Reply) -> Response:
         streamed = await reply.is_streamed(self.exchange.upstream_wire.STREAM_TYPE)
         body = self.exchange.reply(await reply.whole(), streamed)
         self.watch.sent(body)
-        return web.Response(body=body, content_type=JSON_TYPE, headers=self.headers(whole=True))
+        return Response(body, headers=self.headers(whole=True))
 
-    async def answer_late_whole(self, reply: Reply) -> web.StreamResponse:
+    async def answer_late_whole(self, reply: Reply) -> None:
         """A stream was asked for and the upstream answers in one piece."""
         stream = self.stream if isinstance(self.stream, Translation) else Translation(self.exchange)
         self.stream = stream
         out = stream.whole(await reply.whole())
-        response = await self.begin()
-        await self.write(response, out)
-        return await self.end(response)
+        self.begin()
+        self.end(out)
 
-    async def pump(self, reply: Reply) -> web.StreamResponse:
-        response = await self.begin()
+    async def pump(self, reply: Reply) -> None:
+        self.begin()
         stream = self.open_stream()
         try:
             while not (self.watch.chunks or stream.over) and (piece := await reply.piece()):
-                await self.write(response, stream.feed(piece))
+                self.write(stream.feed(piece))
             self.exchange.settle()
             if not stream.over:
-                await reply.pour(self.pass_on(stream, reply), self.request.writer.drain)
+                await reply.pour(self.pass_on(stream, reply), self.request.drain)
         except ToolglotError as error:
-            return await self.fail(error)
-        await self.write(response, stream.close())
-        await self.end(response)
+            self.fail(error)
+            return
+        self.end(stream.close())
         await reply.part()
-        return response
 
     def pass_on(self, stream: Stream, reply: Reply) -> Take:
-        """What is done with each piece once the head of the answer and its first words have left.
-
-        It goes to the client's connection without a detour; only the framing, which aiohttp would do, is left to do.
-        """
-        transport, feed, sent, now = self.request.transport, stream.feed, self.watch.sent, self.loop.time
-        framed = self.request.version >= HttpVersion11
+        """What is done with each piece once the first words have left."""
+        request, feed, sent, now = self.request, stream.feed, self.watch.sent, self.loop.time
+        write = request.write
 
         def take(piece: bytes) -> bool:
             out = feed(piece)
             if stream.over:
+                self.end(out + stream.close())
                 reply.leave()
-            if not out or transport is None or transport.is_closing():
+                return False
+            if not out:
                 return False
             self.spoke = now()
             sent(out)
-            transport.write(b"%x\r\n%b\r\n" % (len(out), out) if framed else out)
-            return transport.get_write_buffer_size() > READ_AHEAD
+            return write(out)
 
         return take
 
-    async def fail(self, error: ToolglotError) -> web.StreamResponse:
-        """Tell the error: as a reply of its own, or inside the stream if that has begun."""
-        if self.response is None or self.exchange.may_retreat(error):
+    def fail(self, error: ToolglotError) -> None:
+        """Tell the error inside the stream; if that has not begun, as a reply of its own."""
+        if not self.request.begun or self.exchange.may_retreat(error):
             raise error
         stream = self.open_stream()
         if not stream.over:
             self.watch.error = error.code
-        await self.write(self.response, stream.fail(error))
-        return await self.end(self.response)
+        self.end(stream.fail(error))
 
     def restart(self) -> None:
         """The upstream is asked again."""
@@ -140,37 +121,34 @@ class Visit:
 
     def headers(self, whole: bool = False) -> dict[str, str]:
         route, watch = self.exchange.route, self.watch
-        headers = {REQUEST_ID: request_id(self.request), "x-toolglot-mode": route.manner.value}
+        headers = {REQUEST_ID: watch.request_id, "x-toolglot-mode": route.manner.value}
         if self.exchange.speech is not None:
             headers["x-toolglot-dialect"] = (watch.read_as or [route.dialect])[0]
         if whole:
             headers["x-toolglot-repairs"] = ",".join(watch.repairs)
         return headers
 
-    async def begin(self) -> web.StreamResponse:
-        if self.response is None:
-            headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no", **self.headers()}
-            self.response = web.StreamResponse(headers=headers | {"Content-Type": self.exchange.stream_type})
-        await self.response.prepare(self.request)
-        return self.response
+    def begin(self) -> None:
+        if not self.request.begun:
+            self.request.begin(STREAM_HEADERS | self.headers(), self.exchange.stream_type)
 
-    async def write(self, response: web.StreamResponse, out: bytes) -> None:
+    def write(self, out: bytes) -> None:
         if out:
             self.spoke = self.loop.time()
             self.watch.sent(out)
-            await response.write(out)
+            self.request.write(out)
 
-    async def end(self, response: web.StreamResponse) -> web.StreamResponse:
-        self.over()
-        await response.write_eof()
-        return response
+    def end(self, out: bytes = b"") -> None:
+        """The last words, once."""
+        if not self.request.answered:
+            self.over()
+            self.write(out)
+            self.request.end()
 
     def over(self) -> None:
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None
-        for task in self.beating:
-            task.cancel()
 
     # -- silence -------------------------------------------------------------------------------------------------------
 
@@ -180,14 +158,8 @@ class Visit:
         if quiet >= self.heartbeat:
             self.spoke = self.loop.time()
             quiet = 0.0
-            task = self.loop.create_task(self.beat())
-            self.beating.add(task)
-            task.add_done_callback(self.beating.discard)
-        self.timer = self.loop.call_later(self.heartbeat - quiet, self.look)
-
-    async def beat(self) -> None:
-        with suppress(ConnectionError):
-            response = await self.begin()
+            self.begin()
             sign = self.open_stream().beat()
-            if sign:
-                await response.write(sign)
+            if sign and not self.request.blocked:
+                self.request.write(sign)
+        self.timer = self.loop.call_later(self.heartbeat - quiet, self.look)

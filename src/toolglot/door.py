@@ -1,0 +1,225 @@
+"""One client's connection: requests come in over it, one after the other, and their answers go back.
+
+Strategy. The parser is fed by the event loop's own callback. As soon as the head of a request is there, one task
+answers it; the body is waited for only by who reads it, so that nobody uploads what is refused anyway. When the client
+goes away the task is cancelled, and with it whatever it waits for. A client that is refused before it has said
+everything is listened to a little longer, or it might never see the refusal. There are no timers: whoever keeps the
+doors looks after all of them from time to time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable
+from contextlib import suppress
+from typing import Final, Protocol, cast
+
+from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
+
+from toolglot.errors import HeadError, RequestError, ToolglotError
+from toolglot.request import Request, Response
+
+KEEP_ALIVE: Final = 75.0
+"""Seconds that a connection may be idle."""
+PATIENCE: Final = 60.0
+"""Seconds that a client may take for a head, or be silent inside of a body."""
+LINGER: Final = 2.0
+"""Seconds that a client is still listened to when it has been refused early."""
+
+
+class House(Protocol):
+    """What a door leads into: who answers, and within which limits."""
+
+    body_limit: int
+    head_limit: int
+    draining: bool
+
+    def answer(self, request: Request) -> Awaitable[Response | None]:
+        """The answer; nothing if it was written to the request itself."""
+        ...
+
+    def refuse(self, error: ToolglotError) -> Response:
+        """The answer to what is no request."""
+        ...
+
+    def forget(self, door: Door) -> None: ...
+
+
+class Door(asyncio.Protocol):
+    """A client's connection. The ``on_`` members are what the parser calls."""
+
+    __slots__ = (
+        *("_coming", "_deaf", "_fields", "_head_size", "_heard", "_house", "_parser", "_queue", "_target", "_task"),
+        *("blocked", "loop", "transport"),
+    )
+
+    transport: asyncio.Transport
+
+    def __init__(self, house: House, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.blocked: asyncio.Future[None] | None = None
+        self._house = house
+        self._parser = HttpRequestParser(self)
+        self._queue: deque[Request] = deque()
+        self._task: asyncio.Task[None] | None = None
+        self._coming: Request | None = None
+        self._target: list[bytes] = []
+        self._fields: dict[str, str] = {}
+        self._head_size = 0
+        self._heard = loop.time()
+        self._deaf = False
+
+    # -- for the request -----------------------------------------------------------------------------------------------
+
+    @property
+    def body_limit(self) -> int:
+        return self._house.body_limit
+
+    @property
+    def closing(self) -> bool:
+        """Whether the next answer is the last."""
+        return self._house.draining
+
+    # -- for who keeps the doors ---------------------------------------------------------------------------------------
+
+    @property
+    def busy(self) -> bool:
+        return self._task is not None
+
+    def look(self, now: float) -> None:
+        """Leave a client that has been silent for too long."""
+        if (self.busy and self._coming is None) or self.transport.get_write_buffer_size():
+            return
+        unfinished = self._coming is not None or self._head_size
+        usual = 0.0 if self._house.draining else KEEP_ALIVE
+        if now - self._heard > (LINGER if self._deaf else PATIENCE if unfinished else usual):
+            self.transport.abort()
+
+    # -- what the event loop calls -------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self._deaf:
+            return
+        if self._coming is None:
+            self._head_size += len(data)
+        try:
+            self._parser.feed_data(data)
+            if self._coming is None and self._head_size > self._house.head_limit:
+                raise self._too_long()
+        except HttpParserUpgrade:  # to a protocol that is not spoken here: the request is answered all the same
+            self._deaf = True
+        except (HttpParserError, ToolglotError) as error:
+            self._give_up(error.__context__ or error)
+        if self._queue:
+            self.transport.pause_reading()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._deaf = True
+        self._queue.clear()
+        if self._task is not None:
+            self._task.cancel()
+        self.resume_writing()
+        self._house.forget(self)
+
+    def pause_writing(self) -> None:
+        self.blocked = self.loop.create_future()
+
+    def resume_writing(self) -> None:
+        blocked, self.blocked = self.blocked, None
+        if blocked is not None and not blocked.done():
+            blocked.set_result(None)
+
+    # -- what the parser calls -----------------------------------------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        self._heard = self.loop.time()
+        self._target = []
+        self._fields = {}
+
+    def on_url(self, piece: bytes) -> None:
+        self._target.append(piece)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._coming is not None:  # a trailer
+            return
+        known, told = name.decode("latin-1").lower(), value.decode("utf-8", "surrogateescape")
+        self._fields[known] = f"{self._fields[known]}, {told}" if known in self._fields else told
+
+    def on_headers_complete(self) -> None:
+        if self._head_size > self._house.head_limit and not self._fits():
+            raise self._too_long()
+        parser = self._parser
+        method, version = parser.get_method().decode("latin-1"), parser.get_http_version()
+        request = Request(self, method, b"".join(self._target), self._fields, version)
+        request.lasting = parser.should_keep_alive() and not parser.should_upgrade()
+        self._head_size = 0
+        self._coming = request
+        self._queue.append(request)
+        if self._task is None:
+            self._next()
+
+    def on_body(self, piece: bytes) -> None:
+        self._heard = self.loop.time()
+        if self._coming is not None:
+            self._coming.take(piece)
+
+    def on_message_complete(self) -> None:
+        if self._coming is not None:
+            self._coming.complete()
+            self._coming = None
+
+    def _fits(self) -> bool:
+        """What came with the end of a head may be body."""
+        size = sum(len(name) + len(value) + 4 for name, value in self._fields.items())
+        return size + sum(map(len, self._target)) <= self._house.head_limit
+
+    def _too_long(self) -> HeadError:
+        return HeadError(f"The head is larger than {self._house.head_limit} bytes.")
+
+    # -- answering -----------------------------------------------------------------------------------------------------
+
+    def _next(self) -> None:
+        self._task = self.loop.create_task(self._answer(self._queue.popleft()))
+
+    async def _answer(self, request: Request) -> None:
+        try:
+            response = await self._house.answer(request)
+            if response is not None and not self.transport.is_closing():
+                request.send(response)
+        finally:
+            self._task = None
+            self._leave(request)
+
+    def _leave(self, request: Request) -> None:
+        self._heard = self.loop.time()
+        if self.transport.is_closing():
+            return
+        if not request.answered:  # it broke in the middle, and must not look as if it were whole
+            self.transport.abort()
+        elif not request.whole:
+            self._linger()
+        elif not request.lasting:
+            self.transport.close()
+        elif self._queue:
+            self.transport.resume_reading()
+            self._next()
+
+    def _give_up(self, error: BaseException) -> None:
+        """What comes cannot be read."""
+        told = error if isinstance(error, ToolglotError) else RequestError("This cannot be read as HTTP.")
+        if self.busy or self.transport.is_closing():
+            self.transport.abort()
+            return
+        request = Request(self, "GET", b"/", {}, "1.1")
+        request.send(self._house.refuse(told))
+        self._linger()
+
+    def _linger(self) -> None:
+        self._deaf = True
+        self._heard = self.loop.time()
+        with suppress(OSError, RuntimeError):
+            self.transport.write_eof()

@@ -1,0 +1,188 @@
+"""What a client asks over HTTP, and the way its answer takes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from email.utils import formatdate
+from functools import lru_cache
+from http import HTTPStatus
+from typing import Final, Protocol
+from urllib.parse import parse_qsl, unquote
+
+from toolglot.errors import RequestError, SizeError
+from toolglot.packing import PACKED, Unpacking
+
+JSON_TYPE: Final = "application/json"
+CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+END: Final = b"0\r\n\r\n"
+REASONS: Final = {status.value: status.phrase for status in HTTPStatus}
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An answer that is given whole."""
+
+    body: bytes
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    content_type: str = JSON_TYPE
+
+
+class Line(Protocol):
+    """The connection that a request came over. ``blocked`` is what ends when a slow client has caught up; ``lasting``:
+    whether it is kept after this answer."""
+
+    transport: asyncio.Transport
+    loop: asyncio.AbstractEventLoop
+    blocked: asyncio.Future[None] | None
+
+    @property
+    def body_limit(self) -> int: ...
+
+    @property
+    def closing(self) -> bool: ...
+
+
+class Request:
+    """What a client asks. The names of its headers are written small."""
+
+    __slots__ = (
+        *("_left", "_line", "_pieces", "_waiter", "answered", "begun", "framed", "headers", "id", "lasting"),
+        *("match", "method", "path", "query", "whole"),
+    )
+
+    def __init__(self, line: Line, method: str, target: bytes, headers: Mapping[str, str], version: str) -> None:
+        self.method = method
+        self.path, self.query = take_apart(target)
+        self.headers = headers
+        self.match: Mapping[str, str] = {}
+        self.id = ""
+        self.framed = version == "1.1"
+        self.lasting = False
+        self.whole = False
+        self.begun = False
+        self.answered = False
+        self._line = line
+        self._left = line.body_limit
+        self._pieces: list[bytes] = []
+        self._waiter: asyncio.Future[None] | None = None
+
+    # -- what is asked -------------------------------------------------------------------------------------------------
+
+    async def read(self) -> bytes:
+        """The body. Raises if it is too large, or packed in a way that is not understood."""
+        limit = self._line.body_limit
+        length = self.headers.get("content-length", "")
+        if length.isdecimal() and int(length) > limit:
+            self._left = -1
+        if not self.whole and self._left >= 0:
+            if self.headers.get("expect", "").lower() == "100-continue":
+                self._line.transport.write(CONTINUE)
+            self._waiter = self._line.loop.create_future()
+            await self._waiter
+        if self._left < 0:
+            raise SizeError(f"The body is larger than {limit} bytes.")
+        body = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        self._pieces.clear()
+        packed = self.headers.get("content-encoding", "identity").lower()
+        return body if packed in ("identity", "") else unpack(body, packed, limit)
+
+    def take(self, piece: bytes) -> None:
+        """A piece of the body has come."""
+        self._left -= len(piece)
+        if self._left >= 0:
+            self._pieces.append(piece)
+        else:
+            self._pieces.clear()
+            self._wake()
+
+    def complete(self) -> None:
+        self.whole = True
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    # -- what is answered ----------------------------------------------------------------------------------------------
+
+    def send(self, response: Response) -> None:
+        """Answer with all of it at once."""
+        self.begun = self.answered = True
+        length = f"content-length: {len(response.body)}"
+        head = self._head(response.status, response.headers, response.content_type, length)
+        self._line.transport.write(head if self.method == "HEAD" else head + response.body)
+
+    def begin(self, headers: Mapping[str, str], content_type: str) -> None:
+        """Answer with what is going to be written."""
+        self.begun = True
+        self.lasting = self.lasting and self.framed
+        length = "transfer-encoding: chunked" if self.framed else ""
+        self._line.transport.write(self._head(200, headers, content_type, length))
+
+    def write(self, data: bytes) -> bool:
+        """Send a piece; whether that is enough until ``drain`` is over."""
+        transport = self._line.transport
+        if not transport.is_closing():
+            transport.write(b"%x\r\n%b\r\n" % (len(data), data) if self.framed else data)
+        return self._line.blocked is not None
+
+    def end(self) -> None:
+        """That was all that is written."""
+        self.answered = True
+        if self.framed and not self._line.transport.is_closing():
+            self._line.transport.write(END)
+
+    @property
+    def blocked(self) -> bool:
+        return self._line.blocked is not None
+
+    async def drain(self) -> None:
+        """Until the client has taken what was written."""
+        if self._line.blocked is not None:
+            await self._line.blocked
+
+    def _head(self, status: int, headers: Mapping[str, str], content_type: str, length: str) -> bytes:
+        self.lasting = self.lasting and not self._line.closing
+        lines = [f"HTTP/1.1 {status} {REASONS.get(status, '')}", tell_date(int(time.time()))]
+        lines.append(f"content-type: {content_type}")
+        if length:
+            lines.append(length)
+        if not self.lasting:
+            lines.append("connection: close")
+        elif not self.framed:
+            lines.append("connection: keep-alive")
+        lines += [f"{name}: {value}" for name, value in headers.items() if value.isprintable()]
+        return ("\r\n".join(lines) + "\r\n\r\n").encode("utf-8", "surrogateescape")
+
+
+@lru_cache(maxsize=1)
+def tell_date(now: int) -> str:
+    return f"date: {formatdate(now, usegmt=True)}"
+
+
+@lru_cache(maxsize=256)
+def take_apart(target: bytes) -> tuple[str, Mapping[str, str]]:
+    """The path and the query of what was asked for. Of a name that is given twice the first counts."""
+    told = target.decode("utf-8", "surrogateescape")
+    if not told.startswith("/"):  # as a proxy is asked
+        told = "/" + told.partition("://")[2].partition("/")[2]
+    path, _, query = told.partition("?")
+    return unquote(path), dict(reversed(parse_qsl(query, keep_blank_values=True)))
+
+
+def unpack(body: bytes, packed: str, limit: int) -> bytes:
+    if packed not in PACKED:
+        raise RequestError(f"A body that is packed as {packed!a} cannot be read; {', '.join(PACKED)} can.")
+    unpacking = Unpacking()
+    try:
+        told = unpacking.feed(body, limit)
+    except zlib.error:
+        told = b""
+    if not told or not unpacking.over:
+        raise RequestError("The body cannot be unpacked, or is too large.")
+    return told
