@@ -186,24 +186,40 @@ def change(message: Message, **changes: str) -> Message:
     return replace(message, parts=parts)
 
 
-NO_SEAL: dict[str, Callable[[Bench, tuple[Message, ...]], tuple[tuple[Message, ...], str]]] = {
-    "another key": lambda bench, turns: ((QUESTION, *turns), "another"),
-    "another call": lambda bench, turns: ((QUESTION, change(turns[0], arguments='{"path":"b"}'), *turns[1:]), "k"),
-    "too late": lambda bench, turns: (setattr(bench.clock, "time", 1e6), ((QUESTION, *turns), "k"))[1],
-    "put out": lambda bench, turns: (bench.knowledge.kept.keep(("big",), 0, (64 << 20) - OVERHEAD), ((QUESTION, *turns), "k"))[1],
-}  # fmt: skip
+def use_another_key(bench: Bench, turn: Message) -> tuple[Message, str]:
+    return turn, "another"
+
+
+def change_the_call(bench: Bench, turn: Message) -> tuple[Message, str]:
+    return change(turn, arguments='{"path":"b"}'), "k"
+
+
+def wait_too_long(bench: Bench, turn: Message) -> tuple[Message, str]:
+    bench.clock.time += 1e6
+    return turn, "k"
+
+
+def fill_the_room(bench: Bench, turn: Message) -> tuple[Message, str]:
+    bench.knowledge.kept.keep(("big",), 0, (64 << 20) - OVERHEAD)
+    return turn, "k"
+
+
+NO_SEAL = (use_another_key, change_the_call, wait_too_long, fill_the_room)
 
 
 @pytest.mark.parametrize("case", NO_SEAL)
 @pytest.mark.parametrize("upstream", SEALING)
-def test_a_step_without_its_seal_goes_on_without(upstream: str, case: str) -> None:
+def test_a_step_without_its_seal_goes_on_without(
+    upstream: str, case: Callable[[Bench, Message], tuple[Message, str]]
+) -> None:
     """Another key, a call that was changed, a seal that was put out: the request is one that the upstream accepts."""
     bench = Bench("openai_chat", upstream)
     told = bench.answer(
         bench.ask(Conversation("m", (QUESTION,), TOOLS), True), [*SEALED["call"](upstream), Finished("tool_calls")]
     )
-    history, owner = NO_SEAL[case](bench, remember(told, "openai_chat"))
-    again = bench.ask(Conversation("m", history, TOOLS), True, owner)
+    turn, result = remember(told, "openai_chat")
+    turn, owner = case(bench, turn)
+    again = bench.ask(Conversation("m", (QUESTION, turn, result), TOOLS), True, owner)
     assert shape(bench.see(again)) == ["Call"] and SEAL.encode() not in again.request
     assert (UNSEALED.encode() in again.request) == (upstream == "gemini")
 

@@ -166,7 +166,8 @@ class Delivery:
             return
         if self.required and not self.watch.calls:
             self.watch.notes.append("a call was required and none was made")
-        out.append(Finished(self.reason(event.reason), event.usage))
+        self.watch.finish = self.reason(event.reason)
+        out.append(Finished(self.watch.finish, event.usage))
 
     def reason(self, told: str) -> str:
         """Why the answer ended: a call that was cut never looks complete, a complete one never looks cut."""

@@ -10,9 +10,9 @@ The server moves the bytes; everything that is decided is decided here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from toolglot.config import Settings
@@ -20,7 +20,7 @@ from toolglot.conversation import Choice, Conversation, Foreign, Tool
 from toolglot.crossing import NO_NAMES, rename_tools
 from toolglot.delivery import Delivery, SealedDelivery
 from toolglot.errors import RefusedError, RequestError, ToolglotError, ToolSchemaError, UpstreamError
-from toolglot.events import Failed
+from toolglot.events import Event, Failed
 from toolglot.experience import Lesson
 from toolglot.history import mend
 from toolglot.keepsakes import Drawer
@@ -33,6 +33,9 @@ from toolglot.speaking import Speech, speak
 from toolglot.telemetry import Watch, redact
 from toolglot.wire import Answerer, Asked, Wire
 from toolglot.wires import all_wires
+
+UNFINISHED = "upstream_closed"
+"""What readers of all wires call an answer that did not say how it ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,7 @@ class Exchange:
         self.source = source
         self.owner = owner
         self.watch = watch
+        self.afterwards: Callable[[], Iterable[Event]] | None = None
         body = self._expand(body)
         self.asked: Asked = wire.decode_request(body, path)
         watch.notes += self.asked.notes
@@ -168,12 +172,12 @@ class Exchange:
 
     def _keep_answers(self, body: bytes) -> None:
         """If the client wants to refer to this answer later."""
-        drawer = self.knowledge.kept.open(self.owner)
-
-        def keep(answer_id: str, told: bytes) -> None:
-            drawer.keep(("answer", answer_id), (body, told), len(body) + len(told))
-
         if self.asked.kept and not self.untouched:
+            drawer = self.knowledge.kept.open(self.owner)
+
+            def keep(answer_id: str, told: bytes) -> None:
+                drawer.keep(("answer", answer_id), (body, told), len(body) + len(told))
+
             self.asked = replace(self.asked, keep=keep)
 
     def _check_bonds(self) -> None:
@@ -219,7 +223,9 @@ class Exchange:
         return True
 
     def conclude(self) -> None:
-        """The answer is over: what it taught about native tools."""
+        """The answer is over: what of it was not seen on its way, and what it taught about native tools."""
+        if self.afterwards is not None:
+            self._take_note(self.afterwards())
         if not self.route.learns:
             return
         place, experience = (self.route.upstream.base_url, self.route.model.model), self.knowledge.experience
@@ -266,6 +272,7 @@ class Exchange:
     def reply(self, body: bytes, streamed: bool = False) -> bytes:
         """The whole answer; ``streamed`` when the upstream wrote it as a stream all the same."""
         if self.untouched and not streamed and body.lstrip()[:1] == b"{":
+            self.afterwards = partial(self.upstream_wire.decode_reply, body, self.source.new_call_id)
             return body
         delivery = self.delivery(streamed=False)
         if streamed:
@@ -277,6 +284,15 @@ class Exchange:
         if told and isinstance(told[-1], Failed):
             raise describe_failure(told[-1])
         return self.wire.encode_reply(told, self.answerer(), self.asked)
+
+    def _take_note(self, events: Iterable[Event]) -> None:
+        """What the record wants to know of an answer that has passed as it was."""
+        watch, known = self.watch, self.watch.error
+        for event in events:
+            if isinstance(event, Failed) and event.kind == UNFINISHED and not known:
+                watch.notes.append("the answer did not say how it ended")
+            watch.see(event)
+        watch.error = known or watch.error
 
     def delivery(self, streamed: bool) -> Delivery:
         choice = self.asked.conversation.choice

@@ -5,7 +5,8 @@ One that has to be read and written anew is a ``Translation``; one that passes a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from toolglot.errors import ToolglotError
@@ -13,7 +14,10 @@ from toolglot.events import Event, Failed, Finished
 from toolglot.exchange import Exchange, describe_failure
 
 TAIL = 64
-"""How much of a relayed answer is kept to see how it ends."""
+"""How many bytes of a relayed answer tell whether it has ended, or an event of it has."""
+
+RECENT = 8
+"""How many pieces of it are kept to read its end."""
 BLANK_LINES = (b"\n\n", b"\r\n\r\n", b"\r\r")
 ENDS: Mapping[str, tuple[bytes, ...]] = {"application/x-ndjson": (b"\n",)}
 """What ends an event, by the type of a stream; blank lines in all others."""
@@ -84,23 +88,38 @@ class Translation:
 
 
 class Relay:
-    """An answer that passes untouched. Only its end is watched: an event that is cut is not followed by another."""
+    """An answer that passes untouched.
+
+    Only its end is watched: an event that is cut is not followed by another. Nothing is read while it passes; when all
+    is over, its beginning and its last pieces tell what the record wants to know.
+    """
 
     def __init__(self, exchange: Exchange) -> None:
+        self.exchange = exchange
         self.writer = exchange.wire.write_stream(exchange.answerer(), exchange.asked)
         self.last_words = exchange.wire.LAST_WORDS
         self.interject = getattr(exchange.wire, "interject", self.say)
-        self.begun = False
-        self.last = b"\n\n"
+        self.first = b""
+        self.recent: deque[bytes] = deque(maxlen=RECENT)
         self.ends = ENDS.get(exchange.wire.STREAM_TYPE, BLANK_LINES)
+        exchange.afterwards = self.sum_up
+
+    @property
+    def last(self) -> bytes:
+        """The last few bytes."""
+        if not self.first:
+            return self.ends[0]
+        piece = self.recent[-1]
+        return piece[-TAIL:] if len(piece) >= TAIL else b"".join(self.recent)[-TAIL:]
 
     @property
     def over(self) -> bool:
         return bool(self.last_words) and self.last.rstrip().endswith(self.last_words)
 
     def feed(self, piece: bytes) -> bytes:
-        self.last = (self.last + piece[-TAIL:])[-TAIL:]
-        self.begun = True
+        self.recent.append(piece)
+        if not self.first:
+            self.first = piece
         return piece
 
     def close(self) -> bytes:
@@ -110,11 +129,11 @@ class Relay:
         if self.over:
             return b""
         gap = b"" if self.between_events else self.ends[0]
-        told: bytes = self.interject(Failed(error.code, error.message), begun=self.begun)
+        told: bytes = self.interject(Failed(error.code, error.message), begun=bool(self.first))
         return gap + told
 
     def beat(self) -> bytes:
-        return self.interject(None, begun=self.begun) if self.between_events else b""
+        return self.interject(None, begun=bool(self.first)) if self.between_events else b""
 
     def say(self, failure: Failed | None, *, begun: bool) -> bytes:
         return self.writer.beat() if failure is None else self.writer.write([failure])
@@ -122,3 +141,22 @@ class Relay:
     @property
     def between_events(self) -> bool:
         return self.last.endswith(self.ends)
+
+    def sum_up(self) -> list[Event]:
+        """The events of the beginning and of the end; none if not even one whole event is known of the end."""
+        read = b"".join(self.recent)
+        if self.recent and self.first is not self.recent[0]:
+            rest = _part(read, self.ends, last=False)[2]
+            if not rest:
+                return []
+            read = _part(self.first, self.ends, last=True)[0] + self.ends[0] + rest
+        reader = self.exchange.wire.read_stream(self.exchange.source.new_call_id)
+        return [*reader.feed(read), *reader.close()]
+
+
+def _part(text: bytes, ends: Iterable[bytes], *, last: bool) -> tuple[bytes, bytes, bytes]:
+    """The text before and behind its first, or its last, end of an event."""
+    found = [parted for end in ends if (parted := text.rpartition(end) if last else text.partition(end))[1]]
+    if not found:
+        return b"", b"", b""
+    return max(found, key=lambda parted: len(parted[0])) if last else min(found, key=lambda parted: len(parted[0]))

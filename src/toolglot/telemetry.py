@@ -120,6 +120,7 @@ class Record:
     bytes: int
     first_chunk: float | None
     duration: float
+    finish: str
     usage: Usage | None
     error: str
     client_gone: bool
@@ -177,6 +178,7 @@ class Watch:
     chunks: int = 0
     bytes: int = 0
     first_chunk: float | None = None
+    finish: str = ""
     usage: Usage | None = None
     error: str = ""
     client_gone: bool = False
@@ -204,8 +206,8 @@ class Watch:
                     self.read_as.append(dialect)
             case CallRejected(reason=reason):
                 self.rejected.append(reason.value)
-            case Finished(usage=usage):
-                self.usage = usage or self.usage
+            case Finished(reason=reason, usage=usage):
+                self.finish, self.usage = reason, usage or self.usage
             case Failed(kind=kind):
                 self.error = kind
 
@@ -232,6 +234,7 @@ class Watch:
             bytes=self.bytes,
             first_chunk=self.first_chunk,
             duration=self.clock() - self.began,
+            finish=self.finish,
             usage=self.usage,
             error=_tidy(self.error),
             client_gone=self.client_gone,
