@@ -102,22 +102,16 @@ class Relay:
         self.first = b""
         self.recent: deque[bytes] = deque(maxlen=RECENT)
         self.ends = ENDS.get(exchange.wire.STREAM_TYPE, BLANK_LINES)
+        self.last = self.ends[0]
         exchange.afterwards = self.sum_up
 
     @property
-    def last(self) -> bytes:
-        """The last few bytes."""
-        if not self.first:
-            return self.ends[0]
-        piece = self.recent[-1]
-        return piece[-TAIL:] if len(piece) >= TAIL else b"".join(self.recent)[-TAIL:]
-
-    @property
     def over(self) -> bool:
-        return bool(self.last_words) and self.last.rstrip().endswith(self.last_words)
+        return bool(self.last_words) and self.last[-TAIL:].rstrip().endswith(self.last_words)
 
     def feed(self, piece: bytes) -> bytes:
         self.recent.append(piece)
+        self.last = piece if len(piece) >= TAIL else (self.last + piece)[-TAIL:]
         if not self.first:
             self.first = piece
         return piece
