@@ -23,7 +23,10 @@ from toolglot.events import (
     TextDelta,
     Usage,
 )
-from toolglot.telemetry import BODY_LENGTH, LABELS, Labels, Telemetry, Watch, clean, log_to, redact
+from toolglot.metrics import LABELS, Labels
+from toolglot.records import BODY_LENGTH, Watch
+from toolglot.redaction import clean, redact
+from toolglot.telemetry import Telemetry, log_to
 
 KEY = "sk-test-0123456789abcdef"
 

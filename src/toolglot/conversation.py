@@ -16,6 +16,8 @@ from typing import Any, Literal, TypeAlias, get_args
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 Mode: TypeAlias = Literal["none", "auto", "required"]
 
+_MODES = get_args(Mode)
+
 
 @dataclass(frozen=True, slots=True)
 class Text:
@@ -133,8 +135,8 @@ class Choice:
     only: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.mode not in get_args(Mode):
-            raise ValueError(f"{self.mode!r} is not a choice; choices are {', '.join(get_args(Mode))}")
+        if self.mode not in _MODES:
+            raise ValueError(f"{self.mode!r} is not a choice; choices are {', '.join(_MODES)}")
         if self.mode == "none" and self.only:
             raise ValueError("the choice none leaves no tool to choose from")
         for name in self.only:

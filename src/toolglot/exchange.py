@@ -109,7 +109,7 @@ class Exchange:
         conversation = replace(self.asked.conversation, messages=())
         self.asked = replace(self.asked, conversation=conversation)
         if self.speech is not None:
-            self.speech = replace(self.speech, conversation=conversation)
+            self.speech = Speech(conversation, self.speech.tools, self.speech.names, self.speech.joiner)
 
     def _tell_route(self) -> None:
         route, watch = self.route, self.watch

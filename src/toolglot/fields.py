@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -15,8 +16,45 @@ from toolglot.errors import RequestError
 _ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>u[dD][89a-fA-F]..)|.)", re.DOTALL)
 
 
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_SHARED = 1 << 20
+"""Agents send the same tools with every turn; lists up to this length are parsed once."""
+
+
 def parse_body(body: bytes) -> dict[str, Any]:
-    """The object that a request is. Half a surrogate pair, where a client cut a text inside an emoji, is replaced."""
+    """The object that a request is. Half a surrogate pair, where a client cut a text inside an emoji, is replaced.
+
+    The list of tools may be shared with other requests and must stay as it is."""
+    try:
+        return {name: _parse_field(name, value) for name, value in _FIELDS.decode(body).items()}
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _parse_patiently(body)
+
+
+def adapt_body(body: bytes, model: str, without: Collection[str] = ()) -> bytes:
+    """The same request for a model of this name, without some fields. All others stay as they were written."""
+    try:
+        asked: dict[str, Any] = dict(_FIELDS.decode(body))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        asked = _parse_patiently(body)
+    named = msgspec.Raw(msgspec.json.encode(model))
+    if (not model or asked.get("model") == named) and not any(name in asked for name in without):
+        return body
+    return encode({name: value for name, value in asked.items() if name not in without} | {"model": named})
+
+
+def _parse_field(name: str, value: msgspec.Raw) -> Any:
+    if name == "tools" and len(written := bytes(value)) <= _SHARED:
+        return _parse_once(written)
+    return msgspec.json.decode(value)
+
+
+@lru_cache(maxsize=64)
+def _parse_once(written: bytes) -> Any:
+    return msgspec.json.decode(written)
+
+
+def _parse_patiently(body: bytes) -> dict[str, Any]:
     try:
         try:
             asked = msgspec.json.decode(body)

@@ -19,10 +19,7 @@ from toolglot.errors import ToolResultsError
 def mend(messages: Iterable[Message], new_id: Callable[[], str]) -> tuple[tuple[Message, ...], tuple[str, ...]]:
     """The messages with every result tied to its call by id and name, and notes on what that took."""
     mending = _Mending(new_id)
-    mended = tuple(
-        replace(message, parts=tuple(mending.look_at(part, at) for part in message.parts))
-        for at, message in enumerate(messages)
-    )
+    mended = tuple(mending.look_at(message, at) for at, message in enumerate(messages))
     return mended, tuple(mending.notes)
 
 
@@ -35,7 +32,12 @@ class _Mending:
         self.answered: set[str] = set()
         self.notes: list[str] = []
 
-    def look_at(self, part: Part, at: int) -> Part:
+    def look_at(self, message: Message, at: int) -> Message:
+        if not any(isinstance(part, Call | Result) for part in message.parts):
+            return message
+        return replace(message, parts=tuple(self.mend(part, at) for part in message.parts))
+
+    def mend(self, part: Part, at: int) -> Part:
         if isinstance(part, Call):
             return self.expect(part, at)
         return self.settle(part, at) if isinstance(part, Result) else part

@@ -70,20 +70,41 @@ class Speech:
 
 def speak(conversation: Conversation, dialect: str, *, parallel: bool = False) -> Speech:
     """The conversation as a model that speaks the dialect can follow it."""
-    record = record_of(dialect)
-    usable, notes = _check(conversation.tools)
-    past = [call.name for message in conversation.messages for call in message.calls]
-    given = rename([*(tool.name for tool in usable), *past], partial(can_name, record.name))
+    past = dict.fromkeys(call.name for message in conversation.messages for call in message.calls)
+    taught = _prepare(conversation.tools, tuple(past), record_of(dialect).name, conversation.choice, parallel)
+    speaker = _Speaker(taught, choose_joiner(_texts(conversation)))
+    messages = tuple(_instruct(list(speaker.say(conversation.messages)), taught.section))
+    spoken = replace(conversation, messages=messages, tools=(), choice=Choice())
+    return Speech(spoken, taught.offered, taught.names, speaker.joiner if speaker.joined else "", taught.notes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Taught:
+    """Everything about a speech that is the same for every turn of a conversation. ``given`` leads from a tool's own
+    name to the taught one, ``names`` back, where they differ; ``offered`` are the tools that may be chosen."""
+
+    dialect: str
+    tools: tuple[Tool, ...]
+    offered: tuple[Tool, ...]
+    given: Mapping[str, str]
+    names: Mapping[str, str]
+    section: str
+    notes: tuple[str, ...]
+
+
+@lru_cache(maxsize=256)
+def _prepare(tools: tuple[Tool, ...], past: tuple[str, ...], dialect: str, choice: Choice, parallel: bool) -> _Taught:
+    usable, notes = _check(tools)
+    given = rename([*(tool.name for tool in usable), *past], partial(can_name, dialect))
     known = tuple(replace(tool, name=given[tool.name]) for tool in usable)
-    choice = replace(conversation.choice, only=tuple(given.get(name, name) for name in conversation.choice.only))
-    section = teach(known, record.name, choice=choice, parallel=parallel)
-    speaker = _Speaker(record.name, known, given, choose_joiner(_texts(conversation)))
-    messages = tuple(_instruct(list(speaker.say(conversation.messages)), section))
-    return Speech(
-        replace(conversation, messages=messages, tools=(), choice=Choice()),
+    choice = replace(choice, only=tuple(given.get(name, name) for name in choice.only))
+    return _Taught(
+        dialect,
+        known,
         tuple(tool for tool in known if choice.allows(tool.name)),
+        given,
         {taught: own for own, taught in given.items() if taught != own},
-        speaker.joiner if speaker.joined else "",
+        teach(known, dialect, choice=choice, parallel=parallel),
         (*notes, *_miss(choice, known)),
     )
 
@@ -194,9 +215,7 @@ class _Turn:
 class _Speaker:
     """Turns the messages of one conversation into plain ones."""
 
-    dialect: str
-    tools: tuple[Tool, ...]
-    given: Mapping[str, str]
+    taught: _Taught
     joiner: str
     joined: bool = False
 
@@ -235,8 +254,8 @@ class _Speaker:
 
     def recall(self, message: Message) -> tuple[_Part, ...]:
         """What the assistant said, and behind it what it called."""
-        calls = [(self.given[call.name], call.arguments) for call in message.calls]
-        written = (Text(write_calls(self.dialect, calls, self.tools)),) if calls else ()
+        calls = [(self.taught.given[call.name], call.arguments) for call in message.calls]
+        written = (Text(write_calls(self.taught.dialect, calls, self.taught.tools)),) if calls else ()
         said = _joined([message.parts])
         if said and isinstance(said[-1], Text) and calls:
             said = (*said[:-1], Text(said[-1].text.rstrip()))
@@ -251,7 +270,7 @@ class _Speaker:
         own = result.name or called
         text = "".join(part.text for part in result.content if isinstance(part, Text))
         images = [part for part in result.content if isinstance(part, Image)]
-        told = write_result(self.dialect, self.given.get(own, own), self.mute(text), result.error)
+        told = write_result(self.taught.dialect, self.taught.given.get(own, own), self.mute(text), result.error)
         return (Text(told + _announce(len(images), result.call_id)), *images)
 
     def quote(self, parts: Sequence[object]) -> tuple[_Part, ...]:
@@ -260,7 +279,7 @@ class _Speaker:
         )
 
     def mute(self, text: str) -> str:
-        muted = neutralise(text, self.dialect, [*self.given.values()], self.joiner)
+        muted = neutralise(text, self.taught.dialect, [*self.taught.given.values()], self.joiner)
         self.joined = self.joined or muted != text
         return muted
 

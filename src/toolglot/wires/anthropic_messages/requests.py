@@ -35,7 +35,16 @@ from toolglot.conversation import (
     Tool,
 )
 from toolglot.errors import RequestError, ToolResultsError
-from toolglot.fields import check_choice, check_messages, number_at, parse_body, text_at, whole_at, write_arguments
+from toolglot.fields import (
+    adapt_body,
+    check_choice,
+    check_messages,
+    number_at,
+    parse_body,
+    text_at,
+    whole_at,
+    write_arguments,
+)
 from toolglot.wire import Asked
 from toolglot.wires.anthropic_messages.marks import NAME, REDACTED, read_signature
 
@@ -47,6 +56,7 @@ MODELLED = frozenset(("model", "messages", "system", "tools", "tool_choice", "st
     "stop_sequences",
 }
 MODES: Mapping[str, Choice] = {"auto": Choice(), "any": Choice("required"), "none": Choice("none")}
+TOOL_FIELDS = ("tools", "tool_choice")
 CHARACTERS_PER_TOKEN = 4
 
 
@@ -241,11 +251,7 @@ def _decode_limits(asked: Mapping[str, Any], choice: object) -> Limits:
 
 def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
     """The request as it is, but for the model's name and, if so wished, for everything about tools."""
-    asked = msgspec.json.decode(body)
-    dropped = {"tools", "tool_choice"} & set(asked) if without_tools else set()
-    if not dropped and asked.get("model", "") == model:
-        return body
-    return msgspec.json.encode({key: value for key, value in asked.items() if key not in dropped} | {"model": model})
+    return adapt_body(body, model, TOOL_FIELDS if without_tools else ())
 
 
 def count_tokens(asked: Asked) -> int:

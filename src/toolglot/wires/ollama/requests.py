@@ -15,8 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import msgspec
-
 from toolglot.conversation import (
     Call,
     Choice,
@@ -33,6 +31,7 @@ from toolglot.conversation import (
 )
 from toolglot.errors import RequestError
 from toolglot.fields import (
+    adapt_body,
     check_messages,
     dicts_in,
     encode,
@@ -48,6 +47,7 @@ from toolglot.fields import (
 from toolglot.wire import Asked, read_error, write_error
 
 NAME = "ollama"
+TOOL_FIELDS = ("tools",)
 ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 MODELLED = frozenset(("model", "messages", "tools", "stream", "options"))
 LIMITS = {"num_predict": "max_tokens", "temperature": "temperature", "top_p": "top_p", "top_k": "top_k", "seed": "seed"}
@@ -163,11 +163,7 @@ def _choose(tools: Iterable[Tool], choice: Choice) -> tuple[list[Tool], list[dic
 
 def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
     """The request as it is, but for the model's name and, if so wished, for everything about tools."""
-    asked = msgspec.json.decode(body)
-    dropped = {"tools"} & set(asked) if without_tools else set()
-    if not dropped and asked.get("model", "") == model:
-        return body
-    return msgspec.json.encode({key: value for key, value in asked.items() if key not in dropped} | {"model": model})
+    return adapt_body(body, model, TOOL_FIELDS if without_tools else ())
 
 
 def _encode_message(message: Message) -> list[dict[str, Any]]:

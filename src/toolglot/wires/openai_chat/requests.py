@@ -37,6 +37,7 @@ from toolglot.conversation import (
 from toolglot.crossing import address_image, read_image
 from toolglot.errors import RequestError, ToolResultsError
 from toolglot.fields import (
+    adapt_body,
     check_choice,
     check_messages,
     number_at,
@@ -60,6 +61,8 @@ ROLES: Mapping[str, Role] = {
 MODELLED = frozenset(
     ("model", "messages", "tools", "tool_choice", "parallel_tool_calls", "stream", "stream_options", "n")
 ) | {"max_tokens", "temperature", "top_p", "seed", "stop"}
+
+TOOL_FIELDS = ("tools", "tool_choice", "parallel_tool_calls")
 
 NEWER_LIMIT = "max_completion_tokens"
 """Says the same as ``max_tokens``; servers take only one of them, so it goes back under the name it had."""
@@ -249,11 +252,7 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
 
 def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
     """The request as it is, but for the model's name and, if so wished, for everything about tools."""
-    asked = parse_body(body)
-    dropped = {"tools", "tool_choice", "parallel_tool_calls"} & set(asked) if without_tools else set()
-    if not dropped and asked.get("model", "") == model:
-        return body
-    return msgspec.json.encode({key: value for key, value in asked.items() if key not in dropped} | {"model": model})
+    return adapt_body(body, model, TOOL_FIELDS if without_tools else ())
 
 
 def _encode_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:

@@ -17,8 +17,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import msgspec
-
 from toolglot.conversation import (
     Call,
     Conversation,
@@ -34,12 +32,13 @@ from toolglot.conversation import (
 )
 from toolglot.crossing import read_image, regain_seal, table_at
 from toolglot.errors import RequestError, ToolResultsError
-from toolglot.fields import number_at, parse_body, text_at, whole_at, write_arguments
+from toolglot.fields import adapt_body, number_at, parse_body, text_at, whole_at, write_arguments
 from toolglot.wire import Asked, read_error
 from toolglot.wires.openai_responses.recall import PREVIOUS, REFERENCE
 from toolglot.wires.openai_responses.tools import INPUT, Shelf, decode_choice, flatten_name
 
 NAME = "openai_responses"
+TOOL_FIELDS = ("tools", "tool_choice", "parallel_tool_calls")
 ROLES: Mapping[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 STATEFUL = (PREVIOUS, "conversation", "prompt", "background")
 """Fields that point to something that a server has kept, or is to keep."""
@@ -94,11 +93,7 @@ def _find_bond(asked: Mapping[str, Any]) -> RequestError | None:
 
 def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
     """The request as it is, but for the model's name and, if so wished, for everything about tools."""
-    asked = msgspec.json.decode(body)
-    dropped = {"tools", "tool_choice", "parallel_tool_calls"} & set(asked) if without_tools else set()
-    if not dropped and asked.get("model", "") == model:
-        return body
-    return msgspec.json.encode({key: value for key, value in asked.items() if key not in dropped} | {"model": model})
+    return adapt_body(body, model, TOOL_FIELDS if without_tools else ())
 
 
 def _list_items(given: object) -> list[dict[str, Any]]:
