@@ -8,10 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from test_wires import path_of
-from wiring import call, new_ids
+from line import Clock, Line
+from wiring import call
 
-from toolglot.config import load
 from toolglot.conversation import Call, Conversation, Message, Reasoning, Result, Text, Tool
 from toolglot.crossing import lend_seal
 from toolglot.events import (
@@ -24,14 +23,8 @@ from toolglot.events import (
     TextDelta,
     merge_deltas,
 )
-from toolglot.exchange import Exchange, Source
-from toolglot.inquiry import gather_knowledge
 from toolglot.keepsakes import OVERHEAD, Keepsakes
-from toolglot.routing import Knowledge
 from toolglot.seals import Place, Sealing, find_place, restore
-from toolglot.streams import open_stream
-from toolglot.telemetry import Telemetry
-from toolglot.wire import Answerer, Asked
 from toolglot.wires import all_wires
 from toolglot.wires.anthropic_messages.marks import REDACTED, write_signature
 from toolglot.wires.gemini.spelling import UNSEALED
@@ -53,48 +46,6 @@ SEALED: dict[str, Callable[[str], list[Event]]] = {
     "text": lambda kind: [ReasoningDelta("Hm."), ReasoningSealed(SEAL, kind), TextDelta("It is a file.")],
 }
 """Answers with seals, by the kind of those."""
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.time = 1000.0
-
-    def __call__(self) -> float:
-        return self.time
-
-
-class Bench:
-    """A gateway without a network: one client wire, one upstream wire, and all that is kept between requests."""
-
-    def __init__(self, client: str, upstream: str) -> None:
-        settings = load({"base_url": "http://127.0.0.1:1/v1", "mode": "native", "state_dir": "none"}, {})
-        self.settings = replace(settings, upstreams=(replace(settings.upstreams[0], wire=upstream),))
-        self.clock = Clock()
-        self.knowledge: Knowledge = gather_knowledge(self.settings, self.clock)
-        self.client, self.upstream = all_wires()[client], all_wires()[upstream]
-        self.source = Source(self.clock, new_ids())
-
-    def ask(self, asked: Conversation, stream: bool, owner: str = "k") -> Exchange:
-        body = self.client.encode_request(asked, stream=stream, wants_usage=True)
-        path = path_of(self.client.NAME, stream)
-        watch = Telemetry().begin("r", self.client.NAME)
-        return Exchange(self.client, body, path, self.settings, self.source, watch, self.knowledge, owner=owner)
-
-    def answer(self, exchange: Exchange, events: list[Event]) -> list[Event]:
-        """What the client reads of an answer."""
-        asked = Asked(Conversation("m", ()), exchange.streamed, True, memory={"thoughts": True, "list": False})
-        answerer = Answerer("1", 1234567890, "m")
-        if not exchange.streamed:
-            body = exchange.reply(self.upstream.encode_reply(events, answerer, asked))
-            return self.client.decode_reply(body, self.source.token)
-        stream, reader = open_stream(exchange), self.client.read_stream(self.source.token)
-        raw = self.upstream.write_stream(answerer, asked).write(events)
-        return [*reader.feed(stream.feed(raw) + stream.close()), *reader.close()]
-
-    def see(self, exchange: Exchange) -> list[Any]:
-        """The parts of the assistant, as the upstream gets them."""
-        seen = self.upstream.decode_request(exchange.request, path_of(self.upstream.NAME, exchange.streamed))
-        return [part for message in seen.conversation.messages if message.role == "assistant" for part in message.parts]
 
 
 LENT: dict[str, Callable[[str, str], str]] = {
@@ -149,29 +100,29 @@ EXPECTED: dict[str, list[Any]] = {
 @pytest.mark.parametrize("name", SEALED)
 @pytest.mark.parametrize(("client", "upstream"), PAIRS)
 def test_seals_come_back(client: str, upstream: str, name: str, stream: bool) -> None:
-    bench = Bench(client, upstream)
-    first = bench.ask(Conversation("m", (QUESTION,), TOOLS), stream)
-    told = bench.answer(first, [*SEALED[name](upstream), Finished("tool_calls" if "call" in name else "stop")])
+    line = Line(client, upstream)
+    first = line.ask(Conversation("m", (QUESTION,), TOOLS), stream)
+    told = line.answer(first, [*SEALED[name](upstream), Finished("tool_calls" if "call" in name else "stop")])
     if client not in CARRYING and client != "gemini":
         assert not any(isinstance(event, ReasoningSealed) for event in told)
     history = (QUESTION, *remember(told, client))
     for _ in range(2):  # and in every turn that follows
-        again = bench.ask(Conversation("m", history, TOOLS), stream)
-        assert shape(bench.see(again)) == EXPECTED[name]
-    assert bool(len(bench.knowledge.kept)) == (client not in CARRYING)
+        again = line.ask(Conversation("m", history, TOOLS), stream)
+        assert shape(line.see(again)) == EXPECTED[name]
+    assert bool(len(line.knowledge.kept)) == (client not in CARRYING)
 
 
 @pytest.mark.parametrize("client", ["openai_chat", "ollama"])
 def test_thinking_that_is_only_a_seal_comes_back(client: str) -> None:
-    bench = Bench(client, "anthropic_messages")
-    first = bench.ask(Conversation("m", (QUESTION,), TOOLS), True)
+    line = Line(client, "anthropic_messages")
+    first = line.ask(Conversation("m", (QUESTION,), TOOLS), True)
     events: list[Event] = [
         ReasoningSealed(SEAL, REDACTED),
         ReasoningDelta("Hm."),
         ReasoningSealed(OTHER, "anthropic_messages"),
     ]
-    told = bench.answer(first, [*events, *call(0), Finished("tool_calls")])
-    again = bench.ask(Conversation("m", (QUESTION, *remember(told, client)), TOOLS), True)
+    told = line.answer(first, [*events, *call(0), Finished("tool_calls")])
+    again = line.ask(Conversation("m", (QUESTION, *remember(told, client)), TOOLS), True)
     blocks = json.loads(again.request)["messages"][1]["content"]
     assert blocks[:2] == [
         {"type": "redacted_thinking", "data": SEAL},
@@ -186,21 +137,21 @@ def change(message: Message, **changes: str) -> Message:
     return replace(message, parts=parts)
 
 
-def use_another_key(bench: Bench, turn: Message) -> tuple[Message, str]:
+def use_another_key(line: Line, turn: Message) -> tuple[Message, str]:
     return turn, "another"
 
 
-def change_the_call(bench: Bench, turn: Message) -> tuple[Message, str]:
+def change_the_call(line: Line, turn: Message) -> tuple[Message, str]:
     return change(turn, arguments='{"path":"b"}'), "k"
 
 
-def wait_too_long(bench: Bench, turn: Message) -> tuple[Message, str]:
-    bench.clock.time += 1e6
+def wait_too_long(line: Line, turn: Message) -> tuple[Message, str]:
+    line.clock.time += 1e6
     return turn, "k"
 
 
-def fill_the_room(bench: Bench, turn: Message) -> tuple[Message, str]:
-    bench.knowledge.kept.keep(("big",), 0, (64 << 20) - OVERHEAD)
+def fill_the_room(line: Line, turn: Message) -> tuple[Message, str]:
+    line.knowledge.kept.keep(("big",), 0, (64 << 20) - OVERHEAD)
     return turn, "k"
 
 
@@ -210,38 +161,38 @@ NO_SEAL = (use_another_key, change_the_call, wait_too_long, fill_the_room)
 @pytest.mark.parametrize("case", NO_SEAL)
 @pytest.mark.parametrize("upstream", SEALING)
 def test_a_step_without_its_seal_goes_on_without(
-    upstream: str, case: Callable[[Bench, Message], tuple[Message, str]]
+    upstream: str, case: Callable[[Line, Message], tuple[Message, str]]
 ) -> None:
     """Another key, a call that was changed, a seal that was put out: the request is one that the upstream accepts."""
-    bench = Bench("openai_chat", upstream)
-    told = bench.answer(
-        bench.ask(Conversation("m", (QUESTION,), TOOLS), True), [*SEALED["call"](upstream), Finished("tool_calls")]
+    line = Line("openai_chat", upstream)
+    told = line.answer(
+        line.ask(Conversation("m", (QUESTION,), TOOLS), True), [*SEALED["call"](upstream), Finished("tool_calls")]
     )
     turn, result = remember(told, "openai_chat")
-    turn, owner = case(bench, turn)
-    again = bench.ask(Conversation("m", (QUESTION, turn, result), TOOLS), True, owner)
-    assert shape(bench.see(again)) == ["Call"] and SEAL.encode() not in again.request
+    turn, owner = case(line, turn)
+    again = line.ask(Conversation("m", (QUESTION, turn, result), TOOLS), True, owner)
+    assert shape(line.see(again)) == ["Call"] and SEAL.encode() not in again.request
     assert (UNSEALED.encode() in again.request) == (upstream == "gemini")
 
 
 def test_seals_of_one_upstream_are_not_for_another() -> None:
-    bench = Bench("openai_chat", "gemini")
-    told = bench.answer(
-        bench.ask(Conversation("m", (QUESTION,), TOOLS), True), [*SEALED["call"]("gemini"), Finished("tool_calls")]
+    line = Line("openai_chat", "gemini")
+    told = line.answer(
+        line.ask(Conversation("m", (QUESTION,), TOOLS), True), [*SEALED["call"]("gemini"), Finished("tool_calls")]
     )
-    elsewhere = replace(bench.settings.upstreams[0], base_url="http://127.0.0.1:2/v1")
-    bench.settings = replace(bench.settings, upstreams=(elsewhere,))
-    again = bench.ask(Conversation("m", (QUESTION, *remember(told, "openai_chat")), TOOLS), True)
+    elsewhere = replace(line.settings.upstreams[0], base_url="http://127.0.0.1:2/v1")
+    line.settings = replace(line.settings, upstreams=(elsewhere,))
+    again = line.ask(Conversation("m", (QUESTION, *remember(told, "openai_chat")), TOOLS), True)
     assert UNSEALED.encode() in again.request and SEAL.encode() not in again.request
 
 
 def test_nothing_is_kept_where_nothing_is_sealed() -> None:
-    bench = Bench("openai_chat", "anthropic_messages")
-    bench.answer(
-        bench.ask(Conversation("m", (QUESTION,), TOOLS), True),
+    line = Line("openai_chat", "anthropic_messages")
+    line.answer(
+        line.ask(Conversation("m", (QUESTION,), TOOLS), True),
         [ReasoningDelta("Hm."), *call(0), Finished("tool_calls")],
     )
-    assert len(bench.knowledge.kept) == 0
+    assert len(line.knowledge.kept) == 0
 
 
 def test_the_same_words_at_another_place_are_another_answer() -> None:

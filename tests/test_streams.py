@@ -6,7 +6,7 @@ from dataclasses import replace
 from time import perf_counter, time
 
 import pytest
-from test_wires import path_of
+from line import path_of
 from wiring import USAGE, new_ids
 
 from toolglot.config import load

@@ -13,6 +13,7 @@ from time import time
 from typing import Any
 
 import pytest
+from line import path_of
 from wiring import ANSWERS, new_ids
 
 from toolglot.config import load
@@ -71,13 +72,6 @@ ASKED = Conversation(
     Choice.one("read"),
     Limits(max_tokens=50, temperature=0.5),
 )  # fmt: skip
-
-
-def path_of(wire: str, stream: bool) -> dict[str, str]:
-    if wire != "gemini":
-        return {}
-    method = "streamGenerateContent" if stream else "generateContent"
-    return {"model": "m", "method": method, "alt": "sse"}
 
 
 def exchange_between(client: str, upstream: str, asked: Conversation, stream: bool) -> Exchange:

@@ -2,8 +2,9 @@
 
 Strategy. Text of the upstream goes through the reader, everything else passes. What comes out is put right for the
 client: names as the client knows them, neutralised marks as they were, calls numbered in one row whoever made them.
-What was not clearly a call goes on as text; what a client must not see (a second call where one was agreed, a result
-that the model made up) is dropped and told to the record. The last event says truly how the answer ended.
+What was not clearly a call goes on as text; what a client must not see (a call that it forbade, a second one where one
+was agreed, a result that the model made up) is dropped and told to the record. If nothing else was said, the answer has
+failed. The last event says truly how the answer ended.
 
 Reasoning that the upstream tells apart passes at once, and is kept as long as nothing else was said. If the answer ends
 with it, a complete call at its end was the action, put in the wrong channel, and is delivered.
@@ -12,9 +13,10 @@ with it, a complete call at its end was the action, put in the wrong channel, an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from toolglot.conversation import Choice
 from toolglot.events import (
     CallArguments,
     CallEnded,
@@ -38,6 +40,25 @@ READ, NATIVE = "read", "native"
 THINKING = "<think>\n"
 
 
+ANY_CALL = Choice()
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What of the calls that an upstream makes by itself the client wants: those of its choice, and at most one if
+    ``single``. Upstreams do not always keep to it."""
+
+    choice: Choice = ANY_CALL
+    single: bool = False
+
+    @property
+    def required(self) -> bool:
+        return self.choice.mode == "required"
+
+
+NO_BOUNDS = Bounds()
+
+
 class Delivery:
     """One answer on its way to the client."""
 
@@ -47,7 +68,7 @@ class Delivery:
         watch: Watch,
         names: Mapping[str, str] | None = None,
         joiner: str = "",
-        required: bool = False,
+        bounds: Bounds = NO_BOUNDS,
         streamed: bool = True,
         secrets: tuple[str, ...] = (),
         native: bool = False,
@@ -57,7 +78,8 @@ class Delivery:
         self.watch = watch
         self.names = names or {}
         self.joiner = joiner
-        self.required = required
+        self.bounds = bounds
+        self.forbidden: list[str] = []
         self.streamed = streamed
         self.secrets = secrets
         self.doubt = doubt
@@ -114,7 +136,8 @@ class Delivery:
                 if text:
                     out.append(type(event)(text))
             case CallArguments(index=index):
-                out.append(CallArguments(self.open[origin, index], self.restore(event.fragment)))
+                if (origin, index) in self.open:
+                    out.append(CallArguments(self.open[origin, index], self.restore(event.fragment)))
             case CallStarted(index=index):
                 self.start(event, origin, out)
             case CallEnded(index=index):
@@ -128,16 +151,33 @@ class Delivery:
         return text.replace(self.joiner, "") if self.joiner else text
 
     def start(self, event: CallStarted, origin: str, out: list[Event]) -> None:
-        index = self.open[origin, event.index] = self.started
-        self.started += 1
+        name = self.names.get(event.name, event.name)
         if origin is NATIVE:
             self.plain, self.thoughts = (), None
-        name = self.names.get(event.name, event.name)
+            if self.forbid(name):
+                return
+        index = self.open[origin, event.index] = self.started
+        self.started += 1
         started = CallStarted(index, event.id, name)
         self.watch.see(started)
         out.append(started)
 
+    def forbid(self, name: str) -> bool:
+        """Whether the client asked for no such call. It is not delivered, for the client would execute it."""
+        if not self.bounds.choice.allows(name):
+            reason, problem = Reason.FORBIDDEN, "tool_choice does not allow it"
+        elif self.bounds.single and self.started:
+            reason, problem = Reason.EXTRA_CALL, "one call at most was asked for"
+        else:
+            return False
+        self.forbidden.append(name)
+        self.watch.see(CallRejected("", reason, name))
+        self.watch.notes.append(f"a call of {name} was not delivered: {problem}")
+        return True
+
     def end(self, event: CallEnded, origin: str, out: list[Event]) -> None:
+        if (origin, event.index) not in self.open:
+            return
         self.watch.see(event)
         out.append(replace(event, index=self.open.pop((origin, event.index))))
 
@@ -162,12 +202,20 @@ class Delivery:
         self.close(event.reason == "length", out)
         self.watch.see(event)
         if not (self.said or out) and event.reason in ("stop", "tool_calls"):
-            self.end_badly(Failed("empty_answer", "The model's answer was empty."), out)
+            self.end_badly(self.describe_nothing(), out)
             return
-        if self.required and not self.watch.calls:
+        if self.bounds.required and not self.watch.calls:
             self.watch.notes.append("a call was required and none was made")
         self.watch.finish = self.reason(event.reason)
         out.append(Finished(self.watch.finish, event.usage))
+
+    def describe_nothing(self) -> Failed:
+        if self.forbidden:
+            names = ", ".join(dict.fromkeys(self.forbidden))
+            return Failed(
+                "forbidden_call", f"The model's answer was a call of {names}, which tool_choice does not allow."
+            )
+        return Failed("empty_answer", "The model's answer was empty.")
 
     def reason(self, told: str) -> str:
         """Why the answer ended: a call that was cut never looks complete, a complete one never looks cut."""

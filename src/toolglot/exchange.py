@@ -18,13 +18,15 @@ from typing import Any
 from toolglot.config import Settings
 from toolglot.conversation import Choice, Conversation, Foreign, Tool
 from toolglot.crossing import NO_NAMES, rename_tools
-from toolglot.delivery import Delivery, SealedDelivery
+from toolglot.delivery import Bounds, Delivery, SealedDelivery
 from toolglot.errors import RefusedError, RequestError, ToolglotError, ToolSchemaError, UpstreamError
 from toolglot.events import Event, Failed
 from toolglot.experience import Lesson
 from toolglot.history import mend
 from toolglot.keepsakes import Drawer
 from toolglot.lessons import coach
+from toolglot.profiles import Rule
+from toolglot.quirks import hold_to_call, narrow, retell_thoughts
 from toolglot.reading import Reader
 from toolglot.routing import Knowledge, Manner, Route, choose
 from toolglot.schema import Toolbox
@@ -93,12 +95,10 @@ class Exchange:
             self.tools, self.names = self.speech.tools, self.speech.names
             self.request = self._encode(self.speech.conversation)
         elif self.one_wire:
-            without_tools = self.route.mode == "off"
-            self.request = wire.adapt_request(body, self.route.model.model, without_tools=without_tools)
+            self.request = self._adapt(body, conversation)
         else:
-            conversation, self.names = rename_tools(
-                self._mend(self._seal(conversation)), getattr(self.upstream_wire, "TOOL_NAMES", None)
-            )
+            conversation = self._suit(self._mend(self._seal(conversation)))
+            conversation, self.names = rename_tools(conversation, getattr(self.upstream_wire, "TOOL_NAMES", None))
             self.tools = conversation.tools
             self.request = self._encode(conversation)
         self._keep_answers(body)
@@ -145,6 +145,8 @@ class Exchange:
             speech = coach(conversation, dialect)
         else:
             speech = speak(conversation, dialect, parallel=self.route.parallel)
+            if conversation.choice.mode == "required" and hasattr(self.upstream_wire, "THOUGHT_FIELDS"):
+                speech = hold_to_call(speech, self._rule(), dialect, parallel=self.route.parallel)
         self.watch.notes += speech.notes
         return speech
 
@@ -152,6 +154,23 @@ class Exchange:
         messages, notes = mend(conversation.messages, self.source.new_call_id)
         self.watch.notes += notes
         return replace(conversation, messages=messages)
+
+    def _adapt(self, body: bytes, conversation: Conversation) -> bytes:
+        """The client's own words, unless the server would not understand its choice among the tools."""
+        narrowed = narrow(conversation, self._rule()) if conversation.choice != Choice() else conversation
+        if narrowed is not conversation and self.route.manner is Manner.NATIVE:
+            return self._encode(narrowed)
+        return self.wire.adapt_request(body, self.route.model.model, without_tools=self.route.mode == "off")
+
+    def _suit(self, conversation: Conversation) -> Conversation:
+        """The conversation as this very server takes it."""
+        rule = self._rule()
+        if hasattr(self.upstream_wire, "THOUGHT_FIELDS"):
+            conversation = retell_thoughts(conversation, rule)
+        return narrow(conversation, rule)
+
+    def _rule(self) -> Rule:
+        return self.route.rule or self.knowledge.guess_rule(self.route.upstream, self.route.model.model)
 
     def _encode(self, spoken: Conversation) -> bytes:
         if self.route.mode == "off":
@@ -300,17 +319,26 @@ class Exchange:
         joiner = self.speech.joiner if self.speech else ""
         secrets = self.route.upstream.secrets
         native, doubt = self.route.manner is Manner.NATIVE, self._doubt if self.route.learns else None
-        required = choice.mode == "required"
-        given = (reader, self.watch, self.names, joiner, required, streamed, secrets, native, doubt)
+        given = (reader, self.watch, self.names, joiner, self._bounds(), streamed, secrets, native, doubt)
         if self.place is None:
             return Delivery(*given)
         return SealedDelivery(Sealing(self._drawer(), self.place), *given)
 
+    def _bounds(self) -> Bounds:
+        """What of the calls that an upstream makes the client wants to see."""
+        conversation = self.asked.conversation
+        parallel = conversation.limits.parallel_calls
+        parallel = self.settings.reading.parallel_calls if parallel is None else parallel
+        return Bounds(conversation.choice, single=parallel is False)
+
     def _reader(self) -> Reader:
         conversation, reading = self.asked.conversation, self.settings.reading
-        restricted = bool(conversation.choice.only) or not conversation.tools
+        choice, tools = conversation.choice, self.tools
+        restricted = bool(choice.only) or not conversation.tools
+        if choice.only:
+            tools = tuple(tool for tool in tools if choice.allows(self.names.get(tool.name, tool.name)))
         return Reader(
-            toolbox(self.tools, self.settings.tool_calling.supported_tools),
+            toolbox(tools, self.settings.tool_calling.supported_tools),
             self.route.dialect,
             unknown_tools="text" if restricted else reading.unknown_tools,
             min_confidence=reading.min_confidence,

@@ -67,6 +67,9 @@ TOOL_FIELDS = ("tools", "tool_choice", "parallel_tool_calls")
 NEWER_LIMIT = "max_completion_tokens"
 """Says the same as ``max_tokens``; servers take only one of them, so it goes back under the name it had."""
 
+THOUGHT_FIELDS = ("reasoning_content", "reasoning")
+"""Where thoughts stand: nothing is agreed upon, so the kind of a thought may name the field."""
+
 CHOICES: Mapping[str, Mode] = {"none": "none", "auto": "auto", "required": "required", "any": "required"}
 
 
@@ -282,8 +285,11 @@ def _encode_message(message: Message) -> dict[str, Any]:
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
             for call in calls
         ]
-    thought = "".join(part.text for part in message.parts if isinstance(part, Reasoning))
-    return encoded | {"reasoning_content": thought} if thought else encoded
+    thoughts = [part for part in message.parts if isinstance(part, Reasoning) and part.text]
+    if not thoughts:
+        return encoded
+    field = thoughts[0].kind if thoughts[0].kind in THOUGHT_FIELDS else THOUGHT_FIELDS[0]
+    return encoded | {field: "".join(part.text for part in thoughts)}
 
 
 _ENCODED: Mapping[type, Callable[[Any], dict[str, Any]]] = {
