@@ -8,6 +8,7 @@ the gateway's processes. Rounds are interleaved over all gateways and medians ta
     flood       answers of about 400 events as fast as they go
     short       answers of 8 events, one after the other over one connection: time to the first chunk, CPU per request
     busy        the same from 16 clients at once: requests per second
+    workers     the same from 64 clients, before one process and before two
     hold        1,000 open streams: memory
     disconnect  clients go away: how long until the upstream sees it
 
@@ -65,6 +66,8 @@ LANES = (
     Lane("qwen3_coder", "toolglot-qwen3_coder", "qwen3_coder", True, True),
     Lane("native", "toolglot-native", "native", True, True),
 )
+TWICE = Lane("hermes, 2 workers", "toolglot-workers", "hermes", True, True)
+"""Two processes on one port: measured only against the lane with one."""
 COMPARED = ("direct", "nginx", "LiteLLM", "relay", "hermes")
 """The lanes of the load that LiteLLM can follow."""
 HELD = ("nginx", "LiteLLM", "hermes", "qwen3_coder", "native")
@@ -198,6 +201,9 @@ class Bench:
             self.answers("short", lane, 15 if lane.slow else 400, 1, SHORT)
         for lane in self.lanes:
             self.answers("busy", lane, 24 if lane.slow else 800, 16, SHORT)
+        for lane in (*self.lanes, TWICE):
+            if lane.gateway in self.gateways and lane.name in ("hermes", TWICE.name):
+                self.answers("workers", lane, 1600, 64, SHORT)
         for lane in self.lanes:
             if lane.name in LEFT:
                 self.disconnect(lane, 4 if lane.slow else 20)

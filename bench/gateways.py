@@ -189,11 +189,11 @@ def install_litellm(room: Path) -> None:
             raise RuntimeError(f"LiteLLM could not be installed; its column is left out: {done.stderr.strip()[-300:]}")
 
 
-def start_toolglot(name: str, upstream: int, folder: Path, options: Sequence[str]) -> Gateway:
+def start_toolglot(name: str, upstream: int, folder: Path, options: Sequence[str], workers: int = 1) -> Gateway:
     port = free_port()
     base = f"http://127.0.0.1:{upstream}/v1"
     command = [sys.executable, "-m", "toolglot", "serve", "--base-url", base, "--port", str(port), *options]
-    return launch(name, command, port, folder, {})
+    return launch(name, command, port, folder, {"TOOLGLOT_WORKERS": str(workers)})
 
 
 TOOLGLOTS: Mapping[str, tuple[str, ...]] = {
@@ -212,6 +212,8 @@ def start_all(upstream: int, folder: Path, build: Path, wanted: Sequence[str]) -
     }
     for name, options in TOOLGLOTS.items():
         starters[name] = partial(start_toolglot, name, upstream, folder, options)
+    hermes = TOOLGLOTS["toolglot-hermes"]
+    starters["toolglot-workers"] = partial(start_toolglot, "toolglot-workers", upstream, folder, hermes, 2)
     for name, starter in starters.items():
         if name.partition("-")[0] not in wanted:
             continue

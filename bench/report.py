@@ -160,6 +160,7 @@ def show_targets(result: Result) -> None:
     plain, all_lanes = ("relay", "plain"), ("relay", "plain", *TRANSLATED)
     starts = {gateway.name: gateway.start_seconds for gateway in ours}
     disconnects = [result.get("disconnect", lane, "most") for lane in all_lanes]
+    two = ratio(result.get("workers", "hermes, 2 workers", "rate"), result.get("workers", "hermes", "rate"))
     rows: list[tuple[str, float | None, float, str]] = [
         ("translated chunk, CPU, paced", to_nginx("paced", TRANSLATED, "event"), 2, "x nginx"),
         ("plain text chunk and relay, CPU, paced", to_nginx("paced", plain, "event"), 1.7, "x nginx"),
@@ -174,6 +175,7 @@ def show_targets(result: Result) -> None:
         ("memory per open stream", worst([result.get("hold", lane, "stream") for lane in all_lanes]), 40, " KB"),
         ("memory idle", worst([gateway.idle_bytes / 1e6 for gateway in ours]), 60, " MB"),
         ("start", median(starts.values()) if starts else None, 0.8, " s"),
+        ("requests per second, 2 workers to 1", two, -1.8, "x"),
         ("client gone to upstream closed, most", worst(disconnects), 1000, " ms"),
     ]
     table(["figure, the worst of its lanes", "target", "here", "reached"], [judge(*row) for row in rows])

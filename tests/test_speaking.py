@@ -359,7 +359,7 @@ QUOTED = (
 
 def assert_harmless(text: str, dialect: str) -> None:
     joiner = choose_joiner([text])
-    muted = neutralise(text, dialect, ["get_weather", "read"], joiner)
+    muted = neutralise(text, dialect, ("get_weather", "read"), joiner)
     assert muted.replace(joiner, "") == text
     reading = toolglot.read(muted, tools=READ_WEATHER)
     assert (reading.calls, reading.rejected) == ([], [])

@@ -122,6 +122,8 @@ class Reply:
 
     async def part(self) -> None:
         """All has been said: wait a moment for the end, so that the connection can be used again."""
+        if self.over:
+            return
         with suppress(UpstreamError, TimeoutError):
             async with asyncio.timeout(PARTING):
                 await self.whole()

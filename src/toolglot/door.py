@@ -10,7 +10,6 @@ doors looks after all of them from time to time.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Awaitable
 from contextlib import suppress
 from typing import Final, Protocol, cast
@@ -61,7 +60,7 @@ class Door(asyncio.Protocol):
         self.blocked: asyncio.Future[None] | None = None
         self._house = house
         self._parser = HttpRequestParser(self)
-        self._queue: deque[Request] = deque()
+        self._queue: list[Request] = []
         self._task: asyncio.Task[None] | None = None
         self._coming: Request | None = None
         self._target: list[bytes] = []
@@ -107,11 +106,12 @@ class Door(asyncio.Protocol):
         if self._coming is None:
             self._head_size += len(data)
         try:
-            self._parser.feed_data(data)
+            try:
+                self._parser.feed_data(data)
+            except HttpParserUpgrade as upgrade:
+                self._decline(data[upgrade.args[0] :])
             if self._coming is None and self._head_size > self._house.head_limit:
                 raise self._too_long()
-        except HttpParserUpgrade:  # to a protocol that is not spoken here: the request is answered all the same
-            self._deaf = True
         except (HttpParserError, ToolglotError) as error:
             self._give_up(error.__context__ or error)
         if self._queue:
@@ -153,9 +153,11 @@ class Door(asyncio.Protocol):
         if self._head_size > self._house.head_limit and not self._fits():
             raise self._too_long()
         parser = self._parser
+        if parser.should_upgrade():
+            return
         method, version = parser.get_method().decode("latin-1"), parser.get_http_version()
         request = Request(self, method, b"".join(self._target), self._fields, version)
-        request.lasting = parser.should_keep_alive() and not parser.should_upgrade()
+        request.lasting = parser.should_keep_alive()
         self._head_size = 0
         self._coming = request
         self._queue.append(request)
@@ -172,6 +174,14 @@ class Door(asyncio.Protocol):
             self._coming.complete()
             self._coming = None
 
+    def _decline(self, rest: bytes) -> None:
+        """A client that would rather speak another protocol is heard in this one: its head again, without the wish."""
+        fields = {name: value for name, value in self._fields.items() if name not in ("connection", "upgrade")}
+        lines = [b"%b %b HTTP/1.1" % (self._parser.get_method(), b"".join(self._target))]
+        lines += [f"{name}: {value}".encode("utf-8", "surrogateescape") for name, value in fields.items()]
+        self._parser = HttpRequestParser(self)
+        self._parser.feed_data(b"\r\n".join(lines) + b"\r\n\r\n" + rest)
+
     def _fits(self) -> bool:
         """What came with the end of a head may be body."""
         size = sum(len(name) + len(value) + 4 for name, value in self._fields.items())
@@ -183,7 +193,7 @@ class Door(asyncio.Protocol):
     # -- answering -----------------------------------------------------------------------------------------------------
 
     def _next(self) -> None:
-        self._task = self.loop.create_task(self._answer(self._queue.popleft()))
+        self._task = self.loop.create_task(self._answer(self._queue.pop(0)))
 
     async def _answer(self, request: Request) -> None:
         try:

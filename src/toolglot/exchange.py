@@ -104,6 +104,11 @@ class Exchange:
         self._keep_answers(body)
         self._forget_messages()
 
+    def take_request(self) -> bytes:
+        """The request, to be sent and not to be kept."""
+        request, self.request = self.request, b""
+        return request
+
     def _forget_messages(self) -> None:
         """They are never looked at again, and an agent's history is long: no open answer should hold it."""
         conversation = replace(self.asked.conversation, messages=())
@@ -153,7 +158,7 @@ class Exchange:
     def _mend(self, conversation: Conversation) -> Conversation:
         messages, notes = mend(conversation.messages, self.source.new_call_id)
         self.watch.notes += notes
-        return replace(conversation, messages=messages)
+        return conversation if messages == conversation.messages else replace(conversation, messages=messages)
 
     def _adapt(self, body: bytes, conversation: Conversation) -> bytes:
         """The client's own words, unless the server would not understand its choice among the tools."""

@@ -12,7 +12,7 @@ the name of a tool. One expression per set of names finds everything in one pass
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from toolglot.codecs.markup import Markup
@@ -58,18 +58,22 @@ def choose_joiner(texts: Iterable[str]) -> str:
     return next((char for char in map(chr, _PRIVATE) if char not in present), _CANDIDATES[0])
 
 
-def neutralise(text: str, dialect: str, names: Collection[str], joiner: str) -> str:
+def neutralise(text: str, dialect: str, names: tuple[str, ...], joiner: str) -> str:
     """The text with the joiner behind the first character of every mark."""
-    mute = _mute if len(text) > _REMEMBERED else _mute_once
-    return mute(text, dialect, tuple(sorted(names)), joiner)
+    return _compile(dialect, names).sub(lambda found: found[0][0] + joiner + found[0][1:], text)
 
 
-def _mute(text: str, dialect: str, names: tuple[str, ...], joiner: str) -> str:
-    muted, count = _compile(dialect, names).subn(lambda found: found[0][0] + joiner + found[0][1:], text)
-    return muted if count else text
+def has_marks(text: str, dialect: str, names: tuple[str, ...]) -> bool:
+    """Whether there is something to neutralise."""
+    look = _look if len(text) > _REMEMBERED else _look_once
+    return look(text, dialect, names)
 
 
-_mute_once = lru_cache(maxsize=512)(_mute)
+def _look(text: str, dialect: str, names: tuple[str, ...]) -> bool:
+    return _compile(dialect, names).search(text) is not None
+
+
+_look_once = lru_cache(maxsize=512)(_look)
 
 
 @lru_cache(maxsize=64)

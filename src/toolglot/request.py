@@ -147,7 +147,7 @@ class Request:
             await self._line.blocked
 
     def _head(self, status: int, headers: Mapping[str, str], content_type: str, length: str) -> bytes:
-        self.lasting = self.lasting and not self._line.closing
+        self.lasting = self.lasting and self.whole and not self._line.closing
         lines = [f"HTTP/1.1 {status} {REASONS.get(status, '')}", tell_date(int(time.time()))]
         lines.append(f"content-type: {content_type}")
         if length:

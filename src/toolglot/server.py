@@ -177,7 +177,7 @@ class Gateway:
         if exchange.one_wire:
             carried = getattr(exchange.wire, "CARRIED", ())
             headers = {name: request.headers[name] for name in carried if name in request.headers} | headers
-        async with self.transport.send("POST", address, upstream, headers, exchange.request) as reply:
+        async with self.transport.send("POST", address, upstream, headers, exchange.take_request()) as reply:
             response = await visit.answer(reply)
         exchange.conclude()
         return response

@@ -34,7 +34,7 @@ from toolglot.conversation import (
     Tool,
 )
 from toolglot.errors import ToolSchemaError
-from toolglot.joiner import choose_joiner, neutralise
+from toolglot.joiner import choose_joiner, has_marks, neutralise
 from toolglot.names import rename
 from toolglot.schema import Toolbox
 from toolglot.teaching import teach
@@ -72,22 +72,24 @@ def speak(conversation: Conversation, dialect: str, *, parallel: bool = False) -
     """The conversation as a model that speaks the dialect can follow it."""
     past = dict.fromkeys(call.name for message in conversation.messages for call in message.calls)
     taught = _prepare(conversation.tools, tuple(past), record_of(dialect).name, conversation.choice, parallel)
-    speaker = _Speaker(taught, choose_joiner(_texts(conversation)))
+    speaker = _Speaker(taught, conversation)
     messages = tuple(_instruct(list(speaker.say(conversation.messages)), taught.section))
     spoken = replace(conversation, messages=messages, tools=(), choice=Choice())
-    return Speech(spoken, taught.offered, taught.names, speaker.joiner if speaker.joined else "", taught.notes)
+    return Speech(spoken, taught.offered, taught.names, speaker.joiner, taught.notes)
 
 
 @dataclass(frozen=True, slots=True)
 class _Taught:
     """Everything about a speech that is the same for every turn of a conversation. ``given`` leads from a tool's own
-    name to the taught one, ``names`` back, where they differ; ``offered`` are the tools that may be chosen."""
+    name to the taught one, ``names`` back, where they differ; ``words`` are all taught names. ``offered`` are the tools
+    that may be chosen."""
 
     dialect: str
     tools: tuple[Tool, ...]
     offered: tuple[Tool, ...]
     given: Mapping[str, str]
     names: Mapping[str, str]
+    words: tuple[str, ...]
     section: str
     notes: tuple[str, ...]
 
@@ -104,6 +106,7 @@ def _prepare(tools: tuple[Tool, ...], past: tuple[str, ...], dialect: str, choic
         tuple(tool for tool in known if choice.allows(tool.name)),
         given,
         {taught: own for own, taught in given.items() if taught != own},
+        tuple(sorted(given.values())),
         teach(known, dialect, choice=choice, parallel=parallel),
         (*notes, *_miss(choice, known)),
     )
@@ -216,8 +219,8 @@ class _Speaker:
     """Turns the messages of one conversation into plain ones."""
 
     taught: _Taught
-    joiner: str
-    joined: bool = False
+    conversation: Conversation
+    joiner: str = ""
 
     def say(self, messages: Sequence[Message]) -> Iterator[Message]:
         rows: list[list[_Turn]] = []
@@ -279,9 +282,12 @@ class _Speaker:
         )
 
     def mute(self, text: str) -> str:
-        muted = neutralise(text, self.taught.dialect, [*self.taught.given.values()], self.joiner)
-        self.joined = self.joined or muted != text
-        return muted
+        taught = self.taught
+        if not has_marks(text, taught.dialect, taught.words):
+            return text
+        if not self.joiner:
+            self.joiner = choose_joiner(_texts(self.conversation))
+        return neutralise(text, taught.dialect, taught.words, self.joiner)
 
 
 def _announce(images: int, call_id: str) -> str:

@@ -93,6 +93,7 @@ class Transport:
         address = locate(url)
         request = compose(method, address, headers, body)
         connection, reply = await self._ask(address.place, upstream, request, bodiless=method == "HEAD")
+        del request, body  # they may be large, and the answer long
         try:
             yield reply
         finally:

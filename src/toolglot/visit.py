@@ -68,11 +68,7 @@ class Visit:
         self.begin()
         stream = self.open_stream()
         try:
-            while not (self.watch.chunks or stream.over) and (piece := await reply.piece()):
-                self.write(stream.feed(piece))
-            self.exchange.settle()
-            if not stream.over:
-                await reply.pour(self.pass_on(stream, reply), self.request.drain)
+            await reply.pour(self.pass_on(stream, reply), self.request.drain)
         except ToolglotError as error:
             self.fail(error)
             return
@@ -80,9 +76,8 @@ class Visit:
         await reply.part()
 
     def pass_on(self, stream: Stream, reply: Reply) -> Take:
-        """What is done with each piece once the first words have left."""
-        request, feed, sent, now = self.request, stream.feed, self.watch.sent, self.loop.time
-        write = request.write
+        """What is done with each piece."""
+        feed, write, sent, now = stream.feed, self.request.write, self.watch.sent, self.loop.time
 
         def take(piece: bytes) -> bool:
             out = feed(piece)
@@ -92,6 +87,8 @@ class Visit:
                 return False
             if not out:
                 return False
+            if not self.watch.chunks:
+                self.exchange.settle()
             self.spoke = now()
             sent(out)
             return write(out)

@@ -190,6 +190,7 @@ class Vocabulary:
         commitments = {dialect.commitment for dialect, _ in self._by_header.get(header, ())}
         return Commitment.TENTATIVE if Commitment.TENTATIVE in commitments else Commitment.MARKED
 
+    @lru_cache(maxsize=4096)  # noqa: B019 - there is one vocabulary, and it lives as long as the process
     def select(self, wrap: Wrap | None, header: Header, head: str, hint: str) -> Choosing | None:
         """The dialect that wrapper, header and the first character of the body make together.
 

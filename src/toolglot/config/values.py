@@ -41,6 +41,8 @@ WIRES: Final = wire_names()
 ANY: Final = "*"
 DEFAULT_DIALECT: Final = "roo_xml"
 LISTED: Final = 20
+REMEMBERED: Final = 1000
+"""How many of the names that were asked for are remembered."""
 NAME_LENGTH: Final = 500
 SECRET_LENGTH: Final = 8
 NO_KEY: Final = Secret()
@@ -163,8 +165,13 @@ class Upstream:
 
     def endpoint(self, path: str, root: str = "/v1") -> str:
         """The address of one of its endpoints, such as ``/chat/completions``."""
-        parts = urlsplit(self.base_url)
-        return urlunsplit(parts._replace(path=(parts.path or root) + path))
+        return _extend(self.base_url, root, path)
+
+
+@lru_cache(maxsize=1024)
+def _extend(address: str, root: str, path: str) -> str:
+    parts = urlsplit(address)
+    return urlunsplit(parts._replace(path=(parts.path or root) + path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,12 +223,21 @@ class Settings:
     models: tuple[Model, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
     notes: tuple[str, ...] = ()
+    _found: dict[str, tuple[Model, Upstream]] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def model_for(self, asked: str) -> tuple[Model, Upstream]:
         """What answers to a name: the exact name, else the first pattern that fits, else ``*``.
 
         In the model that is returned nothing is left open: ``name`` is the one asked for, ``model`` the upstream's.
         """
+        found = self._found.get(asked)
+        if found is None:
+            if len(self._found) >= REMEMBERED:
+                self._found.clear()
+            found = self._found[asked] = self._find(asked)
+        return found
+
+    def _find(self, asked: str) -> tuple[Model, Upstream]:
         model, known_as = self._match(asked)
         dialect = model.dialect or self.tool_calling.dialect or known_dialect(known_as, asked)
         mode = model.mode or self.tool_calling.mode
