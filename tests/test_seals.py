@@ -18,6 +18,7 @@ from toolglot.events import (
     CallStarted,
     Event,
     Finished,
+    Foreign,
     ReasoningDelta,
     ReasoningSealed,
     TextDelta,
@@ -184,6 +185,76 @@ def test_seals_of_one_upstream_are_not_for_another() -> None:
     line.settings = replace(line.settings, upstreams=(elsewhere,))
     again = line.ask(Conversation("m", (QUESTION, *remember(told, "openai_chat")), TOOLS), True)
     assert UNSEALED.encode() in again.request and SEAL.encode() not in again.request
+
+
+# -- servers of the chat wire that sign their calls ----------------------------------------------------------------------
+
+GOOGLE = "https://generativelanguage.googleapis.com/v1beta/openai"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("name", SEALED)
+@pytest.mark.parametrize("client", sorted(all_wires()))
+def test_signatures_of_a_chat_server_come_back(client: str, name: str, stream: bool) -> None:
+    """Whether the client keeps them, as newer packages do, or not."""
+    line = Line(client, "openai_chat", base_url=GOOGLE)
+    first = line.ask(Conversation("m", (QUESTION,), TOOLS), stream)
+    told = line.answer(first, [*SEALED[name]("openai_chat"), Finished("tool_calls" if "call" in name else "stop")])
+    expected = [part if isinstance(part, str) else ("", part[1]) for part in EXPECTED[name]]
+    if "text" in name:
+        expected = ["Text", *(part for part in expected if part != "Text")]  # the wire has one place for text
+    if client == "openai_chat":
+        assert [event.seal for event in told if isinstance(event, ReasoningSealed)] == [
+            part[1] for part in expected if isinstance(part, tuple)
+        ]
+    again = line.ask(Conversation("m", (QUESTION, *remember(told, client)), TOOLS), stream)
+    assert shape(line.see(again)) == expected
+    assert b"Hm." not in again.request, "this server knows no field for thoughts"
+
+
+def test_a_client_that_carries_signatures_itself_is_passed_on_as_it_is() -> None:
+    call_made = {"id": "c", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+    signed = call_made | {"extra_content": {"google": {"thought_signature": SEAL}}}
+    messages = [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": None, "tool_calls": [signed]},
+        {"role": "tool", "tool_call_id": "c", "content": "x"},
+    ]
+    asked = {
+        "model": "m",
+        "messages": messages,
+        "tools": [{"type": "function", "function": {"name": "read"}}],
+        "odd": 1,
+    }
+    line = Line("openai_chat", "openai_chat", base_url=GOOGLE)
+    assert json.loads(line.open(json.dumps(asked).encode(), False).request) == asked
+
+
+@pytest.mark.parametrize("client", ["openai_chat", "anthropic_messages"])
+def test_a_server_that_signs_nothing_gets_no_signatures(client: str) -> None:
+    """After a change of the upstream in the middle of a conversation."""
+    signing = Line(client, "openai_chat", base_url=GOOGLE)
+    told = signing.answer(
+        signing.ask(Conversation("m", (QUESTION,), TOOLS), True),
+        [*SEALED["call"]("openai_chat"), Finished("tool_calls")],
+    )
+    other = Line(client, "openai_chat")
+    again = other.ask(Conversation("m", (QUESTION, *remember(told, client)), TOOLS), True)
+    assert b"extra_content" not in again.request and SEAL.encode() not in again.request
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_only_some_chat_servers_say_is_carried(stream: bool) -> None:
+    details = {"reasoning_details": [{"type": "reasoning.encrypted", "data": "x"}], "annotations": [{"url": "u"}]}
+    line = Line("openai_chat", "openai_chat")
+    exchange = line.ask(Conversation("m", (QUESTION,), TOOLS), stream)
+    told = line.answer(exchange, [Foreign("openai_chat", details), TextDelta("Hi"), Finished("stop")])
+    assert [event for event in told if isinstance(event, Foreign)] == [Foreign("openai_chat", details)]
+    for client in sorted(set(all_wires()) - {"openai_chat"}):
+        line = Line(client, "openai_chat")
+        exchange = line.ask(Conversation("m", (QUESTION,), TOOLS), stream)
+        told = line.answer(exchange, [Foreign("openai_chat", details), TextDelta("Hi"), Finished("stop")])
+        assert [event for event in told if isinstance(event, TextDelta)] == [TextDelta("Hi")]
 
 
 def test_nothing_is_kept_where_nothing_is_sealed() -> None:

@@ -23,9 +23,9 @@ from toolglot.errors import RefusedError, RequestError, ToolglotError, ToolSchem
 from toolglot.events import Event, Failed
 from toolglot.experience import Lesson
 from toolglot.history import mend
-from toolglot.keepsakes import Drawer
 from toolglot.lessons import coach
-from toolglot.profiles import Rule
+from toolglot.memory import Memory
+from toolglot.profiles import SIGNED_CALLS, Rule
 from toolglot.quirks import hold_to_call, narrow, retell_thoughts
 from toolglot.reading import Reader
 from toolglot.routing import Knowledge, Manner, Route, choose
@@ -70,10 +70,10 @@ class Exchange:
         self.knowledge = knowledge
         self.settings = settings
         self.source = source
-        self.owner = owner
+        self.memory = Memory(knowledge.kept, owner)
         self.watch = watch
         self.afterwards: Callable[[], Iterable[Event]] | None = None
-        body = self._expand(body)
+        body = self.memory.expand(wire, body)
         self.asked: Asked = wire.decode_request(body, path)
         watch.notes += self.asked.notes
         conversation = self.asked.conversation
@@ -101,7 +101,8 @@ class Exchange:
             conversation, self.names = rename_tools(conversation, getattr(self.upstream_wire, "TOOL_NAMES", None))
             self.tools = conversation.tools
             self.request = self._encode(conversation)
-        self._keep_answers(body)
+        if not self.untouched:
+            self.asked = self.memory.listen(self.asked, body)
         self._forget_messages()
 
     def take_request(self) -> bytes:
@@ -162,9 +163,11 @@ class Exchange:
 
     def _adapt(self, body: bytes, conversation: Conversation) -> bytes:
         """The client's own words, unless the server would not understand its choice among the tools."""
-        narrowed = narrow(conversation, self._rule()) if conversation.choice != Choice() else conversation
-        if narrowed is not conversation and self.route.manner is Manner.NATIVE:
-            return self._encode(narrowed)
+        if self.route.manner is Manner.NATIVE:
+            sealed = self._seal(conversation)
+            narrowed = narrow(sealed, self._rule()) if sealed.choice != Choice() else sealed
+            if narrowed is not conversation:
+                return self._encode(self._suit(narrowed))
         return self.wire.adapt_request(body, self.route.model.model, without_tools=self.route.mode == "off")
 
     def _suit(self, conversation: Conversation) -> Conversation:
@@ -185,25 +188,6 @@ class Exchange:
 
     # -- what is kept between requests ---------------------------------------------------------------------------------
 
-    def _expand(self, body: bytes) -> bytes:
-        """The request with what it refers to in place of the reference, as far as that was kept here."""
-        expand = getattr(self.wire, "expand_request", None)
-        return body if expand is None else expand(body, self._find_answer)
-
-    def _find_answer(self, answer_id: str) -> tuple[bytes, bytes] | None:
-        found: tuple[bytes, bytes] | None = self.knowledge.kept.open(self.owner).find(("answer", answer_id))
-        return found
-
-    def _keep_answers(self, body: bytes) -> None:
-        """If the client wants to refer to this answer later."""
-        if self.asked.kept and not self.untouched:
-            drawer = self.knowledge.kept.open(self.owner)
-
-            def keep(answer_id: str, told: bytes) -> None:
-                drawer.keep(("answer", answer_id), (body, told), len(body) + len(told))
-
-            self.asked = replace(self.asked, keep=keep)
-
     def _check_bonds(self) -> None:
         """What only an upstream of the client's own wire can know goes to no other."""
         if self.asked.bond is not None and (not self.one_wire or self.route.manner is Manner.TEXT):
@@ -211,13 +195,18 @@ class Exchange:
 
     def _seal(self, conversation: Conversation) -> Conversation:
         """Seals that the client's wire cannot carry are kept here, by the client's key and the upstream."""
-        if not getattr(self.upstream_wire, "SEALS", False) or getattr(self.wire, "CARRIES_SEALS", False):
+        if not self._seals or getattr(self.wire, "CARRIES_SEALS", False):
             return conversation
         self.place = find_place(conversation.messages)
-        return replace(conversation, messages=restore(conversation.messages, self._drawer()))
+        restored = restore(conversation.messages, self.memory.open_seals(self.route.upstream.base_url))
+        return conversation if restored == conversation.messages else replace(conversation, messages=restored)
 
-    def _drawer(self) -> Drawer:
-        return self.knowledge.kept.open(self.owner, self.route.upstream.base_url)
+    @property
+    def _seals(self) -> bool:
+        """Whether the upstream proves its reasoning; on a wire that has no agreed place for it only some do."""
+        if hasattr(self.upstream_wire, "THOUGHT_FIELDS"):
+            return SIGNED_CALLS in self._rule().quirks
+        return getattr(self.upstream_wire, "SEALS", False) and not self.one_wire
 
     # -- the second way there ------------------------------------------------------------------------------------------
 
@@ -327,7 +316,7 @@ class Exchange:
         given = (reader, self.watch, self.names, joiner, self._bounds(), streamed, secrets, native, doubt)
         if self.place is None:
             return Delivery(*given)
-        return SealedDelivery(Sealing(self._drawer(), self.place), *given)
+        return SealedDelivery(Sealing(self.memory.open_seals(self.route.upstream.base_url), self.place), *given)
 
     def _bounds(self) -> Bounds:
         """What of the calls that an upstream makes the client wants to see."""

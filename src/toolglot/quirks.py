@@ -3,6 +3,7 @@
     strips_special_tokens   the marks of many dialects are special tokens; where tools are text they are asked for
     named_choice_is_auto    a choice among the tools is taken for none: only the chosen ones are offered
     choice_ignored          so is any choice: the same, and what must be done is said
+    signed_calls            its calls carry signatures that must come back, also on a wire that usually has none
 
 Thoughts of earlier turns go into the field that the server knows, and nowhere if it knows none. A call that is required
 of a model that writes text is held to by a grammar, where the server takes one.
@@ -15,10 +16,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from toolglot.constraint import grammar
-from toolglot.conversation import Choice, Conversation, Message, Reasoning
+from toolglot.conversation import Choice, Conversation, Part, Reasoning
 from toolglot.crossing import demand_call
 from toolglot.lessons import add_grammar
-from toolglot.profiles import CHOICE_IGNORED, GRAMMAR, NAMED_CHOICE_IS_AUTO, STRIPS_SPECIAL_TOKENS, Rule
+from toolglot.profiles import CHOICE_IGNORED, GRAMMAR, NAMED_CHOICE_IS_AUTO, SIGNED_CALLS, STRIPS_SPECIAL_TOKENS, Rule
 from toolglot.speaking import Speech
 
 FIELDS: Final[Mapping[str, Mapping[str, Any]]] = {STRIPS_SPECIAL_TOKENS: {"skip_special_tokens": False}}
@@ -46,15 +47,23 @@ def narrow(conversation: Conversation, rule: Rule) -> Conversation:
 
 
 def retell_thoughts(conversation: Conversation, rule: Rule) -> Conversation:
-    """Thoughts of earlier turns under the name of the field in which the server looks for them, or left out."""
+    """Thoughts of earlier turns under the name of the field in which the server looks for them, or left out; and no
+    signatures, unless it is one that signs."""
     if not any(isinstance(part, Reasoning) for message in conversation.messages for part in message.parts):
         return conversation
-    return replace(conversation, messages=tuple(_retell(message, rule.reasoning) for message in conversation.messages))
+    messages = tuple(
+        replace(message, parts=tuple(told for part in message.parts if (told := _retell(part, rule)) is not None))
+        for message in conversation.messages
+    )
+    return replace(conversation, messages=messages)
 
 
-def _retell(message: Message, field: str) -> Message:
-    parts = (replace(part, kind=field) if isinstance(part, Reasoning) else part for part in message.parts)
-    return replace(message, parts=tuple(part for part in parts if field or not isinstance(part, Reasoning)))
+def _retell(part: Part, rule: Rule) -> Part | None:
+    if not isinstance(part, Reasoning):
+        return part
+    if part.seal and SIGNED_CALLS in rule.quirks:
+        return part if rule.reasoning else replace(part, text="")
+    return replace(part, kind=rule.reasoning, seal="") if rule.reasoning and part.text else None
 
 
 def hold_to_call(speech: Speech, rule: Rule, dialect: str, *, parallel: bool) -> Speech:

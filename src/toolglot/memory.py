@@ -1,0 +1,41 @@
+"""What is remembered of one client: answers that it may refer to, and seals that its wire cannot carry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from toolglot.keepsakes import Drawer, Keepsakes
+from toolglot.wire import Asked, Wire
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The memory of one client, who is known by a key."""
+
+    kept: Keepsakes
+    key: str
+
+    def expand(self, wire: Wire, body: bytes) -> bytes:
+        """The request with what it refers to in the place of the reference, as far as that is known."""
+        expand = getattr(wire, "expand_request", None)
+        return body if expand is None else expand(body, self.find_answer)
+
+    def find_answer(self, answer_id: str) -> tuple[bytes, bytes] | None:
+        """The request and the contents of an earlier answer."""
+        found: tuple[bytes, bytes] | None = self.kept.open(self.key).find(("answer", answer_id))
+        return found
+
+    def listen(self, asked: Asked, body: bytes) -> Asked:
+        """The request, whose answer will be known if the client wants to refer to it."""
+        if not asked.kept:
+            return asked
+        drawer = self.kept.open(self.key)
+
+        def keep(answer_id: str, told: bytes) -> None:
+            drawer.keep(("answer", answer_id), (body, told), len(body) + len(told))
+
+        return replace(asked, keep=keep)
+
+    def open_seals(self, address: str) -> Drawer:
+        """The seals of one upstream."""
+        return self.kept.open(self.key, address)
