@@ -63,7 +63,7 @@ class Answer:
             for choice in chunk.get("choices", ()):
                 text += choice["delta"].get("content") or ""
                 finish = choice["finish_reason"] or finish
-                for call in choice["delta"].get("tool_calls", ()):
+                for call in choice["delta"].get("tool_calls") or ():
                     known = calls.setdefault(call["index"], ["", ""])
                     known[0] += call["function"].get("name", "")
                     known[1] += call["function"].get("arguments", "")
@@ -95,6 +95,7 @@ async def gateway(
     options: Options | None = None,
     app: web.Application | None = None,
     upstream: Mapping[str, Any] | None = None,
+    model: Mapping[str, Any] | None = None,
     **arguments: Any,
 ) -> AsyncIterator[Gate]:
     """A gateway in front of a simulated upstream, or of any app; settings are given as on the command line."""
@@ -103,6 +104,8 @@ async def gateway(
         settings = load({"port": 0, "state_dir": "none", "base_url": address + "/v1", **arguments}, {})
         if upstream:
             settings = _with(settings, upstream)
+        if model:
+            settings = replace(settings, models=tuple(replace(one, **model) for one in settings.models))
         async with listening(settings) as own, aiohttp.ClientSession() as session:
             yield Gate(own, app.get(RECORD, Record()), session)
 

@@ -75,6 +75,29 @@ def test_a_route_is_explained(capsys: pytest.CaptureFixture[str], request_file: 
     assert KEY not in told
 
 
+def test_tools_that_stand_for_others_are_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    settings, request = tmp_path / "toolglot.toml", tmp_path / "request.json"
+    settings.write_text(
+        f"[[upstream]]\nname='g'\nbase_url='{GROQ}'\n[[model]]\nname='*'\nupstream='g'\nediting='anthropic'\n",
+        encoding="utf-8",
+    )
+    keys = {"read_file": ["path", "offset", "limit"], "apply_diff": ["path", "diff"], "read": ["filePath"]}
+    tools = [
+        {"type": "function", "function": {"name": name, "parameters": {"properties": {key: {} for key in listed}}}}
+        for name, listed in keys.items()
+    ]
+    request.write_text(json.dumps(ASK | {"tools": tools}), encoding="utf-8")
+    assert main(["explain", str(request), "--config", str(settings)]) == 0
+    told = capsys.readouterr().out
+    assert "\nmapping   roo (apply_diff, read_file) as anthropic (str_replace_based_edit_tool)\n" in told
+    request.write_text(
+        json.dumps(ASK | {"tools": [{"type": "function", "function": {"name": "look"}}]}), encoding="utf-8"
+    )
+    answer = explain(capsys, str(request), "--config", str(settings))
+    assert answer["mapping"] is None
+    assert answer["notes"] == ["the client's tools have no twins in anthropic and stay as they are"]
+
+
 def test_nobody_is_asked_unless_that_is_wished(capsys: pytest.CaptureFixture[str], request_file: str, sim: Sim) -> None:
     told = explain(capsys, request_file, "--base-url", sim.base_url, "--model", "qwen3-coder")
     assert told["notes"][0] == "the server was not asked what it can do; --ask asks it"

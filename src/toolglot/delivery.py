@@ -37,6 +37,7 @@ from toolglot.twins import Twins
 
 DROPPED = (Reason.EXTRA_CALL, Reason.FABRICATED_RESULT)
 READ, NATIVE = "read", "native"
+WORDS = (TextDelta, ReasoningDelta)
 THINKING = "<think>\n"
 
 
@@ -90,7 +91,7 @@ class Delivery:
         self.open: dict[tuple[str, int], int] = {}
         self.started = 0
         # the common case: nothing to put right, deltas pass as they are
-        self.plain = () if joiner or native else (TextDelta, ReasoningDelta, CallArguments)
+        self.plain: tuple[type, ...] = () if joiner else WORDS if native else (*WORDS, CallArguments)
         self.twins = Twins() if native and reader is not None else None
 
     def deliver(self, events: Iterable[Event]) -> list[Event]:
@@ -134,10 +135,12 @@ class Delivery:
                     self.thoughts.append(event.text)
                 text = self.restore(event.text)
                 if text:
-                    out.append(type(event)(text))
+                    out.append(event if text is event.text else type(event)(text))
             case CallArguments(index=index):
                 if (origin, index) in self.open:
-                    out.append(CallArguments(self.open[origin, index], self.restore(event.fragment)))
+                    number, fragment = self.open[origin, index], self.restore(event.fragment)
+                    same = number == index and fragment is event.fragment
+                    out.append(event if same else CallArguments(number, fragment))
             case CallStarted(index=index):
                 self.start(event, origin, out)
             case CallEnded(index=index):
@@ -153,7 +156,7 @@ class Delivery:
     def start(self, event: CallStarted, origin: str, out: list[Event]) -> None:
         name = self.names.get(event.name, event.name)
         if origin is NATIVE:
-            self.plain, self.thoughts = (), None
+            self.plain, self.thoughts = self.plain and WORDS, None
             if self.forbid(name):
                 return
         index = self.open[origin, event.index] = self.started

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
 
+from toolglot import editing
 from toolglot.config import Settings
 from toolglot.conversation import Choice, Conversation, Foreign, Tool
 from toolglot.crossing import NO_NAMES, rename_tools
@@ -89,12 +90,14 @@ class Exchange:
         self.speech: Speech | None = None
         self.place: Place | None = None
         self.spare = conversation if self.route.learns else None
+        self.choice = conversation.choice
+        self.mapping = self._map(conversation)
         self.tools, self.names = conversation.tools, NO_NAMES
         if self.route.manner is Manner.TEXT:
             self.speech = self._speak(conversation)
             self.tools, self.names = self.speech.tools, self.speech.names
             self.request = self._encode(self.speech.conversation)
-        elif self.one_wire:
+        elif self.one_wire and self.mapping is None:
             self.request = self._adapt(body, conversation)
         else:
             conversation = self._suit(self._mend(self._seal(conversation)))
@@ -143,6 +146,12 @@ class Exchange:
         usual = self.stream_type == self.upstream_wire.STREAM_TYPE
         return self.one_wire and usual and self.route.manner is Manner.RELAY
 
+    @property
+    def unchanged(self) -> bool:
+        """Whether bytes may pass as they are, as long as nothing about the answer has to be put right."""
+        usual = self.stream_type == self.upstream_wire.STREAM_TYPE
+        return self.one_wire and usual and self.route.manner is Manner.NATIVE and self.mapping is None
+
     # -- the way there -------------------------------------------------------------------------------------------------
 
     def _speak(self, conversation: Conversation) -> Speech:
@@ -159,7 +168,24 @@ class Exchange:
     def _mend(self, conversation: Conversation) -> Conversation:
         messages, notes = mend(conversation.messages, self.source.new_call_id)
         self.watch.notes += notes
-        return conversation if messages == conversation.messages else replace(conversation, messages=messages)
+        if messages != conversation.messages:
+            conversation = replace(conversation, messages=messages)
+        if self.mapping:
+            conversation = self.mapping.offer(conversation, self.watch.notes)
+            self.choice = conversation.choice
+        return conversation
+
+    def _map(self, conversation: Conversation) -> editing.Mapping | None:
+        """The tools that the model was trained on for those of the client, where that is wished."""
+        wanted = self.route.model.editing
+        if not wanted or self.route.manner is Manner.RELAY:
+            return None
+        only, allowed = conversation.choice.only, conversation.limits.parallel_calls is not False
+        parallel = self.route.parallel or (allowed and self.route.manner is Manner.NATIVE)
+        found = editing.find(conversation.tools, wanted, only=only, parallel=parallel, known_as=conversation.model)
+        if found is None and conversation.tools:
+            self.watch.notes.append(f"the client's tools have no twins in {wanted} and stay as they are")
+        return found
 
     def _adapt(self, body: bytes, conversation: Conversation) -> bytes:
         """The client's own words, unless the server would not understand its choice among the tools."""
@@ -294,6 +320,8 @@ class Exchange:
         else:
             events = self.upstream_wire.decode_reply(body, self.source.new_call_id)
         told = delivery.deliver(events)
+        if back := self.bring_back(streamed=False):
+            told = back.feed(told)
         if told and isinstance(told[-1], Failed):
             raise describe_failure(told[-1])
         return self.wire.encode_reply(told, self.answerer(), self.asked)
@@ -306,6 +334,10 @@ class Exchange:
                 watch.notes.append("the answer did not say how it ended")
             watch.see(event)
         watch.error = known or watch.error
+
+    def bring_back(self, streamed: bool) -> editing.Return | None:
+        """How the model's calls become the client's, where tools are mapped."""
+        return editing.Return(self.mapping, self.watch.notes, streamed) if self.mapping else None
 
     def delivery(self, streamed: bool) -> Delivery:
         choice = self.asked.conversation.choice
@@ -320,16 +352,15 @@ class Exchange:
 
     def _bounds(self) -> Bounds:
         """What of the calls that an upstream makes the client wants to see."""
-        conversation = self.asked.conversation
-        parallel = conversation.limits.parallel_calls
+        parallel = self.asked.conversation.limits.parallel_calls
         parallel = self.settings.reading.parallel_calls if parallel is None else parallel
-        return Bounds(conversation.choice, single=parallel is False)
+        return Bounds(self.choice, single=parallel is False)
 
     def _reader(self) -> Reader:
         conversation, reading = self.asked.conversation, self.settings.reading
-        choice, tools = conversation.choice, self.tools
+        choice, tools = self.choice, self.tools
         restricted = bool(choice.only) or not conversation.tools
-        if choice.only:
+        if choice.only and self.speech is None:
             tools = tuple(tool for tool in tools if choice.allows(self.names.get(tool.name, tool.name)))
         return Reader(
             toolbox(tools, self.settings.tool_calling.supported_tools),

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 BLANK = b"\n\n"
 DATA = b"data: "
+NAME = b"event:"
 
 
 class EventStream:
-    """Feed it bytes; it gives the data of every event that is complete. Names of events and comments are dropped."""
+    """Feed it bytes; it gives the data of every event that is complete. Names of events and comments are dropped.
+    ``waiting`` are the parts that have come of the next one."""
 
-    __slots__ = ("_rest", "_return")
+    __slots__ = ("_return", "waiting")
 
     def __init__(self) -> None:
-        self._rest: list[bytes] = []
+        self.waiting: list[bytes] = []
         self._return = False
 
     def feed(self, piece: bytes) -> list[bytes]:
@@ -25,34 +27,37 @@ class EventStream:
             piece = self._join_line_ends(piece)
         if not piece:
             return []
-        rest = self._rest
+        rest = self.waiting
+        if not rest and piece.find(b"\n") == len(piece) - 2 and piece[:6] == DATA and piece[-1:] == b"\n":
+            # one event in one piece, as most servers send them
+            return [piece[6:-2]]
         if rest:
             if BLANK not in piece and not (piece[:1] == b"\n" and rest[-1][-1:] == b"\n"):
                 rest.append(piece)
                 return []
             piece = b"".join((*rest, piece))
             rest.clear()
+        return self._split(piece)
+
+    def _split(self, piece: bytes) -> list[bytes]:
         *blocks, tail = piece.split(BLANK)
         if tail:
-            rest.append(tail)
+            self.waiting.append(tail)
         events = []
         for block in blocks:
-            if block[:6] == DATA and b"\n" not in block:
-                events.append(block[6:])
+            # nearly always nothing but data, or a name in front of it
+            line = block.find(b"\n") + 1 if block[:6] == NAME else 0
+            if block[line : line + 6] == DATA and block.find(b"\n", line) < 0:
+                events.append(block[line + 6 :])
             elif (data := _data_of(block)) is not None:
                 events.append(data)
         return events
 
     def close(self) -> list[bytes]:
         """The connection is over: an event that only lacks its blank line counts."""
-        data = _data_of(b"".join(self._rest))
-        self._rest.clear()
+        data = _data_of(b"".join(self.waiting))
+        self.waiting.clear()
         return [] if data is None else [data]
-
-    @property
-    def waiting(self) -> bool:
-        """Whether part of an event has come."""
-        return bool(self._rest)
 
     def _join_line_ends(self, piece: bytes) -> bytes:
         if self._return:

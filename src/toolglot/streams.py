@@ -1,17 +1,19 @@
 """Answers on their way to a client: ``feed(bytes) -> bytes`` for what the upstream says, ``close()`` at its end.
 
-One that has to be read and written anew is a ``Translation``; one that passes as it is, a ``Relay``.
+One that has to be read and written anew is a ``Translation``, which lets pass what needs nothing put right; one that
+nobody reads is a ``Relay``.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import Protocol
+from typing import Protocol, cast
 
 from toolglot.errors import ToolglotError
 from toolglot.events import Event, Failed, Finished
 from toolglot.exchange import Exchange, describe_failure
+from toolglot.passage import Passage, TidyReader
 
 TAIL = 64
 """How many bytes of a relayed answer tell whether it has ended, or an event of it has."""
@@ -44,7 +46,7 @@ def open_stream(exchange: Exchange) -> Stream:
 
 
 class Translation:
-    """An answer that is read and written anew."""
+    """An answer that is read and, as far as it has to be, written anew."""
 
     def __init__(self, exchange: Exchange) -> None:
         self.exchange = exchange
@@ -55,20 +57,40 @@ class Translation:
         """Another answer comes instead; what the client was told of the first one holds."""
         self.reader = self.exchange.upstream_wire.read_stream(self.exchange.source.new_call_id)
         self.delivery = self.exchange.delivery(streamed=True)
+        self.back = self.exchange.bring_back(streamed=True)
+        healthy = self.exchange.unchanged and hasattr(self.reader, "tidy") and hasattr(self.writer, "resume")
+        self.passage = Passage(cast("TidyReader", self.reader), self.delivery) if healthy else None
 
     @property
     def over(self) -> bool:
         return self.reader.over
 
     def feed(self, piece: bytes) -> bytes:
-        return self.writer.write(self.delivery.deliver(self.reader.feed(piece)))
+        return self.carry(piece, self.reader.feed(piece))
 
     def close(self) -> bytes:
-        return self.write(self.reader.close())
+        return self.carry(b"", self.reader.close())
+
+    def carry(self, piece: bytes, events: list[Event]) -> bytes:
+        """What the client is sent for a piece and the events in it."""
+        told, passage = self.deliver(events), self.passage
+        if passage is None:
+            return self.writer.write(told)
+        out = passage.take(piece, events, told)
+        return self.writer.write(self.end_passage()) if out is None else out
+
+    def end_passage(self) -> list[Event]:
+        """From now on the client is told in our own words; what it has not been told yet."""
+        passage, self.passage = self.passage, None
+        if passage is None:
+            return []
+        if passage.used:
+            self.writer.resume(passage.place)  # type: ignore[attr-defined]
+        return passage.told
 
     def whole(self, body: bytes) -> bytes:
         """The upstream answered in one piece although a stream was asked for. Raises if that is no answer."""
-        told = self.delivery.deliver(self.exchange.upstream_wire.decode_reply(body, self.exchange.source.new_call_id))
+        told = self.deliver(self.exchange.upstream_wire.decode_reply(body, self.exchange.source.new_call_id))
         if isinstance(told[-1], Failed):
             raise describe_failure(told[-1])
         return self.writer.write(told)
@@ -81,10 +103,16 @@ class Translation:
         return self.write([*told, last if isinstance(last, Finished) else Failed(error.code, error.message)])
 
     def beat(self) -> bytes:
-        return self.writer.beat()
+        interject = getattr(self.exchange.wire, "interject", None) if self.passage else None
+        return interject(None, begun=self.passage.used) if interject and self.passage else self.writer.beat()
 
     def write(self, events: list[Event]) -> bytes:
-        return self.writer.write(self.delivery.deliver(events))
+        told = self.deliver(events)
+        return self.writer.write([*self.end_passage(), *told])
+
+    def deliver(self, events: list[Event]) -> list[Event]:
+        told = self.delivery.deliver(events)
+        return told if self.back is None else self.back.feed(told)
 
 
 class Relay:

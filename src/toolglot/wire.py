@@ -93,6 +93,8 @@ class Wire(Protocol):
     earlier answers in the place of references to them; ``SEALS``, if its models prove their reasoning;
     ``CARRIES_SEALS``, if its clients hand thoughts and proofs of any wire back; and ``THOUGHT_FIELDS``, names that the
     field for thoughts of earlier turns may have, if servers do not agree on one.
+    Healthy native answers pass as they are if the reader of streams tells what ``passage.TidyReader`` lists and the
+    writer has ``resume(place)``.
     """
 
     NAME: str

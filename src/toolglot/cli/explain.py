@@ -159,6 +159,7 @@ def describe(exchange: Exchange, notes: list[str], now: float) -> dict[str, Any]
         "parallel": route.parallel,
         "profile": route.rule
         and {"rule": route.rule.explain()} | {key: getattr(route.rule, key) for key in CAPABILITIES},
+        "mapping": exchange.mapping and exchange.mapping.describe(),
         "learned": route.lesson and asdict(route.lesson),
         "notes": [*notes, *exchange.watch.notes],
         "request": {"url": mask_address(upstream.endpoint(place)), "headers": headers, "body": body},
@@ -194,6 +195,7 @@ def show(document: Mapping[str, Any]) -> Iterator[str]:
         "dialect": document["dialect"],
         "parallel": "several calls in one answer" if document["parallel"] else "one call in an answer",
         "profile": profile and (profile["rule"] + "; " if document["learned"] else "") + _capabilities(profile),
+        "mapping": document["mapping"],
     }
     yield from (f"{name:<9} {value}" for name, value in rows.items() if value)
     yield from (f"{'note':<9} {note}" for note in document["notes"])

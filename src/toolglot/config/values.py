@@ -31,6 +31,7 @@ from toolglot.config.kinds import (
     integer,
     number,
 )
+from toolglot.editing import NAMES as EDITING
 from toolglot.errors import UnknownModelError
 from toolglot.options import UNKNOWN_TOOLS, Options
 from toolglot.reading import vocabulary
@@ -185,6 +186,12 @@ class Model:
     )
     dialect: str = setting(DIALECT, "as in `tool_calling`, for this model", "")
     mode: str = setting(choice(*MODES, empty=True), "as in `tool_calling`, for this model", "")
+    editing: str = setting(
+        choice(*EDITING, empty=True),
+        "the tools for editing that it was trained on: a client's own are told as these, and its calls as the client's;"
+        " empty: tools stay as they are",
+        "",
+    )
 
     def match(self, asked: str) -> str | None:
         """The name for the upstream if this model is meant by the name asked for."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolglot.wire import Extra
 from toolglot.wires.anthropic_messages.blocks import StreamWriter as write_stream
-from toolglot.wires.anthropic_messages.blocks import encode_reply
+from toolglot.wires.anthropic_messages.blocks import encode_reply, interject
 from toolglot.wires.anthropic_messages.failures import decode_error, encode_error
 from toolglot.wires.anthropic_messages.marks import NAME
 from toolglot.wires.anthropic_messages.questions import encode_request
@@ -50,6 +50,7 @@ __all__ = [
     "encode_error",
     "encode_reply",
     "encode_request",
+    "interject",
     "locate",
     "read_stream",
     "write_stream",

@@ -32,12 +32,13 @@ from toolglot.events import (
 from toolglot.fields import encode, read_arguments
 from toolglot.wire import Answerer, Asked
 from toolglot.wires.anthropic_messages.failures import encode_failure
-from toolglot.wires.anthropic_messages.marks import REDACTED, Ids, write_signature
+from toolglot.wires.anthropic_messages.marks import REDACTED, Ids, Place, write_signature
 
 STOPS = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens", "content_filter": "refusal"}
 CACHES = ("cache_creation_input_tokens", "cache_read_input_tokens")
 PING = b'event: ping\ndata: {"type":"ping"}\n\n'
 STOP = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
+DELTA = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":{'
 END = b"}}\n\n"
 
 
@@ -87,6 +88,15 @@ class StreamWriter:
                     self.begin(out)
                 step(self, event, out)
         return b"".join(out)
+
+    def resume(self, place: Place) -> None:
+        """Somebody else wrote this answer as far as here."""
+        self.begun, self.numbered = True, place.begun
+        if place.kind:
+            self.open = self.last = block = Block(place.kind, {})
+            block.prefix = DELTA % (place.begun - 1)
+            block.arguments.append("")
+            self.calls[place.call] = block
 
     def beat(self) -> bytes:
         """The wire has a sign of life of its own."""
@@ -145,7 +155,7 @@ class StreamWriter:
 
     def fail(self, event: Failed, out: list[bytes]) -> None:
         """Blocks that are open stay open: nobody shall take a call for complete."""
-        out += (b"event: error\ndata: ", encode_failure(event.kind, event.message), b"\n\n")
+        out.append(interject(event, begun=self.begun))
 
     # -- blocks --------------------------------------------------------------------------------------------------------
 
@@ -184,9 +194,7 @@ class StreamWriter:
             self.open = block = self.queue.popleft()
             told = {"type": "content_block_start", "index": self.numbered, "content_block": block.opening}
             out += (b"event: content_block_start\ndata: ", encode(told), b"\n\n")
-            block.prefix = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":{' % (
-                self.numbered
-            )
+            block.prefix = DELTA % self.numbered
             self.numbered += 1
             for delta in block.waiting:
                 self.put(block, delta, out)
@@ -198,6 +206,13 @@ class StreamWriter:
             told = b'event: content_block_stop\ndata: {"type":"content_block_stop","index":%d}\n\n'
             out.append(told % (self.numbered - 1))
             self.open = None
+
+
+def interject(failure: Failed | None, *, begun: bool) -> bytes:
+    """A sign of life, or a failure, inside a stream that an upstream writes: no second message begins."""
+    if failure is None:
+        return PING
+    return b"event: error\ndata: " + encode_failure(failure.kind, failure.message) + b"\n\n"
 
 
 THINKING = {"type": "thinking", "thinking": "", "signature": ""}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import dataclass
 from hashlib import sha256
 
 NAME = "anthropic_messages"
@@ -17,6 +18,16 @@ _LAWFUL = re.compile(r"[a-zA-Z0-9_-]{1,200}")
 _ODD = re.compile(r"[^a-zA-Z0-9_-]+")
 _CARRIED = re.compile(r"toolglot~([\w.]+)~(.+)", re.DOTALL)
 LONGEST = 48
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How far a stream has come: blocks that have begun (-1: not even the message), the kind of the open one, and the
+    number of the call that it is."""
+
+    begun: int = -1
+    kind: str = ""
+    call: int = -1
 
 
 def scrub(call_id: str) -> str:

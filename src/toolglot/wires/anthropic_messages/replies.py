@@ -30,7 +30,7 @@ from toolglot.events import (
 from toolglot.fields import count_at, dicts_in, parse_reply, text_at, write_arguments
 from toolglot.sse import EventStream
 from toolglot.wires.anthropic_messages.failures import describe
-from toolglot.wires.anthropic_messages.marks import NAME, REDACTED, read_signature
+from toolglot.wires.anthropic_messages.marks import NAME, REDACTED, Place, read_signature
 
 FINISHES = {
     "end_turn": "stop",
@@ -40,6 +40,7 @@ FINISHES = {
     "model_context_window_exceeded": "length",
     "refusal": "content_filter",
 }
+EVENT = b"event:"
 INPUTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
@@ -73,6 +74,8 @@ class Reader:
         self.seals: dict[object, list[str]] = {}
         self.unfinished: list[_Call] = []
         self.calls = 0
+        self.tidy = True
+        self.place = Place()
 
     def read(self, data: bytes, events: list[Event]) -> None:
         told = parse_reply(data)
@@ -92,18 +95,22 @@ class Reader:
         message = told.get("message")
         message = message if isinstance(message, dict) else {}
         events.append(Started(text_at(message, "id"), text_at(message, "model")))
+        self.tidy = self.tidy and self.place.begun < 0
+        self.place = Place(0)
         self.count(message)
 
     def start_block(self, told: Mapping[str, Any], events: list[Event]) -> None:
         block = told.get("content_block")
         if not isinstance(block, dict):
+            self.tidy = False
             return
+        self.step_to(told.get("index"), block)
         match text_at(block, "type"):
             case "text":
                 self.say(TextDelta, text_at(block, "text"), events)
             case "thinking":
                 self.say(ReasoningDelta, text_at(block, "thinking"), events)
-                self.seals[told.get("index")] = [text_at(block, "signature")]
+                self.sign(told, text_at(block, "signature"))
             case "redacted_thinking":
                 events.append(ReasoningSealed(text_at(block, "data"), REDACTED))
             case "tool_use":
@@ -113,12 +120,31 @@ class Reader:
             case _:
                 events.append(Foreign(NAME, block))
 
+    def step_to(self, index: object, block: Mapping[str, Any]) -> None:
+        """A block begins; in a tidy answer after the one before it has ended, and it can be named."""
+        kind, call = text_at(block, "type"), -1
+        if kind == "tool_use":
+            call = self.calls
+            self.tidy = self.tidy and bool(text_at(block, "id") and text_at(block, "name")) and not block.get("input")
+        self.tidy = self.tidy and not self.place.kind and index == self.place.begun
+        self.place = Place(self.place.begun + 1, kind, call)
+
+    def check(self, told: Mapping[str, Any]) -> None:
+        """Whether what goes on or ends is the block that is open."""
+        if not self.place.kind or told.get("index") != self.place.begun - 1:
+            self.tidy = False
+
+    def sign(self, told: Mapping[str, Any], signature: str) -> None:
+        if signature:
+            self.seals.setdefault(told.get("index"), []).append(signature)
+
     def say(self, kind: type[TextDelta] | type[ReasoningDelta], text: str, events: list[Event]) -> None:
         if text:
             events.append(kind(text))
 
     def continue_block(self, told: Mapping[str, Any], events: list[Event]) -> None:
         delta = told.get("delta")
+        self.check(told)
         if not isinstance(delta, dict):
             return
         match delta.get("type"):
@@ -127,7 +153,7 @@ class Reader:
             case "thinking_delta":
                 self.say(ReasoningDelta, text_at(delta, "thinking"), events)
             case "signature_delta":
-                self.seals.setdefault(told.get("index"), []).append(text_at(delta, "signature"))
+                self.sign(told, text_at(delta, "signature"))
             case "input_json_delta":
                 call, piece = self.blocks.get(told.get("index")), text_at(delta, "partial_json")
                 if call is not None and piece:
@@ -135,6 +161,8 @@ class Reader:
                     events.append(CallArguments(call.index, piece))
 
     def stop_block(self, told: Mapping[str, Any], events: list[Event]) -> None:
+        self.check(told)
+        self.place = Place(self.place.begun)
         call = self.blocks.pop(told.get("index"), None)
         if call is not None:
             self.stop_call(call, events)
@@ -151,6 +179,7 @@ class Reader:
             events.append(CallEnded(call.index))
         else:
             self.unfinished.append(call)
+            self.tidy = False
 
     def sum_up(self, told: Mapping[str, Any], events: list[Event]) -> None:
         delta = told.get("delta")
@@ -187,7 +216,7 @@ class Reader:
             self.usage |= {key: value for key, value in usage.items() if value is not None}
 
     def fail(self, events: list[Event], kind: str, message: str) -> None:
-        self.over = True
+        self.over, self.tidy = True, False
         events.append(Failed(kind, message))
 
 
@@ -211,11 +240,19 @@ class StreamReader(Reader):
         self.stream = EventStream()
 
     def feed(self, piece: bytes) -> list[Event]:
+        if self.place.begun < 0 and not self.stream.waiting and not EVENT.startswith(piece[: len(EVENT)]):
+            self.tidy = False  # clients of this wire go by the names of events
         return self.take(self.stream.feed(piece))
+
+    @property
+    def between(self) -> bool:
+        """A signature is told with the end of its block."""
+        return not (self.finish or self.stream.waiting or self.seals)
 
     def close(self) -> list[Event]:
         """The connection is over. An answer that did not say so itself was cut."""
         events = self.take(self.stream.close())
+        self.tidy = self.tidy and self.over
         if self.finish:
             self.end({}, events)
         elif not self.over:

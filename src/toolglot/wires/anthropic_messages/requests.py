@@ -34,6 +34,7 @@ from toolglot.conversation import (
     Text,
     Tool,
 )
+from toolglot.editing.anthropic import define_whole
 from toolglot.errors import RequestError, ToolResultsError
 from toolglot.fields import (
     adapt_body,
@@ -57,6 +58,7 @@ MODELLED = frozenset(("model", "messages", "system", "tools", "tool_choice", "st
 }
 MODES: Mapping[str, Choice] = {"auto": Choice(), "any": Choice("required"), "none": Choice("none")}
 TOOL_FIELDS = ("tools", "tool_choice")
+EDITOR = "text_editor_"
 CHARACTERS_PER_TOKEN = 4
 
 
@@ -194,13 +196,18 @@ _BLOCKS: Mapping[str, Callable[[Mapping[str, Any], str], Part]] = {
 
 
 def _decode_tools(tools: object, notes: list[str]) -> tuple[Tool, ...]:
-    """Every plain tool, deferred ones too; those that only the provider knows or runs are skipped and noted."""
+    """Every plain tool, deferred ones too; those that only the provider knows or runs are skipped and noted. The editor
+    of the provider is run by the client, and what it can do is known."""
     if tools is None:
         return ()
     if not isinstance(tools, list):
         raise RequestError("tools must be a list.", "tools")
     found: dict[str, Tool] = {}
     for at, entry in enumerate(tools):
+        if isinstance(entry, dict) and text_at(entry, "type").startswith(EDITOR) and text_at(entry, "name").strip():
+            known = define_whole(entry["name"])
+            found.setdefault(known.name, known)
+            continue
         problem = _problem_with(entry, found)
         if problem:
             notes.append(f"tools[{at}] skipped: {problem}")

@@ -51,6 +51,7 @@ class Reader:
         self.new_id = new_id
         self.started = False
         self.over = False
+        self.tidy = True
         self.calls = 0
         self.finish = ""
         self.problem = ""
@@ -104,7 +105,7 @@ class Reader:
         events.append(CallEnded(index))
 
     def fail(self, events: list[Event], kind: str, message: str) -> None:
-        self.over = True
+        self.over, self.tidy = True, False
         events.append(Failed(kind, message))
 
     def end(self, events: list[Event]) -> None:
@@ -122,9 +123,15 @@ class Reader:
 class StreamReader(Reader):
     """Reads a streamed answer."""
 
+    place = None
+
     def __init__(self, new_id: Callable[[], str]) -> None:
         super().__init__(new_id)
         self.stream = EventStream()
+
+    @property
+    def between(self) -> bool:
+        return not (self.finish or self.stream.waiting)
 
     def feed(self, piece: bytes) -> list[Event]:
         events: list[Event] = []

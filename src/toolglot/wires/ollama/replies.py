@@ -29,12 +29,19 @@ from toolglot.fields import count_at, dicts_in, parse_reply, text_at, write_argu
 class StreamReader:
     """Reads an answer line by line, however the lines are cut."""
 
+    place = None
+
     def __init__(self, new_id: Callable[[], str]) -> None:
         self.new_id = new_id
         self.started = False
         self.over = False
+        self.tidy = True
         self.calls = 0
         self.rest: list[bytes] = []
+
+    @property
+    def between(self) -> bool:
+        return not self.rest
 
     def feed(self, piece: bytes) -> list[Event]:
         events: list[Event] = []
@@ -99,7 +106,7 @@ class StreamReader:
         events.append(Finished(reason, Usage(given, made, given + made, {}) if given or made else None))
 
     def fail(self, events: list[Event], kind: str, message: str) -> None:
-        self.over = True
+        self.over, self.tidy = True, False
         events.append(Failed(kind, message))
 
 

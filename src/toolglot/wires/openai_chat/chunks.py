@@ -64,6 +64,10 @@ class StreamWriter:
                 out.append(_STEPS[kind](self, event))
         return b"".join(out)
 
+    def resume(self, place: object) -> None:
+        """Somebody else wrote the beginning of this answer."""
+        self.role = b""
+
     def beat(self) -> bytes:
         """A delta that says nothing: some clients count only data as a sign of life."""
         return self.prefix + OPEN

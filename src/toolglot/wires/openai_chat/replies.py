@@ -113,6 +113,7 @@ class Reader:
         self.new_id = new_id
         self.started = False
         self.over = False
+        self.tidy = True
         self.calls: list[_Told] = []
         self.known: dict[object, _Told] = {}
         self.ids: set[str] = set()
@@ -123,6 +124,8 @@ class Reader:
     def read(self, data: bytes, events: list[Event]) -> None:
         """What one reply, or one piece of it, says."""
         reply = _parse(data)
+        if reply is None:
+            reply, self.tidy = _read_patiently(data), False
         if not self.started:
             self.started = True
             events.append(Started(reply.id or "", reply.model or ""))
@@ -159,11 +162,15 @@ class Reader:
 
     def take_call(self, call: _Call, events: list[Event]) -> None:
         told = call.function or _Function()
-        name, arguments = told.name or "", told.arguments
-        if arguments is not None and not isinstance(arguments, str):
-            arguments = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
-        known = self.find(call, name) or self.expect(call)
-        known.early += arguments or ""
+        name, arguments = told.name or "", self.flatten(told.arguments)
+        known = self.find(call, name)
+        if known is None:
+            known = self.expect(call)
+            if not name or call.id != known.id or call.index != len(self.calls) - 1:
+                self.tidy = False
+        elif name or call.id or call.index != known.index:
+            self.tidy = False
+        known.early += arguments
         if name and not known.name:
             known.name, known.index = name, self.named
             self.named += 1
@@ -174,6 +181,13 @@ class Reader:
             known.pieces.append(known.early)
             events.append(CallArguments(known.index, known.early))
             known.early = ""
+
+    def flatten(self, arguments: object) -> str:
+        """Arguments as text, also where a server writes them as an object."""
+        if isinstance(arguments, str) or arguments is None:
+            return arguments or ""
+        self.tidy = False
+        return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
 
     def find(self, call: _Call, name: str) -> _Told | None:
         """The call that this goes on with, if it does. In a whole reply every entry is a call of its own."""
@@ -198,7 +212,7 @@ class Reader:
         return known
 
     def fail(self, events: list[Event], kind: str, message: str) -> None:
-        self.over = True
+        self.over, self.tidy = True, False
         events.append(Failed(kind, message))
 
     def end(self, events: list[Event]) -> None:
@@ -206,13 +220,16 @@ class Reader:
         if self.over:
             return
         self.over = True
+        self.tidy = self.tidy and bool(self.finish)
         finish = self.finish or ("tool_calls" if self.named else "stop")
         for call in self.calls:
             if not call.name:
                 # nobody can be called without a name; what was said is not lost
                 events += [TextDelta(call.early)] if call.early else []
             elif finish not in CUT or call.is_whole():
-                events += [] if call.pieces else [CallArguments(call.index, "{}")]
+                if not call.pieces:
+                    events.append(CallArguments(call.index, "{}"))
+                    self.tidy = False
                 events.append(CallEnded(call.index))
         events.append(Finished(finish if finish in FINISHES else "stop", self.usage))
 
@@ -221,6 +238,7 @@ class StreamReader(Reader):
     """Reads a streamed answer."""
 
     whole = False
+    place = None
 
     def __init__(self, new_id: Callable[[], str]) -> None:
         super().__init__(new_id)
@@ -229,8 +247,15 @@ class StreamReader(Reader):
     def feed(self, piece: bytes) -> list[Event]:
         events: list[Event] = []
         for data in self.stream.feed(piece):
-            self.accept(data, events)
+            if data[:1] == b"{" and not self.over:
+                self.read(data, events)
+            else:
+                self.accept(data, events)
         return events
+
+    @property
+    def between(self) -> bool:
+        return not (self.finish or self.stream.waiting)
 
     def accept(self, data: bytes, events: list[Event]) -> None:
         if self.over:
@@ -245,6 +270,7 @@ class StreamReader(Reader):
         events: list[Event] = []
         for data in self.stream.close():
             self.accept(data, events)
+        self.tidy = self.tidy and self.over
         if self.finish:
             self.end(events)
         elif not self.over:
@@ -263,13 +289,13 @@ def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
     return events
 
 
-def _parse(data: bytes) -> _Reply:
+def _parse(data: bytes) -> _Reply | None:
+    """A reply as nearly all are; nothing if it is not one."""
     try:
         reply = _decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _read_patiently(data)
-    told = reply.choices is not None or reply.usage or reply.error
-    return reply if told else _read_patiently(data)
+        return None
+    return reply if reply.choices is not None or reply.usage or reply.error else None
 
 
 def _read_patiently(data: bytes) -> _Reply:

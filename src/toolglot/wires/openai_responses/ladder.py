@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -37,6 +37,7 @@ from toolglot.wire import Answerer, Asked
 from toolglot.wires.openai_responses.failures import tell_failure
 from toolglot.wires.openai_responses.requests import NAME
 from toolglot.wires.openai_responses.tools import INPUT
+from toolglot.wires.openai_responses.trail import Mark
 
 Step: TypeAlias = tuple[str, dict[str, Any]]
 CUT = {"length": "max_output_tokens", "content_filter": "content_filter"}
@@ -187,6 +188,14 @@ def unwrap(arguments: str) -> str:
     return text if isinstance(text, str) else arguments
 
 
+def _regain(at: int, told: Mapping[str, Any], index: int) -> Item:
+    """An item that somebody else began."""
+    if told["type"] == "function_call":
+        call = CallStarted(index, told["call_id"], told["name"])
+        return Called(told["id"], at, name=told["name"], namespace=str(told.get("namespace") or ""), call=call)
+    return Thought(told["id"], at) if told["type"] == "reasoning" else Said(told["id"], at)
+
+
 class Ladder:
     """The steps of one answer."""
 
@@ -219,6 +228,25 @@ class Ladder:
         self.open: Item | None = None
         self.calls: dict[int, Called] = {}
         self.failure: Failed | None = None
+
+    def resume(self, response: Mapping[str, Any], marks: Iterable[Mark]) -> None:
+        """Somebody else took the first steps, and this happened to the items."""
+        self.response |= response
+        items: dict[int, Item] = {}
+        calls: dict[int, int] = {}
+        for at, told, done in marks:
+            if isinstance(told, str):
+                items[at].pieces.append(told)
+            elif done:
+                self.output[at] = dict(told)
+                items.pop(at, None)
+            else:
+                self.output.append(None)
+                if "call_id" in told:
+                    calls[at] = len(calls)
+                items[at] = _regain(at, told, calls.get(at, -1))
+        self.calls = {item.call.index: item for item in items.values() if isinstance(item, Called)}
+        self.open = next((item for item in items.values() if not isinstance(item, Called)), None)
 
     def take(self, event: Event) -> list[Step]:
         """The steps that an event takes."""

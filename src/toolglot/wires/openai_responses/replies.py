@@ -34,8 +34,10 @@ from toolglot.sse import EventStream
 from toolglot.wires.openai_responses.failures import describe, read_failure
 from toolglot.wires.openai_responses.requests import NAME
 from toolglot.wires.openai_responses.tools import INPUT, flatten_name
+from toolglot.wires.openai_responses.trail import Place, Trail
 
 OPENING, CLOSING = f'{{"{INPUT}":"', '"}'
+EVENT = b"event:"
 CUT = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
@@ -46,6 +48,7 @@ class Reader:
         self.new_id = new_id
         self.started = False
         self.over = False
+        self.tidy = True
         self.told: set[object] = set()
         self.ended: set[object] = set()
         self.calls: dict[object, int] = {}
@@ -129,6 +132,7 @@ class Reader:
             rest = item.get("input" if self.open[index] else "arguments")
             text = write_arguments(rest) if rest else ""
             if text:
+                self.tidy = False
                 self.filled.add(index)
                 events.append(CallArguments(index, _escape(text) if self.open[index] else text))
         if item.get("status") != "incomplete":
@@ -144,12 +148,14 @@ class Reader:
         if key not in self.told:
             parts = dicts_in(item.get("content"))
             text = "".join(text_at(part, "text") or text_at(part, "refusal") for part in parts)
+            self.tidy = self.tidy and not text
             events += [TextDelta(text)] if text else []
 
     def end_reasoning(self, item: Mapping[str, Any], key: object, events: list[Event]) -> None:
         if key not in self.told:
             listed = dicts_in(item.get("summary")) or dicts_in(item.get("content"))
             text = "\n\n".join(text_at(part, "text") for part in listed)
+            self.tidy = self.tidy and not text
             events += [ReasoningDelta(text)] if text else []
         if seal := text_at(item, "encrypted_content"):
             events.append(ReasoningSealed(*regain_seal(seal, NAME)))
@@ -165,6 +171,7 @@ class Reader:
                 self.end_item({"output_index": at, "item": item}, events)
         reason = text_at(table_at(response, "incomplete_details"), "reason")
         finish = CUT.get(reason, "length" if text_at(told, "type") == "response.incomplete" else "")
+        self.tidy = self.tidy and (stepped or not response.get("output")) and not self.open
         if not finish:
             for index in list(self.open):
                 self.close_call(index, events)
@@ -175,7 +182,7 @@ class Reader:
     def fail(self, told: Mapping[str, Any], events: list[Event]) -> None:
         response = table_at(told, "response")
         code, message = read_failure(response) if response else describe(told)[:2]
-        self.over = True
+        self.over, self.tidy = True, False
         events.append(Failed(code, message))
 
 
@@ -217,8 +224,19 @@ class StreamReader(Reader):
     def __init__(self, new_id: Callable[[], str]) -> None:
         super().__init__(new_id)
         self.stream = EventStream()
+        self.trail = Trail()
+
+    @property
+    def place(self) -> Place:
+        return self.trail.place
+
+    @property
+    def between(self) -> bool:
+        return self.trail.settled and not self.stream.waiting
 
     def feed(self, piece: bytes) -> list[Event]:
+        if not self.started and not self.stream.waiting and not EVENT.startswith(piece[: len(EVENT)]):
+            self.tidy = False  # clients of this wire go by the names of events
         events: list[Event] = []
         for data in self.stream.feed(piece):
             self.accept(data, events)
@@ -230,6 +248,9 @@ class StreamReader(Reader):
         told = _parse(data)
         if told.get("error") and "type" not in told:
             told = {"type": "error", **told}
+        if self.tidy:
+            self.trail.follow(told)
+            self.tidy = self.trail.tidy
         self.read(told, events)
 
     def close(self) -> list[Event]:
@@ -238,7 +259,7 @@ class StreamReader(Reader):
         for data in self.stream.close():
             self.accept(data, events)
         if not self.over:
-            self.over = True
+            self.over, self.tidy = True, False
             problem = "The upstream closed the connection in the middle of its answer."
             events.append(Failed("upstream_closed", problem))
         return events

@@ -14,6 +14,7 @@ from toolglot.events import Event, Failed
 from toolglot.fields import encode
 from toolglot.wire import Answerer, Asked
 from toolglot.wires.openai_responses.ladder import Ladder, Step, tell_error
+from toolglot.wires.openai_responses.trail import Place
 
 
 class StreamWriter:
@@ -32,6 +33,11 @@ class StreamWriter:
                 out += map(self.frame, self.greet())
             out += map(self.frame, steps)
         return b"".join(out)
+
+    def resume(self, place: Place) -> None:
+        """Somebody else took the steps as far as here."""
+        self.number = place.number
+        self.ladder.resume(place.response, place.marks[: place.length])
 
     def beat(self) -> bytes:
         """The response is still in progress: some clients count only data as a sign of life."""
