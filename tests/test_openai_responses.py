@@ -217,7 +217,7 @@ def test_a_request_that_refers_to_nothing_has_no_bond() -> None:
     assert decode(input="hi").kept and not decode(input="hi", store=False).kept
 
 
-KEPT = {
+KEPT: dict[str, tuple[Any, list[Any]]] = {
     "resp_a": (
         {"input": "What is it?"},
         [
@@ -249,6 +249,7 @@ def refer(*ids: str) -> list[dict[str, Any]]:
 )  # fmt: skip
 def test_references_are_resolved(fields: dict[str, Any], expected: dict[str, Any] | None) -> None:
     kept = {key: (json.dumps(body).encode(), json.dumps(output).encode()) for key, (body, output) in KEPT.items()}
+    kept |= {item["id"]: kept[key] for key, (_, output) in KEPT.items() for item in output}
     body = json.dumps({"model": "m", **fields}).encode()
     expanded = wire.expand_request(body, kept.get)
     if expected is None:

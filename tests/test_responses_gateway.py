@@ -269,6 +269,28 @@ def test_an_upstream_of_this_wire_may_know_what_is_not_known_here(told: dict[str
     assert [body for _, _, body in replay.asked] == [asked]
 
 
+@pytest.mark.parametrize("stateful", [False, True])
+@pytest.mark.parametrize("tools", [[], [READ]])
+def test_answers_that_only_passed_are_known_unless_their_server_keeps_them(tools: list[Any], stateful: bool) -> None:
+    replay = Replay()
+    replay.body = told_by("openai_responses", ANSWERS["text_call"], True)
+    if stateful:
+        replay.body = replay.body.replace(b'"store":false', b'"store":true')
+    asked: dict[str, Any] = {"model": "m", "input": [{"role": "user", "content": "hi"}], "tools": tools, "stream": True}
+    called = {"type": "item_reference", "id": "fc_1_1"}
+    result = {"type": "function_call_output", "call_id": "call_0", "output": "x"}
+
+    async def test() -> None:
+        async with gateway(app=replay.app, upstream={"wire": "openai_responses"}, mode="native") as gate:
+            answer = await gate.ask(asked, path="/v1/responses")
+            assert answer.body == replay.body
+            await gate.ask(asked | {"input": [*asked["input"], called, result]}, path="/v1/responses")
+
+    run(test)
+    sent = replay.asked[1][2]["input"][1]
+    assert sent == called if stateful else (sent["type"], sent["call_id"]) == ("function_call", "call_0")
+
+
 # This wire at the other end
 
 

@@ -12,15 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
-from typing import Any
+from functools import partial
 
 from toolglot import editing
 from toolglot.config import Settings
-from toolglot.conversation import Choice, Conversation, Foreign, Tool
+from toolglot.conversation import Choice, Conversation, Foreign
 from toolglot.crossing import NO_NAMES, rename_tools
 from toolglot.delivery import Bounds, Delivery, SealedDelivery
-from toolglot.errors import RefusedError, RequestError, ToolglotError, ToolSchemaError, UpstreamError
+from toolglot.errors import RefusedError, RequestError, ToolglotError, UpstreamError
 from toolglot.events import Event, Failed
 from toolglot.experience import Lesson
 from toolglot.history import mend
@@ -30,11 +29,11 @@ from toolglot.profiles import SIGNED_CALLS, Rule
 from toolglot.quirks import hold_to_call, narrow, retell_thoughts
 from toolglot.reading import Reader
 from toolglot.routing import Knowledge, Manner, Route, choose
-from toolglot.schema import Toolbox
+from toolglot.schema import compile_tools
 from toolglot.seals import Place, Sealing, find_place, restore
 from toolglot.speaking import Speech, speak
 from toolglot.telemetry import Watch, redact
-from toolglot.wire import Answerer, Asked, Wire
+from toolglot.wire import Answerer, Asked, ReplyReader, Wire
 from toolglot.wires import all_wires
 
 UNFINISHED = "upstream_closed"
@@ -104,8 +103,7 @@ class Exchange:
             conversation, self.names = rename_tools(conversation, getattr(self.upstream_wire, "TOOL_NAMES", None))
             self.tools = conversation.tools
             self.request = self._encode(conversation)
-        if not self.untouched:
-            self.asked = self.memory.listen(self.asked, body)
+        self.asked = self.memory.listen(self.asked, body)
         self._forget_messages()
 
     def take_request(self) -> bytes:
@@ -326,6 +324,12 @@ class Exchange:
             raise describe_failure(told[-1])
         return self.wire.encode_reply(told, self.answerer(), self.asked)
 
+    def remember(self, reader: ReplyReader) -> None:
+        """An answer that has passed may be referred to, unless it is kept where it was made."""
+        answer = getattr(reader, "answer", None)
+        if answer is not None and self.asked.keep is not None:
+            self.asked.keep(*answer)
+
     def _take_note(self, events: Iterable[Event]) -> None:
         """What the record wants to know of an answer that has passed as it was."""
         watch, known = self.watch, self.watch.error
@@ -363,7 +367,7 @@ class Exchange:
         if choice.only and self.speech is None:
             tools = tuple(tool for tool in tools if choice.allows(self.names.get(tool.name, tool.name)))
         return Reader(
-            toolbox(tools, self.settings.tool_calling.supported_tools),
+            compile_tools(tools, self.settings.tool_calling.supported_tools),
             self.route.dialect,
             unknown_tools="text" if restricted else reading.unknown_tools,
             min_confidence=reading.min_confidence,
@@ -378,18 +382,3 @@ def describe_failure(event: Failed) -> ToolglotError:
     error = UpstreamError(event.message)
     error.code = event.kind
     return error
-
-
-@lru_cache(maxsize=256)
-def toolbox(tools: tuple[Tool, ...], supported: tuple[str, ...]) -> Toolbox:
-    """The compiled tools. Agents send the same ones with every turn, so they are compiled once."""
-    declared = [{"name": tool.name, "parameters": dict(tool.parameters)} for tool in tools]
-    return Toolbox([tool if _is_usable(tool) else {"name": tool["name"]} for tool in declared], supported)
-
-
-def _is_usable(tool: Mapping[str, Any]) -> bool:
-    try:
-        Toolbox([tool])
-    except ToolSchemaError:
-        return False
-    return True

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
+from toolglot.fields import encode, text_at
 from toolglot.keepsakes import Drawer, Keepsakes
 from toolglot.wire import Asked, Wire
 
@@ -21,8 +23,12 @@ class Memory:
         return body if expand is None else expand(body, self.find_answer)
 
     def find_answer(self, answer_id: str) -> tuple[bytes, bytes] | None:
-        """The request and the contents of an earlier answer."""
-        found: tuple[bytes, bytes] | None = self.kept.open(self.key).find(("answer", answer_id))
+        """The request and the items of an earlier answer, by its id or by that of an item."""
+        drawer = self.kept.open(self.key)
+        found: tuple[bytes, bytes] | str | None = drawer.find(("answer", answer_id))
+        if isinstance(found, str):
+            whole: tuple[bytes, bytes] | None = drawer.find(("answer", found))
+            return whole
         return found
 
     def listen(self, asked: Asked, body: bytes) -> Asked:
@@ -31,8 +37,11 @@ class Memory:
             return asked
         drawer = self.kept.open(self.key)
 
-        def keep(answer_id: str, told: bytes) -> None:
+        def keep(answer_id: str, items: list[dict[str, Any]]) -> None:
+            told = encode(items)
             drawer.keep(("answer", answer_id), (body, told), len(body) + len(told))
+            for item in items:
+                drawer.keep(("answer", text_at(item, "id")), answer_id, 0)
 
         return replace(asked, keep=keep)
 

@@ -76,6 +76,8 @@ class Translation:
         told, passage = self.deliver(events), self.passage
         if passage is None:
             return self.writer.write(told)
+        if self.reader.over:
+            self.exchange.remember(self.reader)
         out = passage.take(piece, events, told)
         return self.writer.write(self.end_passage()) if out is None else out
 
@@ -173,7 +175,9 @@ class Relay:
                 return []
             read = _part(self.first, self.ends, last=True)[0] + self.ends[0] + rest
         reader = self.exchange.wire.read_stream(self.exchange.source.new_call_id)
-        return [*reader.feed(read), *reader.close()]
+        events = [*reader.feed(read), *reader.close()]
+        self.exchange.remember(reader)
+        return events
 
 
 def _part(text: bytes, ends: Iterable[bytes], *, last: bool) -> tuple[bytes, bytes, bytes]:

@@ -23,7 +23,7 @@ class Asked:
     ``stream_type`` is the content type of the stream that the client wants, if it is not the usual one of its wire.
     ``bond`` is the error to raise unless an upstream of the same wire is asked in the client's own words: the request
     speaks of something that only such a one can know. ``kept``: the client may refer to the answer later; then ``keep``
-    is told its id and its contents, if somebody listens.
+    is told its id and its items, if somebody listens.
     """
 
     conversation: Conversation
@@ -34,7 +34,7 @@ class Asked:
     stream_type: str = ""
     bond: RequestError | None = field(default=None, hash=False, compare=False)
     kept: bool = False
-    keep: Callable[[str, bytes], None] | None = field(default=None, hash=False, compare=False)
+    keep: Callable[[str, list[dict[str, Any]]], None] | None = field(default=None, hash=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,8 @@ class Wire(Protocol):
     ``CARRIES_SEALS``, if its clients hand thoughts and proofs of any wire back; and ``THOUGHT_FIELDS``, names that the
     field for thoughts of earlier turns may have, if servers do not agree on one.
     Healthy native answers pass as they are if the reader of streams tells what ``passage.TidyReader`` lists and the
-    writer has ``resume(place)``.
+    writer has ``resume(place)``. A reader may have ``answer``: the id and the items of an answer that was not kept
+    where it was made.
     """
 
     NAME: str

@@ -153,8 +153,8 @@ class Reader:
             events.append(TextDelta(said.content))
         elif said.refusal:
             events.append(TextDelta(said.refusal))
-        if said.extra_content and (seal := read_signature(said.extra_content)):
-            events.append(ReasoningSealed(seal, NAME))
+        if said.extra_content:
+            self.seal(said.extra_content, events)
         for call in said.tool_calls or ():
             self.take_call(call, events)
         if said.reasoning_details or said.annotations or said.audio or said.images:
@@ -174,13 +174,16 @@ class Reader:
         if name and not known.name:
             known.name, known.index = name, self.named
             self.named += 1
-            if call.extra_content and (seal := read_signature(call.extra_content)):
-                events.append(ReasoningSealed(seal, NAME))
+            self.seal(call.extra_content, events)
             events.append(CallStarted(known.index, known.id, name))
         if known.name and known.early:
             known.pieces.append(known.early)
             events.append(CallArguments(known.index, known.early))
             known.early = ""
+
+    def seal(self, extra: object, events: list[Event]) -> None:
+        if seal := read_signature(extra):
+            events.append(ReasoningSealed(seal, NAME))
 
     def flatten(self, arguments: object) -> str:
         """Arguments as text, also where a server writes them as an object."""

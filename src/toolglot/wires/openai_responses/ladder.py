@@ -32,7 +32,6 @@ from toolglot.events import (
     TextDelta,
     Usage,
 )
-from toolglot.fields import encode
 from toolglot.wire import Answerer, Asked
 from toolglot.wires.openai_responses.failures import tell_failure
 from toolglot.wires.openai_responses.requests import NAME
@@ -350,7 +349,7 @@ class Ladder:
         output = [item for item in self.output if item is not None]
         self.response |= {"status": status, "output": output, "usage": usage}
         if self.keep is not None and status != "failed":
-            self.keep(self.response["id"], encode(output))
+            self.keep(self.response["id"], output)
         return f"response.{status}", {"response": self.response}
 
 

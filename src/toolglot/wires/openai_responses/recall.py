@@ -4,8 +4,8 @@
     {"input": [{"role": "user", ...}, {"type": "item_reference", "id": "fc_1_0"}, {"type": "function_call_output"}]}
 
 Clients of this wire rely on a server that keeps its answers, unless they say otherwise. Those that were given here are
-kept for a while. The id of an item tells which answer it is of. A reference that leads nowhere is left as it is: the
-upstream may know it.
+kept for a while, and those that only passed if their server does not say that it keeps them. A reference that leads
+nowhere is left as it is: the upstream may know it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OWN = ("id", "status")
 
 Item: TypeAlias = dict[str, Any]
 Find: TypeAlias = Callable[[str], tuple[bytes, bytes] | None]
-"""The request and the items of an answer, by its id."""
+"""The request and the items of an answer, by its id or by that of an item."""
 
 
 def expand_request(body: bytes, find: Find) -> bytes:
@@ -54,17 +54,12 @@ def _recite(body: bytes, output: bytes) -> Iterator[Item]:
 
 def _resolve(item: Item, find: Find) -> Iterator[Item]:
     """The item that is meant. Thoughts of which nothing was told are nothing that could be sent."""
-    found = find(_name_answer(text_at(item, "id"))) if item.get("type") == REFERENCE else None
+    found = find(text_at(item, "id")) if item.get("type") == REFERENCE else None
     meant = [one for one in msgspec.json.decode(found[1]) if one.get("id") == item["id"]] if found else []
     if not meant:
         yield item
     elif meant[0].get("type") != "reasoning" or meant[0].get("summary") or meant[0].get("encrypted_content"):
         yield _strip(meant[0])
-
-
-def _name_answer(item_id: str) -> str:
-    """The id of the answer to which an item of ours belongs: ``fc_TOKEN_0`` is of ``resp_TOKEN``."""
-    return f"resp_{item_id.partition('_')[2].rpartition('_')[0]}"
 
 
 def _strip(item: Item) -> Item:
