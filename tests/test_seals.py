@@ -11,8 +11,9 @@ import pytest
 from line import Clock, Line
 from wiring import call
 
-from toolglot.conversation import Call, Conversation, Message, Reasoning, Result, Text, Tool
+from toolglot.conversation import Call, Choice, Conversation, Message, Reasoning, Result, Text, Tool
 from toolglot.crossing import lend_seal
+from toolglot.editing import mappings
 from toolglot.events import (
     CallArguments,
     CallStarted,
@@ -185,6 +186,44 @@ def test_seals_of_one_upstream_are_not_for_another() -> None:
     line.settings = replace(line.settings, upstreams=(elsewhere,))
     again = line.ask(Conversation("m", (QUESTION, *remember(told, "openai_chat")), TOOLS), True)
     assert UNSEALED.encode() in again.request and SEAL.encode() not in again.request
+
+
+EDITOR = "str_replace_based_edit_tool"
+EDIT = '{"command":"str_replace","path":"a.py","old_str":"a","new_str":"b"}'
+
+
+def edited(client: str, upstream: str) -> Line:
+    """A line behind which the model knows other tools for editing."""
+    line = Line(client, upstream)
+    models = tuple(replace(model, editing="anthropic") for model in line.settings.models)
+    line.settings = replace(line.settings, models=models)
+    return line
+
+
+ROO = next(mapping.tools for mapping in mappings() if (mapping.client.name, mapping.model.name) == ("roo", "anthropic"))
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("upstream", SEALING)
+def test_seals_come_back_where_tools_are_mapped(upstream: str, stream: bool) -> None:
+    """The client makes another call than the model did; it is the client's that is known again."""
+    line = edited("openai_chat", upstream)
+    events = [ReasoningSealed(SEAL, upstream), *call(0, EDITOR, EDIT), Finished("tool_calls")]
+    told = line.answer(line.ask(Conversation("m", (QUESTION,), ROO), stream), events)
+    [made] = [event.name for event in told if isinstance(event, CallStarted)]
+    assert made == "edit"
+    again = line.ask(Conversation("m", (QUESTION, *remember(told, "openai_chat")), ROO), stream)
+    assert shape(line.see(again)) == [("", SEAL), "Call"]
+    assert [part.name for part in line.see(again) if isinstance(part, Call)] == [EDITOR]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_choice_among_tools_that_are_mapped(stream: bool) -> None:
+    line = edited("openai_chat", "anthropic_messages")
+    for choice, calls in ((Choice("auto", ("edit",)), ["edit"]), (Choice.one("edit"), ["edit"])):
+        exchange = line.ask(Conversation("m", (QUESTION,), ROO, choice), stream)
+        told = line.answer(exchange, [*call(0, EDITOR, EDIT), Finished("tool_calls")])
+        assert [event.name for event in told if isinstance(event, CallStarted)] == calls
 
 
 # -- servers of the chat wire that sign their calls ----------------------------------------------------------------------

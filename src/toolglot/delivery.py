@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from toolglot.conversation import Choice
 from toolglot.events import (
@@ -31,7 +30,6 @@ from toolglot.events import (
     TextDelta,
 )
 from toolglot.reading import Reader
-from toolglot.seals import Sealing
 from toolglot.telemetry import Watch, redact
 from toolglot.twins import Twins
 
@@ -264,19 +262,6 @@ class Delivery:
         for event in read:
             if isinstance(event, CallStarted | CallArguments | CallEnded) and event.index in whole:
                 self.tell(event, READ, out)
-
-
-class SealedDelivery(Delivery):
-    """The same for a client that cannot carry seals: they are kept."""
-
-    def __init__(self, sealing: Sealing, *given: Any) -> None:
-        super().__init__(*given)
-        self.sealing = sealing
-
-    def deliver(self, events: Iterable[Event]) -> list[Event]:
-        told = super().deliver(events)
-        self.sealing.see(told)
-        return told
 
 
 def _refuse(event: CallRejected) -> str:

@@ -18,7 +18,7 @@ from toolglot import editing
 from toolglot.config import Settings
 from toolglot.conversation import Choice, Conversation, Foreign
 from toolglot.crossing import NO_NAMES, rename_tools
-from toolglot.delivery import Bounds, Delivery, SealedDelivery
+from toolglot.delivery import Bounds, Delivery
 from toolglot.errors import RefusedError, RequestError, ToolglotError, UpstreamError
 from toolglot.events import Event, Failed
 from toolglot.experience import Lesson
@@ -320,6 +320,8 @@ class Exchange:
         told = delivery.deliver(events)
         if back := self.bring_back(streamed=False):
             told = back.feed(told)
+        if sealing := self.keep_seals():
+            sealing.see(told)
         if told and isinstance(told[-1], Failed):
             raise describe_failure(told[-1])
         return self.wire.encode_reply(told, self.answerer(), self.asked)
@@ -349,10 +351,12 @@ class Exchange:
         joiner = self.speech.joiner if self.speech else ""
         secrets = self.route.upstream.secrets
         native, doubt = self.route.manner is Manner.NATIVE, self._doubt if self.route.learns else None
-        given = (reader, self.watch, self.names, joiner, self._bounds(), streamed, secrets, native, doubt)
-        if self.place is None:
-            return Delivery(*given)
-        return SealedDelivery(Sealing(self.memory.open_seals(self.route.upstream.base_url), self.place), *given)
+        return Delivery(reader, self.watch, self.names, joiner, self._bounds(), streamed, secrets, native, doubt)
+
+    def keep_seals(self) -> Sealing | None:
+        """Whoever takes the seals from what the client is told, where its wire cannot carry them."""
+        place = self.place
+        return Sealing(self.memory.open_seals(self.route.upstream.base_url), place) if place is not None else None
 
     def _bounds(self) -> Bounds:
         """What of the calls that an upstream makes the client wants to see."""

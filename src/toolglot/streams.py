@@ -58,6 +58,7 @@ class Translation:
         self.reader = self.exchange.upstream_wire.read_stream(self.exchange.source.new_call_id)
         self.delivery = self.exchange.delivery(streamed=True)
         self.back = self.exchange.bring_back(streamed=True)
+        self.sealing = self.exchange.keep_seals()
         healthy = self.exchange.unchanged and hasattr(self.reader, "tidy") and hasattr(self.writer, "resume")
         self.passage = Passage(cast("TidyReader", self.reader), self.delivery) if healthy else None
 
@@ -114,7 +115,11 @@ class Translation:
 
     def deliver(self, events: list[Event]) -> list[Event]:
         told = self.delivery.deliver(events)
-        return told if self.back is None else self.back.feed(told)
+        if self.back is not None:
+            told = self.back.feed(told)
+        if self.sealing is not None:
+            self.sealing.see(told)
+        return told
 
 
 class Relay:
