@@ -116,6 +116,8 @@ SAMPLES: dict[str, tuple[str, Any]] = {
     "rollout.xml": ("33", Plan(33)),
     "rollout.shell": ("off", Plan(0)),
     "rollout.editing": ("auto", None),
+    "limits.kept_bytes": ("1 MiB", 1 << 20),
+    "limits.kept_seconds": ("60", 60.0),
 }
 
 

@@ -47,7 +47,6 @@ class Rendition(Delivery):
                     self.watch.transformed.append(record.tool)
         return out
 
-
     def unfence(self, events: Iterable[Event]) -> Iterator[Event]:
         """The events with calls out of their fences."""
         for event in events:

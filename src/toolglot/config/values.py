@@ -171,6 +171,10 @@ class Limits:
     body_bytes: int = setting(BYTES, "a larger request body is refused (413)", 32 << 20)
     header_bytes: int = setting(BYTES, "a larger request header is refused", 64 << 10)
     messages: int = setting(integer(1, 10_000_000), "a request with more messages is refused", 10_000)
+    kept_bytes: int = setting(
+        BYTES, "room for what is kept between requests: seals of reasoning, answers that clients refer to", 64 << 20
+    )
+    kept_seconds: float = setting(SECONDS, "time after which that is forgotten if nobody uses it", 14400.0)
 
 
 @dataclass(frozen=True, slots=True)
