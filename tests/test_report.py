@@ -17,6 +17,7 @@ from toolglot.cli.main import main
 from toolglot.clients import all_clients
 from toolglot.clients.record import CallBlock
 from toolglot.kpis import TARGET, Groups, Tally, read_log, read_metrics
+from toolglot.rollout import TRANSFORMATIONS
 from toolglot.sim import Options
 from toolglot.sim.script import parse_script
 from toolglot.telemetry import log_to
@@ -317,4 +318,4 @@ def test_an_xml_client_is_the_judge(log: Path, capsys: pytest.CaptureFixture[str
     assert control.complaints["no_tool"] == control.answers / 2
     assert on.verdict == "met"
     assert on.rates()["without complaint"] == 1 and control.rates()["without complaint"] == 0.5
-    assert "xml: calls written as the XML that the client reads" in report(capsys, str(log))
+    assert f"xml: {TRANSFORMATIONS['xml']}\n" in report(capsys, str(log))

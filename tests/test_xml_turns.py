@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from random import Random
 from typing import Any
 
 import pytest
+from xmlcases import make_case
 
 from toolglot.clients import all_clients
+from toolglot.clients.calls import render_call
 from toolglot.clients.complaints import INTERRUPTED, strip_reminder
 from toolglot.clients.turns import UNANSWERED, read_turns
 from toolglot.complaints import complaints
@@ -208,6 +211,15 @@ def ids(messages: Sequence[Message]) -> list[str]:
     return [call.id for message in messages for call in message.calls]
 
 
+ROUND_TRIPS = [
+    ("roo-3.36", "write_to_file", "content"),
+    ("roo-3.36", "execute_command", "command"),
+    ("roo-3.36", "use_mcp_tool", "arguments"),
+    ("cline-legacy", "write_to_file", "content"),
+    ("cline-legacy", "replace_in_file", "diff"),
+]
+
+
 def test_ids_are_made_of_the_conversation_alone() -> None:
     pair = [assistant("<list_files><path>a</path></list_files>"), user("[list_files for 'a'] Result:", "x")]
     other = [assistant("<list_files><path>b</path></list_files>"), user("[list_files for 'b'] Result:", "x")]
@@ -226,6 +238,27 @@ def test_an_id_that_was_written_into_the_call_comes_back() -> None:
     assert first == "toolu_01Ab-x"
     assert second not in (first, "")
     assert outline(told)[0] == ("assistant", ("list_files", {"path": "a"}))
+
+
+@pytest.mark.parametrize("profile, tool, parameter", ROUND_TRIPS)
+def test_what_was_rendered_comes_back(profile: str, tool: str, parameter: str) -> None:
+    """Hostile calls on their way to the client and back with its history: the same call, with the same id."""
+    client, random, sent = all_clients()[profile], Random(f"{profile} {tool}"), 0
+    for number in range(150):
+        case = make_case(random, client, "qwen3", client.tools[tool], parameter)
+        rendered = render_call(client, "qwen3", tool, case.arguments, f"call_{number}")
+        if rendered.text and not rendered.notes:
+            sent += 1
+            told = turn(
+                [assistant(f"Now.\n\n{rendered.text}"), user(f"[{tool} for 'x'] Result:\nok")], profile, "qwen3"
+            )
+            (made,) = told[0].calls
+            assert (made.id, made.name) == (f"call_{number}", tool)
+            meant = json.loads(case.arguments)[parameter]
+            if parameter == "arguments" and isinstance(meant, str):
+                meant = json.loads(meant)
+            assert json.loads(made.arguments)[parameter] == meant
+    assert sent > 30
 
 
 def test_tools_of_servers_are_called_by_their_own_names() -> None:

@@ -24,7 +24,7 @@ READING, RESCUE, XML, SHELL, EDITING = "reading", "rescue", "xml", "shell", "edi
 TRANSFORMATIONS: Final[Mapping[str, str]] = {
     READING: "tools taught as text, and calls read from it",
     RESCUE: "calls read that leak into the text of a model with native tools",
-    XML: "calls written as the XML that the client reads",
+    XML: "for XML clients: calls of any kind written as the XML that they read",
     SHELL: "shell fences read as calls",
     EDITING: "tools for editing told as those that the model was trained on",
 }
