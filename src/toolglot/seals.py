@@ -31,8 +31,8 @@ from toolglot.keepsakes import Drawer, Key, digest
 Thoughts: TypeAlias = tuple[tuple[Reasoning, bool], ...]
 """Sealed thoughts, and of each whether it stood before text: that before its call or, without a call, all of it."""
 
-Kept: TypeAlias = tuple[bytes, Thoughts]
-"""What they stood before, so that it is known again, and the thoughts."""
+Kept: TypeAlias = tuple[tuple[bytes, ...], Thoughts]
+"""What they stood before, in the ways in which it is known again, and the thoughts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +67,15 @@ def find_place(messages: Iterable[Message]) -> Place:
 
 
 def _describe(call: Call) -> bytes:
+    return digest(call.name, call.arguments)
+
+
+def _settle(call: Call) -> bytes:
     """A call so that the same ones are equal, however their arguments are written."""
     try:
-        arguments = json.dumps(json.loads(call.arguments or "{}"), sort_keys=True)
+        return digest(call.name, json.dumps(json.loads(call.arguments or "{}"), sort_keys=True))
     except (ValueError, RecursionError):
-        arguments = call.arguments
-    return digest(call.name, arguments)
+        return _describe(call)
 
 
 def _describe_text(text: str) -> bytes:
@@ -119,9 +122,11 @@ class Sealing:
                     called = self.calls.pop(index)
                     if called.thoughts:
                         call = Call(called.id, called.name, "".join(called.pieces))
-                        self.keep(called.thoughts, _describe(call), self.place.keys_of(called.id, index))
+                        self.keep(
+                            called.thoughts, (_describe(call), _settle(call)), self.place.keys_of(called.id, index)
+                        )
                 case Finished():
-                    self.keep(self.take(), _describe_text("".join(self.said)), [self.place.key])
+                    self.keep(self.take(), (_describe_text("".join(self.said)),), [self.place.key])
 
     def take(self) -> Thoughts:
         """The thoughts that have no step yet."""
@@ -130,7 +135,7 @@ class Sealing:
         self.thinking.clear()
         return taken
 
-    def keep(self, thoughts: Thoughts, step: bytes, keys: Iterable[Key]) -> None:
+    def keep(self, thoughts: Thoughts, step: tuple[bytes, ...], keys: Iterable[Key]) -> None:
         kept: Kept = (step, thoughts)
         size = sum(len(thought.text) + len(thought.seal) for thought, _ in thoughts)
         if thoughts:
@@ -162,7 +167,7 @@ def _restore(message: Message, place: Place, drawer: Drawer) -> Message:
         start = len(steps) if isinstance(part, Call) else start
     if not message.calls and message.text:
         kept: Kept | None = drawer.find(place.key)
-        if kept is not None and kept[0] == _describe_text(message.text):
+        if kept is not None and _describe_text(message.text) in kept[0]:
             steps = _surround(steps, kept[1])
     return replace(message, parts=tuple(steps)) if len(steps) > len(said) else message
 
@@ -176,6 +181,6 @@ def _surround(parts: Sequence[Part], thoughts: Thoughts) -> list[Part]:
 def _find_call(drawer: Drawer, call: Call, keys: Iterable[Key]) -> Thoughts:
     for key in keys:
         kept: Kept | None = drawer.find(key)
-        if kept is not None and kept[0] == _describe(call):
+        if kept is not None and (_describe(call) in kept[0] or _settle(call) in kept[0]):
             return kept[1]
     return ()
