@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from gateway import gateway, run
 from line import Clock, Line
-from wiring import call
+from wiring import PATH, Replay, call
 
 from toolglot.conversation import Call, Choice, Conversation, Message, Reasoning, Result, Text, Tool
 from toolglot.crossing import lend_seal
@@ -25,8 +26,9 @@ from toolglot.events import (
     TextDelta,
     merge_deltas,
 )
-from toolglot.keepsakes import OVERHEAD, Keepsakes
+from toolglot.keepsakes import OVERHEAD, Keepsakes, digest
 from toolglot.seals import Place, Sealing, find_place, restore
+from toolglot.wire import Answerer, Asked
 from toolglot.wires import all_wires
 from toolglot.wires.anthropic_messages.marks import REDACTED, write_signature
 from toolglot.wires.gemini.spelling import UNSEALED
@@ -314,7 +316,55 @@ def test_the_same_words_at_another_place_are_another_answer() -> None:
     assert restore([first, said], kept)[1].parts == (Reasoning("", SEAL, "gemini"), Text("Done."))
     assert restore([second, said], kept)[1] == said
     assert restore([first, said, said], kept)[2] == said
-    assert find_place([first, said, second, said]) == Place("b", 1)
+    assert find_place([first, said, second, said]) == Place(digest("b"), 1)
+
+
+# -- over a network ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("upstream", SEALING)
+def test_a_gateway_keeps_seals_by_the_key_of_the_client(upstream: str, stream: bool) -> None:
+    wire, replay = all_wires()[upstream], Replay()
+    asked = Asked(Conversation("m", ()), stream, True, memory={"thoughts": True, "list": False})
+    events, answerer = [*SEALED["text_call"](upstream), Finished("tool_calls")], Answerer("1", 1, "m")
+    replay.body = (
+        wire.write_stream(answerer, asked).write(events) if stream else wire.encode_reply(events, answerer, asked)
+    )
+    replay.content_type = wire.STREAM_TYPE if stream else "application/json"
+    body: dict[str, Any] = {
+        "model": "m",
+        "stream": stream,
+        "messages": [{"role": "user", "content": "go"}],
+        "tools": [{"type": "function", "function": {"name": "read", "parameters": SCHEMA}}],
+    }
+
+    async def test() -> None:
+        async with gateway(app=replay.app, upstream={"wire": upstream}, mode="native") as gate:
+            first = await gate.ask(body, Authorization="Bearer one")
+            if stream:
+                called = [
+                    call
+                    for chunk in first.chunks
+                    for choice in chunk["choices"]
+                    for call in choice["delta"].get("tool_calls", ())
+                ]
+                call_id = called[0]["id"]
+            else:
+                call_id = first.message["tool_calls"][0]["id"]
+            function = {"name": "read", "arguments": PATH}
+            made = {"id": call_id, "type": "function", "function": function}
+            turns = [
+                {"role": "assistant", "content": "I read.", "tool_calls": [made]},
+                {"role": "tool", "tool_call_id": call_id, "content": "x"},
+            ]
+            again = body | {"messages": [*body["messages"], *turns]}
+            for key in ("one", "two"):
+                assert (await gate.ask(again, Authorization=f"Bearer {key}")).status == 200
+
+    run(test)
+    told = [SEAL in json.dumps(sent) for _, _, sent in replay.asked]
+    assert told == [False, True, False]
 
 
 # -- what is kept ------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ seals, and its wire says what stands for them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -31,21 +31,31 @@ from toolglot.keepsakes import Drawer, Key, digest
 Thoughts: TypeAlias = tuple[tuple[Reasoning, bool], ...]
 """Sealed thoughts, and of each whether it stood before text: that before its call or, without a call, all of it."""
 
+Kept: TypeAlias = tuple[tuple[bytes, ...], Thoughts]
+"""What they stood before, in the ways in which it is known again, and the thoughts."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where in a conversation an answer stands: what the user said last, and how many answers came since."""
 
-    words: str = ""
+    words: bytes = b""
     answers: int = 0
 
     def after(self, message: Message) -> Place:
         if message.role == "user":
-            return Place(message.text)
+            return Place(digest(message.text))
         return replace(self, answers=self.answers + 1) if message.role == "assistant" else self
 
-    def mark(self, *words: str) -> bytes:
-        return digest(self.words, str(self.answers), *words)
+    def keys_of(self, call_id: str, number: int) -> tuple[Key, ...]:
+        """The keys of a call: its id, and its number in this place."""
+        here: Key = ("seal", self.words, self.answers, number)
+        return (("seal", call_id), here) if call_id else (here,)
+
+    @property
+    def key(self) -> Key:
+        """The key of an answer without calls."""
+        return "seal", self.words, self.answers, "text"
 
 
 def find_place(messages: Iterable[Message]) -> Place:
@@ -56,23 +66,20 @@ def find_place(messages: Iterable[Message]) -> Place:
     return place
 
 
-def _keys_of(call: Call, place: Place) -> Iterator[Key]:
-    arguments = _settle(call.arguments)
-    if call.id:
-        yield "seal", digest(call.id, call.name, arguments)
-    yield "seal", place.mark("call", call.name, arguments)
+def _describe(call: Call) -> bytes:
+    return digest(call.name, call.arguments)
 
 
-def _key_of(text: str, place: Place) -> Key:
-    return "seal", place.mark("text", text.strip())
-
-
-def _settle(arguments: str) -> str:
-    """Arguments so that the same ones are equal, however they are written."""
+def _settle(call: Call) -> bytes:
+    """A call so that the same ones are equal, however their arguments are written."""
     try:
-        return json.dumps(json.loads(arguments or "{}"), sort_keys=True)
+        return digest(call.name, json.dumps(json.loads(call.arguments or "{}"), sort_keys=True))
     except (ValueError, RecursionError):
-        return arguments
+        return _describe(call)
+
+
+def _describe_text(text: str) -> bytes:
+    return digest(text.strip())
 
 
 # -- from an answer ----------------------------------------------------------------------------------------------------
@@ -118,10 +125,13 @@ class Sealing:
                     self.calls[index].pieces.append(fragment)
                 case CallEnded(index=index) if index in self.calls:
                     called = self.calls.pop(index)
-                    call = Call(called.id, called.name, "".join(called.pieces))
-                    self.keep(called.thoughts, _keys_of(call, self.place))
+                    if called.thoughts:
+                        call = Call(called.id, called.name, "".join(called.pieces))
+                        self.keep(
+                            called.thoughts, (_describe(call), _settle(call)), self.place.keys_of(called.id, index)
+                        )
                 case Finished():
-                    self.keep(self.take(), [_key_of("".join(self.said), self.place)])
+                    self.keep(self.take(), (_describe_text("".join(self.said)),), [self.place.key])
 
     def take(self) -> Thoughts:
         """The thoughts that have no step yet."""
@@ -130,11 +140,12 @@ class Sealing:
         self.thinking.clear()
         return taken
 
-    def keep(self, thoughts: Thoughts, keys: Iterable[Key]) -> None:
+    def keep(self, thoughts: Thoughts, step: tuple[bytes, ...], keys: Iterable[Key]) -> None:
+        kept: Kept = (step, thoughts)
         size = sum(len(thought.text) + len(thought.seal) for thought, _ in thoughts)
         if thoughts:
             for key in keys:
-                self.drawer.keep(key, thoughts, size)
+                self.drawer.keep(key, kept, size)
 
 
 # -- into the history --------------------------------------------------------------------------------------------------
@@ -152,14 +163,17 @@ def restore(messages: Sequence[Message], drawer: Drawer) -> tuple[Message, ...]:
 def _restore(message: Message, place: Place, drawer: Drawer) -> Message:
     said = [part for part in message.parts if not isinstance(part, Reasoning)]
     steps: list[Part] = []
-    start = 0  # of the step, which is a call with the text before it
+    start = number = 0  # of the step, which is a call with the text before it
     for part in said:
         if isinstance(part, Call):
-            steps[start:] = _surround(steps[start:], _find(drawer, _keys_of(part, place)))
+            steps[start:] = _surround(steps[start:], _find_call(drawer, part, place.keys_of(part.id, number)))
+            number += 1
         steps.append(part)
         start = len(steps) if isinstance(part, Call) else start
     if not message.calls and message.text:
-        steps = _surround(steps, _find(drawer, [_key_of(message.text, place)]))
+        kept: Kept | None = drawer.find(place.key)
+        if kept is not None and _describe_text(message.text) in kept[0]:
+            steps = _surround(steps, kept[1])
     return replace(message, parts=tuple(steps)) if len(steps) > len(said) else message
 
 
@@ -169,9 +183,9 @@ def _surround(parts: Sequence[Part], thoughts: Thoughts) -> list[Part]:
     return [*early, *parts, *(thought for thought, before_text in thoughts if not before_text)]
 
 
-def _find(drawer: Drawer, keys: Iterable[Key]) -> Thoughts:
+def _find_call(drawer: Drawer, call: Call, keys: Iterable[Key]) -> Thoughts:
     for key in keys:
-        thoughts: Thoughts | None = drawer.find(key)
-        if thoughts:
-            return thoughts
+        kept: Kept | None = drawer.find(key)
+        if kept is not None and (_describe(call) in kept[0] or _settle(call) in kept[0]):
+            return kept[1]
     return ()

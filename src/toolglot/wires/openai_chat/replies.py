@@ -63,8 +63,6 @@ class _Said(msgspec.Struct):
     extra_content: Any = None
     reasoning_details: Any = None
     annotations: Any = None
-    audio: Any = None
-    images: Any = None
 
 
 class _Choice(msgspec.Struct):
@@ -155,9 +153,10 @@ class Reader:
             events.append(TextDelta(said.refusal))
         if said.extra_content:
             self.seal(said.extra_content, events)
-        for call in said.tool_calls or ():
-            self.take_call(call, events)
-        if said.reasoning_details or said.annotations or said.audio or said.images:
+        if said.tool_calls:
+            for call in said.tool_calls:
+                self.take_call(call, events)
+        if said.reasoning_details or said.annotations:
             events.append(Foreign(NAME, {key: value for key in OTHERS if (value := getattr(said, key))}))
 
     def take_call(self, call: _Call, events: list[Event]) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 NAME = "openai_chat"
-OTHERS = ("reasoning_details", "annotations", "audio", "images")
+OTHERS = ("reasoning_details", "annotations")
 """Fields of a message that are carried from this wire to this wire."""
 
 
