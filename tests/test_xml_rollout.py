@@ -150,3 +150,20 @@ def test_the_clients_complaint_is_recorded(records: list[Record]) -> None:
 
     run(check)
     assert records[0].complaints == ("no_tool",)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_dry_run_beside_an_answer_that_is_rendered(records: list[Record], stream: bool) -> None:
+    """Shell fences in a dry run take nothing from what XML clients are given."""
+    text = "I run it.\n\n```bash\nnpm test\n```"
+
+    async def check() -> None:
+        settings: dict[str, Any] = {"mode": "text", "rollout_shell": "shadow", "shell": "npm", "min_confidence": "0.8"}
+        for said, told in ((FENCE, XML), (text, text)):
+            async with gateway(sim(said), **settings) as gate:
+                answer = await gate.ask(ask(stream))
+                assert (answer.told[0] if stream else answer.message["content"]) == told
+
+    run(check)
+    assert [record.arms for record in records] == [{"xml": "on", "shell": "dry_run"}] * 2
+    assert [record.would.tools if record.would else () for record in records] == [("list_files",), ("execute_command",)]

@@ -33,7 +33,7 @@ class Rendition(Delivery):
 
     def deliver(self, events: Iterable[Event]) -> list[Event]:
         """What the client is told of these events of the upstream."""
-        told = super().deliver(self.unfence(events))
+        told = super().deliver(list(self.unfence(events)))
         for event in told:
             if type(event) is CallEnded and event.dialect == OWN_DIALECT and event.span:
                 self.rendering.written[event.index] = self.quote(event.span)
