@@ -8,7 +8,6 @@ rehearse(exchange, ...)              a dry run beside the answer, if one is wish
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
@@ -131,6 +130,5 @@ def _open_reader(exchange: Exchange, route: Route, rehearsed: bool) -> Reader:
     unknown = "reject" if exchange.guest else "text" if restricted else reading.unknown_tools
     shell = reading.shell if reading.shell and exchange.trial.runs(SHELL, rehearsed) else ()
     supported = exchange.settings.tool_calling.supported_tools
-    options = reading.options(parallel=route.parallel, supported_tools=supported)
-    strictness = exchange.trial.restrict(replace(options, unknown_tools=unknown, shell=shell), route)
+    strictness = exchange.trial.restrict(reading.options(unknown, route.parallel, supported, shell), route)
     return make_reader(tools, names, route.dialect, strictness, exchange.source.new_call_id)

@@ -138,10 +138,10 @@ class Reading:
     )
     shell_cwd: str = setting(TEXT, "where such commands are run, if the tool can be told", "")
 
-    def options(self, *, parallel: bool, supported_tools: tuple[str, ...] = ()) -> Options:
+    def options(self, unknown: str, parallel: bool, supported: tuple[str, ...], shell: tuple[str, ...]) -> Options:
         """The same for a reader; what a request decides is given."""
-        shell = self.shell, self.shell_syntax, self.shell_cwd
-        return Options(self.unknown_tools, self.min_confidence, parallel, supported_tools, *shell)
+        syntax = self.shell_syntax, self.shell_cwd
+        return Options(unknown, self.min_confidence, parallel, supported, shell, *syntax)
 
 
 @dataclass(frozen=True, slots=True)
