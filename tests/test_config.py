@@ -116,6 +116,8 @@ SAMPLES: dict[str, tuple[str, Any]] = {
     "rollout.xml": ("33", Plan(33)),
     "rollout.shell": ("off", Plan(0)),
     "rollout.editing": ("auto", None),
+    "limits.kept_bytes": ("1 MiB", 1 << 20),
+    "limits.kept_seconds": ("60", 60.0),
 }
 
 
@@ -472,7 +474,7 @@ def test_any_other_address_needs_a_key(host: str) -> None:
 def test_reading_settings_are_reader_options() -> None:
     reading = load({}, {"TOOLGLOT_UNKNOWN_TOOLS": "text", "TOOLGLOT_SHELL": "ls"}).reading
     expected = toolglot.Options("text", 0.9, False, ("read",), ("ls",))
-    assert reading.options(parallel=False, supported_tools=("read",)) == expected
+    assert reading.options("text", False, ("read",), reading.shell) == expected
 
 
 def show_default(value: Any) -> str:

@@ -12,6 +12,7 @@ from functools import wraps
 from typing import Any
 
 import pytest
+from aiohttp import web
 from gateway import ASK, Gate, gateway, run
 
 from toolglot import door
@@ -309,3 +310,24 @@ def test_paths_lead_somewhere() -> None:
     assert paths.find("POST", "/m/x:run")[0] == "rest"
     with pytest.raises(LookupError):
         Paths[str]().find("GET", "/")
+
+
+@awaited
+async def test_a_client_that_leaves_with_its_answer_has_had_it() -> None:
+    async def say(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        await response.write(b'data: {"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\n')
+        await response.write(b"data: [DONE]\n\n")
+        await asyncio.sleep(0.3)  # all has been said, but the connection does not know yet
+        return response
+
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", say)
+    async with called(app=app) as wire:
+        status, _, body = await wire.ask(post(STREAMED))
+        assert status == 200 and body.endswith(b"[DONE]\n\n")
+        wire.writer.close()
+        await asyncio.sleep(0.6)
+        metrics = (await wire.gate.get("/metrics")).body.decode()
+        assert 'status="200"' in metrics and 'status="499"' not in metrics

@@ -232,7 +232,9 @@ PROMPTS = {
 }
 
 
-@pytest.mark.parametrize("head", ["# Tools\n## name\n", "## TOOLS\n**name** - x\n", "# Connected MCP Servers\n## name\n"])
+@pytest.mark.parametrize(
+    "head", ["# Tools\n## name\n", "## TOOLS\n**name** - x\n", "# Connected MCP Servers\n## name\n"]
+)
 @pytest.mark.parametrize("unit", PROMPTS.values(), ids=PROMPTS.keys())
 def test_prompts_of_xml_clients(unit: str, head: str) -> None:
     def measure(size: int) -> float:

@@ -176,10 +176,6 @@ def test_choices(choice: object, expected: Choice) -> None:
         ({"input": [{"role": "wizard"}]}, "input[0].role", "one of"),
         ({"input": [{"role": "user", "content": 4}]}, "input[0].content", "parts"),
         ({"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "data:;base64,"}]}]}, "input[0].content[0]", "shows nothing"),
-        ({"input": [{"type": "item_reference", "id": "rs_9"}]}, "input[0]", "rs_9"),
-        ({"previous_response_id": "resp_1"}, "previous_response_id", "previous_response_id cannot be honoured"),
-        ({"conversation": "conv_1"}, "conversation", "whole history"),
-        ({"background": True}, "background", "background"),
         ({"tools": 3}, "tools", "list"),
         ({"tools": [READ], "tool_choice": "maybe"}, "tool_choice", "maybe"),
         ({"tools": [READ], "tool_choice": {"type": "function", "name": "rm"}}, "tool_choice", "rm"),
@@ -195,6 +191,82 @@ def test_bad_requests_name_the_field(fields: dict[str, Any], where: str, words: 
     assert caught.value.where == where
     told = json.loads(wire.encode_error(caught.value))["error"]
     assert told["type"] == "invalid_request_error" and told["param"] == where
+
+
+@pytest.mark.parametrize(
+    ("fields", "where", "words"),
+    [
+        ({"input": [{"type": "item_reference", "id": "rs_9"}]}, "input[0]", "rs_9, which is not known here"),
+        ({"previous_response_id": "resp_1"}, "previous_response_id", "not known here"),
+        ({"conversation": "conv_1"}, "conversation", "whole history"),
+        ({"prompt": {"id": "p"}}, "prompt", "nothing of that kind"),
+        ({"background": True}, "background", "background"),
+    ],
+)  # fmt: skip
+def test_what_only_its_own_server_knows_is_a_bond(fields: dict[str, Any], where: str, words: str) -> None:
+    bond = decode(**fields).bond
+    assert bond is not None and bond.where == where and words in bond.message
+    told = json.loads(wire.encode_error(bond))["error"]
+    assert told["type"] == "invalid_request_error" and told["param"] == where
+
+
+def test_a_request_that_refers_to_nothing_has_no_bond() -> None:
+    told = {"role": "user", "content": "hi", "id": "msg_1"}
+    for fields in ({"input": [told, {"type": "item_reference", "id": "msg_1"}]}, {"input": "hi", "store": True}):
+        assert decode(**fields).bond is None
+    assert decode(input="hi").kept and not decode(input="hi", store=False).kept
+
+
+KEPT: dict[str, tuple[Any, list[Any]]] = {
+    "resp_a": (
+        {"input": "What is it?"},
+        [
+            {"type": "reasoning", "id": "rs_a_0", "summary": []},
+            {"type": "reasoning", "id": "rs_a_1", "summary": [], "encrypted_content": "SEAL"},
+            {"type": "function_call", "id": "fc_a_2", "status": "completed", "call_id": "c", "name": "read", "arguments": "{}"},
+        ],
+    )
+}  # fmt: skip
+THOUGHT = {"type": "reasoning", "summary": [], "encrypted_content": "SEAL"}
+CALLED = {"type": "function_call", "call_id": "c", "name": "read", "arguments": "{}"}
+RESULT = {"type": "function_call_output", "call_id": "c", "output": "done"}
+ASKED = {"role": "user", "content": "What is it?"}
+
+
+def refer(*ids: str) -> list[dict[str, Any]]:
+    return [{"type": "item_reference", "id": one} for one in ids]
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"input": [ASKED, *refer("rs_a_0", "rs_a_1", "fc_a_2"), RESULT]}, {"input": [ASKED, THOUGHT, CALLED, RESULT]}),
+        ({"input": [RESULT], "previous_response_id": "resp_a"}, {"input": [ASKED, {"type": "reasoning", "summary": []}, THOUGHT, CALLED, RESULT]}),
+        ({"input": "go on", "previous_response_id": "resp_b"}, None),
+        ({"input": refer("fc_a_9", "fc_b_2", "x", "")}, None),
+        ({"input": [{"role": "user", "content": "what is an item_reference?"}]}, None),
+    ],
+)  # fmt: skip
+def test_references_are_resolved(fields: dict[str, Any], expected: dict[str, Any] | None) -> None:
+    kept = {key: (json.dumps(body).encode(), json.dumps(output).encode()) for key, (body, output) in KEPT.items()}
+    kept |= {item["id"]: kept[key] for key, (_, output) in KEPT.items() for item in output}
+    body = json.dumps({"model": "m", **fields}).encode()
+    expanded = wire.expand_request(body, kept.get)
+    if expected is None:
+        assert expanded is body
+    else:
+        assert json.loads(expanded) == {"model": "m", **expected}
+
+
+@pytest.mark.parametrize(
+    ("model", "asked"),
+    [("gpt-5", True), ("openai/gpt-5.5-codex", True), ("o3-mini", True), ("gpt-6-sol", True), ("gpt-4o", False),
+     ("gpt-5-chat-latest", False), ("qwen3", False), ("olmo-2", False)],
+)  # fmt: skip
+def test_models_that_think_are_asked_for_seals(model: str, asked: bool) -> None:
+    conversation = Conversation(model, (Message("user", (Text("hi"),)),))
+    told = json.loads(wire.encode_request(conversation, stream=False, wants_usage=False))
+    assert told.get("include") == (["reasoning.encrypted_content"] if asked else None)
 
 
 def test_a_result_without_output_is_refused() -> None:

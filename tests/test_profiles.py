@@ -149,13 +149,18 @@ def test_rules_of_ones_own_come_first(tmp_path: Path) -> None:
     path = tmp_path / "my.toml"
     path.write_text(
         "[[rule]]\nname = 'mine'\naddress = ['127.0.0.1:8080']\nmodel = ['*coder*']\nnative = true\n"
-        "dialect = 'Qwen/Qwen3-Coder'\nquirks = 'one, two'\n"
+        "dialect = 'Qwen/Qwen3-Coder'\nquirks = 'choice_ignored, strips_special_tokens'\n"
         "[[trouble]]\nkind = 'refused'\nstatus = [418]\ntexts = ['Teapot']\n",
         encoding="utf-8",
     )
     profiles = load_profiles(str(path))
     rule = profiles.find(SERVER, "org/Qwen3-Coder-30B")
-    assert (rule.name, rule.native, rule.dialect, rule.quirks) == ("mine", True, "qwen3_coder", ("one", "two"))
+    assert (rule.name, rule.native, rule.dialect, rule.quirks) == (
+        "mine",
+        True,
+        "qwen3_coder",
+        ("choice_ignored", "strips_special_tokens"),
+    )
     assert rule.explain() == "rule 1 of my.toml (mine), for address 127.0.0.1:8080, model *coder*"
     assert not profiles.needs_facts(SERVER, "coder") and profiles.needs_facts(SERVER, "other")
     assert profiles.find("http://127.0.0.1:8081/v1", "coder").name == "nothing is known"

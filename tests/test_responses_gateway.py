@@ -182,8 +182,10 @@ def test_tools_that_come_as_an_item(loop: Loop, sim: Sim) -> None:
 def test_what_goes_wrong(loop: Loop, sim: Sim, way: Way) -> None:
     asked: dict[str, Any] = {"input": QUESTION, "tools": [READ]}
     with running_gateway(loop, sim, mode="text", dialect="hermes") as url, connect(url) as client:
-        with pytest.raises(BadRequestError, match="previous_response_id"):
+        with pytest.raises(BadRequestError, match="previous_response_id cannot be honoured: it is not known here"):
             way(client, **asked, model="m", previous_response_id="resp_1")
+        with pytest.raises(BadRequestError, match="conversation cannot be honoured"):
+            way(client, **asked, model="m", conversation="conv_1")
         with pytest.raises(RateLimitError):
             way(client, **asked, model="sim:hermes+http_429")
         with pytest.raises(APIError, match="failed in the middle"):
@@ -200,6 +202,93 @@ def test_a_cut_call_is_never_done(loop: Loop, sim: Sim) -> None:
         assert "function_call" not in [event.item.type for event in events if event.type == "response.output_item.done"]
         whole: Any = client.responses.create(**asked)
         assert whole.status == "incomplete" and "function_call" not in [item.type for item in whole.output]
+
+
+# State
+
+
+def name_previous(response: Any) -> dict[str, Any]:
+    return {"previous_response_id": response.id, "input": []}
+
+
+def name_items(response: Any) -> dict[str, Any]:
+    return {
+        "input": [
+            {"role": "user", "content": QUESTION},
+            *({"type": "item_reference", "id": one.id} for one in response.output),
+        ]
+    }
+
+
+@pytest.mark.parametrize("refer", [name_previous, name_items])
+def test_a_client_that_relies_on_state(
+    place: tuple[OpenAI, str], way: Way, refer: Callable[[Any], dict[str, Any]]
+) -> None:
+    client, model = place
+    asked: dict[str, Any] = {"model": model, "tools": [READ]}
+    first = way(client, **asked, input=QUESTION)
+    assert first.store is True
+    [called] = [item for item in first.output if item.type == "function_call"]
+    told = refer(first)
+    told["input"].append({"type": "function_call_output", "call_id": called.call_id, "output": MANIFEST})
+    second = way(client, **asked, **told)
+    assert second.output[-1].content[0].text.startswith("Done. The tool said: `")
+    third = way(client, **asked, previous_response_id=second.id, input="Thank you.")
+    assert third.output
+
+
+def test_what_is_not_to_be_kept_is_not_known(loop: Loop, sim: Sim, way: Way) -> None:
+    with running_gateway(loop, sim, mode="text", dialect="hermes") as url, connect(url) as client:
+        first = way(client, model="sim:hermes", input="hi", tools=[READ], store=False)
+        assert first.store is False
+        with pytest.raises(BadRequestError, match="not known here"):
+            way(client, model="sim:hermes", input="hi", tools=[READ], previous_response_id=first.id)
+
+
+def test_nobody_refers_to_answers_of_another_key(loop: Loop, sim: Sim) -> None:
+    with running_gateway(loop, sim, mode="text", dialect="hermes") as url:
+        with connect(url) as client:
+            first = client.responses.create(model="sim:hermes", input="hi", tools=[READ])  # type: ignore[list-item]
+        with OpenAI(base_url=url, api_key="another", max_retries=0) as other, pytest.raises(BadRequestError):
+            other.responses.create(model="sim:hermes", input="hi", previous_response_id=first.id)
+
+
+@pytest.mark.parametrize("told", [{"previous_response_id": "resp_9"}, {"conversation": "conv_1"}, {"background": True}])
+def test_an_upstream_of_this_wire_may_know_what_is_not_known_here(told: dict[str, Any]) -> None:
+    replay = Replay()
+    replay.body, replay.content_type = told_by("openai_responses", ANSWERS["text"], False), "application/json"
+    asked = {"model": "m", "input": "hi", "tools": [READ], **told}
+
+    async def test() -> None:
+        async with gateway(app=replay.app, upstream={"wire": "openai_responses"}, mode="native") as gate:
+            assert (await gate.ask(asked, path="/v1/responses")).status == 200
+            refused = await gate.ask(asked, path="/v1/responses", x_toolglot_mode="text")
+            assert refused.status == 400 and refused.error["param"] == next(iter(told))
+
+    run(test)
+    assert [body for _, _, body in replay.asked] == [asked]
+
+
+@pytest.mark.parametrize("stateful", [False, True])
+@pytest.mark.parametrize("tools", [[], [READ]])
+def test_answers_that_only_passed_are_known_unless_their_server_keeps_them(tools: list[Any], stateful: bool) -> None:
+    replay = Replay()
+    replay.body = told_by("openai_responses", ANSWERS["text_call"], True)
+    if stateful:
+        replay.body = replay.body.replace(b'"store":false', b'"store":true')
+    asked: dict[str, Any] = {"model": "m", "input": [{"role": "user", "content": "hi"}], "tools": tools, "stream": True}
+    called = {"type": "item_reference", "id": "fc_1_1"}
+    result = {"type": "function_call_output", "call_id": "call_0", "output": "x"}
+
+    async def test() -> None:
+        async with gateway(app=replay.app, upstream={"wire": "openai_responses"}, mode="native") as gate:
+            answer = await gate.ask(asked, path="/v1/responses")
+            assert answer.body == replay.body
+            await gate.ask(asked | {"input": [*asked["input"], called, result]}, path="/v1/responses")
+
+    run(test)
+    sent = replay.asked[1][2]["input"][1]
+    assert sent == called if stateful else (sent["type"], sent["call_id"]) == ("function_call", "call_0")
 
 
 # This wire at the other end

@@ -131,6 +131,7 @@ def test_a_record_tells_what_became_of_a_request(telemetry: Telemetry, clock: Ti
         "bytes": 30,
         "first_chunk": 0.5,
         "duration": 1.5,
+        "finish": "tool_calls",
         "usage": {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3},
         "error": "",
         "client_gone": False,

@@ -13,8 +13,10 @@ from time import time
 from typing import Any
 
 import pytest
+from line import path_of
 from wiring import ANSWERS, new_ids
 
+from toolglot.answers import reply
 from toolglot.config import load
 from toolglot.conversation import (
     Call,
@@ -71,13 +73,6 @@ ASKED = Conversation(
     Choice.one("read"),
     Limits(max_tokens=50, temperature=0.5),
 )  # fmt: skip
-
-
-def path_of(wire: str, stream: bool) -> dict[str, str]:
-    if wire != "gemini":
-        return {}
-    method = "streamGenerateContent" if stream else "generateContent"
-    return {"model": "m", "method": method, "alt": "sse"}
 
 
 def exchange_between(client: str, upstream: str, asked: Conversation, stream: bool) -> Exchange:
@@ -178,7 +173,7 @@ def test_a_streamed_answer_comes_back(client: str, upstream: str, name: str) -> 
 @pytest.mark.parametrize(("client", "upstream"), PAIRS)
 def test_a_whole_answer_comes_back(client: str, upstream: str, name: str) -> None:
     asked = Conversation("m", ASKED.messages, ASKED.tools)
-    body = exchange_between(client, upstream, asked, False).reply(answer_of(upstream, name, False))
+    body = reply(exchange_between(client, upstream, asked, False), answer_of(upstream, name, False))
     check_answer(view_answer(all_wires()[client].decode_reply(body, new_ids())), name, client, upstream)
 
 

@@ -371,7 +371,12 @@ CLINE = (
     Doc(
         "search_files",
         "Searches files.",
-        [("path", R, "The directory"), ("regex", R, "The expression."), ("file_pattern", OPT, "Which files."), _PROGRESS],
+        [
+            ("path", R, "The directory"),
+            ("regex", R, "The expression."),
+            ("file_pattern", OPT, "Which files."),
+            _PROGRESS,
+        ],
         [("path", "Directory path here"), ("regex", "Your regex pattern here")],
     ),
     Doc(

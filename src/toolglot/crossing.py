@@ -7,11 +7,11 @@ Pictures are addresses here and bytes there. Counts of tokens stand in another p
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from toolglot.conversation import Call, Conversation, Image, Part, Result
+from toolglot.conversation import Call, Conversation, Image, Message, Part, Result, Text, Tool
 from toolglot.names import rename
 
 _LENT = re.compile(r"toolglot:([^:]+):")
@@ -73,6 +73,11 @@ def count_told(told: Mapping[str, Any], places: tuple[tuple[str, ...], ...]) -> 
         if isinstance(count, int):
             return count
     return 0
+
+
+def demand_call(tools: Iterable[Tool]) -> Message:
+    """Says what must be done where a wire or a server knows no choice among tools."""
+    return Message("system", (Text(f"Your next answer must be a call of {' or '.join(tool.name for tool in tools)}."),))
 
 
 NO_NAMES: Mapping[str, str] = {}

@@ -2,8 +2,9 @@
 
 Strategy. Text of the upstream goes through the reader, everything else passes. What comes out is put right for the
 client: names as the client knows them, neutralised marks as they were, calls numbered in one row whoever made them.
-What was not clearly a call goes on as text; what a client must not see (a second call where one was agreed, a result
-that the model made up) is dropped and told to the record. The last event says truly how the answer ended.
+What was not clearly a call goes on as text; what a client must not see (a call that it forbade, a second one where one
+was agreed, a result that the model made up) is dropped and told to the record. If nothing else was said, the answer has
+failed. The last event says truly how the answer ended.
 
 Reasoning that the upstream tells apart passes at once, and is kept as long as nothing else was said. If the answer ends
 with it, a complete call at its end was the action, put in the wrong channel, and is delivered.
@@ -12,8 +13,9 @@ with it, a complete call at its end was the action, put in the wrong channel, an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from toolglot.conversation import Choice
 from toolglot.events import (
     CallArguments,
     CallEnded,
@@ -39,6 +41,25 @@ THINKING = "<think>\n"
 SHELL_FENCE = "shell_fence"
 
 
+ANY_CALL = Choice()
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What of the calls that an upstream makes by itself the client wants: those of its choice, and at most one if
+    ``single``. Upstreams do not always keep to it."""
+
+    choice: Choice = ANY_CALL
+    single: bool = False
+
+    @property
+    def required(self) -> bool:
+        return self.choice.mode == "required"
+
+
+NO_BOUNDS = Bounds()
+
+
 class Delivery:
     """One answer on its way to the client."""
 
@@ -48,7 +69,7 @@ class Delivery:
         watch: Watch,
         names: Mapping[str, str] | None = None,
         joiner: str = "",
-        required: bool = False,
+        bounds: Bounds = NO_BOUNDS,
         streamed: bool = True,
         secrets: tuple[str, ...] = (),
         native: bool = False,
@@ -58,7 +79,8 @@ class Delivery:
         self.watch = watch
         self.names = names or {}
         self.joiner = joiner
-        self.required = required
+        self.bounds = bounds
+        self.forbidden: list[str] = []
         self.streamed = streamed
         self.secrets = secrets
         self.doubt = doubt
@@ -121,9 +143,10 @@ class Delivery:
                 if text:
                     out.append(event if text is event.text else type(event)(text))
             case CallArguments(index=index):
-                number, fragment = self.open[origin, index], self.restore(event.fragment)
-                same = number == index and fragment is event.fragment
-                out.append(event if same else CallArguments(number, fragment))
+                if (origin, index) in self.open:
+                    number, fragment = self.open[origin, index], self.restore(event.fragment)
+                    same = number == index and fragment is event.fragment
+                    out.append(event if same else CallArguments(number, fragment))
             case CallStarted(index=index):
                 self.start(event, origin, out)
             case CallEnded(index=index):
@@ -137,16 +160,33 @@ class Delivery:
         return text.replace(self.joiner, "") if self.joiner else text
 
     def start(self, event: CallStarted, origin: str, out: list[Event]) -> None:
-        index = self.open[origin, event.index] = self.started
-        self.started += 1
+        name = self.names.get(event.name, event.name)
         if origin is NATIVE:
             self.plain, self.thoughts = self.plain and WORDS, None
-        name = self.names.get(event.name, event.name)
+            if self.forbid(name):
+                return
+        index = self.open[origin, event.index] = self.started
+        self.started += 1
         started = CallStarted(index, event.id, name)
         self.watch.see(started)
         out.append(started)
 
+    def forbid(self, name: str) -> bool:
+        """Whether the client asked for no such call. It is not delivered, for the client would execute it."""
+        if not self.bounds.choice.allows(name):
+            reason, problem = Reason.FORBIDDEN, "tool_choice does not allow it"
+        elif self.bounds.single and self.started:
+            reason, problem = Reason.EXTRA_CALL, "one call at most was asked for"
+        else:
+            return False
+        self.forbidden.append(name)
+        self.watch.see(CallRejected("", reason, name))
+        self.watch.notes.append(f"a call of {name} was not delivered: {problem}")
+        return True
+
     def end(self, event: CallEnded, origin: str, out: list[Event]) -> None:
+        if (origin, event.index) not in self.open:
+            return
         ended = replace(event, index=self.open.pop((origin, event.index)))
         self.watch.see(ended)
         out.append(ended)
@@ -181,11 +221,20 @@ class Delivery:
         self.close(event.reason == "length", out)
         self.watch.see(event)
         if not (self.said or out) and event.reason in ("stop", "tool_calls"):
-            self.end_badly(Failed("empty_answer", "The model's answer was empty."), out)
+            self.end_badly(self.describe_nothing(), out)
             return
-        if self.required and not self.watch.calls:
+        if self.bounds.required and not self.watch.calls:
             self.watch.notes.append("a call was required and none was made")
-        out.append(Finished(self.reason(event.reason), event.usage))
+        self.watch.finish = self.reason(event.reason)
+        out.append(Finished(self.watch.finish, event.usage))
+
+    def describe_nothing(self) -> Failed:
+        if self.forbidden:
+            names = ", ".join(dict.fromkeys(self.forbidden))
+            return Failed(
+                "forbidden_call", f"The model's answer was a call of {names}, which tool_choice does not allow."
+            )
+        return Failed("empty_answer", "The model's answer was empty.")
 
     def reason(self, told: str) -> str:
         """Why the answer ended: a call that was cut never looks complete, a complete one never looks cut."""

@@ -2,9 +2,9 @@
 
 Strategy. The parser is fed by the event loop's own callback. As soon as the head of a request is there, one task
 answers it; the body is waited for only by who reads it, so that nobody uploads what is refused anyway. When the client
-goes away the task is cancelled, and with it whatever it waits for. A client that is refused before it has said
-everything is listened to a little longer, or it might never see the refusal. There are no timers: whoever keeps the
-doors looks after all of them from time to time.
+goes away before its answer is whole, the task is cancelled, and with it whatever it waits for. A client that is refused
+before it has said everything is listened to a little longer, or it might never see the refusal. There are no timers:
+whoever keeps the doors looks after all of them from time to time.
 """
 
 from __future__ import annotations
@@ -49,11 +49,24 @@ class Door(asyncio.Protocol):
     """A client's connection. The ``on_`` members are what the parser calls."""
 
     __slots__ = (
-        *("_coming", "_deaf", "_fields", "_head_size", "_heard", "_house", "_parser", "_queue", "_target", "_task"),
+        *(
+            "_answering",
+            "_coming",
+            "_deaf",
+            "_fields",
+            "_head_size",
+            "_heard",
+            "_house",
+            "_parser",
+            "_queue",
+            "_target",
+            "_task",
+        ),
         *("blocked", "loop", "transport"),
     )
 
     transport: asyncio.Transport
+    _answering: Request
 
     def __init__(self, house: House, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -120,7 +133,7 @@ class Door(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         self._deaf = True
         self._queue.clear()
-        if self._task is not None:
+        if self._task is not None and not self._answering.answered:
             self._task.cancel()
         self.resume_writing()
         self._house.forget(self)
@@ -193,7 +206,8 @@ class Door(asyncio.Protocol):
     # -- answering -----------------------------------------------------------------------------------------------------
 
     def _next(self) -> None:
-        self._task = self.loop.create_task(self._answer(self._queue.pop(0)))
+        self._answering = self._queue.pop(0)
+        self._task = self.loop.create_task(self._answer(self._answering))
 
     async def _answer(self, request: Request) -> None:
         try:

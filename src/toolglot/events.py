@@ -34,6 +34,7 @@ class Reason(StrEnum):
     INVALID_VALUE = "invalid_value"
     LOW_CONFIDENCE = "low_confidence"
     EXTRA_CALL = "extra_call"
+    FORBIDDEN = "forbidden"
     FABRICATED_RESULT = "fabricated_result"
 
 

@@ -3,41 +3,43 @@
     exchange = Exchange(wire, body, ...)            the request is read, routed and spoken
     exchange.request                                the bytes that go to the upstream
     streams.open_stream(exchange)                   its answer, while it comes
-    exchange.reply(body)                            or the whole of it at once
+    answers.reply(exchange, body)                   or the whole of it at once
 
-The server moves the bytes; everything that is decided is decided here.
+The server moves the bytes; everything that is decided about a request is decided here, and in ``answers`` what becomes
+of its answer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from toolglot import editing
 from toolglot.clients.guarding import TOOLS as GUARDED
-from toolglot.clients.guarding import Guarding
 from toolglot.clients.guests import meet
 from toolglot.complaints import complaints
 from toolglot.config import Settings
 from toolglot.conversation import Choice, Conversation, Foreign
 from toolglot.crossing import NO_NAMES, rename_tools
-from toolglot.delivery import Delivery
 from toolglot.errors import RefusedError, RequestError, ToolglotError, UpstreamError
 from toolglot.events import Event, Failed
 from toolglot.experience import Lesson
 from toolglot.history import mend
 from toolglot.lessons import coach
-from toolglot.readers import make_reader
-from toolglot.reading import Reader
-from toolglot.rendition import Rendition
-from toolglot.rollout import EDITING, READING, SHELL, XML
+from toolglot.memory import Memory
+from toolglot.profiles import SIGNED_CALLS, Rule
+from toolglot.quirks import hold_to_call, narrow, retell_thoughts
+from toolglot.rollout import EDITING, READING, XML
 from toolglot.routing import Knowledge, Manner, Route, choose
+from toolglot.seals import Place, find_place, restore
 from toolglot.speaking import Speech, speak
 from toolglot.telemetry import Watch, redact
-from toolglot.trial import Rehearsal, Trial, deliver_whole
-from toolglot.wire import Answerer, Asked, Wire
+from toolglot.trial import Trial
+from toolglot.wire import Asked, Wire
 from toolglot.wires import all_wires
+
+UNFINISHED = "upstream_closed"
+"""What readers of all wires call an answer that did not say how it ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +51,6 @@ class Source:
 
     def new_call_id(self) -> str:
         return f"call_{self.token()}"
-
-
-class Back(Protocol):
-    """A step between what was delivered and what the client is told."""
-
-    def feed(self, events: Iterable[Event]) -> list[Event]: ...
 
 
 class Exchange:
@@ -70,14 +66,18 @@ class Exchange:
         watch: Watch,
         knowledge: Knowledge,
         mode: str = "",
+        owner: str = "",
         headers: Mapping[str, str] | None = None,
     ) -> None:
         self.wire = wire
         self.knowledge = knowledge
         self.settings = settings
         self.source = source
-        self.asked: Asked = wire.decode_request(body, path)
+        self.memory = Memory(knowledge.kept, owner)
         self.watch = watch
+        self.afterwards: Callable[[], Iterable[Event]] | None = None
+        body = self.memory.expand(wire, body)
+        self.asked: Asked = wire.decode_request(body, path)
         watch.notes += self.asked.notes
         conversation = self.asked.conversation
         if len(conversation.messages) > settings.limits.messages:
@@ -91,11 +91,14 @@ class Exchange:
         self.route: Route = self.trial.enter(route)
         self.upstream_wire = all_wires()[self.route.upstream.wire]
         self._tell_route()
+        self._check_bonds()
         if not self.one_wire:
             conversation = self._cross(conversation)
         self.speech: Speech | None = None
+        self.place: Place | None = None
         spared = self.route.learns and self.trial.admits(XML if self.guest else READING)
         self.spare = conversation if spared else None
+        self.choice = conversation.choice
         self.mapping = self._map(conversation)
         self.guards = self._find_guards(conversation)
         self.tools, self.names = self.guest.tools if self.guest else conversation.tools, NO_NAMES
@@ -103,10 +106,10 @@ class Exchange:
         if self.route.manner is Manner.TEXT:
             self.request = self._ask_as_text(conversation, body)
         elif self.one_wire and relayed:
-            without_tools = self.route.mode == "off"
-            self.request = wire.adapt_request(body, self.route.model.model, without_tools=without_tools)
+            self.request = self._adapt(body, conversation)
         else:
             self.request = self._ask_natively(conversation)
+        self.asked = self.memory.listen(self.asked, body)
         self._forget_messages()
 
     def take_request(self) -> bytes:
@@ -171,8 +174,8 @@ class Exchange:
     def _ask_natively(self, conversation: Conversation) -> bytes:
         if self.guest is not None and self.route.manner is not Manner.RELAY:
             conversation = self.guest.translate(conversation)
-        allowed = getattr(self.upstream_wire, "TOOL_NAMES", None)
-        conversation, self.names = rename_tools(self._mend(conversation), allowed)
+        conversation = self._suit(self._mend(self._seal(conversation)))
+        conversation, self.names = rename_tools(conversation, getattr(self.upstream_wire, "TOOL_NAMES", None))
         self.tools = self.guest.tools if self.guest else conversation.tools
         return self._encode(conversation)
 
@@ -182,6 +185,8 @@ class Exchange:
             speech = coach(conversation, dialect)
         else:
             speech = speak(conversation, dialect, parallel=self.route.parallel)
+            if conversation.choice.mode == "required" and hasattr(self.upstream_wire, "THOUGHT_FIELDS"):
+                speech = hold_to_call(speech, self._rule(), dialect, parallel=self.route.parallel)
         self.watch.notes += speech.notes
         return speech
 
@@ -190,7 +195,10 @@ class Exchange:
         self.watch.notes += notes
         if messages != conversation.messages:
             conversation = replace(conversation, messages=messages)
-        return self.mapping.offer(conversation, self.watch.notes) if self.mapping else conversation
+        if self.mapping:
+            conversation = self.mapping.offer(conversation, self.watch.notes)
+            self.choice = conversation.choice
+        return conversation
 
     def _map(self, conversation: Conversation) -> editing.Mapping | None:
         """The tools that the model was trained on for those of the client, where that is wished."""
@@ -209,11 +217,52 @@ class Exchange:
         offered = any(tool.name in GUARDED for tool in conversation.tools)
         return self.settings.clients.guard if offered and self.route.manner is not Manner.RELAY else ()
 
+    def _adapt(self, body: bytes, conversation: Conversation) -> bytes:
+        """The client's own words, unless the server would not understand its choice among the tools."""
+        if self.route.manner is Manner.NATIVE:
+            sealed = self._seal(conversation)
+            narrowed = narrow(sealed, self._rule()) if sealed.choice != Choice() else sealed
+            if narrowed is not conversation:
+                return self._encode(self._suit(narrowed))
+        return self.wire.adapt_request(body, self.route.model.model, without_tools=self.route.mode == "off")
+
+    def _suit(self, conversation: Conversation) -> Conversation:
+        """The conversation as this very server takes it."""
+        rule = self._rule()
+        if hasattr(self.upstream_wire, "THOUGHT_FIELDS"):
+            conversation = retell_thoughts(conversation, rule)
+        return narrow(conversation, rule)
+
+    def _rule(self) -> Rule:
+        return self.route.rule or self.knowledge.guess_rule(self.route.upstream, self.route.model.model)
+
     def _encode(self, spoken: Conversation) -> bytes:
         if self.route.mode == "off":
             spoken = replace(spoken, tools=(), choice=Choice(), limits=replace(spoken.limits, parallel_calls=None))
         spoken = replace(spoken, model=self.route.model.model, extra={**self.route.extra, **spoken.extra})
         return self.upstream_wire.encode_request(spoken, stream=self.asked.stream, wants_usage=self.asked.wants_usage)
+
+    # -- what is kept between requests ---------------------------------------------------------------------------------
+
+    def _check_bonds(self) -> None:
+        """What only an upstream of the client's own wire can know goes to no other."""
+        if self.asked.bond is not None and (not self.one_wire or self.route.manner is Manner.TEXT):
+            raise self.asked.bond
+
+    def _seal(self, conversation: Conversation) -> Conversation:
+        """Seals that the client's wire cannot carry are kept here, by the client's key and the upstream."""
+        if not self._seals or getattr(self.wire, "CARRIES_SEALS", False):
+            return conversation
+        self.place = find_place(conversation.messages)
+        restored = restore(conversation.messages, self.memory.open_seals(self.route.upstream.base_url))
+        return conversation if restored == conversation.messages else replace(conversation, messages=restored)
+
+    @property
+    def _seals(self) -> bool:
+        """Whether the upstream proves its reasoning; on a wire that has no agreed place for it only some do."""
+        if hasattr(self.upstream_wire, "THOUGHT_FIELDS"):
+            return SIGNED_CALLS in self._rule().quirks
+        return getattr(self.upstream_wire, "SEALS", False) and not self.one_wire
 
     # -- the second way there ------------------------------------------------------------------------------------------
 
@@ -242,7 +291,9 @@ class Exchange:
         return True
 
     def conclude(self) -> None:
-        """The answer is over: what it taught about native tools."""
+        """The answer is over: what of it was not seen on its way, and what it taught about native tools."""
+        if self.afterwards is not None:
+            self._take_note(self.afterwards())
         if self.mapping is not None:
             self.watch.count(EDITING, times=self.watch.calls)
         if not self.route.learns:
@@ -252,6 +303,15 @@ class Exchange:
             experience.count_leak(*place, ", ".join(self.watch.read_as), self.knowledge.now())
         elif self.watch.calls:
             experience.count_success(*place)
+
+    def _take_note(self, events: Iterable[Event]) -> None:
+        """What the record wants to know of an answer that has passed as it was."""
+        watch, known = self.watch, self.watch.error
+        for event in events:
+            if isinstance(event, Failed) and event.kind == UNFINISHED and not known:
+                watch.notes.append("the answer did not say how it ended")
+            watch.see(event)
+        watch.error = known or watch.error
 
     def _trouble(self, error: ToolglotError) -> str:
         status = error.status if isinstance(error, RefusedError) else None
@@ -263,7 +323,7 @@ class Exchange:
         evidence = redact(status + error.message, self.route.upstream.secrets)
         return self.knowledge.experience.learn(*place, kind, evidence, self.knowledge.now())
 
-    def _doubt(self, event: Failed, told: bool) -> None:
+    def doubt(self, event: Failed, told: bool) -> None:
         """An answer failed on its way. If the client has been told nothing of it, another way may be tried."""
         error = describe_failure(event)
         if not told and self.may_retreat(error):
@@ -281,85 +341,6 @@ class Exchange:
         if conversation.extra:
             self.watch.notes.append(f"not carried to another wire: {', '.join(conversation.extra)}")
         return replace(conversation, extra={})
-
-    # -- the way back --------------------------------------------------------------------------------------------------
-
-    def answerer(self) -> Answerer:
-        model = self.asked.conversation.model or self.route.model.model
-        return Answerer(self.source.token(), int(self.source.now()), model)
-
-    def reply(self, body: bytes, streamed: bool = False) -> bytes:
-        """The whole answer; ``streamed`` when the upstream wrote it as a stream all the same."""
-        if self.untouched and not streamed and body.lstrip()[:1] == b"{":
-            self._rehearse(body)
-            return body
-        delivery = self.delivery(streamed=False)
-        if streamed:
-            reader = self.upstream_wire.read_stream(self.source.new_call_id)
-            events = [*reader.feed(body), *reader.close()]
-        else:
-            events = self.upstream_wire.decode_reply(body, self.source.new_call_id)
-        told = deliver_whole(delivery, events)
-        for back in self.bring_back(streamed=False):
-            told = back.feed(told)
-        if told and isinstance(told[-1], Failed):
-            raise describe_failure(told[-1])
-        return self.wire.encode_reply(told, self.answerer(), self.asked)
-
-    def bring_back(self, streamed: bool) -> list[Back]:
-        """How the model's calls become those that the client should be given: tools were mapped, values are guarded."""
-        notes, backs = self.watch.notes, list[Back]()
-        if self.mapping:
-            backs.append(editing.Return(self.mapping, notes, streamed))
-        if self.guards:
-            backs.append(Guarding(self.guards, self.asked.conversation.model, notes))
-        return backs
-
-    def delivery(self, streamed: bool) -> Delivery:
-        delivery, rehearsal = self._delivery(self.route, self.watch, streamed), self.rehearsal(streamed)
-        if rehearsal is not None:
-            delivery.beside = rehearsal.see
-        return delivery
-
-    def rehearsal(self, streamed: bool) -> Rehearsal | None:
-        """A dry run beside the answer, if one is wished."""
-        route = self.trial.meant
-        if route is None or not self.trial.rehearses:
-            return None
-        watch = self.watch.rehearse(route.manner, route.client)
-        reader = self.upstream_wire.read_stream(self.source.new_call_id)
-        return Rehearsal(self._delivery(route, watch, streamed), reader)
-
-    def _rehearse(self, body: bytes) -> None:
-        rehearsal = self.rehearsal(streamed=False)
-        if rehearsal is not None:
-            rehearsal.attempt(lambda: self.upstream_wire.decode_reply(body, self.source.new_call_id))
-
-    def _delivery(self, route: Route, watch: Watch, streamed: bool) -> Delivery:
-        choice, rehearsed = self.asked.conversation.choice, watch is not self.watch
-        native, relayed = route.manner is Manner.NATIVE, route.manner is Manner.RELAY
-        given = (
-            None if relayed or choice.mode == "none" else self._reader(route, rehearsed),
-            watch,
-            self.names,
-            self.speech.joiner if self.speech else "",
-            choice.mode == "required",
-            streamed and (relayed or self.guest is None),
-            route.upstream.secrets,
-            native,
-            self._doubt if route.learns and not rehearsed else None,
-        )
-        return Delivery(*given) if relayed or self.guest is None else Rendition(self.guest.render(native), *given)
-
-    def _reader(self, route: Route, rehearsed: bool) -> Reader:
-        conversation, reading = self.asked.conversation, self.settings.reading
-        restricted = bool(conversation.choice.only) or not conversation.tools
-        unknown = "reject" if self.guest else "text" if restricted else reading.unknown_tools
-        shell = reading.shell if reading.shell and self.trial.runs(SHELL, rehearsed) else ()
-        supported = self.settings.tool_calling.supported_tools
-        options = reading.options(parallel=route.parallel, supported_tools=supported)
-        strictness = self.trial.restrict(replace(options, unknown_tools=unknown, shell=shell), route)
-        return make_reader(self.tools, self.names, route.dialect, strictness, self.source.new_call_id)
 
 
 def describe_failure(event: Failed) -> ToolglotError:

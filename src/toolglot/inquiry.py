@@ -10,6 +10,7 @@ from contextlib import suppress
 from toolglot.config import Settings, Upstream
 from toolglot.errors import ToolglotError
 from toolglot.experience import Experience, find_folder
+from toolglot.keepsakes import Keepsakes
 from toolglot.profiles import Question, load_profiles
 from toolglot.routing import Knowledge
 from toolglot.transport import Transport
@@ -29,7 +30,8 @@ def gather_knowledge(settings: Settings, now: Callable[[], float]) -> Knowledge:
     """What can be known before anybody is asked."""
     folder = find_folder(settings.server.state_dir, os.environ)
     experience = Experience(folder, settings.tool_calling.cool_down_seconds)
-    return Knowledge(load_profiles(settings.tool_calling.profiles), experience, now)
+    kept = Keepsakes(now, most_bytes=settings.limits.kept_bytes, seconds=settings.limits.kept_seconds)
+    return Knowledge(load_profiles(settings.tool_calling.profiles), experience, now, kept)
 
 
 def present(upstream: Upstream) -> dict[str, str]:

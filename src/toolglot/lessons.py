@@ -87,11 +87,11 @@ def coach(conversation: Conversation, dialect: str) -> Speech:
         return speech
     need = decide(conversation)
     if need is Need.TEXT:
-        return _add_grammar(speech, _NO_TAGS)
+        return add_grammar(speech, _NO_TAGS)
     lesson = tuple(_show(tools, dialect, _SMALL_TALK if need is Need.EITHER else ()))
     messages = _begin(speech.conversation.messages, _list_briefly(tools), lesson)
     taught = replace(speech, conversation=replace(speech.conversation, messages=messages))
-    return _add_grammar(taught, grammar(tools, dialect, required=need is Need.CALL, parallel=False))
+    return add_grammar(taught, grammar(tools, dialect, required=need is Need.CALL, parallel=False))
 
 
 def _begin(messages: Sequence[Message], section: str, lesson: Sequence[Message]) -> tuple[Message, ...]:
@@ -110,7 +110,7 @@ def _list_briefly(tools: Sequence[Tool]) -> str:
     return "\n".join(["You can call these tools:", *lines, _RULE])
 
 
-def _add_grammar(speech: Speech, text: str | None) -> Speech:
+def add_grammar(speech: Speech, text: str | None) -> Speech:
     """A client that has its own idea of what the answer looks like keeps it."""
     spoken = speech.conversation
     if text is None or not _SPOKEN_FOR.isdisjoint(spoken.extra):

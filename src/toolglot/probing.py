@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
+from toolglot.answers import reply
 from toolglot.config import Settings, Upstream
 from toolglot.errors import ToolglotError
 from toolglot.exchange import Exchange, Source
@@ -114,7 +115,7 @@ class Probe:
             exchange = self.make(test)
             place = exchange.upstream_wire.locate(self.model, stream=test.stream)
             body = await self.fetch("POST", exchange.route.upstream.endpoint(place), exchange.request, exchange)
-            calls = read_calls(exchange.reply(body, streamed=body.lstrip().startswith((b"data:", b"event:", b":"))))
+            calls = read_calls(reply(exchange, body, streamed=body.lstrip().startswith((b"data:", b"event:", b":"))))
         except ToolglotError as error:
             return Finding(test.name, FAILED, self.clean(error.message), self.clock() - began)
         result, detail = judge(test, calls, exchange.watch.read_as)

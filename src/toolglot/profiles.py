@@ -21,11 +21,18 @@ from typing import Any, Final, TypeAlias
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from toolglot.config.file import check_names
-from toolglot.config.kinds import BOOL, DIALECT, NAMES, TEXT, Kind
+from toolglot.config.kinds import BOOL, DIALECT, NAMES, TEXT, Kind, choice
 from toolglot.errors import UsageError
 
 BUILT_IN: Final = Path(__file__).with_suffix(".toml")
 SERVER: Final = "server"
+STRIPS_SPECIAL_TOKENS: Final = "strips_special_tokens"
+NAMED_CHOICE_IS_AUTO: Final = "named_choice_is_auto"
+CHOICE_IGNORED: Final = "choice_ignored"
+SIGNED_CALLS: Final = "signed_calls"
+QUIRKS: Final = (STRIPS_SPECIAL_TOKENS, NAMED_CHOICE_IS_AUTO, CHOICE_IGNORED, SIGNED_CALLS)
+THOUGHTS: Final = ("reasoning_content", "reasoning")
+GRAMMAR: Final = "grammar"
 MESSAGE_LENGTH: Final = 4000
 """How much of an error's text is looked at."""
 
@@ -189,6 +196,13 @@ def _facts(raw: object) -> dict[str, str]:
     return raw
 
 
+def _quirks(raw: object) -> tuple[str, ...]:
+    names: tuple[str, ...] = NAMES.read(raw, "quirks")
+    if not set(names) <= set(QUIRKS):
+        raise ValueError(raw)
+    return names
+
+
 def _statuses(raw: object) -> tuple[int, ...]:
     if not isinstance(raw, list) or not all(isinstance(value, int) for value in raw):
         raise TypeError(type(raw).__name__)
@@ -204,11 +218,14 @@ def _texts(raw: object) -> tuple[str, ...]:
 FACTS = Kind("a table of names and texts", _facts)
 KINDS: Final[Mapping[str, Mapping[str, Kind]]] = {
     "rule": {
-        **dict.fromkeys(("name", "reasoning", "structured", "why"), TEXT),
-        **dict.fromkeys(("address", "model", "quirks"), NAMES),
+        **dict.fromkeys(("name", "why"), TEXT),
+        **dict.fromkeys(("address", "model"), NAMES),
         **dict.fromkeys(("native", "parallel"), BOOL),
         "facts": FACTS,
         "dialect": DIALECT,
+        "reasoning": choice(*THOUGHTS, empty=True),
+        "structured": choice(GRAMMAR, empty=True),
+        "quirks": Kind(f"a list of {', '.join(QUIRKS)}", _quirks),
     },
     "look": {**dict.fromkeys(("server", "ask", "body"), TEXT), "has": NAMES, "facts": FACTS},
     "trouble": {

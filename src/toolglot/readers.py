@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
-from typing import Any
 
 from toolglot.conversation import Tool
-from toolglot.errors import ToolSchemaError
 from toolglot.options import Options
 from toolglot.reading import Reader
-from toolglot.schema import Toolbox
+from toolglot.schema import compile_tools
 
 
 def make_reader(
@@ -27,7 +24,7 @@ def make_reader(
         tools = tuple(tool for tool in tools if names.get(tool.name, tool.name) in only)
         supported = tuple(name for name in supported if name in only)
     return Reader(
-        toolbox(tools, supported),
+        compile_tools(tools, supported),
         dialect,
         unknown_tools=options.unknown_tools,
         min_confidence=options.min_confidence,
@@ -39,18 +36,3 @@ def make_reader(
         thresholds=options.thresholds,
         new_id=new_id,
     )
-
-
-@lru_cache(maxsize=256)
-def toolbox(tools: tuple[Tool, ...], supported: tuple[str, ...]) -> Toolbox:
-    """The compiled tools. Agents send the same ones with every turn, so they are compiled once."""
-    declared = [{"name": tool.name, "parameters": dict(tool.parameters)} for tool in tools]
-    return Toolbox([tool if _is_usable(tool) else {"name": tool["name"]} for tool in declared], supported)
-
-
-def _is_usable(tool: Mapping[str, Any]) -> bool:
-    try:
-        Toolbox([tool])
-    except ToolSchemaError:
-        return False
-    return True

@@ -77,6 +77,7 @@ class Record(msgspec.Struct, frozen=True):
     bytes: int
     first_chunk: float | None
     duration: float
+    finish: str
     usage: Usage | None
     error: str
     client_gone: bool
@@ -152,6 +153,7 @@ class Watch:
     chunks: int = 0
     bytes: int = 0
     first_chunk: float | None = None
+    finish: str = ""
     usage: Usage | None = None
     error: str = ""
     client_gone: bool = False
@@ -191,8 +193,8 @@ class Watch:
                 self.rejected.append(reason.value)
                 if reason not in NO_ATTEMPT:
                     self.count(self.transformation(dialect), reason.value)
-            case Finished(usage=usage):
-                self.usage = usage or self.usage
+            case Finished(reason=reason, usage=usage):
+                self.finish, self.usage = reason, usage or self.usage
             case Failed(kind=kind):
                 self.error = kind
 
@@ -272,6 +274,7 @@ class Watch:
             bytes=self.bytes,
             first_chunk=self.first_chunk,
             duration=self.clock() - self.began,
+            finish=self.finish,
             usage=self.usage,
             error=tidy(self.error),
             client_gone=self.client_gone,

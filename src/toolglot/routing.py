@@ -22,13 +22,13 @@ from toolglot.config import MODES, Model, Settings, Upstream
 from toolglot.conversation import Call, Conversation, Result
 from toolglot.errors import RequestError
 from toolglot.experience import Experience, Lesson
+from toolglot.keepsakes import Keepsakes
 from toolglot.profiles import NO_FACTS, Facts, Profiles, Rule
+from toolglot.quirks import add_fields
 from toolglot.reading import vocabulary
 
 AUTO: Final = "auto"
 KNOWN: Final = 2048
-QUIRKS: Final[Mapping[str, Mapping[str, Any]]] = {"strips_special_tokens": {"skip_special_tokens": False}}
-"""Quirks that are met with a further field where tools are text. The marks of many dialects are special tokens."""
 
 
 class Manner(StrEnum):
@@ -63,7 +63,7 @@ class Route:
 
     def retreat(self, lesson: Lesson) -> Route:
         """The same as text, for this is what was learned."""
-        return replace(self, manner=Manner.TEXT, lesson=lesson, extra=_extra(self.rule))
+        return replace(self, manner=Manner.TEXT, lesson=lesson, extra=add_fields(self.rule))
 
 
 class UnsureError(Exception):
@@ -76,22 +76,44 @@ class UnsureError(Exception):
 
 
 class Knowledge:
-    """What is known of upstreams and their models: from the profiles, from themselves, and from experience."""
+    """What is known of upstreams and their models: from the profiles, from themselves, and from experience. And what is
+    kept of their answers."""
 
-    def __init__(self, profiles: Profiles, experience: Experience, now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        profiles: Profiles,
+        experience: Experience,
+        now: Callable[[], float],
+        kept: Keepsakes | None = None,
+    ) -> None:
         self.profiles = profiles
         self.experience = experience
         self.now = now
+        self.kept = kept or Keepsakes(now)
         self._rules: dict[tuple[str, str], tuple[Rule, float]] = {}
+        self._guesses: dict[tuple[str, str], Rule] = {}
 
     def find_rule(self, upstream: Upstream, model: str) -> Rule:
         """The rule for a model; raises ``UnsureError`` if the upstream has to be asked before."""
-        rule, until = self._rules.get((upstream.base_url, model)) or (None, 0.0)
-        if rule is not None and self.now() < until:
+        rule = self._recall(upstream, model)
+        if rule is not None:
             return rule
         if self.profiles.needs_facts(upstream.base_url, model):
             raise UnsureError(upstream, model)
         return self.tell(upstream, model, NO_FACTS, inf)
+
+    def guess_rule(self, upstream: Upstream, model: str) -> Rule:
+        """The rule as far as it is known; nobody is asked for more."""
+        known, place = self._recall(upstream, model), (upstream.base_url, model)
+        if known is None and place not in self._guesses:
+            if len(self._guesses) >= KNOWN:
+                self._guesses.clear()
+            self._guesses[place] = self.profiles.find(*place)
+        return known or self._guesses[place]
+
+    def _recall(self, upstream: Upstream, model: str) -> Rule | None:
+        rule, until = self._rules.get((upstream.base_url, model)) or (None, 0.0)
+        return rule if self.now() < until else None
 
     def tell(self, upstream: Upstream, model: str, facts: Facts, seconds: float) -> Rule:
         """These are the facts, and for so long."""
@@ -134,7 +156,7 @@ def _decide(route: Route, conversation: Conversation, settings: Settings, knowle
         return replace(
             route, manner=Manner.NATIVE, parallel=_parallel(conversation, settings, route.model, rule.parallel)
         )
-    return replace(route, parallel=_parallel(conversation, settings, route.model), extra=_extra(rule))
+    return replace(route, parallel=_parallel(conversation, settings, route.model), extra=add_fields(rule))
 
 
 def _matters(conversation: Conversation, settings: Settings) -> bool:
@@ -147,10 +169,6 @@ def _matters(conversation: Conversation, settings: Settings) -> bool:
             f"{len(conversation.tools)} tools are offered; this gateway takes at most {tools.max_tools}.", "tools"
         )
     return True
-
-
-def _extra(rule: Rule | None) -> dict[str, Any]:
-    return {name: value for quirk in (rule.quirks if rule else ()) for name, value in QUIRKS.get(quirk, {}).items()}
 
 
 def concerns_tools(conversation: Conversation) -> bool:

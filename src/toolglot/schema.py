@@ -11,8 +11,10 @@ import difflib
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
+from toolglot import conversation
 from toolglot.compiler import compile_schema
 from toolglot.errors import ToolSchemaError
 from toolglot.events import Defect
@@ -140,3 +142,18 @@ class Toolbox:
         known = {name.lower(): name for name in self.names}
         close = difflib.get_close_matches(plain_name(written).lower(), known, n=1)
         return known[close[0]] if close else None
+
+
+@lru_cache(maxsize=256)
+def compile_tools(tools: tuple[conversation.Tool, ...], supported: tuple[str, ...]) -> Toolbox:
+    """The compiled tools. Agents send the same ones with every turn, so they are compiled once."""
+    declared = [{"name": tool.name, "parameters": dict(tool.parameters)} for tool in tools]
+    return Toolbox([tool if _is_usable(tool) else {"name": tool["name"]} for tool in declared], supported)
+
+
+def _is_usable(tool: Mapping[str, Any]) -> bool:
+    try:
+        Toolbox([tool])
+    except ToolSchemaError:
+        return False
+    return True

@@ -185,7 +185,8 @@ class Gateway:
     async def open(self, wire: Wire, body: bytes, request: Request, watch: Watch, mode: str) -> Exchange:
         """The request, read and routed; what its upstream can do is asked before, if nobody knows."""
         path = {**request.query, **request.match}
-        given = (wire, body, path, self.settings, self.source, watch, self.knowledge, mode, request.headers)
+        asker = (mode, presented_key(request), request.headers)
+        given = (wire, body, path, self.settings, self.source, watch, self.knowledge, *asker)
         try:
             return Exchange(*given)
         except UnsureError as unsure:

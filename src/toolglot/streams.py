@@ -6,16 +6,21 @@ nobody reads is a ``Relay``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping
 from typing import Protocol, cast
 
+from toolglot.answers import bring_back, name_answerer, open_delivery, rehearse, remember
 from toolglot.errors import ToolglotError
 from toolglot.events import Event, Failed, Finished
 from toolglot.exchange import Exchange, describe_failure
 from toolglot.passage import Passage, TidyReader
 
 TAIL = 64
-"""How much of a relayed answer is kept to see how it ends."""
+"""How many bytes of a relayed answer tell whether it has ended, or an event of it has."""
+
+RECENT = 8
+"""How many pieces of it are kept to read its end."""
 BLANK_LINES = (b"\n\n", b"\r\n\r\n", b"\r\r")
 ENDS: Mapping[str, tuple[bytes, ...]] = {"application/x-ndjson": (b"\n",)}
 """What ends an event, by the type of a stream; blank lines in all others."""
@@ -46,14 +51,14 @@ class Translation:
 
     def __init__(self, exchange: Exchange) -> None:
         self.exchange = exchange
-        self.writer = exchange.wire.write_stream(exchange.answerer(), exchange.asked)
+        self.writer = exchange.wire.write_stream(name_answerer(exchange), exchange.asked)
         self.restart()
 
     def restart(self) -> None:
         """Another answer comes instead; what the client was told of the first one holds."""
         self.reader = self.exchange.upstream_wire.read_stream(self.exchange.source.new_call_id)
-        self.delivery = self.exchange.delivery(streamed=True)
-        self.backs = self.exchange.bring_back(streamed=True)
+        self.delivery = open_delivery(self.exchange, streamed=True)
+        self.steps = bring_back(self.exchange, streamed=True)
         healthy = self.exchange.unchanged and hasattr(self.reader, "tidy") and hasattr(self.writer, "resume")
         self.passage = Passage(cast("TidyReader", self.reader), self.delivery) if healthy else None
 
@@ -72,6 +77,8 @@ class Translation:
         told, passage = self.deliver(events), self.passage
         if passage is None:
             return self.writer.write(told)
+        if self.reader.over:
+            remember(self.exchange, self.reader)
         out = passage.take(piece, events, told)
         return self.writer.write(self.end_passage()) if out is None else out
 
@@ -108,30 +115,39 @@ class Translation:
 
     def deliver(self, events: list[Event]) -> list[Event]:
         told = self.delivery.deliver(events)
-        for back in self.backs:
-            told = back.feed(told)
+        for step in self.steps:
+            told = step.feed(told)
         return told
 
 
 class Relay:
-    """An answer that passes untouched. Only its end is watched: an event that is cut is not followed by another."""
+    """An answer that passes untouched.
+
+    Only its end is watched: an event that is cut is not followed by another. Nothing is read while it passes; when all
+    is over, its beginning and its last pieces tell what the record wants to know.
+    """
 
     def __init__(self, exchange: Exchange) -> None:
-        self.writer = exchange.wire.write_stream(exchange.answerer(), exchange.asked)
+        self.exchange = exchange
+        self.writer = exchange.wire.write_stream(name_answerer(exchange), exchange.asked)
         self.last_words = exchange.wire.LAST_WORDS
         self.interject = getattr(exchange.wire, "interject", self.say)
-        self.begun = False
-        self.last = b"\n\n"
+        self.first = b""
+        self.recent: deque[bytes] = deque(maxlen=RECENT)
         self.ends = ENDS.get(exchange.wire.STREAM_TYPE, BLANK_LINES)
-        self.rehearsal = exchange.rehearsal(streamed=True)
+        self.last = self.ends[0]
+        exchange.afterwards = self.sum_up
+        self.rehearsal = rehearse(exchange, streamed=True)
 
     @property
     def over(self) -> bool:
-        return bool(self.last_words) and self.last.rstrip().endswith(self.last_words)
+        return bool(self.last_words) and self.last[-TAIL:].rstrip().endswith(self.last_words)
 
     def feed(self, piece: bytes) -> bytes:
-        self.last = (self.last + piece[-TAIL:])[-TAIL:]
-        self.begun = True
+        self.recent.append(piece)
+        self.last = piece if len(piece) >= TAIL else (self.last + piece)[-TAIL:]
+        if not self.first:
+            self.first = piece
         if self.rehearsal is not None:
             self.rehearsal.feed(piece)
         return piece
@@ -146,11 +162,11 @@ class Relay:
         if self.over:
             return b""
         gap = b"" if self.between_events else self.ends[0]
-        told: bytes = self.interject(Failed(error.code, error.message), begun=self.begun)
+        told: bytes = self.interject(Failed(error.code, error.message), begun=bool(self.first))
         return gap + told
 
     def beat(self) -> bytes:
-        return self.interject(None, begun=self.begun) if self.between_events else b""
+        return self.interject(None, begun=bool(self.first)) if self.between_events else b""
 
     def say(self, failure: Failed | None, *, begun: bool) -> bytes:
         return self.writer.beat() if failure is None else self.writer.write([failure])
@@ -158,3 +174,24 @@ class Relay:
     @property
     def between_events(self) -> bool:
         return self.last.endswith(self.ends)
+
+    def sum_up(self) -> list[Event]:
+        """The events of the beginning and of the end; none if not even one whole event is known of the end."""
+        read = b"".join(self.recent)
+        if self.recent and self.first is not self.recent[0]:
+            rest = _part(read, self.ends, last=False)[2]
+            if not rest:
+                return []
+            read = _part(self.first, self.ends, last=True)[0] + self.ends[0] + rest
+        reader = self.exchange.wire.read_stream(self.exchange.source.new_call_id)
+        events = [*reader.feed(read), *reader.close()]
+        remember(self.exchange, reader)
+        return events
+
+
+def _part(text: bytes, ends: Iterable[bytes], *, last: bool) -> tuple[bytes, bytes, bytes]:
+    """The text before and behind its first, or its last, end of an event."""
+    found = [parted for end in ends if (parted := text.rpartition(end) if last else text.partition(end))[1]]
+    if not found:
+        return b"", b"", b""
+    return max(found, key=lambda parted: len(parted[0])) if last else min(found, key=lambda parted: len(parted[0]))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 
+from toolglot import answers
 from toolglot.connection import Reply, Take
 from toolglot.errors import ToolglotError, UpstreamError
 from toolglot.exchange import Exchange
@@ -52,7 +53,7 @@ class Visit:
 
     async def answer_whole(self, reply: Reply) -> Response:
         streamed = await reply.is_streamed(self.exchange.upstream_wire.STREAM_TYPE)
-        body = self.exchange.reply(await reply.whole(), streamed)
+        body = answers.reply(self.exchange, await reply.whole(), streamed)
         self.watch.sent(body)
         return Response(body, headers=self.headers(whole=True))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from toolglot.conversation import Conversation, Image, Result, Text
-from toolglot.errors import RefusedError, ToolglotError
+from toolglot.errors import RefusedError, RequestError, ToolglotError
 from toolglot.events import Event
 
 
@@ -21,6 +21,9 @@ class Asked:
 
     ``notes`` tell what was mended on the way in. ``memory`` is what its wire needs to know again to write the answer.
     ``stream_type`` is the content type of the stream that the client wants, if it is not the usual one of its wire.
+    ``bond`` is the error to raise unless an upstream of the same wire is asked in the client's own words: the request
+    speaks of something that only such a one can know. ``kept``: the client may refer to the answer later; then ``keep``
+    is told its id and its items, if somebody listens.
     """
 
     conversation: Conversation
@@ -29,6 +32,9 @@ class Asked:
     notes: tuple[str, ...] = ()
     memory: Mapping[str, Any] = field(default_factory=dict, hash=False)
     stream_type: str = ""
+    bond: RequestError | None = field(default=None, hash=False, compare=False)
+    kept: bool = False
+    keep: Callable[[str, list[dict[str, Any]]], None] | None = field(default=None, hash=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +88,14 @@ class Wire(Protocol):
 
     A wire may also have ``EXTRAS``, ``Extra`` answers; ``ROOT``, the path of an upstream whose address has none, if
     not ``/v1``; ``TOOL_NAMES``, an expression for the names it allows; ``CARRIED``, headers of a client that an
-    upstream of the same wire needs to see; and ``interject(failure, begun=...)``, a sign of life or a failure inside a
-    stream that is passed on, where its own writer would disturb that. Healthy native answers pass as they are if the
-    reader of streams tells what ``passage.TidyReader`` lists and the writer has ``resume(place)``.
+    upstream of the same wire needs to see; ``interject(failure, begun=...)``, a sign of life or a failure inside a
+    stream that is passed on, where its own writer would disturb that; ``expand_request(body, find)``, which puts
+    earlier answers in the place of references to them; ``SEALS``, if its models prove their reasoning;
+    ``CARRIES_SEALS``, if its clients hand thoughts and proofs of any wire back; and ``THOUGHT_FIELDS``, names that the
+    field for thoughts of earlier turns may have, if servers do not agree on one.
+    Healthy native answers pass as they are if the reader of streams tells what ``passage.TidyReader`` lists and the
+    writer has ``resume(place)``. A reader may have ``answer``: the id and the items of an answer that was not kept
+    where it was made.
     """
 
     NAME: str

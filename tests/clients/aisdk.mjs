@@ -52,7 +52,8 @@ const result = streamText({
   tools,
   stopWhen: isStepCount(MOST_STEPS),
   maxRetries: 0,
-  providerOptions: { openai: { store: Boolean(process.env.STORE) } }, // without state every request holds all items
+  // by default the provider refers to earlier items by their ids; without state every request holds all of them
+  providerOptions: process.env.STATELESS ? { openai: { store: false } } : {},
   onError: () => {}, // errors are told below, as parts of the stream
 })
 

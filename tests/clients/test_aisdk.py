@@ -80,10 +80,9 @@ def test_a_call_that_is_cut_is_not_run(agent: Agent, endpoint: Endpoint, project
     assert not (project / "cut.txt").exists()
 
 
-@pytest.mark.parametrize(("provider", "dialect"), [("responses", "hermes")])
-def test_a_client_that_relies_on_state_is_told_what_to_do(agent: Agent, endpoint: Endpoint, journal: Journal) -> None:
-    """The provider refers to earlier items by their ids unless told otherwise, and nothing is kept that they name."""
-    outcome = agent(endpoint, QUESTION, STORE="yes")
-    assert outcome.calls == [("read", {"filePath": "package.json"})]
-    assert "set store to false" in outcome.errors[0]
-    assert len(journal.bodies) == 1
+@pytest.mark.parametrize(("provider", "dialect"), [("responses", "hermes"), ("responses", NATIVE)])
+def test_a_client_that_keeps_everything_itself(agent: Agent, endpoint: Endpoint, journal: Journal) -> None:
+    """All items come with every request, where the provider would refer to them by their ids."""
+    outcome = agent(endpoint, QUESTION, STATELESS="yes")
+    assert outcome.calls == [("read", {"filePath": "package.json"})] and not outcome.errors
+    assert len(journal.bodies) == 2

@@ -138,10 +138,10 @@ class Reading:
     )
     shell_cwd: str = setting(TEXT, "where such commands are run, if the tool can be told", "")
 
-    def options(self, *, parallel: bool, supported_tools: tuple[str, ...] = ()) -> Options:
+    def options(self, unknown: str, parallel: bool, supported: tuple[str, ...], shell: tuple[str, ...]) -> Options:
         """The same for a reader; what a request decides is given."""
-        shell = self.shell, self.shell_syntax, self.shell_cwd
-        return Options(self.unknown_tools, self.min_confidence, parallel, supported_tools, *shell)
+        syntax = self.shell_syntax, self.shell_cwd
+        return Options(unknown, self.min_confidence, parallel, supported, shell, *syntax)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +171,10 @@ class Limits:
     body_bytes: int = setting(BYTES, "a larger request body is refused (413)", 32 << 20)
     header_bytes: int = setting(BYTES, "a larger request header is refused", 64 << 10)
     messages: int = setting(integer(1, 10_000_000), "a request with more messages is refused", 10_000)
+    kept_bytes: int = setting(
+        BYTES, "room for what is kept between requests: seals of reasoning, answers that clients refer to", 64 << 20
+    )
+    kept_seconds: float = setting(SECONDS, "time after which that is forgotten if nobody uses it", 14400.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ from toolglot.wires.anthropic_messages.requests import adapt_request, answer_cou
 ROUTES = ("/v1/messages", "/messages")
 STREAM_TYPE = "text/event-stream"
 LAST_WORDS = b'"message_stop"}'
+SEALS = True
+CARRIES_SEALS = True
 EXTRAS = tuple(Extra("POST", f"{route}/count_tokens", answer_count) for route in ROUTES)
 CARRIED = ("anthropic-version", "anthropic-beta")
 TOOL_NAMES = r"[a-zA-Z0-9_-]{1,128}"
@@ -31,10 +33,12 @@ def authorize(key: str) -> dict[str, str]:
 
 __all__ = [
     "CARRIED",
+    "CARRIES_SEALS",
     "EXTRAS",
     "LAST_WORDS",
     "NAME",
     "ROUTES",
+    "SEALS",
     "STREAM_TYPE",
     "TOOL_NAMES",
     "adapt_request",

@@ -20,6 +20,7 @@ WHOLE = "generateContent"
 ROUTES = tuple(f"{root}/models/{{model:.+}}:{{method:{WHOLE}|{STREAMING}}}" for root in ("/v1beta", "/v1", ""))
 STREAM_TYPE = "text/event-stream"
 LAST_WORDS = b""
+SEALS = True
 TOOL_NAMES = r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}"
 ROOT = "/v1beta"
 
@@ -38,6 +39,7 @@ __all__ = [
     "NAME",
     "ROOT",
     "ROUTES",
+    "SEALS",
     "STREAM_TYPE",
     "TOOL_NAMES",
     "adapt_request",

@@ -29,6 +29,7 @@ from toolglot.conversation import (
     Text,
     Tool,
 )
+from toolglot.crossing import demand_call
 from toolglot.errors import RequestError
 from toolglot.fields import (
     adapt_body,
@@ -157,8 +158,7 @@ def _choose(tools: Iterable[Tool], choice: Choice) -> tuple[list[Tool], list[dic
     offered = [tool for tool in tools if choice.allows(tool.name)]
     if choice.mode != "required" or not offered:
         return offered, []
-    names = " or ".join(tool.name for tool in offered)
-    return offered, [{"role": "system", "content": f"Your next answer must be a call of {names}."}]
+    return offered, _encode_message(demand_call(offered))
 
 
 def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:

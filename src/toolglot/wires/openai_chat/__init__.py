@@ -7,7 +7,8 @@ from toolglot.wires.openai_chat.chunks import encode_reply
 from toolglot.wires.openai_chat.failures import decode_error, encode_error
 from toolglot.wires.openai_chat.replies import StreamReader as read_stream
 from toolglot.wires.openai_chat.replies import decode_reply
-from toolglot.wires.openai_chat.requests import NAME, adapt_request, decode_request, encode_request
+from toolglot.wires.openai_chat.requests import THOUGHT_FIELDS, adapt_request, decode_request, encode_request
+from toolglot.wires.openai_chat.signatures import NAME
 
 ROUTES = ("/v1/chat/completions", "/chat/completions")
 STREAM_TYPE = "text/event-stream"
@@ -28,6 +29,7 @@ __all__ = [
     "NAME",
     "ROUTES",
     "STREAM_TYPE",
+    "THOUGHT_FIELDS",
     "TOOL_NAMES",
     "adapt_request",
     "authorize",

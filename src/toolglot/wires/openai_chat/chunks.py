@@ -21,13 +21,16 @@ from toolglot.events import (
     Event,
     Failed,
     Finished,
+    Foreign,
     ReasoningDelta,
+    ReasoningSealed,
     TextDelta,
     Usage,
 )
 from toolglot.fields import encode
 from toolglot.wire import Answerer, Asked
 from toolglot.wires.openai_chat.failures import encode_failure
+from toolglot.wires.openai_chat.signatures import NAME, write_signature
 
 OPEN = b'},"finish_reason":null}]}\n\n'
 """What follows a delta as long as more is to come."""
@@ -45,6 +48,7 @@ class StreamWriter:
         self.prefix = head + b'{"index":0,"delta":{'
         self.role = b'"role":"assistant",'
         self.wants_usage = asked.wants_usage
+        self.seal = ""
 
     def write(self, events: Iterable[Event]) -> bytes:
         """The chunks for these events, in one piece."""
@@ -56,8 +60,8 @@ class StreamWriter:
             if delta is not None:
                 first, self.role = self.role, b""
                 out += (prefix, first, delta(event), OPEN)
-            elif kind in _ENDS:
-                out.append(_ENDS[kind](self, event))
+            elif kind in _STEPS:
+                out.append(_STEPS[kind](self, event))
         return b"".join(out)
 
     def resume(self, place: object) -> None:
@@ -68,9 +72,29 @@ class StreamWriter:
         """A delta that says nothing: some clients count only data as a sign of life."""
         return self.prefix + OPEN
 
+    def put(self, told: dict[str, Any]) -> bytes:
+        """A delta with these fields."""
+        first, self.role = self.role, b""
+        return b"".join((self.prefix, first, encode(told)[1:-1], OPEN))
+
+    def start_call(self, event: CallStarted) -> bytes:
+        seal, self.seal = self.seal, ""
+        function = {"name": event.name, "arguments": ""}
+        told = {"index": event.index, "id": event.id, "type": "function", "function": function}
+        return self.put({"tool_calls": [told | write_signature(seal)]})
+
+    def keep_seal(self, event: ReasoningSealed) -> bytes:
+        """A signature of this wire waits for the call behind it; those of others have no place here."""
+        self.seal = event.seal if event.kind == NAME else self.seal
+        return b""
+
+    def carry(self, event: Foreign) -> bytes:
+        return self.put(event.data) if event.wire == NAME else b""
+
     def finish(self, event: Finished) -> bytes:
+        before = self.put(write_signature(self.seal)) if self.seal else b""
         first, self.role = self.role[:-1], b""
-        told = self.prefix + first + b'},"finish_reason":' + encode(event.reason) + b"}]}\n\n"
+        told = before + self.prefix + first + b'},"finish_reason":' + encode(event.reason) + b"}]}\n\n"
         if self.wants_usage:
             told += self.bare + b'],"usage":' + encode(_tell_usage(event.usage)) + b"}\n\n"
         return told + DONE
@@ -79,20 +103,20 @@ class StreamWriter:
         return b"data: " + encode_failure(event.kind, event.message) + b"\n\n"
 
 
-def _start_call(event: CallStarted) -> bytes:
-    function = {"name": event.name, "arguments": ""}
-    return b'"tool_calls":' + encode([{"index": event.index, "id": event.id, "type": "function", "function": function}])
-
-
 _DELTAS: dict[type, Callable[[Any], bytes]] = {
     TextDelta: lambda event: b'"content":' + encode(event.text),
     CallArguments: lambda event: (
         b'"tool_calls":[{"index":%d,"function":{"arguments":%b}}]' % (event.index, encode(event.fragment))
     ),
-    CallStarted: _start_call,
     ReasoningDelta: lambda event: b'"reasoning_content":' + encode(event.text),
 }
-_ENDS: dict[type, Callable[[StreamWriter, Any], bytes]] = {Finished: StreamWriter.finish, Failed: StreamWriter.fail}
+_STEPS: dict[type, Callable[[StreamWriter, Any], bytes]] = {
+    CallStarted: StreamWriter.start_call,
+    ReasoningSealed: StreamWriter.keep_seal,
+    Foreign: StreamWriter.carry,
+    Finished: StreamWriter.finish,
+    Failed: StreamWriter.fail,
+}
 
 
 def encode_reply(events: Iterable[Event], answerer: Answerer, asked: Asked) -> bytes:
@@ -100,21 +124,29 @@ def encode_reply(events: Iterable[Event], answerer: Answerer, asked: Asked) -> b
     texts: dict[type, list[str]] = {TextDelta: [], ReasoningDelta: []}
     calls: dict[int, tuple[CallStarted, list[str]]] = {}
     complete: list[dict[str, Any]] = []
-    finished = Finished("stop")
+    others: dict[str, Any] = {}
+    finished, seal = Finished("stop"), ""
+    signed: dict[int, str] = {}
     for event in events:
         match event:
             case TextDelta() | ReasoningDelta():
                 texts[type(event)].append(event.text)
+            case ReasoningSealed(kind=kind) if kind == NAME:
+                seal = event.seal
+            case Foreign(wire=wire, data=data) if wire == NAME:
+                others |= data
             case CallStarted():
                 calls[event.index] = (event, [])
+                signed[event.index], seal = seal, ""
             case CallArguments():
                 calls[event.index][1].append(event.fragment)
             case CallEnded():
-                complete.append(_encode_call(*calls[event.index]))
+                complete.append(_encode_call(*calls[event.index]) | write_signature(signed[event.index]))
             case Finished():
                 finished = event
     text, thought = "".join(texts[TextDelta]), "".join(texts[ReasoningDelta])
-    message: dict[str, Any] = {"role": "assistant", "content": text if text or not complete else None}
+    message: dict[str, Any] = {"role": "assistant", "content": text if text or not complete else None, **others}
+    message |= write_signature(seal)
     if thought:
         message["reasoning_content"] = thought
     if complete:

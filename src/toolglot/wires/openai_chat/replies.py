@@ -26,13 +26,16 @@ from toolglot.events import (
     Event,
     Failed,
     Finished,
+    Foreign,
     ReasoningDelta,
+    ReasoningSealed,
     Started,
     TextDelta,
     Usage,
 )
 from toolglot.sse import EventStream
 from toolglot.wires.openai_chat.failures import describe
+from toolglot.wires.openai_chat.signatures import NAME, OTHERS, read_signature
 
 DONE = b"[DONE]"
 CUT = {"length", "content_filter"}
@@ -48,6 +51,7 @@ class _Call(msgspec.Struct):
     index: int | None = None
     id: str | None = None
     function: _Function | None = None
+    extra_content: Any = None
 
 
 class _Said(msgspec.Struct):
@@ -56,6 +60,9 @@ class _Said(msgspec.Struct):
     reasoning: str | None = None
     refusal: str | None = None
     tool_calls: list[_Call] | None = None
+    extra_content: Any = None
+    reasoning_details: Any = None
+    annotations: Any = None
 
 
 class _Choice(msgspec.Struct):
@@ -144,8 +151,13 @@ class Reader:
             events.append(TextDelta(said.content))
         elif said.refusal:
             events.append(TextDelta(said.refusal))
-        for call in said.tool_calls or ():
-            self.take_call(call, events)
+        if said.extra_content:
+            self.seal(said.extra_content, events)
+        if said.tool_calls:
+            for call in said.tool_calls:
+                self.take_call(call, events)
+        if said.reasoning_details or said.annotations:
+            events.append(Foreign(NAME, {key: value for key in OTHERS if (value := getattr(said, key))}))
 
     def take_call(self, call: _Call, events: list[Event]) -> None:
         told = call.function or _Function()
@@ -161,11 +173,16 @@ class Reader:
         if name and not known.name:
             known.name, known.index = name, self.named
             self.named += 1
+            self.seal(call.extra_content, events)
             events.append(CallStarted(known.index, known.id, name))
         if known.name and known.early:
             known.pieces.append(known.early)
             events.append(CallArguments(known.index, known.early))
             known.early = ""
+
+    def seal(self, extra: object, events: list[Event]) -> None:
+        if seal := read_signature(extra):
+            events.append(ReasoningSealed(seal, NAME))
 
     def flatten(self, arguments: object) -> str:
         """Arguments as text, also where a server writes them as an object."""
@@ -306,7 +323,8 @@ def _read_choice(choice: Mapping[str, Any]) -> _Choice:
     texts = {key: _flatten(said.get(key)) for key in ("content", "reasoning_content", "reasoning", "refusal")}
     calls = [_read_call(call) for call in _list(said.get("tool_calls")) if isinstance(call, dict)]
     index = index if isinstance(index, int) else None
-    return _Choice(_Said(**texts, tool_calls=calls), None, finish if isinstance(finish, str) else None, index)
+    others = {key: said.get(key) for key in ("extra_content", *OTHERS)}
+    return _Choice(_Said(**texts, tool_calls=calls, **others), None, finish if isinstance(finish, str) else None, index)
 
 
 def _read_call(call: Mapping[str, Any]) -> _Call:
@@ -318,6 +336,7 @@ def _read_call(call: Mapping[str, Any]) -> _Call:
         index if isinstance(index, int) else None,
         str(call["id"]) if call.get("id") is not None else None,
         _Function(name if isinstance(name, str) else None, told.get("arguments")),
+        call.get("extra_content"),
     )
 
 

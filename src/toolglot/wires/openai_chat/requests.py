@@ -48,8 +48,8 @@ from toolglot.fields import (
     write_function,
 )
 from toolglot.wire import Asked, read_error, write_error
+from toolglot.wires.openai_chat.signatures import NAME, read_signature, write_signature
 
-NAME = "openai_chat"
 ROLES: Mapping[str, Role] = {
     "system": "system",
     "developer": "system",
@@ -66,6 +66,9 @@ TOOL_FIELDS = ("tools", "tool_choice", "parallel_tool_calls")
 
 NEWER_LIMIT = "max_completion_tokens"
 """Says the same as ``max_tokens``; servers take only one of them, so it goes back under the name it had."""
+
+THOUGHT_FIELDS = ("reasoning_content", "reasoning")
+"""Where thoughts stand: nothing is agreed upon, so the kind of a thought may name the field."""
 
 CHOICES: Mapping[str, Mode] = {"none": "none", "auto": "auto", "required": "required", "any": "required"}
 
@@ -109,6 +112,8 @@ def _decode_message(message: object, where: str, notes: list[str]) -> Message:
             parts.insert(0, Reasoning(thought))
         if refusal := text_at(message, "refusal"):
             parts.append(Text(refusal))
+        if seal := read_signature(message.get("extra_content")):
+            parts.append(Reasoning("", seal, NAME))
         parts += _decode_calls(message, where, notes)
     return Message(role, tuple(parts))
 
@@ -141,17 +146,19 @@ def _decode_part(part: object, where: str) -> Part:
         raise RequestError(f"{where}.image_url needs a url.", where) from None
 
 
-def _decode_calls(message: Mapping[str, Any], where: str, notes: list[str]) -> list[Call]:
+def _decode_calls(message: Mapping[str, Any], where: str, notes: list[str]) -> list[Part]:
     listed = message.get("tool_calls") or []
     if not isinstance(listed, list):
         raise RequestError(f"{where}.tool_calls must be a list.", f"{where}.tool_calls")
     old = message.get("function_call")
     if isinstance(old, dict):
         listed = [*listed, {"function": old}]
-    calls = []
+    calls: list[Part] = []
     for at, call in enumerate(listed):
         if not isinstance(call, dict):
             raise RequestError(f"{where}.tool_calls[{at}] must be an object.", f"{where}.tool_calls[{at}]")
+        if seal := read_signature(call.get("extra_content")):
+            calls.append(Reasoning("", seal, NAME))
         calls.append(_decode_call(call, f"{where}.tool_calls[{at}]", notes))
     return calls
 
@@ -277,13 +284,25 @@ def _encode_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
 
 def _encode_message(message: Message) -> dict[str, Any]:
     encoded: dict[str, Any] = {"role": message.role, "content": _encode_content(message.parts)}
-    if calls := message.calls:
-        encoded["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-            for call in calls
-        ]
-    thought = "".join(part.text for part in message.parts if isinstance(part, Reasoning))
-    return encoded | {"reasoning_content": thought} if thought else encoded
+    encoded |= _encode_calls(message.parts)
+    thoughts = [part for part in message.parts if isinstance(part, Reasoning) and part.text]
+    if not thoughts:
+        return encoded
+    field = thoughts[0].kind if thoughts[0].kind in THOUGHT_FIELDS else THOUGHT_FIELDS[0]
+    return encoded | {field: "".join(part.text for part in thoughts)}
+
+
+def _encode_calls(parts: Iterable[Part]) -> dict[str, Any]:
+    """The calls, each with the signature that stands before it; one behind all of them belongs to the message."""
+    calls, seal = [], ""
+    for part in parts:
+        if isinstance(part, Reasoning) and part.kind == NAME:
+            seal = part.seal
+        elif isinstance(part, Call):
+            function = {"name": part.name, "arguments": part.arguments}
+            calls.append({"id": part.id, "type": "function", "function": function} | write_signature(seal))
+            seal = ""
+    return ({"tool_calls": calls} if calls else {}) | write_signature(seal)
 
 
 _ENCODED: Mapping[type, Callable[[Any], dict[str, Any]]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from toolglot.wires.openai_responses.asking import encode_request
 from toolglot.wires.openai_responses.failures import decode_error, encode_error
+from toolglot.wires.openai_responses.recall import expand_request
 from toolglot.wires.openai_responses.replies import StreamReader as read_stream
 from toolglot.wires.openai_responses.replies import decode_reply
 from toolglot.wires.openai_responses.requests import NAME, adapt_request, decode_request
@@ -13,6 +14,8 @@ from toolglot.wires.openai_responses.telling import encode_reply, interject
 ROUTES = ("/v1/responses", "/responses")
 STREAM_TYPE = "text/event-stream"
 LAST_WORDS = b""
+SEALS = True
+CARRIES_SEALS = True
 TOOL_NAMES = r"[a-zA-Z0-9_-]{1,64}"
 
 
@@ -25,9 +28,11 @@ def authorize(key: str) -> dict[str, str]:
 
 
 __all__ = [
+    "CARRIES_SEALS",
     "LAST_WORDS",
     "NAME",
     "ROUTES",
+    "SEALS",
     "STREAM_TYPE",
     "TOOL_NAMES",
     "adapt_request",
@@ -38,6 +43,7 @@ __all__ = [
     "encode_error",
     "encode_reply",
     "encode_request",
+    "expand_request",
     "interject",
     "locate",
     "read_stream",

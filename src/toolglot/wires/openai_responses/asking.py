@@ -1,11 +1,13 @@
 """Requests on the Responses wire, written.
 
 Every part of a message is an item or a part of one, in its order. Reasoning goes back only to where it came from: a
-server of this wire refuses thoughts that it has not sealed. Nothing is asked to be kept.
+server of this wire refuses thoughts that it has not sealed. Nothing is asked to be kept, so models that can are asked
+for seals.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 from typing import Any
@@ -18,6 +20,9 @@ from toolglot.wire import write_error
 from toolglot.wires.openai_responses.requests import NAME
 from toolglot.wires.openai_responses.tools import encode_choice, encode_tools
 
+SEALING = re.compile(r"(?:.*/)?(?:o[1-9]|gpt-(?:[5-9]|\d\d)(?!.*-chat)|codex)")
+"""Models that think, and seal their thoughts if they are asked to; others refuse to be asked."""
+
 LIMITS = {"max_output_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p"}
 """What this wire knows of the limits; it has no word for stop sequences, a seed or ``top_k``."""
 
@@ -29,7 +34,7 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
     if messages and messages[0].role == "system" and [type(part) for part in messages[0].parts] == [Text]:
         request["instructions"] = messages.pop(0).text
     request["input"] = [item for message in messages for item in _encode_message(message)]
-    request |= {"store": False, **conversation.extra}
+    request |= {"store": False, **_ask_for_seals(conversation.model), **conversation.extra}
     request |= {key: value for key, name in LIMITS.items() if (value := getattr(limits, name)) is not None}
     if conversation.tools:
         request |= {"tools": encode_tools(conversation.tools), **encode_choice(conversation.choice)}
@@ -38,6 +43,10 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
     if stream:
         request["stream"] = True
     return encode(request)
+
+
+def _ask_for_seals(model: str) -> dict[str, Any]:
+    return {"include": ["reasoning.encrypted_content"]} if SEALING.match(model) else {}
 
 
 def _encode_message(message: Message) -> Iterator[dict[str, Any]]:

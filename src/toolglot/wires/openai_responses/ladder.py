@@ -200,6 +200,7 @@ class Ladder:
 
     def __init__(self, answerer: Answerer, asked: Asked) -> None:
         self.token = answerer.id
+        self.keep = asked.keep
         self.custom = asked.memory.get("custom", frozenset())
         self.namespaces: Mapping[str, tuple[str, str]] = asked.memory.get("namespaces", {})
         self.response: dict[str, Any] = {
@@ -215,7 +216,7 @@ class Ladder:
             "model": answerer.model,
             "output": [],
             "parallel_tool_calls": asked.conversation.limits.parallel_calls is not False,
-            "store": False,
+            "store": self.keep is not None,
             "temperature": asked.conversation.limits.temperature,
             "tool_choice": "auto",
             "tools": [],
@@ -347,6 +348,8 @@ class Ladder:
     def stop(self, status: str, usage: dict[str, Any] | None = None) -> Step:
         output = [item for item in self.output if item is not None]
         self.response |= {"status": status, "output": output, "usage": usage}
+        if self.keep is not None and status != "failed":
+            self.keep(self.response["id"], output)
         return f"response.{status}", {"response": self.response}
 
 

@@ -49,6 +49,7 @@ class Reader:
         self.started = False
         self.over = False
         self.tidy = True
+        self.answer: tuple[str, list[dict[str, Any]]] | None = None
         self.told: set[object] = set()
         self.ended: set[object] = set()
         self.calls: dict[object, int] = {}
@@ -178,6 +179,11 @@ class Reader:
         self.over = True
         finish = finish or ("tool_calls" if self.calls else "stop")
         events.append(Finished(finish, _read_usage(response.get("usage"))))
+        self.sum_up(response)
+
+    def sum_up(self, response: Mapping[str, Any]) -> None:
+        if response.get("store") is not True:
+            self.answer = text_at(response, "id"), dicts_in(response.get("output"))
 
     def fail(self, told: Mapping[str, Any], events: list[Event]) -> None:
         response = table_at(told, "response")

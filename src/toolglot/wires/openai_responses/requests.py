@@ -7,7 +7,8 @@
                {"type": "function_call_output", "call_id": "call_1", "output": "..."}]}
 
 Strategy. Input is a row of items; everything that the assistant said, thought and called in a row becomes one message,
-in the order of the items. Nothing is kept here between requests, so whatever points to an earlier one is refused, with
+in the order of the items. What a request refers to was put in its place before (``recall``) if it was known here. A
+reference that is left can only mean something to an upstream of this wire; everywhere else the request is refused, with
 a word on what to do instead.
 """
 
@@ -33,17 +34,18 @@ from toolglot.crossing import read_image, regain_seal, table_at
 from toolglot.errors import RequestError, ToolResultsError
 from toolglot.fields import adapt_body, number_at, parse_body, text_at, whole_at, write_arguments
 from toolglot.wire import Asked, read_error
+from toolglot.wires.openai_responses.recall import PREVIOUS, REFERENCE
 from toolglot.wires.openai_responses.tools import INPUT, Shelf, decode_choice, flatten_name
 
 NAME = "openai_responses"
 TOOL_FIELDS = ("tools", "tool_choice", "parallel_tool_calls")
 ROLES: Mapping[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
-STATEFUL = ("previous_response_id", "conversation", "prompt")
-"""Fields that point to something a server would have kept."""
+STATEFUL = (PREVIOUS, "conversation", "prompt", "background")
+"""Fields that point to something that a server has kept, or is to keep."""
 
 MODELLED = frozenset(
     ("model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "stream", "stream_options")
-) | {"max_output_tokens", "temperature", "top_p", "store", "background", *STATEFUL}
+) | {"max_output_tokens", "temperature", "top_p", "store", *STATEFUL}
 
 TOOL_ITEMS = ("additional_tools", "tool_search_output")
 """Items that bring tools with them."""
@@ -52,13 +54,6 @@ TOOL_ITEMS = ("additional_tools", "tool_search_output")
 def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
     """The request in neutral words; ``RequestError`` names the field that cannot be meant."""
     asked = parse_body(body)
-    for key in STATEFUL:
-        if asked.get(key):
-            raise RequestError(
-                f"{key} cannot be honoured: nothing is kept between requests. Send the whole history in input.", key
-            )
-    if asked.get("background"):
-        raise RequestError("background cannot be honoured: nothing is kept between requests.", "background")
     notes: list[str] = []
     items = _list_items(asked.get("input"))
     shelf = Shelf(notes)
@@ -80,9 +75,20 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
         limits=_decode_limits(asked),
         extra={key: value for key, value in asked.items() if key not in MODELLED},
     )
-    if not conversation.messages:
+    bond = _find_bond(asked) or transcript.bond
+    if not conversation.messages and bond is None:
         raise RequestError("A request needs input that is not empty.", "input")
-    return Asked(conversation, asked.get("stream") is True, True, tuple(notes), shelf.memory())
+    streamed, kept = asked.get("stream") is True, asked.get("store") is not False
+    return Asked(conversation, streamed, True, tuple(notes), shelf.memory(), bond=bond, kept=kept)
+
+
+def _find_bond(asked: Mapping[str, Any]) -> RequestError | None:
+    """Why the request could not go to a server of another kind, if it speaks of something that its server keeps."""
+    for key in STATEFUL:
+        if asked.get(key):
+            known = "it is not known here (any more)" if key == PREVIOUS else "nothing of that kind is kept here"
+            return RequestError(f"{key} cannot be honoured: {known}. Send the whole history in input.", key)
+    return None
 
 
 def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
@@ -118,32 +124,34 @@ class Transcript:
     """Items becoming messages."""
 
     def __init__(self, items: list[dict[str, Any]], notes: list[str]) -> None:
-        self.known = {text_at(item, "id"): item for item in items if item.get("type") != "item_reference"}
+        self.known = {text_at(item, "id"): item for item in items if item.get("type") != REFERENCE}
         self.notes = notes
         self.messages: list[Message] = []
         self.said: list[Part] = []
+        self.bond: RequestError | None = None
 
     def take(self, item: dict[str, Any], where: str) -> None:
         kind = text_at(item, "type") or ("message" if "role" in item else "")
         if kind in TOOL_ITEMS:
             return
-        if kind == "item_reference":
-            self.take(self.resolve(item, where), where)
+        if kind == REFERENCE:
+            self.resolve(item, where)
         elif kind in _ITEMS:
             _ITEMS[kind](self, item, where)
         else:
             self.notes.append(f"{where} skipped: items of type {kind!r} mean nothing here")
 
-    def resolve(self, item: Mapping[str, Any], where: str) -> dict[str, Any]:
-        """The item that is meant, if it stands in the same request."""
+    def resolve(self, item: Mapping[str, Any], where: str) -> None:
+        """Take the item that is meant, if it stands in the same request."""
         found = self.known.get(text_at(item, "id"))
-        if found is None:
-            raise RequestError(
-                f"{where} refers to the item {item.get('id')}, but nothing is kept between requests. "
-                "Send the item itself (set store to false).",
-                where,
-            )
-        return found
+        if found is not None:
+            self.take(found, where)
+            return
+        self.bond = RequestError(
+            f"{where} refers to the item {item.get('id')}, which is not known here (any more). "
+            "Send the item itself (set store to false).",
+            where,
+        )
 
     def say(self, role: Role, parts: list[Part]) -> None:
         if role == "assistant":

@@ -1,0 +1,134 @@
+"""The way back of an exchange: from what an upstream says to what the client is told.
+
+reply(exchange, body)                the whole answer at once
+open_delivery(exchange, ...)         what puts the upstream's events right for the client, while they come
+bring_back(exchange, ...)            the steps behind that: mapped tools, guarded values, kept seals
+rehearse(exchange, ...)              a dry run beside the answer, if one is wished
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Protocol
+
+from toolglot import editing
+from toolglot.clients.guarding import Guarding
+from toolglot.delivery import Bounds, Delivery
+from toolglot.events import Event, Failed
+from toolglot.exchange import Exchange, describe_failure
+from toolglot.readers import make_reader
+from toolglot.reading import Reader
+from toolglot.rendition import Rendition
+from toolglot.rollout import SHELL
+from toolglot.routing import Manner, Route
+from toolglot.seals import Sealing
+from toolglot.telemetry import Watch
+from toolglot.trial import Rehearsal, deliver_whole
+from toolglot.wire import Answerer, ReplyReader
+
+
+class Step(Protocol):
+    """Something between what was delivered and what the client is told."""
+
+    def feed(self, events: list[Event]) -> list[Event]: ...
+
+
+def name_answerer(exchange: Exchange) -> Answerer:
+    model = exchange.asked.conversation.model or exchange.route.model.model
+    return Answerer(exchange.source.token(), int(exchange.source.now()), model)
+
+
+def reply(exchange: Exchange, body: bytes, streamed: bool = False) -> bytes:
+    """The whole answer; ``streamed`` when the upstream wrote it as a stream all the same."""
+    wire, new_id = exchange.upstream_wire, exchange.source.new_call_id
+    if exchange.untouched and not streamed and body.lstrip()[:1] == b"{":
+        exchange.afterwards = partial(wire.decode_reply, body, new_id)
+        if rehearsal := rehearse(exchange, streamed=False):
+            rehearsal.attempt(exchange.afterwards)
+        return body
+    if streamed:
+        reader = wire.read_stream(new_id)
+        events = [*reader.feed(body), *reader.close()]
+    else:
+        events = wire.decode_reply(body, new_id)
+    told = deliver_whole(open_delivery(exchange, streamed=False), events)
+    for step in bring_back(exchange, streamed=False):
+        told = step.feed(told)
+    if told and isinstance(told[-1], Failed):
+        raise describe_failure(told[-1])
+    return exchange.wire.encode_reply(told, name_answerer(exchange), exchange.asked)
+
+
+def remember(exchange: Exchange, reader: ReplyReader) -> None:
+    """An answer that has passed may be referred to, unless it is kept where it was made."""
+    answer = getattr(reader, "answer", None)
+    if answer is not None and exchange.asked.keep is not None:
+        exchange.asked.keep(*answer)
+
+
+def bring_back(exchange: Exchange, streamed: bool) -> list[Step]:
+    """How what was delivered becomes what the client should be given, one step after the other."""
+    notes, steps = exchange.watch.notes, list[Step]()
+    if exchange.mapping:
+        steps.append(editing.Return(exchange.mapping, notes, streamed))
+    if exchange.guards:
+        steps.append(Guarding(exchange.guards, exchange.asked.conversation.model, notes))
+    if exchange.place is not None:
+        steps.append(Sealing(exchange.memory.open_seals(exchange.route.upstream.base_url), exchange.place))
+    return steps
+
+
+def open_delivery(exchange: Exchange, streamed: bool) -> Delivery:
+    """What puts the upstream's events right for the client, with a dry run beside it if one is wished."""
+    delivery = _deliver(exchange, exchange.route, exchange.watch, streamed)
+    if rehearsal := rehearse(exchange, streamed):
+        delivery.beside = rehearsal.see
+    return delivery
+
+
+def rehearse(exchange: Exchange, streamed: bool) -> Rehearsal | None:
+    """A dry run, if one is wished."""
+    route = exchange.trial.meant
+    if route is None or not exchange.trial.rehearses:
+        return None
+    watch = exchange.watch.rehearse(route.manner, route.client)
+    reader = exchange.upstream_wire.read_stream(exchange.source.new_call_id)
+    return Rehearsal(_deliver(exchange, route, watch, streamed), reader)
+
+
+def _deliver(exchange: Exchange, route: Route, watch: Watch, streamed: bool) -> Delivery:
+    choice, rehearsed = exchange.asked.conversation.choice, watch is not exchange.watch
+    native, relayed = route.manner is Manner.NATIVE, route.manner is Manner.RELAY
+    guest = None if relayed else exchange.guest
+    given = (
+        None if relayed or choice.mode == "none" else _open_reader(exchange, route, rehearsed),
+        watch,
+        exchange.names,
+        exchange.speech.joiner if exchange.speech else "",
+        _find_bounds(exchange),
+        streamed and guest is None,
+        route.upstream.secrets,
+        native,
+        exchange.doubt if route.learns and not rehearsed else None,
+    )
+    return Delivery(*given) if guest is None else Rendition(guest.render(native), *given)
+
+
+def _find_bounds(exchange: Exchange) -> Bounds:
+    """What of the calls that an upstream makes the client wants to see."""
+    parallel = exchange.asked.conversation.limits.parallel_calls
+    parallel = exchange.settings.reading.parallel_calls if parallel is None else parallel
+    return Bounds(exchange.choice, single=parallel is False)
+
+
+def _open_reader(exchange: Exchange, route: Route, rehearsed: bool) -> Reader:
+    conversation, reading, choice = exchange.asked.conversation, exchange.settings.reading, exchange.choice
+    tools, names = exchange.tools, exchange.names
+    if choice.only and exchange.speech is None:
+        tools = tuple(tool for tool in tools if choice.allows(names.get(tool.name, tool.name)))
+    restricted = bool(choice.only) or not conversation.tools
+    unknown = "reject" if exchange.guest else "text" if restricted else reading.unknown_tools
+    shell = reading.shell if reading.shell and exchange.trial.runs(SHELL, rehearsed) else ()
+    supported = exchange.settings.tool_calling.supported_tools
+    strictness = exchange.trial.restrict(reading.options(unknown, route.parallel, supported, shell), route)
+    return make_reader(tools, names, route.dialect, strictness, exchange.source.new_call_id)

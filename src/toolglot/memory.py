@@ -1,0 +1,50 @@
+"""What is remembered of one client: answers that it may refer to, and seals that its wire cannot carry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from toolglot.fields import encode, text_at
+from toolglot.keepsakes import Drawer, Keepsakes
+from toolglot.wire import Asked, Wire
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The memory of one client, who is known by a key."""
+
+    kept: Keepsakes
+    key: str
+
+    def expand(self, wire: Wire, body: bytes) -> bytes:
+        """The request with what it refers to in the place of the reference, as far as that is known."""
+        expand = getattr(wire, "expand_request", None)
+        return body if expand is None else expand(body, self.find_answer)
+
+    def find_answer(self, answer_id: str) -> tuple[bytes, bytes] | None:
+        """The request and the items of an earlier answer, by its id or by that of an item."""
+        drawer = self.kept.open(self.key)
+        found: tuple[bytes, bytes] | str | None = drawer.find(("answer", answer_id))
+        if isinstance(found, str):
+            whole: tuple[bytes, bytes] | None = drawer.find(("answer", found))
+            return whole
+        return found
+
+    def listen(self, asked: Asked, body: bytes) -> Asked:
+        """The request, whose answer will be known if the client wants to refer to it."""
+        if not asked.kept:
+            return asked
+        drawer = self.kept.open(self.key)
+
+        def keep(answer_id: str, items: list[dict[str, Any]]) -> None:
+            told = encode(items)
+            drawer.keep(("answer", answer_id), (body, told), len(body) + len(told))
+            for item in items:
+                drawer.keep(("answer", text_at(item, "id")), answer_id, 0)
+
+        return replace(asked, keep=keep)
+
+    def open_seals(self, address: str) -> Drawer:
+        """The seals of one upstream."""
+        return self.kept.open(self.key, address)

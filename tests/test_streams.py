@@ -1,0 +1,152 @@
+"""Answers that pass untouched: every byte as it came, and yet the record knows how they ended."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from time import perf_counter, time
+
+import pytest
+from line import path_of
+from wiring import USAGE, new_ids
+
+from toolglot.answers import reply
+from toolglot.config import load
+from toolglot.conversation import Conversation, Message, Text
+from toolglot.errors import UpstreamError
+from toolglot.events import Event, Failed, Finished, ReasoningDelta, TextDelta
+from toolglot.exchange import Exchange, Source
+from toolglot.inquiry import gather_knowledge
+from toolglot.streams import RECENT, Relay, open_stream
+from toolglot.telemetry import Telemetry
+from toolglot.wire import Answerer, Asked
+from toolglot.wires import all_wires
+
+WIRES = sorted(all_wires())
+SETTINGS = load({"base_url": "http://127.0.0.1:1/v1", "state_dir": "none"}, {})
+LONG: list[Event] = [ReasoningDelta("Hm."), *(TextDelta(f"word {number} ä ") for number in range(300))]
+
+
+def relay(wire: str, stream: bool = True) -> Exchange:
+    """A request without tools, whose answer passes as it is."""
+    settings = replace(SETTINGS, upstreams=(replace(SETTINGS.upstreams[0], wire=wire),))
+    client = all_wires()[wire]
+    asked = Conversation("m", (Message("user", (Text("hi"),)),))
+    body = client.encode_request(asked, stream=stream, wants_usage=True)
+    watch = Telemetry().begin("r", wire)
+    knowledge = gather_knowledge(settings, time)
+    exchange = Exchange(client, body, path_of(wire, stream), settings, Source(time, new_ids()), watch, knowledge)
+    assert exchange.untouched
+    return exchange
+
+
+def frames_of(wire: str, events: list[Event]) -> list[bytes]:
+    """An answer as a server writes it, event by event."""
+    asked = Asked(Conversation("m", ()), True, True, memory={"thoughts": True, "list": False})
+    writer = all_wires()[wire].write_stream(Answerer("1", 1234567890, "m"), asked)
+    return [frame for event in events if (frame := writer.write([event]))]
+
+
+def cut(stream: bytes, size: int) -> list[bytes]:
+    return [stream[at : at + size] for at in range(0, len(stream), size)]
+
+
+@pytest.mark.parametrize("size", [0, 61, 1000, 10**9])
+@pytest.mark.parametrize("wire", WIRES)
+def test_bytes_pass_and_the_end_is_known(wire: str, size: int) -> None:
+    exchange = relay(wire)
+    frames = frames_of(wire, [*LONG, Finished("length", USAGE)])
+    raw = b"".join(frames)
+    stream = open_stream(exchange)
+    assert isinstance(stream, Relay)
+    told = b"".join(stream.feed(piece) for piece in (cut(raw, size) if size else frames)) + stream.close()
+    assert told == raw
+    exchange.conclude()
+    watch = exchange.watch
+    if wire == "openai_responses" and size == 61:
+        # the last event repeats the whole answer and came in more pieces than are kept
+        assert (watch.finish, watch.error) == ("", "")
+        return
+    assert (watch.finish, watch.error, watch.notes) == ("length", "", [])
+    assert watch.usage is not None
+    assert (watch.usage.input_tokens, watch.usage.output_tokens) == (USAGE.input_tokens, USAGE.output_tokens)
+
+
+@pytest.mark.parametrize("line_end", [b"\r\n", b"\r"])
+@pytest.mark.parametrize("wire", sorted(set(WIRES) - {"ollama"}))
+def test_other_line_ends(wire: str, line_end: bytes) -> None:
+    exchange = relay(wire)
+    stream = open_stream(exchange)
+    for frame in frames_of(wire, [*LONG, Finished("stop", USAGE)]):
+        stream.feed(frame.replace(b"\n", line_end))
+    exchange.conclude()
+    assert exchange.watch.finish == "stop" and exchange.watch.usage == USAGE
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_an_answer_that_does_not_say_how_it_ended(wire: str) -> None:
+    exchange = relay(wire)
+    stream = open_stream(exchange)
+    for frame in frames_of(wire, LONG):
+        stream.feed(frame)
+    exchange.conclude()
+    assert exchange.watch.error == "upstream_closed"
+    assert exchange.watch.notes == ["the answer did not say how it ended"]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_failure_inside_is_recorded(wire: str) -> None:
+    exchange = relay(wire)
+    stream = open_stream(exchange)
+    for frame in frames_of(wire, [*LONG, Failed("overloaded", "too much")]):
+        stream.feed(frame)
+    exchange.conclude()
+    assert exchange.watch.error and not exchange.watch.finish and exchange.watch.notes == []
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_what_the_server_knows_better_stays(wire: str) -> None:
+    """A connection that broke is told and recorded by whoever saw it."""
+    exchange = relay(wire)
+    stream = open_stream(exchange)
+    stream.feed(frames_of(wire, LONG)[0])
+    exchange.watch.error = "upstream_unreachable"
+    assert b"it broke" in stream.fail(UpstreamError("it broke"))
+    exchange.conclude()
+    assert (exchange.watch.error, exchange.watch.notes) == ("upstream_unreachable", [])
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_nothing_came(wire: str) -> None:
+    exchange = relay(wire)
+    stream = open_stream(exchange)
+    assert not stream.over and stream.close() == b""
+    exchange.conclude()
+    assert exchange.watch.error == "upstream_closed"
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_whole_answer(wire: str) -> None:
+    exchange = relay(wire, stream=False)
+    asked = Asked(Conversation("m", ()), False, True, memory={"thoughts": True, "list": False})
+    answerer = Answerer("1", 1234567890, "m")
+    body = all_wires()[wire].encode_reply([TextDelta("hi"), Finished("length", USAGE)], answerer, asked)
+    assert reply(exchange, body) is body
+    exchange.conclude()
+    assert exchange.watch.finish == "length" and exchange.watch.usage == USAGE
+
+
+def test_what_is_kept_does_not_grow_and_costs_nothing() -> None:
+    exchange = relay("openai_chat")
+    stream = open_stream(exchange)
+    assert isinstance(stream, Relay)
+    piece = frames_of("openai_chat", [TextDelta("word ")])[0]
+    best = min(_time(stream, piece) for _ in range(5))
+    assert len(stream.recent) == RECENT
+    assert best < 3e-6, f"{best * 1e9:.0f} ns for a piece"
+
+
+def _time(stream: Relay, piece: bytes) -> float:
+    began = perf_counter()
+    for _ in range(10_000):
+        stream.feed(piece)
+    return (perf_counter() - began) / 10_000
