@@ -292,8 +292,9 @@ class Exchange:
 
     def conclude(self) -> None:
         """The answer is over: what of it was not seen on its way, and what it taught about native tools."""
-        if self.afterwards is not None:
-            self._take_note(self.afterwards())
+        afterwards, self.afterwards = self.afterwards, None
+        if afterwards is not None:
+            self._take_note(afterwards())
         if self.mapping is not None:
             self.watch.count(EDITING, times=self.watch.calls)
         if not self.route.learns:

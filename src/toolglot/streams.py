@@ -7,7 +7,8 @@ nobody reads is a ``Relay``.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from functools import cached_property
 from typing import Protocol, cast
 
 from toolglot.answers import bring_back, name_answerer, open_delivery, rehearse, remember
@@ -15,12 +16,16 @@ from toolglot.errors import ToolglotError
 from toolglot.events import Event, Failed, Finished
 from toolglot.exchange import Exchange, describe_failure
 from toolglot.passage import Passage, TidyReader
+from toolglot.wire import ReplyWriter
 
 TAIL = 64
 """How many bytes of a relayed answer tell whether it has ended, or an event of it has."""
 
 RECENT = 8
 """How many pieces of it are kept to read its end."""
+
+LAST = 3
+"""How many events may tell of the end: why it came, what it cost, and that it is here."""
 BLANK_LINES = (b"\n\n", b"\r\n\r\n", b"\r\r")
 ENDS: Mapping[str, tuple[bytes, ...]] = {"application/x-ndjson": (b"\n",)}
 """What ends an event, by the type of a stream; blank lines in all others."""
@@ -67,7 +72,9 @@ class Translation:
         return self.reader.over
 
     def feed(self, piece: bytes) -> bytes:
-        return self.carry(piece, self.reader.feed(piece))
+        if self.passage or self.steps:
+            return self.carry(piece, self.reader.feed(piece))
+        return self.writer.write(self.delivery.deliver(self.reader.feed(piece)))
 
     def close(self) -> bytes:
         return self.carry(b"", self.reader.close())
@@ -129,7 +136,6 @@ class Relay:
 
     def __init__(self, exchange: Exchange) -> None:
         self.exchange = exchange
-        self.writer = exchange.wire.write_stream(name_answerer(exchange), exchange.asked)
         self.last_words = exchange.wire.LAST_WORDS
         self.interject = getattr(exchange.wire, "interject", self.say)
         self.first = b""
@@ -168,6 +174,10 @@ class Relay:
     def beat(self) -> bytes:
         return self.interject(None, begun=bool(self.first)) if self.between_events else b""
 
+    @cached_property
+    def writer(self) -> ReplyWriter:
+        return self.exchange.wire.write_stream(name_answerer(self.exchange), self.exchange.asked)
+
     def say(self, failure: Failed | None, *, begun: bool) -> bytes:
         return self.writer.beat() if failure is None else self.writer.write([failure])
 
@@ -178,20 +188,14 @@ class Relay:
     def sum_up(self) -> list[Event]:
         """The events of the beginning and of the end; none if not even one whole event is known of the end."""
         read = b"".join(self.recent)
-        if self.recent and self.first is not self.recent[0]:
-            rest = _part(read, self.ends, last=False)[2]
-            if not rest:
+        end = next((end for end in self.ends if end in read), b"\n")
+        _, *events = read.rsplit(end, LAST + 1)
+        if len(events) > LAST or (self.recent and self.first is not self.recent[0]):
+            if not any(events):
                 return []
-            read = _part(self.first, self.ends, last=True)[0] + self.ends[0] + rest
+            first, whole, _rest = self.first.partition(end)
+            read = end.join([*([first] if whole else []), *events])
         reader = self.exchange.wire.read_stream(self.exchange.source.new_call_id)
-        events = [*reader.feed(read), *reader.close()]
+        told = [*reader.feed(read), *reader.close()]
         remember(self.exchange, reader)
-        return events
-
-
-def _part(text: bytes, ends: Iterable[bytes], *, last: bool) -> tuple[bytes, bytes, bytes]:
-    """The text before and behind its first, or its last, end of an event."""
-    found = [parted for end in ends if (parted := text.rpartition(end) if last else text.partition(end))[1]]
-    if not found:
-        return b"", b"", b""
-    return max(found, key=lambda parted: len(parted[0])) if last else min(found, key=lambda parted: len(parted[0]))
+        return told

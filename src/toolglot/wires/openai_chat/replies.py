@@ -134,14 +134,10 @@ class Reader:
             self.usage = _read_usage(reply.usage)
         for choice in reply.choices or ():
             if not choice.index:
-                self.choose(choice, events)
-
-    def choose(self, choice: _Choice, events: list[Event]) -> None:
-        said = choice.delta or choice.message
-        if said is not None:
-            self.take(said, events)
-        if choice.finish_reason:
-            self.finish = choice.finish_reason
+                said = choice.delta or choice.message
+                if said is not None:
+                    self.take(said, events)
+                self.finish = choice.finish_reason or self.finish
 
     def take(self, said: _Said, events: list[Event]) -> None:
         thought = said.reasoning_content or said.reasoning
