@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from toolglot.config.file import Found, fill_in, read_bytes, refers_to
 from toolglot.config.values import FIELDS, Model, Upstream
 from toolglot.errors import UsageError
@@ -81,6 +79,8 @@ def read_litellm(path: Path, environ: Mapping[str, str]) -> Found:
 
 def _parse(path: Path) -> dict[str, Any]:
     """The document, with every section that we read in place."""
+    import yaml  # nobody else should wait for it
+
     try:
         document = yaml.safe_load(read_bytes(path))
     except yaml.MarkedYAMLError as error:
