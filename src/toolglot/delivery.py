@@ -94,6 +94,7 @@ class Delivery:
         self.open: dict[tuple[str, int], int] = {}
         self.started = 0
         self.audited = reader is not None and reader.audited
+        self.quotes = self.audited or not streamed
         # the common case: nothing to put right, deltas pass as they are
         self.plain: tuple[type, ...] = () if joiner else WORDS if native else (*WORDS, CallArguments)
         self.twins = Twins() if native and reader is not None else None
@@ -101,20 +102,21 @@ class Delivery:
     def deliver(self, events: Iterable[Event]) -> list[Event]:
         """What the client is told of these events of the upstream."""
         out: list[Event] = []
-        reader = self.reader
+        reader, plain = self.reader, self.plain
         if self.beside is not None:
             self.beside(events)
         for event in events:
             if type(event) is TextDelta and reader is not None:
                 if self.thoughts is not None and not event.text.isspace():
                     self.thoughts = None
-                if not self.streamed or self.audited:
+                if self.quotes:
                     self.source.append(event.text)
                 for read in reader.feed(event.text):
-                    if type(read) in self.plain:
+                    if type(read) in plain:
                         out.append(read)
                     else:
                         self.tell(read, READ, out)
+                        plain = self.plain
             elif type(event) is Finished:
                 self.finish(event, out)
             elif type(event) is Failed:

@@ -126,10 +126,10 @@ class Request:
 
     def write(self, data: bytes) -> bool:
         """Send a piece; whether that is enough until ``drain`` is over."""
-        transport = self._line.transport
-        if not transport.is_closing():
-            transport.write(b"%x\r\n%b\r\n" % (len(data), data) if self.framed else data)
-        return self._line.blocked is not None
+        line = self._line
+        if not line.transport.is_closing():
+            line.transport.write(b"%x\r\n%b\r\n" % (len(data), data) if self.framed else data)
+        return line.blocked is not None
 
     def end(self) -> None:
         """That was all that is written."""

@@ -73,7 +73,7 @@ class ReplyReader(Protocol):
 class ReplyWriter(Protocol):
     """Writes a streamed reply, event by event."""
 
-    def write(self, events: Iterable[Event]) -> bytes: ...
+    def write(self, events: Sequence[Event]) -> bytes: ...
 
     def beat(self) -> bytes:
         """An event that says nothing and keeps the client waiting."""

@@ -11,7 +11,7 @@ a reason, because agents ask again for ever when it is missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from toolglot.events import (
@@ -50,19 +50,19 @@ class StreamWriter:
         self.wants_usage = asked.wants_usage
         self.seal = ""
 
-    def write(self, events: Iterable[Event]) -> bytes:
+    def write(self, events: Sequence[Event]) -> bytes:
         """The chunks for these events, in one piece."""
-        out: list[bytes] = []
-        prefix = self.prefix
-        for event in events:
-            kind = type(event)
-            delta = _DELTAS.get(kind)
-            if delta is not None:
-                first, self.role = self.role, b""
-                out += (prefix, first, delta(event), OPEN)
-            elif kind in _STEPS:
-                out.append(_STEPS[kind](self, event))
-        return b"".join(out)
+        if len(events) == 1 and not self.role and (delta := _DELTAS.get(type(events[0]))):
+            return self.prefix + delta(events[0]) + OPEN
+        return b"".join(map(self.step, events))
+
+    def step(self, event: Event) -> bytes:
+        kind = type(event)
+        delta = _DELTAS.get(kind)
+        if delta is not None:
+            first, self.role = self.role, b""
+            return self.prefix + first + delta(event) + OPEN
+        return _STEPS[kind](self, event) if kind in _STEPS else b""
 
     def resume(self, place: object) -> None:
         """Somebody else wrote the beginning of this answer."""

@@ -121,8 +121,12 @@ class Reader:
 
     def read(self, data: bytes, events: list[Event]) -> None:
         """What one reply, or one piece of it, says."""
-        reply = _parse(data)
-        if reply is None:
+        try:
+            reply = _decode(data)
+            told = reply.choices is not None or reply.usage or reply.error
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            told = False
+        if not told:
             reply, self.tidy = _read_patiently(data), False
         if not self.started:
             self.started = True
@@ -149,9 +153,8 @@ class Reader:
             events.append(TextDelta(said.refusal))
         if said.extra_content:
             self.seal(said.extra_content, events)
-        if said.tool_calls:
-            for call in said.tool_calls:
-                self.take_call(call, events)
+        for call in said.tool_calls or ():
+            self.take_call(call, events)
         if said.reasoning_details or said.annotations:
             events.append(Foreign(NAME, {key: value for key in OTHERS if (value := getattr(said, key))}))
 
@@ -285,15 +288,6 @@ def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
         reader.fail(events, "upstream_invalid", "The upstream's answer holds neither text nor calls.")
     reader.end(events)
     return events
-
-
-def _parse(data: bytes) -> _Reply | None:
-    """A reply as nearly all are; nothing if it is not one."""
-    try:
-        reply = _decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    return reply if reply.choices is not None or reply.usage or reply.error else None
 
 
 def _read_patiently(data: bytes) -> _Reply:
