@@ -121,12 +121,8 @@ class Reader:
 
     def read(self, data: bytes, events: list[Event]) -> None:
         """What one reply, or one piece of it, says."""
-        try:
-            reply = _decode(data)
-            told = reply.choices is not None or reply.usage or reply.error
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            told = False
-        if not told:
+        reply = _parse(data)
+        if reply is None:
             reply, self.tidy = _read_patiently(data), False
         if not self.started:
             self.started = True
@@ -288,6 +284,15 @@ def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
         reader.fail(events, "upstream_invalid", "The upstream's answer holds neither text nor calls.")
     reader.end(events)
     return events
+
+
+def _parse(data: bytes) -> _Reply | None:
+    """A reply as nearly all are; nothing if it is not one."""
+    try:
+        reply = _decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return reply if reply.choices is not None or reply.usage or reply.error else None
 
 
 def _read_patiently(data: bytes) -> _Reply:
