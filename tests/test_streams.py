@@ -135,6 +135,34 @@ def test_a_whole_answer(wire: str) -> None:
     assert exchange.watch.finish == "length" and exchange.watch.usage == USAGE
 
 
+CHAT, MESSAGES = "openai_chat", "anthropic_messages"
+
+
+@pytest.mark.parametrize(
+    ("wire", "read"),
+    [
+        (CHAT, b'data: {"choices":[{"delta":{"content":"SSE streams end with: data: [DONE]'),
+        (CHAT, b'data: {"choices":[{"delta":{"content":"SSE streams end with:\\n\\ndata: [DONE]'),
+        (CHAT, b'data: {"choices":[{"delta":{"content":"data: [DONE]\\n\\n'),
+        (CHAT, b": data: [DONE]\n\n"),
+        (CHAT, b'data: {"data: [DONE]'),
+        (MESSAGES, b'event: content_block_start\ndata: {"content_block":{"input":{"event":"message_stop"}'),
+        (MESSAGES, b'event: content_block_start\ndata: {"a":"message_stop"}'),
+        (MESSAGES, b'event: ping\ndata: {"type":"ping","of":"message_stop"}\n\n'),
+        (MESSAGES, b'data: {"' + b"a" * 100 + b'":{"type":"message_stop"}\n\n'),
+    ],
+)
+@pytest.mark.parametrize("before", [b"", b"data: {}\n\n"])
+def test_last_words_inside_of_an_event_do_not_end_it(wire: str, read: bytes, before: bytes) -> None:
+    """Wherever a read happens to end."""
+    exchange = relay(wire)
+    for at in range(len(read)):
+        stream = Relay(exchange)
+        stream.feed(before + read[:at])
+        stream.feed(read[at:])
+        assert not stream.over, at
+
+
 def test_what_is_kept_does_not_grow_and_costs_nothing() -> None:
     exchange = relay("openai_chat")
     stream = open_stream(exchange)
