@@ -7,6 +7,7 @@ import random
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import accumulate, pairwise
 from typing import Any
 
 import pytest
@@ -168,6 +169,7 @@ LEAKED: dict[str, tuple[Event, ...]] = {
 }
 OTHERS = ("anthropic_messages", "openai_responses", "gemini", "ollama")
 BODIES: dict[str, dict[str, Any]] = {
+    "openai_chat": ASK,
     "anthropic_messages": {
         "model": "m",
         "max_tokens": 100,
@@ -264,6 +266,57 @@ def test_other_wires_put_right_what_is_not(wire: str, said: str) -> None:
     pieces = write(wire, LEAKED[said])
     carried, translated = carry_on(wire, pieces), carry_on(wire, pieces, unchanged=False)
     assert read(wire, carried) == read(wire, translated)
+
+
+def shift(events: list[bytes], by: int) -> list[bytes]:
+    """The same bytes in reads that each end inside of the next event."""
+    raw, ends = b"".join(events), list(accumulate(map(len, events)))
+    cuts = [0, *(min(end + by, len(raw)) for end in ends)]
+    return [raw[start:end] for start, end in pairwise(cuts) if end > start]
+
+
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n", b"\r"])
+@pytest.mark.parametrize("by", [1, 8, 40])
+@pytest.mark.parametrize("wire", sorted(BODIES))
+def test_whole_events_leave_though_the_next_has_begun(wire: str, by: int, line_end: bytes) -> None:
+    words = [TextDelta(f"word {number} ") for number in range(50)]
+    written = b"".join(write(wire, [*words, Finished("stop")]))
+    end = b"\n" if wire == "ollama" else b"\n\n"
+    events = [(event + end).replace(b"\n", line_end) for event in written.split(end) if event]
+    if wire == "ollama" and line_end == b"\r":
+        return  # no line end there
+    raw = b"".join(events)
+    stream, came, left = start(wire), b"", b""
+    for piece in shift(events, by):
+        came += piece
+        left += stream.feed(piece)
+        assert raw.startswith(left)
+        if b"word 2 " in came and b"word 49 " not in came:
+            assert left == came[:-by]
+    assert left + stream.close() == raw
+
+
+@pytest.mark.parametrize("by", [1, 40, 70])
+@pytest.mark.parametrize("wire", OTHERS)
+@pytest.mark.parametrize("said", LEAKED)
+def test_what_leaves_early_can_be_taken_up(wire: str, said: str, by: int) -> None:
+    """An answer that has to be put right behind some words that left while another event had begun."""
+    words = [TextDelta(f"word {number}. ") for number in range(5)]
+    pieces = write(wire, [*words, *LEAKED[said]])
+    carried, translated = carry_on(wire, shift(pieces, by)), carry_on(wire, pieces, unchanged=False)
+    assert read(wire, carried) == read(wire, translated)
+
+
+def test_a_long_event_is_not_joined_again_and_again() -> None:
+    stream, size = start("openai_chat"), 3000
+    words = write("openai_chat", [TextDelta("Well, "), TextDelta("x" * size)])
+    assert isinstance(stream, Translation) and stream.passage
+    out = [stream.feed(words[0])]
+    waiting = stream.passage.waiting
+    for at in range(len(words[1]) - 1):
+        out.append(stream.feed(words[1][at : at + 1]))
+    assert len(waiting) == len(words[1]) - 1
+    assert b"".join(out) == words[0] and stream.feed(words[1][-1:]) == words[1]
 
 
 MESSAGE = b"".join(write("anthropic_messages", SAID["call"]))

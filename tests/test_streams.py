@@ -187,6 +187,27 @@ def test_what_breaks_behind_the_last_words_does_not_matter(wire: str) -> None:
         assert told.startswith(raw) and not told[len(raw) :].strip()
 
 
+ALIVE = b": keepalive\n\n"
+
+
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("beats", [0, 1, 2, 4, 2 * RECENT])
+@pytest.mark.parametrize("wire", [CHAT, MESSAGES])
+def test_signs_of_life_hide_no_end_and_none_is_made_up(wire: str, beats: int, together: bool) -> None:
+    exchange = relay(wire)
+    stream = open_stream(exchange)
+    raw = b"".join(frames_of(wire, [*LONG, Finished("length", USAGE)]))
+    *events, last = (event + b"\n\n" for event in raw.split(b"\n\n")[:-1])
+    silence = [ALIVE * beats] if together else [ALIVE] * beats
+    for piece in (*events, *silence, last):
+        stream.feed(piece)
+    assert stream.over
+    exchange.conclude()
+    lost = not together and beats > RECENT
+    assert (exchange.watch.finish, exchange.watch.error) == ("" if lost else "length", "")
+    assert lost or (exchange.watch.usage is not None and exchange.watch.usage.output_tokens == USAGE.output_tokens)
+
+
 def test_what_is_kept_does_not_grow_and_costs_nothing() -> None:
     exchange = relay("openai_chat")
     stream = open_stream(exchange)

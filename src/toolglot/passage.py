@@ -1,10 +1,11 @@
 """A native answer that needs nothing put right passes as it is, byte for byte.
 
 Strategy. The answer is read and delivered as any other, and beside the bytes stand the events that a client would be
-told of them. As long as those are the events that came, the bytes go on. While the reader holds text back, at the end
-until the upstream says that it is over, and inside of an event, the bytes wait. As soon as anything has to be put right
-(a call in text, a call without an id, an end that is not true), the passage is over: what waits is told in our own
-words, and all that follows, by a writer that takes up the answer where the bytes left it.
+told of them. As long as those are the events that came, the bytes go on. While the reader holds text back, and at the
+end until the upstream says that it is over, the bytes wait; so does the beginning of an event until its end is here,
+though not what came in front of it. As soon as anything has to be put right (a call in text, a call without an id, an
+end that is not true), the passage is over: what waits is told in our own words, and all that follows, by a writer that
+takes up the answer where the bytes left it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from toolglot.events import Event, Started, TextDelta
 class TidyReader(Protocol):
     """What a wire's reader of streams must tell for its answers to pass. ``tidy``: nothing unusual has come so far;
     ``between``: no part of an event has come, nor an end that is only announced; ``place``: all that its writer needs
-    to take up an answer here, replaced and never changed."""
+    to take up an answer behind the last whole event, replaced and never changed."""
 
     tidy: bool
     over: bool
@@ -27,6 +28,10 @@ class TidyReader(Protocol):
 
     @property
     def between(self) -> bool: ...
+
+    def measure(self, pieces: Sequence[bytes]) -> int:
+        """How many bytes of these pieces, the last that came, are whole events behind which an answer can be taken up;
+        none if the last piece has not ended one."""
 
 
 class Passage:
@@ -56,7 +61,20 @@ class Passage:
             return piece
         self.waiting.append(piece)
         self.told += told
-        return b"" if fits and not reader.over else None
+        if not fits or reader.over:
+            return None
+        return b"" if self.owed or not self.delivery.said else self.divide()
+
+    def divide(self) -> bytes:
+        """The whole events of what waits. The beginning of the next one waits on."""
+        size = self.reader.measure(self.waiting)
+        if not size:
+            return b""
+        self.used, self.place = True, self.reader.place
+        pieces = b"".join(self.waiting)
+        self.waiting[:] = (pieces[size:],)
+        self.told.clear()
+        return pieces[:size]
 
     def compare(self, events: Sequence[Event], told: Sequence[Event]) -> bool:
         """Whether the client is told what came, though perhaps not all of the text yet."""

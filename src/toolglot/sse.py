@@ -7,9 +7,14 @@ are kept apart and joined once, so the cost stays linear.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 BLANK = b"\n\n"
 DATA = b"data: "
 NAME = b"event:"
+_WHOLE = re.compile(rb"(?s).*(?:\r\n|\n|\r(?!\n|\Z)){2}")
+"""All up to the last blank line; a return at the end may be half of a line end."""
 
 
 class EventStream:
@@ -52,6 +57,16 @@ class EventStream:
             elif (data := _data_of(block)) is not None:
                 events.append(data)
         return events
+
+    def measure(self, pieces: Sequence[bytes]) -> int:
+        """How many bytes of the pieces that were fed last, from the beginning of an event on, are whole events; none if
+        the last piece has not ended one, so that the pieces of a long event are not joined again and again."""
+        if len(self.waiting) != 1:
+            return 0
+        if any(b"\r" in piece for piece in pieces):
+            whole = _WHOLE.match(b"".join(pieces))
+            return whole.end() if whole else 0
+        return max(0, sum(map(len, pieces)) - len(self.waiting[0]))
 
     def close(self) -> list[bytes]:
         """The connection is over: an event that only lacks its blank line counts."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Protocol, cast
 
@@ -199,13 +200,24 @@ class Relay:
         """The events of the beginning and of the end; none if not even one whole event is known of the end."""
         read = b"".join(self.recent)
         end = next((end for end in self.ends if end in read), b"\n")
-        _, *events = read.rsplit(end, LAST + 1)
-        if len(events) > LAST or (self.recent and self.first is not self.recent[0]):
+        _, *events = read.split(end)
+        partial = len(events) > LAST + 1 or bool(self.recent and self.first is not self.recent[0])
+        if partial:
+            rest = events[-1:]
+            events = [*[event for event in events[:-1] if _speaks(event)][-LAST:], *rest]
             if not any(events):
                 return []
             first, whole, _rest = self.first.partition(end)
             read = end.join([*([first] if whole else []), *events])
         reader = self.exchange.wire.read_stream(self.exchange.source.new_call_id)
-        told = [*reader.feed(read), *reader.close()]
+        told: list[Event] = [*reader.feed(read), *reader.close()]
         remember(self.exchange, reader)
+        if partial and getattr(reader, "finish", None) == "":
+            # the reason was told before what is known of the end
+            told = [replace(event, reason="") if isinstance(event, Finished) else event for event in told]
         return told
+
+
+def _speaks(event: bytes) -> bool:
+    """Whether it is more than a sign of life."""
+    return not all(line.startswith(b":") for line in event.splitlines())

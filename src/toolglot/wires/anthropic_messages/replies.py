@@ -10,7 +10,7 @@ limit cut it, so a call is complete only if its arguments are, or if the answer 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from toolglot.events import (
@@ -248,6 +248,9 @@ class StreamReader(Reader):
     def between(self) -> bool:
         """A signature is told with the end of its block."""
         return not (self.finish or self.stream.waiting or self.seals)
+
+    def measure(self, pieces: Sequence[bytes]) -> int:
+        return 0 if self.finish or self.seals else self.stream.measure(pieces)
 
     def close(self) -> list[Event]:
         """The connection is over. An answer that did not say so itself was cut."""

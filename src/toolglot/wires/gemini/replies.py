@@ -8,7 +8,7 @@ A call comes whole. Nothing says that the stream is over but its end, and a reas
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -132,6 +132,9 @@ class StreamReader(Reader):
     @property
     def between(self) -> bool:
         return not (self.finish or self.stream.waiting)
+
+    def measure(self, pieces: Sequence[bytes]) -> int:
+        return 0 if self.finish else self.stream.measure(pieces)
 
     def feed(self, piece: bytes) -> list[Event]:
         events: list[Event] = []

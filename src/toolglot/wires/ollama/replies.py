@@ -7,7 +7,7 @@ Calls come whole, and the reason of the end does not tell them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from toolglot.errors import RefusedError
@@ -42,6 +42,9 @@ class StreamReader:
     @property
     def between(self) -> bool:
         return not self.rest
+
+    def measure(self, pieces: Sequence[bytes]) -> int:
+        return sum(map(len, pieces)) - len(self.rest[0]) if len(self.rest) == 1 else 0
 
     def feed(self, piece: bytes) -> list[Event]:
         events: list[Event] = []

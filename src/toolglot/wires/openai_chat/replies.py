@@ -13,7 +13,7 @@ nobody else has to.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -253,6 +253,9 @@ class StreamReader(Reader):
     @property
     def between(self) -> bool:
         return not (self.finish or self.stream.waiting)
+
+    def measure(self, pieces: Sequence[bytes]) -> int:
+        return 0 if self.finish else self.stream.measure(pieces)
 
     def accept(self, data: bytes, events: list[Event]) -> None:
         if self.over:

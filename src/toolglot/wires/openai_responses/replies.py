@@ -11,7 +11,7 @@ begins with its end.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from toolglot.crossing import regain_seal, table_at
@@ -239,6 +239,9 @@ class StreamReader(Reader):
     @property
     def between(self) -> bool:
         return self.trail.settled and not self.stream.waiting
+
+    def measure(self, pieces: Sequence[bytes]) -> int:
+        return self.stream.measure(pieces) if self.trail.settled else 0
 
     def feed(self, piece: bytes) -> list[Event]:
         if not self.started and not self.stream.waiting and not EVENT.startswith(piece[: len(EVENT)]):
