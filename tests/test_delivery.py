@@ -28,7 +28,7 @@ def deliver(events: list[Event], *, single: bool, native: bool, streamed: bool, 
     told: list[Event] = []
     for event in events:
         text = event.text if isinstance(event, TextDelta) else ""
-        pieces = [TextDelta(text[at : at + size]) for at in range(0, len(text), size)] or [event]
+        pieces: list[Event] = [TextDelta(text[at : at + size]) for at in range(0, len(text), size)] or [event]
         for piece in pieces:
             told += delivery.deliver([piece])
     check_order(told)
