@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from toolglot.complaints import EMPTY_ANSWER, KINDS
 from toolglot.config import load
 from toolglot.config.values import Stages
-from toolglot.conversation import Call, Conversation, Message, Result, Text
+from toolglot.conversation import Call, Conversation, Image, Message, Result, Text
 from toolglot.errors import UsageError
 from toolglot.rollout import STAGES, TRANSFORMATIONS, Arm, Plan, Rollout, identify, read_plan
 
@@ -171,6 +171,17 @@ def test_other_words_and_other_models_are_other_conversations() -> None:
         Conversation("m", ()),
     ]
     assert len(set(map(identify, conversations))) == len(conversations)
+
+
+def test_a_first_message_may_be_a_picture() -> None:
+    def shown(data: str) -> Message:
+        return Message("user", (Image(data=data, media_type="image/png"),))
+
+    answer = said("assistant", "A cat.")
+    turns = [(shown("AAAA"),), (shown("AAAA"), answer, said("user", "Sure?"))]
+    assert len({identify(Conversation("m", turn)) for turn in turns}) == 1
+    others = [(shown("AAAB"),), (said("user", ""), said("user", "Hi")), (said("user", "Hi"),)]
+    assert len({identify(Conversation("m", turn)) for turn in (turns[0], *others)}) == 4
 
 
 def test_lone_surrogates_do_no_harm() -> None:

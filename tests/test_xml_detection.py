@@ -75,3 +75,8 @@ def test_the_setting_decides() -> None:
 def test_headers_of_other_programs() -> None:
     assert read_agent({"User-Agent": "python-requests/2.0"}) == ("", None)
     assert read_agent({"user-agent": "RooCode/3.36.16 (linux)"}) == ("roo", (3, 36))
+
+
+def test_a_version_may_have_any_length() -> None:
+    assert read_agent({"User-Agent": f"RooCode/{'9' * 5000}.1"}) == ("", None)
+    assert find_client(ask(write_roo(LATER)), {"User-Agent": f"RooCode/{'9' * 5000}.1"}) == Found("roo-3.36", (0, 0))

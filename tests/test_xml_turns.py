@@ -204,6 +204,48 @@ def test_lessons_about_xml_are_taken_out() -> None:
     assert strip_reminder(MISSING + REMINDER) == MISSING
 
 
+def test_what_only_quotes_a_lesson_is_kept() -> None:
+    quote = f"notes{REMINDER}\n\nMore."
+    told = turn(
+        [
+            user(quote),
+            assistant("<list_files><path>a</path></list_files>"),
+            user(f"[list_files for 'a'] Result:\n{quote}", quote),
+            assistant("<list_files><path>a</path></list_files>"),
+            user("[list_files for 'a'] Result:", quote),
+        ]
+    )
+    assert outline(told)[0] == ("user", quote)
+    assert outline(told)[2:4] == [("tool", ("list_files", quote, False)), ("user", quote)]
+    assert outline(told)[5] == ("tool", ("list_files", quote, False))
+
+
+def test_native_calls_are_answered_by_their_own_results() -> None:
+    native = Message("assistant", (Text("I look."), Call("call_1", "list_files", '{"path": "a"}')))
+    result = Message("tool", (Result("call_1", "list_files", (Text("x"),)),))
+    assert turn([native, result, user("Go on.")]) == (native, result, user("Go on."))
+    assert turn([native, result, assistant("Done.")]) == (native, result, assistant("Done."))
+
+
+def test_native_calls_beside_written_ones() -> None:
+    both = Message("assistant", (Text("<list_files><path>b</path></list_files>"), Call("call_1", "list_files", "{}")))
+    result = Message("tool", (Result("call_1", "list_files", (Text("x"),)),))
+    told = read_turns([both, result, user("[list_files for 'b'] Result:\ny")], all_clients()["roo-3.36"], "m")
+    assert outline(told)[1:] == [("tool", ("list_files", "x", False)), ("tool", ("list_files", "y", False))]
+    assert len({part.call_id for message in told for part in message.parts if isinstance(part, Result)}) == 2
+
+
+def test_results_may_stand_in_a_later_message() -> None:
+    told = turn(
+        [
+            assistant("<list_files><path>a</path></list_files>"),
+            user("Wait."),
+            user("[list_files for 'a'] Result:\nx", ENVIRONMENT),
+        ]
+    )
+    assert outline(told)[1:] == [("tool", ("list_files", "x", False)), ("user", "Wait."), ("user", ENVIRONMENT)]
+
+
 # -- ids ---------------------------------------------------------------------------------------------------------------
 
 

@@ -17,7 +17,7 @@ from enum import StrEnum
 from hashlib import blake2b
 from typing import Any, Final
 
-from toolglot.conversation import Conversation, Message
+from toolglot.conversation import Conversation, Image, Message
 from toolglot.events import Reason
 
 READING, RESCUE, XML, SHELL, EDITING = "reading", "rescue", "xml", "shell", "editing"
@@ -193,6 +193,11 @@ def identify(conversation: Conversation) -> str:
 
 
 def _opening(messages: tuple[Message, ...]) -> str:
-    """The first words of the user; of anybody where the user said none."""
-    first = next((text for message in messages if message.role == "user" and (text := message.text)), "")
-    return first or next((text for message in messages if (text := message.text)), "")
+    """What the user began with, pictures too; without a user the first words of anybody. Later turns never change it,
+    even if the first one has no words."""
+    first = next((message for message in messages if message.role == "user"), None)
+    if first is None:
+        return next((text for message in messages if (text := message.text)), "")
+    pictures = (f"{part.url}\0{part.data}" for part in first.parts if isinstance(part, Image))
+    seen = (blake2b(shown.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest() for shown in pictures)
+    return "".join((*seen, first.text))

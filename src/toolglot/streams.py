@@ -175,9 +175,9 @@ class Relay:
 
     def fail(self, error: ToolglotError) -> bytes:
         self.close()
-        if self.over:
-            return b""
         gap = b"" if self.between_events else self.ends[0]
+        if self.last_words and self.says_last(self.last[-TAIL:].rstrip()):
+            return gap
         told: bytes = self.interject(Failed(error.code, error.message), begun=bool(self.first))
         return gap + told
 

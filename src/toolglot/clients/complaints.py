@@ -17,6 +17,7 @@ INTERRUPTED: Final = (
 """What clients add to the answer they broke off."""
 REMINDER: Final = "# Reminder: Instructions for Tool Use"
 NOT_EXECUTED: Final = re.compile(r"\s*Tool \[(?P<name>[A-Za-z_]\w*)[^\]]{0,500}\] was not executed because")
+_COMPLAINS: Final = "[ERROR]"
 _ERROR: Final = re.compile(rf"\s*(?:The tool execution failed with the following error:|{'|'.join(KINDS.values())})")
 
 
@@ -27,9 +28,9 @@ def is_error(text: str) -> bool:
 
 
 def strip_reminder(text: str) -> str:
-    """The text without the lesson about XML that clients add to their complaints."""
+    """A complaint without the lesson about XML that clients add to it. Anything else may quote one, and stays."""
     at = text.find(REMINDER)
-    if at < 0:
+    if at < 0 or not (text.lstrip().startswith(_COMPLAINS) or is_error(text)):
         return text
     following = text.find("\n# ", at)
     return (text[:at] + text[following + 1 :] if following >= 0 else text[:at]).rstrip()

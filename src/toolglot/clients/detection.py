@@ -27,9 +27,9 @@ NATIVE: Final = ("Use the provider-native tool-calling mechanism",)
 """Sentences of the same clients when they have turned to native tools."""
 
 AGENTS: Final = (
-    ("kilo", re.compile(r"Kilo-?Code/(\d+)\.(\d+)", re.I)),
-    ("roo", re.compile(r"Roo-?Code/(\d+)\.(\d+)", re.I)),
-    ("cline", re.compile(r"Cline/(\d+)\.(\d+)", re.I)),
+    ("kilo", re.compile(r"Kilo-?Code/(\d{1,6})\.(\d{1,6})", re.I)),
+    ("roo", re.compile(r"Roo-?Code/(\d{1,6})\.(\d{1,6})", re.I)),
+    ("cline", re.compile(r"Cline/(\d{1,6})\.(\d{1,6})", re.I)),
 )
 """How the clients name themselves in ``User-Agent``, with their version."""
 TITLES: Final = {"roo code": "roo", "kilo code": "kilo", "cline": "cline"}

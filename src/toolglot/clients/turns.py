@@ -23,6 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import groupby
 from typing import Final
 
 from toolglot.clients.calls import MCP_TOOL
@@ -64,17 +65,21 @@ class _Turns:
 
     def read(self, messages: Iterable[Message]) -> Iterator[Message]:
         waiting: list[Call] = []
-        for message in messages:
-            if message.role == "user":
-                yield from self.answer(message, waiting)
+        for role, said in groupby(messages, lambda message: message.role):
+            if role == "user":
+                yield from self.answer(list(said), waiting)
                 waiting = []
                 continue
-            yield from _give_up(waiting)
-            waiting = []
-            if message.role == "assistant":
-                message = Message("assistant", tuple(self.recall(message.parts)))
-                waiting = list(message.calls)
-            yield message
+            for message in said:
+                if role != "tool":  # native results answer native calls, and the others go on waiting
+                    yield from _give_up(waiting)
+                    waiting = []
+                if role == "assistant":
+                    native = {call.id for call in message.calls}
+                    self.used |= native
+                    message = Message("assistant", tuple(self.recall(message.parts)))
+                    waiting = [call for call in message.calls if call.id not in native]
+                yield message
         yield from _give_up(waiting)
 
     # -- what the model wrote ------------------------------------------------------------------------------------------
@@ -109,30 +114,34 @@ class _Turns:
 
     # -- what the client told ------------------------------------------------------------------------------------------
 
-    def answer(self, message: Message, waiting: Sequence[Call]) -> Iterator[Message]:
+    def answer(self, messages: Sequence[Message], waiting: Sequence[Call]) -> Iterator[Message]:
+        """All that was said until the next answer. Results come first, wherever they stood."""
         rows: dict[str, deque[Call]] = {}
         for call in waiting:
             rows.setdefault(self.shown(call), deque()).append(call)
         results: dict[str, Result] = {}
-        rest: list[Part] = []
-        parts = deque(single for part in message.parts for single in _split(part))
-        while parts:
-            part = parts.popleft()
-            name, body = _read_heading(part)
-            if not rows.get(name):
-                rest.append(Text(strip_reminder(part.text)) if isinstance(part, Text) else part)
-                continue
-            call = rows[name].popleft()
-            told: list[_Piece] = [Text(strip_reminder(body))] if body.strip() else list(_take_body(parts))
-            results[call.id] = _make_result(call, told)
+        rests = [tuple(_take_results(message, rows, results)) for message in messages]
         if waiting:
             yield Message("tool", tuple(results.get(call.id) or _miss(call) for call in waiting))
-        if rest or not waiting:
-            yield Message("user", tuple(rest))
+        yield from (Message("user", rest) for rest in rests if rest or not waiting)
 
     def shown(self, call: Call) -> str:
         """The name by which the client speaks of a call."""
         return MCP_TOOL if call.name in self.members.values() else call.name
+
+
+def _take_results(message: Message, rows: Mapping[str, deque[Call]], results: dict[str, Result]) -> Iterator[Part]:
+    """Puts the results that a message tells to those of the waiting calls, and gives what else it says."""
+    parts = deque(single for part in message.parts for single in _split(part))
+    while parts:
+        part = parts.popleft()
+        name, body = _read_heading(part)
+        if not rows.get(name):
+            yield Text(strip_reminder(part.text)) if isinstance(part, Text) else part
+            continue
+        call = rows[name].popleft()
+        told: list[_Piece] = [Text(strip_reminder(body))] if body.strip() else list(_take_body(parts))
+        results[call.id] = _make_result(call, told)
 
 
 @dataclass(frozen=True, slots=True)
