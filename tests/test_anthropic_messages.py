@@ -413,6 +413,17 @@ def test_a_call_cut_by_the_limit_is_not_complete() -> None:
     assert events[-1] == Finished("length", Usage(3, 4, 7))
 
 
+@pytest.mark.parametrize(
+    ("reason", "finish"), [("tool_use", "length"), ("end_turn", "length"), ("refusal", "content_filter")]
+)
+@pytest.mark.parametrize("stop", [False, True])
+def test_a_call_without_its_end_was_cut_whatever_is_said_of_it(reason: str, finish: str, stop: bool) -> None:
+    told = [*block(0, tool(), *args('{"a":1}')), *block(1, tool(id="toolu_2"), *args('{"b":"x'), stop=stop)]
+    events = read_whole(frames(START, *told, *end(reason)))
+    assert [event.index for event in events if isinstance(event, CallEnded)] == [0]
+    assert isinstance(events[-1], Finished) and events[-1].reason == finish
+
+
 def test_input_may_stand_in_the_beginning_and_may_be_no_json() -> None:
     opening = tool(input={"a": [1]})
     assert CallArguments(0, '{"a":[1]}') in read_whole(frames(START, *block(0, opening), *end("tool_use")))

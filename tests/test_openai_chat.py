@@ -343,6 +343,31 @@ def test_a_call_that_was_whole_before_the_cut_is_complete(finish: str) -> None:
     assert events[-1] == Finished(finish)
 
 
+@pytest.mark.parametrize("finish", [None, "stop", "tool_calls", "eos"])
+@pytest.mark.parametrize("arguments", ['{"filePath":"a', '{"a":1', "{", '{"a":"two\nlines', '{"a":tru', '{"a":-'])
+def test_a_call_without_its_end_was_cut_whatever_is_said_of_it(arguments: str, finish: str | None) -> None:
+    pieces = [call(0, "f", "", id="a"), call(1, "g", "[]", id="b"), call(2, "h", arguments, id="c")]
+    said = [
+        {"id": one, "function": {"name": "f", "arguments": text}}
+        for one, text in (("a", ""), ("b", "[]"), ("c", arguments))
+    ]
+    whole = json.dumps({"choices": [{"message": {"tool_calls": said}, "finish_reason": finish}]}).encode()
+    reader = openai_chat.read_stream(ids())
+    streamed = reader.feed(frames(*pieces, *([delta(finish)] if finish else [])))
+    assert not reader.tidy
+    for events in (streamed, openai_chat.decode_reply(whole, ids())):
+        assert [event.index for event in events if isinstance(event, CallEnded)] == [0, 1]
+        assert events[-1] == Finished("length")
+
+
+@pytest.mark.parametrize(
+    "arguments", ["", "{}", "[]", "{'a': 1}", "{a: 1}", '{"a":1,}', '{"a":"\\ud83d"}', "none", '{"a":"b\nc"}']
+)
+def test_arguments_that_are_only_odd_are_not_cut(arguments: str) -> None:
+    events = read_whole(frames(call(0, "f", arguments, id="a"), delta("tool_calls")))
+    assert events[-2:] == [CallEnded(0), Finished("tool_calls")]
+
+
 def test_half_a_surrogate_pair_passes_as_it_is() -> None:
     events = read_whole(b'data: {"choices":[{"delta":{"content":"\\ud83d"}}]}\n\ndata: [DONE]\n\n')
     assert events[1] == TextDelta("\ud83d")

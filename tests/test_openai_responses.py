@@ -267,7 +267,12 @@ def test_references_do_not_grow_past_the_limit(fields: dict[str, Any], monkeypat
     found = json.dumps({"input": [ASKED]}).encode(), json.dumps([item]).encode()
     read: list[bytes] = []
     decode = msgspec.json.decode
-    monkeypatch.setattr(msgspec.json, "decode", lambda told: read.append(told) or decode(told))
+
+    def watch(told: bytes) -> Any:
+        read.append(told)
+        return decode(told)
+
+    monkeypatch.setattr(msgspec.json, "decode", watch)
     body = json.dumps({"model": "m", **fields}).encode()
     with pytest.raises(SizeError, match="more than 15000 bytes"):
         wire.expand_request(body, {"msg_1": found, "resp_1": found}.get, 15_000)
@@ -549,6 +554,20 @@ def test_servers_that_leave_out_steps(told: list[dict[str, Any]], expected: list
 )  # fmt: skip
 def test_how_a_stream_ends(told: list[dict[str, Any]], last: Event) -> None:
     assert read_pieces(wire.read_stream(new_ids()), stream_of(CREATED, *told))[-1] == last
+
+
+@pytest.mark.parametrize("stepped", ["at once", "in steps", "without an end"])
+def test_a_call_without_its_end_was_cut_whatever_is_said_of_it(stepped: str) -> None:
+    item = FUNCTION | {"arguments": '{"a":"x', "status": "completed"}
+    added = {"type": "response.output_item.added", "output_index": 0, "item": item | {"arguments": ""}}
+    delta = {"type": "response.function_call_arguments.delta", "output_index": 0, "delta": item["arguments"]}
+    done = {"type": "response.output_item.done", "output_index": 0, "item": item}
+    told = {"at once": [done], "in steps": [added, delta, done], "without an end": [added, delta]}[stepped]
+    cut = [Started("r", "g"), CallStarted(0, "c", "f"), CallArguments(0, '{"a":"x'), Finished("length", USAGE)]
+    reader = wire.read_stream(new_ids())
+    assert reader.feed(stream_of(CREATED, *told, COMPLETED)) == cut and not reader.tidy
+    whole = {**json.loads(json.dumps(COMPLETED["response"])), "model": "g", "status": "completed", "output": [item]}
+    assert wire.decode_reply(json.dumps(whole).encode(), new_ids()) == cut
 
 
 @pytest.mark.parametrize(

@@ -137,6 +137,19 @@ def test_any_other_is_put_right(monkeypatch: pytest.MonkeyPatch, fault: str, dia
         assert carried[1].calls == translated[1].calls
 
 
+@pytest.mark.parametrize("finish", [None, "stop", "tool_calls"])
+def test_a_call_without_its_end_does_not_pass_as_whole(finish: str | None) -> None:
+    function = {"name": "read", "arguments": '{"filePath":"a'}
+    deltas: list[dict[str, Any]] = [
+        {"delta": {"tool_calls": [{"index": 0, "id": "c", "type": "function", "function": function}]}},
+        *([{"delta": {}, "finish_reason": finish}] if finish else []),
+    ]
+    sent = [f"data: {json.dumps({'id': 'x', 'choices': [{'index': 0, **one}]})}\n\n".encode() for one in deltas]
+    out, watch = carry(stream_body("Hello"), [*sent, b"data: [DONE]\n\n"])
+    ends = re.findall(rb'"finish_reason": ?"(\w+)"', b"".join(out))
+    assert (ends, watch.finish) == ([b"length"], "length")
+
+
 def test_reasoning_that_ends_with_a_call_is_put_right() -> None:
     call = '<tool_call>\n{"name": "read", "arguments": {"filePath": "a"}}\n</tool_call>'
     script = parse_script({"answer": [{"text": "", "reasoning": f"Let me see. {call}"}]})

@@ -92,7 +92,7 @@ class Delivery:
         self.tells_rejected = False
         """Whether somebody behind us decides what becomes of a rejected call."""
         self.open: dict[tuple[str, int], int] = {}
-        self.started = 0
+        self.started = self.natives = 0
         self.audited = reader is not None and reader.audited
         self.quotes = self.audited or not streamed
         # the common case: nothing to put right, deltas pass as they are
@@ -166,19 +166,21 @@ class Delivery:
         name = self.names.get(event.name, event.name)
         if origin is NATIVE:
             self.plain, self.thoughts = self.plain and WORDS, None
-            if self.forbid(name):
-                return
+        if self.forbid(name, origin):
+            return
+        self.natives += origin is NATIVE
         index = self.open[origin, event.index] = self.started
         self.started += 1
         started = CallStarted(index, event.id, name)
         self.watch.see(started)
         out.append(started)
 
-    def forbid(self, name: str) -> bool:
-        """Whether the client asked for no such call. It is not delivered, for the client would execute it."""
-        if not self.bounds.choice.allows(name):
+    def forbid(self, name: str, origin: str) -> bool:
+        """Whether the client asked for no such call. It is not delivered, for the client would execute it. The reader
+        keeps to the same bounds, but knows only of its own calls."""
+        if origin is NATIVE and not self.bounds.choice.allows(name):
             reason, problem = Reason.FORBIDDEN, "tool_choice does not allow it"
-        elif self.bounds.single and self.started:
+        elif self.bounds.single and (self.started if origin is NATIVE else self.natives):
             reason, problem = Reason.EXTRA_CALL, "one call at most was asked for"
         else:
             return False
@@ -199,8 +201,11 @@ class Delivery:
     def reject(self, event: CallRejected, origin: str, out: list[Event]) -> None:
         """Text that set out to be a call. Where part of it has left as a call, its arguments are made surely unusable,
         with the reason for the model to see; in an answer that is given whole nothing has left yet."""
-        self.watch.see(event)
         live = event.index is not None
+        if live and (origin, event.index) not in self.open:  # it was not delivered at all
+            self.truncated = self.truncated or event.reason is Reason.TRUNCATED
+            return
+        self.watch.see(event)
         if live and self.streamed:
             self.truncated = self.truncated or event.reason is Reason.TRUNCATED
             out.append(CallArguments(self.open[origin, event.index or 0], _refuse(event)))

@@ -19,6 +19,8 @@ _ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>u[dD][89a
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _SHARED = 1 << 20
 """Agents send the same tools with every turn; lists up to this length are parsed once."""
+_OPEN = ("", "-", ".", "e", "e-", "e+")
+"""What is left of JSON that ended too soon, after all that can be read: nothing, or the middle of a number."""
 
 
 def parse_body(body: bytes) -> dict[str, Any]:
@@ -141,6 +143,27 @@ def write_arguments(told: object) -> str:
     if isinstance(told, str):
         return told or "{}"
     return json.dumps({} if told is None else told, ensure_ascii=False, separators=(",", ":"))
+
+
+def is_cut(arguments: str) -> bool:
+    """Whether arguments are JSON that ends too soon. None at all, or what is no JSON, is not a matter of its end."""
+    try:
+        msgspec.json.decode(arguments)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        return bool(arguments.strip()) and _ends_early(arguments, "truncated" in str(error))
+    return False
+
+
+def _ends_early(arguments: str, doubted: bool) -> bool:
+    """The same for what is not strictly JSON: line breaks may stand in strings as they are, and half a pair."""
+    try:
+        json.loads(arguments, strict=False)
+    except json.JSONDecodeError as error:
+        rest = arguments[error.pos :].rstrip().lower()
+        return doubted or rest in _OPEN or error.msg.startswith("Unterminated string")
+    except (ValueError, RecursionError):
+        pass
+    return False
 
 
 def encode(told: object) -> bytes:

@@ -261,7 +261,7 @@ class Gateway:
         return Response(self.telemetry.render(), content_type=CONTENT_TYPE)
 
     async def refuse_path(self, request: Request) -> Response:
-        raise UnknownPathError(f"{request.method} {request.path} is not served here.")
+        raise UnknownPathError(f"{request.method} {request.path[:200]} is not served here.")
 
 
 def identify(request: Request) -> str:

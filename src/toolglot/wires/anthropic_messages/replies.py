@@ -4,7 +4,8 @@
     data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"I'll "}}
 
 Strategy. A whole answer is read as a stream of blocks that come in one piece each. The wire ends a block also where the
-limit cut it, so a call is complete only if its arguments are, or if the answer says in the end that it was not cut.
+limit cut it, so a call is complete only if its arguments are, or if they are no JSON at all and the answer says in the
+end that it was not cut.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from toolglot.events import (
     TextDelta,
     Usage,
 )
-from toolglot.fields import count_at, dicts_in, parse_reply, text_at, write_arguments
+from toolglot.fields import count_at, dicts_in, is_cut, parse_reply, text_at, write_arguments
 from toolglot.sse import EventStream
 from toolglot.wires.anthropic_messages.failures import describe
 from toolglot.wires.anthropic_messages.marks import NAME, REDACTED, Place, read_signature
@@ -60,6 +61,9 @@ class _Call:
         except ValueError:
             return False
         return True
+
+    def is_cut(self) -> bool:
+        return is_cut("".join(self.pieces))
 
 
 class Reader:
@@ -196,7 +200,10 @@ class Reader:
         self.over = True
         finish = FINISHES.get(self.finish, "stop")
         if finish != "length":
-            events += [CallEnded(call.index) for call in self.unfinished]
+            cut = {call.index for call in (*self.unfinished, *self.blocks.values()) if call.is_cut()}
+            events += [CallEnded(call.index) for call in self.unfinished if call.index not in cut]
+            if cut and finish != "content_filter":
+                finish, self.tidy = "length", False
         events.append(Finished(finish, _read_usage(self.usage) if self.usage else None))
 
     def read_message(self, told: Mapping[str, Any], events: list[Event]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
+from toolglot.errors import RequestError
 from toolglot.wires.gemini.asking import adapt_request, encode_request
 from toolglot.wires.gemini.failures import encode_error
 from toolglot.wires.gemini.replies import StreamReader as read_stream
@@ -26,7 +27,10 @@ ROOT = "/v1beta"
 
 
 def locate(model: str, *, stream: bool) -> str:
+    """The path of a request. A name that leads to another path than that of a model is none."""
     name = quote(model.removeprefix("models/"), safe="/:@")
+    if not {".", ".."}.isdisjoint(name.split("/")):
+        raise RequestError(f"{model[:200]!a} cannot be the name of a model: no part of it may be '.' or '..'.", "model")
     return f"/models/{name}:{STREAMING}?alt=sse" if stream else f"/models/{name}:{WHOLE}"
 
 

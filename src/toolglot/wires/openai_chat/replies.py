@@ -33,6 +33,7 @@ from toolglot.events import (
     TextDelta,
     Usage,
 )
+from toolglot.fields import is_cut
 from toolglot.sse import EventStream
 from toolglot.wires.openai_chat.failures import describe
 from toolglot.wires.openai_chat.signatures import NAME, OTHERS, read_signature
@@ -213,17 +214,23 @@ class Reader:
         events.append(Failed(kind, message))
 
     def end(self, events: list[Event]) -> None:
-        """The upstream says that this was all."""
+        """The upstream says that this was all. A call without its end was cut, whatever is said of it."""
         if self.over:
             return
         self.over = True
         self.tidy = self.tidy and bool(self.finish)
         finish = self.finish or ("tool_calls" if self.named else "stop")
-        for call in self.calls:
+        if finish in CUT:
+            whole = [call.is_whole() for call in self.calls]
+        else:
+            whole = [not is_cut("".join(call.pieces)) for call in self.calls]
+            if not all(whole):
+                finish, self.tidy = "length", False
+        for call, ended in zip(self.calls, whole, strict=True):
             if not call.name:
                 # nobody can be called without a name; what was said is not lost
                 events += [TextDelta(call.early)] if call.early else []
-            elif finish not in CUT or call.is_whole():
+            elif ended:
                 if not call.pieces:
                     events.append(CallArguments(call.index, "{}"))
                     self.tidy = False

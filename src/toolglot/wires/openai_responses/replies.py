@@ -29,7 +29,7 @@ from toolglot.events import (
     TextDelta,
     Usage,
 )
-from toolglot.fields import count_at, dicts_in, parse_reply, text_at, write_arguments
+from toolglot.fields import count_at, dicts_in, is_cut, parse_reply, text_at, write_arguments
 from toolglot.sse import EventStream
 from toolglot.wires.openai_responses.failures import describe, read_failure
 from toolglot.wires.openai_responses.requests import NAME
@@ -53,7 +53,8 @@ class Reader:
         self.told: set[object] = set()
         self.ended: set[object] = set()
         self.calls: dict[object, int] = {}
-        self.filled: set[int] = set()
+        self.filled: dict[int, list[str]] = {}
+        self.cut = False
         self.open: dict[int, bool] = {}
         self.channel = ""
 
@@ -95,7 +96,10 @@ class Reader:
             return
         if self.open.get(index):
             text = _escape(text)
-        self.filled.add(index)
+        self.fill(index, text, events)
+
+    def fill(self, index: int, text: str, events: list[Event]) -> None:
+        self.filled.setdefault(index, []).append(text)
         events.append(CallArguments(index, text))
 
     # -- items ---------------------------------------------------------------------------------------------------------
@@ -134,13 +138,16 @@ class Reader:
             text = write_arguments(rest) if rest else ""
             if text:
                 self.tidy = False
-                self.filled.add(index)
-                events.append(CallArguments(index, _escape(text) if self.open[index] else text))
+                self.fill(index, _escape(text) if self.open[index] else text, events)
         if item.get("status") != "incomplete":
             self.close_call(index, events)
 
     def close_call(self, index: int, events: list[Event]) -> None:
+        """The server says that a call is complete, which is not true of arguments without their end."""
         raw = self.open.pop(index)
+        if not raw and is_cut("".join(self.filled.get(index, ()))):
+            self.cut, self.tidy = True, False
+            return
         if raw or index not in self.filled:
             events.append(CallArguments(index, CLOSING if raw else "{}"))
         events.append(CallEnded(index))
@@ -177,9 +184,11 @@ class Reader:
             for index in list(self.open):
                 self.close_call(index, events)
         self.over = True
-        finish = finish or ("tool_calls" if self.calls else "stop")
-        events.append(Finished(finish, _read_usage(response.get("usage"))))
+        events.append(Finished(finish or self.conclude(), _read_usage(response.get("usage"))))
         self.sum_up(response)
+
+    def conclude(self) -> str:
+        return "length" if self.cut else "tool_calls" if self.calls else "stop"
 
     def sum_up(self, response: Mapping[str, Any]) -> None:
         if response.get("store") is not True:

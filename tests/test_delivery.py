@@ -1,0 +1,62 @@
+"""What a client is told of an answer whose calls come from two sides: made by the upstream, and read from its text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from wiring import call
+
+import toolglot
+from toolglot.delivery import Bounds, Delivery
+from toolglot.events import CallArguments, CallEnded, CallStarted, Event, Finished, TextDelta, check_order
+from toolglot.telemetry import Telemetry
+
+SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+TOOLS: list[dict[str, Any]] = [{"name": name, "parameters": SCHEMA} for name in ("read", "write")]
+WRITTEN = '<tool_call>\n{"name": "write", "arguments": {"path": "b"}}\n</tool_call>'
+AGAIN = WRITTEN.replace("write", "read")
+CUT = '<tool_call>\n{"name": "write", "arguments": {"path": "b'
+REFUSED = '<tool_call>\n{"name": "write", "arguments": {"path": ["b", {}], "path": 4}, "x"}\n</tool_call>'
+ENDS = {CUT: "length"}
+
+
+def deliver(events: list[Event], *, single: bool, native: bool, streamed: bool, size: int) -> list[Event]:
+    reader = toolglot.Reader(TOOLS, parallel=not single)
+    watch = Telemetry().begin("r", "w")
+    delivery = Delivery(reader, watch, bounds=Bounds(single=single), native=native, streamed=streamed)
+    told: list[Event] = []
+    for event in events:
+        text = event.text if isinstance(event, TextDelta) else ""
+        pieces: list[Event] = [TextDelta(text[at : at + size]) for at in range(0, len(text), size)] or [event]
+        for piece in pieces:
+            told += delivery.deliver([piece])
+    check_order(told)
+    return told
+
+
+@pytest.mark.parametrize("size", [1000, 3])
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("written", [WRITTEN, AGAIN, CUT, REFUSED], ids=["another", "the same", "cut", "refused"])
+def test_one_call_at_most_whoever_makes_it(written: str, native: bool, streamed: bool, size: int) -> None:
+    events = [*call(0), TextDelta(written), Finished(ENDS.get(written, "tool_calls"))]
+    told = deliver(events, single=True, native=native, streamed=streamed, size=size)
+    started = [event for event in told if isinstance(event, CallStarted)]
+    assert [(event.index, event.name) for event in started] == [(0, "read")]
+    assert {event.index for event in told if isinstance(event, CallArguments | CallEnded)} == {0}
+    assert told[-1] == Finished("tool_calls")
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_several_calls_are_delivered_where_they_are_wanted(native: bool) -> None:
+    events = [*call(0), TextDelta(WRITTEN), Finished("tool_calls")]
+    told = deliver(events, single=False, native=native, streamed=True, size=3)
+    assert [event.name for event in told if isinstance(event, CallStarted)] == ["read", "write"]
+    assert [event.index for event in told if isinstance(event, CallEnded)] == [0, 1]
+
+
+def test_a_call_read_first_is_the_one() -> None:
+    events = [TextDelta(WRITTEN), *call(0), Finished("tool_calls")]
+    told = deliver(events, single=True, native=True, streamed=True, size=3)
+    assert [event.name for event in told if isinstance(event, CallStarted)] == ["write"]
