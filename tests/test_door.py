@@ -19,6 +19,7 @@ from toolglot import door
 from toolglot.paths import EVERY, Paths
 from toolglot.request import take_apart
 from toolglot.sim import Options
+from toolglot.sim.script import parse_script
 
 BODY = json.dumps(ASK).encode()
 STREAMED = json.dumps(ASK | {"stream": True}).encode()
@@ -331,3 +332,76 @@ async def test_a_client_that_leaves_with_its_answer_has_had_it() -> None:
         await asyncio.sleep(0.6)
         metrics = (await wire.gate.get("/metrics")).body.decode()
         assert 'status="200"' in metrics and 'status="499"' not in metrics
+
+
+# -- those who mean harm -----------------------------------------------------------------------------------------------
+
+HEALTH = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+@awaited
+async def test_many_requests_at_once_are_too_many() -> None:
+    async with called() as wire:
+        wire.writer.write(HEALTH * 5000)
+        answers = 0
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                assert (await wire.answer())[0] == 200
+                answers += 1
+        assert 0 < answers < 5000
+        assert (await wire.gate.ask()).status == 200
+
+
+BROKEN = {
+    "a chunk without a size": (post(b"zz\r\n", "Transfer-Encoding: chunked", length=False), [400]),
+    "an unknown coding": (post(b"", "Transfer-Encoding: xchunked", length=False), [400]),
+    "a request behind the last": (post(BODY, "Connection: close") + HEALTH, [200]),
+    "garbage behind two requests": (HEALTH * 2 + b"\x00\x01garbage\r\n\r\n", [200, 200]),
+    "to a proxy": (b"CONNECT a:1 HTTP/1.1\r\nHost: x\r\n\r\n", [400]),
+}
+
+
+@pytest.mark.parametrize(("request_", "statuses"), BROKEN.values(), ids=BROKEN)
+@awaited
+async def test_what_breaks_off_takes_no_answer_with_it(request_: bytes, statuses: list[int]) -> None:
+    async with called() as wire:
+        wire.writer.write(request_)
+        assert [(await wire.answer())[0] for _ in statuses] == statuses
+        assert await wire.is_left()
+
+
+@awaited
+async def test_a_trickle_is_no_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(door, "PATIENCE", 0.3)
+    async with called() as wire:
+        wire.writer.write(post()[:-30])
+        for at in range(30):
+            wire.writer.write(post()[-30 + at : -29 + at or None])
+            await asyncio.sleep(0.1)
+            if wire.reader.at_eof():
+                return
+        raise AssertionError("still listened to")
+
+
+@awaited
+async def test_a_client_that_takes_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(door, "STALLED", 0.5)
+    async with called(options=Options(script=parse_script({"answer": [{"text": "lorem ipsum " * 2_000_000}]}))) as wire:
+        wire.writer.write(post(STREAMED))
+        for _ in range(60):
+            await asyncio.sleep(0.1)
+            if wire.gate.record.last.ended is not None:
+                break
+        assert wire.gate.record.last.outcome == "abandoned"
+
+
+@pytest.mark.parametrize("line", ["Connection: Upgrade, close", "Connection: Upgrade"])
+@awaited
+async def test_a_wish_for_another_protocol_keeps_the_others(line: str) -> None:
+    async with called() as wire:
+        _, headers, _ = await wire.ask(post(BODY, line, "Upgrade: h2c"))
+        assert headers.get("connection") == ("close" if "close" in line else None)
+        _, headers, _ = (
+            await wire.ask(post(STREAMED, line, "Upgrade: h2c", version="1.0")) if "close" not in line else (0, {}, b"")
+        )
+        assert "transfer-encoding" not in headers

@@ -546,6 +546,8 @@ async def test_paths_and_probes() -> None:
             assert (await gate.get(path, "HEAD")).status == 200
         missing = await gate.get("/v1/nothing")
         assert (missing.status, missing.error["code"]) == (404, "unknown_path")
+        long = await gate.get("/" + "x" * 5000)
+        assert long.status == 404 and len(long.error["message"]) < 300
         assert b"toolglot_requests_total" in (await gate.get("/metrics")).body
 
 

@@ -268,6 +268,14 @@ def test_a_request_is_adapted() -> None:
     assert wire.locate("qwen3:8b", stream=False) == "/models/qwen3:8b:generateContent"
 
 
+@pytest.mark.parametrize("model", ["../../../admin/delete", "models/..", "a/./b", ".", "models/a/.."])
+def test_a_model_is_no_way_to_another_path(model: str) -> None:
+    for stream in (False, True):
+        with pytest.raises(RequestError, match="cannot be the name of a model"):
+            wire.locate(model, stream=stream)
+    assert wire.locate("tuned/a..b/v1.", stream=False) == "/models/tuned/a..b/v1.:generateContent"
+
+
 # answers, written
 
 

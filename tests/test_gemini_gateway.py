@@ -270,3 +270,15 @@ def test_an_error_of_the_upstream_is_told_in_the_clients_words() -> None:
             )
 
     run(test)
+
+
+def test_a_model_that_leads_elsewhere_is_refused() -> None:
+    replay = Replay()
+
+    async def test() -> None:
+        async with gateway(app=replay.app, upstream={"wire": "gemini"}, mode="native") as gate:
+            answer = await gate.ask({"model": "../../../admin/delete", "messages": [{"role": "user", "content": "hi"}]})
+            assert (answer.status, answer.error["code"]) == (400, "invalid_request")
+
+    run(test)
+    assert not replay.asked

@@ -24,7 +24,7 @@ from toolglot.speaking import speak
 from toolglot.telemetry import Telemetry
 
 HOUSE = load_tools("house")
-SMALL, LARGE = 20_000, 200_000
+SMALL, LARGE = 8_000, 80_000
 LIMIT = 25
 NOISE = 0.02
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from wiring import ANSWERS, PATH, USAGE, call, new_ids, read_pieces, settle
 
@@ -21,7 +22,7 @@ from toolglot.conversation import (
     Text,
     Tool,
 )
-from toolglot.errors import RequestError, ToolResultsError
+from toolglot.errors import RequestError, SizeError, ToolResultsError
 from toolglot.events import (
     CallArguments,
     CallEnded,
@@ -251,11 +252,29 @@ def test_references_are_resolved(fields: dict[str, Any], expected: dict[str, Any
     kept = {key: (json.dumps(body).encode(), json.dumps(output).encode()) for key, (body, output) in KEPT.items()}
     kept |= {item["id"]: kept[key] for key, (_, output) in KEPT.items() for item in output}
     body = json.dumps({"model": "m", **fields}).encode()
-    expanded = wire.expand_request(body, kept.get)
+    expanded = wire.expand_request(body, kept.get, 1 << 20)
     if expected is None:
         assert expanded is body
     else:
         assert json.loads(expanded) == {"model": "m", **expected}
+
+
+@pytest.mark.parametrize(
+    "fields", [{"input": refer("msg_1") * 300}, {"input": refer("msg_1"), "previous_response_id": "resp_1"}]
+)
+def test_references_do_not_grow_past_the_limit(fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    item = {"type": "message", "id": "msg_1", "content": "x" * 10_000}
+    found = json.dumps({"input": [ASKED]}).encode(), json.dumps([item]).encode()
+    read: list[bytes] = []
+    decode = msgspec.json.decode
+    monkeypatch.setattr(msgspec.json, "decode", lambda told: read.append(told) or decode(told))
+    body = json.dumps({"model": "m", **fields}).encode()
+    with pytest.raises(SizeError, match="more than 15000 bytes"):
+        wire.expand_request(body, {"msg_1": found, "resp_1": found}.get, 15_000)
+    assert read.count(found[1]) <= 2
+    read.clear()
+    assert len(wire.expand_request(body, {"msg_1": found, "resp_1": found}.get, 4_000_000)) > 15_000
+    assert read.count(found[1]) <= 2
 
 
 @pytest.mark.parametrize(

@@ -291,6 +291,23 @@ def test_answers_that_only_passed_are_known_unless_their_server_keeps_them(tools
     assert sent == called if stateful else (sent["type"], sent["call_id"]) == ("function_call", "call_0")
 
 
+def test_a_request_that_grows_too_large_is_refused() -> None:
+    replay = Replay()
+    replay.body = told_by("openai_responses", ANSWERS["text_call"], True)
+    asked: dict[str, Any] = {"model": "m", "input": "hi", "stream": True}
+    upstream = {"wire": "openai_responses"}
+
+    async def test() -> None:
+        async with gateway(app=replay.app, upstream=upstream, mode="native", limit_body_bytes="1000") as gate:
+            await gate.ask(asked, path="/v1/responses")
+            meant = [{"type": "item_reference", "id": "fc_1_1"}] * 16
+            answer = await gate.ask(asked | {"input": meant}, path="/v1/responses")
+            assert (answer.status, answer.json["error"]["code"]) == (413, "request_too_large")
+
+    run(test)
+    assert len(replay.asked) == 1
+
+
 # This wire at the other end
 
 

@@ -109,6 +109,24 @@ def test_workers_share_a_port() -> None:
             ask(port)
 
 
+def test_workers_agree_on_a_port_and_end_with_the_first() -> None:
+    with (
+        started("sim", "--port", "0") as (_, upstream),
+        started("serve", "--port", "0", "--base-url", f"http://127.0.0.1:{upstream}/v1", TOOLGLOT_WORKERS="3") as (server, port),
+    ):  # fmt: skip
+        assert {ask(port) for _ in range(12)} == {200}
+        server.kill()
+        server.wait(20)
+        for _ in range(100):
+            try:
+                ask(port)
+            except OSError:
+                break
+            time.sleep(0.1)
+        else:
+            raise AssertionError("somebody still answers")
+
+
 def test_all_workers_stop_at_once() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         free = taken.getsockname()[1]

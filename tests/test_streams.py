@@ -135,6 +135,58 @@ def test_a_whole_answer(wire: str) -> None:
     assert exchange.watch.finish == "length" and exchange.watch.usage == USAGE
 
 
+CHAT, MESSAGES = "openai_chat", "anthropic_messages"
+
+
+@pytest.mark.parametrize(
+    ("wire", "read"),
+    [
+        (CHAT, b'data: {"choices":[{"delta":{"content":"SSE streams end with: data: [DONE]'),
+        (CHAT, b'data: {"choices":[{"delta":{"content":"SSE streams end with:\\n\\ndata: [DONE]'),
+        (CHAT, b'data: {"choices":[{"delta":{"content":"data: [DONE]\\n\\n'),
+        (CHAT, b": data: [DONE]\n\n"),
+        (CHAT, b'data: {"data: [DONE]'),
+        (MESSAGES, b'event: content_block_start\ndata: {"content_block":{"input":{"event":"message_stop"}'),
+        (MESSAGES, b'event: content_block_start\ndata: {"a":"message_stop"}'),
+        (MESSAGES, b'event: ping\ndata: {"type":"ping","of":"message_stop"}\n\n'),
+        (MESSAGES, b'data: {"' + b"a" * 100 + b'":{"type":"message_stop"}\n\n'),
+    ],
+)
+@pytest.mark.parametrize("before", [b"", b"data: {}\n\n"])
+def test_last_words_inside_of_an_event_do_not_end_it(wire: str, read: bytes, before: bytes) -> None:
+    """Wherever a read happens to end."""
+    exchange = relay(wire)
+    for at in range(len(read)):
+        stream = Relay(exchange)
+        stream.feed(before + read[:at])
+        stream.feed(read[at:])
+        assert not stream.over, at
+
+
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n", b"\r"])
+@pytest.mark.parametrize("wire", [CHAT, MESSAGES])
+def test_the_end_passes_to_its_last_byte(wire: str, line_end: bytes) -> None:
+    """What comes behind the end of an answer is not asked for, so it must not be over before its blank line."""
+    exchange = relay(wire)
+    raw = b"".join(frames_of(wire, [TextDelta("hi"), Finished("stop", USAGE)])).replace(b"\n", line_end)
+    for at in range(len(raw) - 40, len(raw)):
+        stream, told = Relay(exchange), b""
+        for piece in (raw[:at], raw[at:]):
+            assert not stream.over
+            told += stream.feed(piece)
+        assert stream.over and told == raw
+
+
+@pytest.mark.parametrize("wire", [CHAT, MESSAGES])
+def test_what_breaks_behind_the_last_words_does_not_matter(wire: str) -> None:
+    exchange = relay(wire)
+    raw = b"".join(frames_of(wire, [TextDelta("hi"), Finished("stop", USAGE)]))
+    for lost in range(3):
+        stream = Relay(exchange)
+        told = stream.feed(raw[: len(raw) - lost]) + stream.fail(UpstreamError("it broke"))
+        assert told.startswith(raw) and not told[len(raw) :].strip()
+
+
 def test_what_is_kept_does_not_grow_and_costs_nothing() -> None:
     exchange = relay("openai_chat")
     stream = open_stream(exchange)

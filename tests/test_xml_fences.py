@@ -38,7 +38,7 @@ SHOWN = {
 
 def unfence(pieces: list[str]) -> str:
     unfencing = Unfencing(all_clients()["roo-3.36"])
-    return "".join([*map(unfencing.feed, pieces), unfencing.close()])
+    return "".join([*map(unfencing.feed, pieces), unfencing.close(cut=False)])
 
 
 def cut(text: str, random: Random) -> list[str]:

@@ -97,6 +97,7 @@ class Delivery:
         self.quotes = self.audited or not streamed
         # the common case: nothing to put right, deltas pass as they are
         self.plain: tuple[type, ...] = () if joiner else WORDS if native else (*WORDS, CallArguments)
+        self.native = native
         self.twins = Twins() if native and reader is not None else None
 
     def deliver(self, events: Iterable[Event]) -> list[Event]:
@@ -262,7 +263,8 @@ class Delivery:
             return
         reader, self.reader = self.reader, None
         if self.thoughts:
-            self.rescue(reader, truncated, out)
+            if not truncated:
+                self.rescue(reader, out)
             return
         for event in reader.close(truncated):
             self.tell(event, READ, out)
@@ -274,9 +276,10 @@ class Delivery:
             if self.twins.dropped:
                 self.watch.notes.append(f"{self.twins.dropped} calls came twice and were delivered once")
 
-    def rescue(self, reader: Reader, truncated: bool, out: list[Event]) -> None:
+    def rescue(self, reader: Reader, out: list[Event]) -> None:
         """The answer was nothing but reasoning, which the client has: the calls that it ends with are told too."""
-        read = [*reader.feed(THINKING + "".join(self.thoughts or ())), *reader.close(truncated)]
+        self.source = [THINKING + "".join(self.thoughts or ())]
+        read = [*reader.feed(self.source[0]), *reader.close()]
         ended = [at for at, event in enumerate(read) if isinstance(event, CallEnded)]
         if not ended or any(isinstance(event, TextDelta) and event.text.strip() for event in read[ended[-1] :]):
             return

@@ -25,6 +25,12 @@ PATIENCE: Final = 60.0
 """Seconds that a client may take for a head, or be silent inside of a body."""
 LINGER: Final = 2.0
 """Seconds that a client is still listened to when it has been refused early."""
+STALLED: Final = 300.0
+"""Seconds that a client may take nothing of what waits for it."""
+AHEAD: Final = 64
+"""How many requests may come before the first is answered."""
+TRICKLE: Final = 64
+"""A piece of a body that is smaller than this is no sign of life."""
 
 
 class House(Protocol):
@@ -62,7 +68,7 @@ class Door(asyncio.Protocol):
             "_target",
             "_task",
         ),
-        *("blocked", "loop", "transport"),
+        *("_moved", "_waiting", "blocked", "loop", "transport"),
     )
 
     transport: asyncio.Transport
@@ -79,7 +85,8 @@ class Door(asyncio.Protocol):
         self._target: list[bytes] = []
         self._fields: dict[str, str] = {}
         self._head_size = 0
-        self._heard = loop.time()
+        self._heard = self._moved = loop.time()
+        self._waiting = 0
         self._deaf = False
 
     # -- for the request -----------------------------------------------------------------------------------------------
@@ -101,11 +108,16 @@ class Door(asyncio.Protocol):
 
     def look(self, now: float) -> None:
         """Leave a client that has been silent for too long."""
-        if (self.busy and self._coming is None) or self.transport.get_write_buffer_size():
+        waiting = self.transport.get_write_buffer_size()
+        if not waiting or waiting < self._waiting:
+            self._moved = now
+        self._waiting = waiting
+        if now - self._moved > STALLED:
+            self.transport.abort()
+        if (self.busy and self._coming is None) or waiting:
             return
-        unfinished = self._coming is not None or self._head_size
-        usual = 0.0 if self._house.draining else KEEP_ALIVE
-        if now - self._heard > (LINGER if self._deaf else PATIENCE if unfinished else usual):
+        usual = 0.0 if self._house.draining else PATIENCE if self._head_size else KEEP_ALIVE
+        if now - self._heard > (LINGER if self._deaf else PATIENCE if self._coming is not None else usual):
             self.transport.abort()
 
     # -- what the event loop calls -------------------------------------------------------------------------------------
@@ -123,6 +135,8 @@ class Door(asyncio.Protocol):
                 self._parser.feed_data(data)
             except HttpParserUpgrade as upgrade:
                 self._decline(data[upgrade.args[0] :])
+            if len(self._queue) > AHEAD:
+                raise RequestError("Too many requests came before the first was answered.")
             if self._coming is None and self._head_size > self._house.head_limit:
                 raise self._too_long()
         except (HttpParserError, ToolglotError) as error:
@@ -167,6 +181,8 @@ class Door(asyncio.Protocol):
             raise self._too_long()
         parser = self._parser
         if parser.should_upgrade():
+            if parser.get_method() == b"CONNECT":
+                raise RequestError("This is no proxy.")
             return
         method, version = parser.get_method().decode("latin-1"), parser.get_http_version()
         request = Request(self, method, b"".join(self._target), self._fields, version)
@@ -178,7 +194,8 @@ class Door(asyncio.Protocol):
             self._next()
 
     def on_body(self, piece: bytes) -> None:
-        self._heard = self.loop.time()
+        if len(piece) >= TRICKLE:
+            self._heard = self.loop.time()
         if self._coming is not None:
             self._coming.take(piece)
 
@@ -190,7 +207,10 @@ class Door(asyncio.Protocol):
     def _decline(self, rest: bytes) -> None:
         """A client that would rather speak another protocol is heard in this one: its head again, without the wish."""
         fields = {name: value for name, value in self._fields.items() if name not in ("connection", "upgrade")}
-        lines = [b"%b %b HTTP/1.1" % (self._parser.get_method(), b"".join(self._target))]
+        if "close" in self._fields["connection"].lower():
+            fields["connection"] = "close"
+        version = self._parser.get_http_version().encode()
+        lines = [b"%b %b HTTP/%b" % (self._parser.get_method(), b"".join(self._target), version)]
         lines += [f"{name}: {value}".encode("utf-8", "surrogateescape") for name, value in fields.items()]
         self._parser = HttpRequestParser(self)
         self._parser.feed_data(b"\r\n".join(lines) + b"\r\n\r\n" + rest)
@@ -214,6 +234,7 @@ class Door(asyncio.Protocol):
             response = await self._house.answer(request)
             if response is not None and not self.transport.is_closing():
                 request.send(response)
+                await request.drain()
         finally:
             self._task = None
             self._leave(request)
@@ -226,17 +247,20 @@ class Door(asyncio.Protocol):
             self.transport.abort()
         elif not request.whole:
             self._linger()
-        elif not request.lasting:
-            self.transport.close()
-        elif self._queue:
-            self.transport.resume_reading()
+        elif self._queue and request.lasting:
             self._next()
+        elif self._deaf or not request.lasting:
+            self.transport.close()
+        else:
+            self.transport.resume_reading()
 
     def _give_up(self, error: BaseException) -> None:
-        """What comes cannot be read."""
+        """What comes cannot be read. Who asked before is answered, and then it is over."""
         told = error if isinstance(error, ToolglotError) else RequestError("This cannot be read as HTTP.")
+        self._deaf = True
+        if self._coming is not None:
+            self._coming.spoil(told)
         if self.busy or self.transport.is_closing():
-            self.transport.abort()
             return
         request = Request(self, "GET", b"/", {}, "1.1")
         request.send(self._house.refuse(told))

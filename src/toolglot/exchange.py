@@ -76,7 +76,7 @@ class Exchange:
         self.memory = Memory(knowledge.kept, owner)
         self.watch = watch
         self.afterwards: Callable[[], Iterable[Event]] | None = None
-        body = self.memory.expand(wire, body)
+        body = self.memory.expand(wire, body, settings.limits.body_bytes)
         self.asked: Asked = wire.decode_request(body, path)
         watch.notes += self.asked.notes
         conversation = self.asked.conversation

@@ -50,11 +50,11 @@ class Held:
         for frame in frames:
             frame.promote(note)
 
-    def end(self) -> None:
-        """The answer is over: what waited counts if it is complete."""
+    def end(self, truncated: bool) -> None:
+        """The answer is over: what waited counts if it is complete. Reasoning that was cut might have gone on."""
         if not self.frames:
             return
-        complete = all(draft.complete for frame in self.frames for draft in frame.drafts)
+        complete = not truncated and all(draft.complete for frame in self.frames for draft in frame.drafts)
         marked = all(frame.marked for frame in self.frames)
         if self.reasoning and not (complete and (marked or not self.closed)):
             self.drop()

@@ -134,7 +134,7 @@ class Machine:
             yield from self.pass_text()
             if self.source.pos < len(self.source.text):
                 yield from self.stop()
-        self.held.end()
+        self.held.end(self.source.truncated)
         self.sink.end()
 
     def pass_text(self) -> Steps[None]:

@@ -8,6 +8,10 @@ from typing import Final
 PACKED: Final = ("gzip", "x-gzip", "deflate")
 GZIP_START: Final = 0x1F
 ZLIB_METHOD: Final = 8
+BLOCK: Final = 1 << 14
+"""How much is unpacked at once: what follows a member is copied whenever one ends."""
+MOST_MEMBERS: Final = 1000
+"""Members of one piece; each of them takes time, even if it is empty."""
 
 
 class Unpacking:
@@ -24,14 +28,21 @@ class Unpacking:
 
     def feed(self, packed: bytes, limit: int = 0) -> bytes:
         """What a piece holds. Raises ``zlib.error`` if it cannot be unpacked, or if that is more than a limit."""
-        unpacked = b""
-        while packed:
-            if self._member is None or self._member.eof:
-                # "deflate" should be zlib's format, but is sent bare as well
-                bare = packed[0] != GZIP_START and packed[0] & 15 != ZLIB_METHOD
-                self._member = zlib.decompressobj(-zlib.MAX_WBITS if bare else zlib.MAX_WBITS | 32)
-            unpacked += self._member.decompress(packed, limit and limit + 1 - len(unpacked))
-            if limit and len(unpacked) > limit:
-                raise zlib.error("too large")
-            packed = self._member.unused_data
-        return unpacked
+        unpacked: list[bytes] = []
+        size = members = 0
+        for at in range(0, len(packed), BLOCK):
+            block = packed[at : at + BLOCK]
+            while block:
+                if self._member is None or self._member.eof:
+                    members += 1
+                    if members > MOST_MEMBERS:
+                        raise zlib.error("too many members")
+                    # "deflate" should be zlib's format, but is sent bare as well
+                    bare = block[0] != GZIP_START and block[0] & 15 != ZLIB_METHOD
+                    self._member = zlib.decompressobj(-zlib.MAX_WBITS if bare else zlib.MAX_WBITS | 32)
+                unpacked.append(self._member.decompress(block, limit and limit + 1 - size))
+                size += len(unpacked[-1])
+                if limit and size > limit:
+                    raise zlib.error("too large")
+                block = self._member.unused_data
+        return b"".join(unpacked)

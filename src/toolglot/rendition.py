@@ -8,7 +8,17 @@ from typing import Any, Final
 from toolglot.clients.fences import Unfencing
 from toolglot.clients.rendering import Outcome, Record, Rendering
 from toolglot.delivery import Delivery
-from toolglot.events import CallEnded, Event, Failed, Finished, Reason, TextDelta
+from toolglot.events import (
+    CallArguments,
+    CallEnded,
+    CallRejected,
+    CallStarted,
+    Event,
+    Failed,
+    Finished,
+    Reason,
+    TextDelta,
+)
 from toolglot.rollout import SUCCESS, XML
 
 OWN_DIALECT: Final = "roo_xml"
@@ -30,6 +40,7 @@ class Rendition(Delivery):
         self.rendering = rendering
         self.unfencing = Unfencing(rendering.client)
         self.tells_rejected = True
+        self.calls: list[Event] = []
 
     def deliver(self, events: Iterable[Event]) -> list[Event]:
         """What the client is told of these events of the upstream."""
@@ -37,7 +48,7 @@ class Rendition(Delivery):
         for event in told:
             if type(event) is CallEnded and event.dialect == OWN_DIALECT and event.span:
                 self.rendering.written[event.index] = self.quote(event.span)
-        out = self.rendering.write(told)
+        out = self.rendering.write(self.order(told) if self.native else told)
         if told and isinstance(told[-1], Finished | Failed):
             self.watch.notes += self.rendering.notes
             for record in self.rendering.records:
@@ -47,14 +58,29 @@ class Rendition(Delivery):
                     self.watch.transformed.append(record.tool)
         return out
 
+    def order(self, events: Iterable[Event]) -> list[Event]:
+        """Text first, then calls: some text may be looked at until the end, and nothing can follow a call. An answer
+        that failed makes none."""
+        out: list[Event] = []
+        for event in events:
+            if isinstance(event, CallStarted | CallArguments | CallEnded | CallRejected):
+                self.calls.append(event)
+                continue
+            if isinstance(event, Finished):
+                out += self.calls
+            out.append(event)
+        return out
+
     def unfence(self, events: Iterable[Event]) -> Iterator[Event]:
         """The events with calls out of their fences."""
         for event in events:
             if isinstance(event, TextDelta):
                 text = self.unfencing.feed(event.text)
                 event = event if text == event.text else TextDelta(text)
-            elif isinstance(event, Finished | Failed) and (rest := self.unfencing.close()):
-                yield TextDelta(rest)
+            elif isinstance(event, Finished | Failed):
+                cut = isinstance(event, Failed) or event.reason == "length"
+                if rest := self.unfencing.close(cut):
+                    yield TextDelta(rest)
             if not isinstance(event, TextDelta) or event.text:
                 yield event
 

@@ -13,7 +13,7 @@ from http import HTTPStatus
 from typing import Final, Protocol
 from urllib.parse import parse_qsl, unquote
 
-from toolglot.errors import RequestError, SizeError
+from toolglot.errors import RequestError, SizeError, ToolglotError
 from toolglot.packing import PACKED, Unpacking
 
 JSON_TYPE: Final = "application/json"
@@ -51,7 +51,7 @@ class Request:
     """What a client asks. The names of its headers are written small."""
 
     __slots__ = (
-        *("_left", "_line", "_pieces", "_waiter", "answered", "begun", "framed", "headers", "id", "lasting"),
+        *("_body", "_left", "_line", "_spoiled", "_waiter", "answered", "begun", "framed", "headers", "id", "lasting"),
         *("match", "method", "path", "query", "whole"),
     )
 
@@ -68,7 +68,8 @@ class Request:
         self.answered = False
         self._line = line
         self._left = line.body_limit
-        self._pieces: list[bytes] = []
+        self._body: bytes | bytearray = b""
+        self._spoiled: ToolglotError | None = None
         self._waiter: asyncio.Future[None] | None = None
 
     # -- what is asked -------------------------------------------------------------------------------------------------
@@ -79,26 +80,36 @@ class Request:
         length = self.headers.get("content-length", "")
         if length.isdecimal() and int(length) > limit:
             self._left = -1
-        if not self.whole and self._left >= 0:
+        if not self.whole and self._left >= 0 and self._spoiled is None:
             if self.headers.get("expect", "").lower() == "100-continue":
                 self._line.transport.write(CONTINUE)
             self._waiter = self._line.loop.create_future()
             await self._waiter
+        if self._spoiled is not None:
+            raise self._spoiled
         if self._left < 0:
             raise SizeError(f"The body is larger than {limit} bytes.")
-        body = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
-        self._pieces.clear()
+        body, self._body = bytes(self._body), b""
         packed = self.headers.get("content-encoding", "identity").lower()
         return body if packed in ("identity", "") else unpack(body, packed, limit)
 
     def take(self, piece: bytes) -> None:
         """A piece of the body has come."""
         self._left -= len(piece)
-        if self._left >= 0:
-            self._pieces.append(piece)
-        else:
-            self._pieces.clear()
+        if self._left < 0:
+            self._body = b""
             self._wake()
+        elif not self._body:
+            self._body = piece
+        elif isinstance(self._body, bytearray):
+            self._body += piece
+        else:
+            self._body = bytearray(self._body + piece)
+
+    def spoil(self, error: ToolglotError) -> None:
+        """What comes is no body; who waits for it is told so."""
+        self._spoiled = error
+        self._wake()
 
     def complete(self) -> None:
         self.whole = True

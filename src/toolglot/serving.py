@@ -8,9 +8,13 @@ import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
-from toolglot.config import Settings
+from toolglot.config import DEFAULT_DIALECT, Settings
+from toolglot.conversation import Conversation, Message, Text, Tool
 from toolglot.listener import Listener
+from toolglot.reading import Reader
+from toolglot.schema import compile_tools
 from toolglot.server import Gateway
+from toolglot.speaking import speak
 from toolglot.telemetry import Telemetry, log_to
 
 COLLECTED_AT = 20_000
@@ -27,6 +31,7 @@ async def serve(settings: Settings, ready: Callable[[str], None], stopping: Call
     async with listening(settings) as address:
         settle_memory()
         ready(address)
+        await asyncio.to_thread(warm_up)
         await stop.wait()
         stopping()
 
@@ -44,6 +49,14 @@ async def listening(settings: Settings) -> AsyncIterator[str]:
         gateway.draining = True
         await listener.close(server.drain_seconds)
         await gateway.close()
+
+
+def warm_up() -> None:
+    """Everything that the first request would have to wait for is made before it comes."""
+    tool = Tool("warm_up", "", {"type": "object", "properties": {"text": {"type": "string"}}})
+    ask = Conversation("", (Message("user", (Text("Hello"),)),), (tool,))
+    Reader(compile_tools((tool,), ()), parallel=False).feed("Hello\n")
+    speak(ask, DEFAULT_DIALECT)
 
 
 def settle_memory() -> None:

@@ -147,7 +147,17 @@ class Relay:
 
     @property
     def over(self) -> bool:
-        return bool(self.last_words) and self.last[-TAIL:].rstrip().endswith(self.last_words)
+        return bool(self.last_words) and self.between_events and self.says_last(self.last[-TAIL:].rstrip())
+
+    def says_last(self, end: bytes) -> bool:
+        """Whether this ends with the last words, and they are an event of their own. Text can hold them too."""
+        if not end.endswith(self.last_words):
+            return False
+        *before, line = end.splitlines()
+        if not before:
+            return False  # nobody knows what the line begins with
+        reader = self.exchange.wire.read_stream(self.exchange.source.new_call_id)
+        return any(isinstance(event, Finished) for event in reader.feed(line + BLANK_LINES[0]))
 
     def feed(self, piece: bytes) -> bytes:
         self.recent.append(piece)
@@ -165,9 +175,9 @@ class Relay:
 
     def fail(self, error: ToolglotError) -> bytes:
         self.close()
-        if self.over:
-            return b""
         gap = b"" if self.between_events else self.ends[0]
+        if self.last_words and self.says_last(self.last[-TAIL:].rstrip()):
+            return gap
         told: bytes = self.interject(Failed(error.code, error.message), begun=bool(self.first))
         return gap + told
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
 import signal
+import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 from toolglot.cli.exits import OK, Commands
 from toolglot.cli.settings import add_options, follow_file, load_settings
@@ -24,6 +27,8 @@ examples:
 """
 
 EMBEDDED_DIALECT = "hermes"
+PARENT_DEATH_SIGNAL = 1
+"""The option of Linux's prctl."""
 LOOK_SECONDS = 2.0
 """How long a change of the settings file may go unnoticed."""
 TRY_TOOL = (
@@ -46,7 +51,7 @@ def add(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    settings = load_settings(arguments)
+    settings = _fix_port(load_settings(arguments))
     check_binding(settings)
     follower = follow_file(arguments, settings)
     with _fed(settings) as fed, _workers(fed.server.workers) as stop_others:
@@ -76,6 +81,7 @@ def _workers(count: int) -> Iterator[Callable[[], None]]:
         child = os.fork()
         if child == 0:
             children = []
+            _die_with_parent()
             break
         children.append(child)
 
@@ -89,6 +95,22 @@ def _workers(count: int) -> Iterator[Callable[[], None]]:
         stop()
         for child in children:
             os.waitpid(child, 0)
+
+
+def _die_with_parent() -> None:
+    """Even if that is killed: a port should not be served by processes that nobody knows of. Linux only."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGTERM)
+
+
+def _fix_port(settings: Settings) -> Settings:
+    """Several processes must agree on a port: where any will do, one is chosen for all."""
+    server = settings.server
+    if server.workers == 1 or server.port:
+        return settings
+    family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
+    with socket.create_server((server.host, 0), family=family, reuse_port=True) as free:
+        return replace(settings, server=replace(server, port=free.getsockname()[1]))
 
 
 def _run(

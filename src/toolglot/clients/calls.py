@@ -79,7 +79,7 @@ def _split_mcp(client: Client, name: str) -> tuple[str, str] | None:
 def _write(client: Client, model: str, tool: ClientTool, values: Mapping[str, Value], call_id: str) -> str:
     path = str(values.get("path", "")).strip(BLANKS)
     lines = [f"<{tool.name}>"]
-    if _PLAIN_ID.match(call_id):
+    if _PLAIN_ID.match(call_id) and "id" not in client.grammar.parameters:
         lines.append(f"<id>{call_id}</id>")
     lines += [
         encode(client, tool.name, parameter, values[parameter.name], model, path)

@@ -47,9 +47,11 @@ class Unfencing:
             text = self._look(text, out) if self.fence is None else self._take(self.fence, text, out)
         return "".join([*out, text])
 
-    def close(self) -> str:
-        """What was held back, at the end of the answer: a fence that ended it is gone."""
-        return self.held if self.fence is None else self.fence.inner()
+    def close(self, cut: bool) -> str:
+        """What was held back, at the end of the answer: a fence that ended it is gone. If it was cut nobody knows."""
+        if self.fence is None:
+            return self.held
+        return "".join(self.fence.pieces) if cut else self.fence.inner()
 
     def _look(self, text: str, out: list[str]) -> str:
         """Let pass what cannot belong to a fence with a call; the fence, if one begins."""

@@ -39,13 +39,14 @@ def keep_call(client: Client, model: str, name: str, arguments: str, written: st
 
 def _interpret(client: Client, tool: ClientTool, given: dict[str, Value], model: str) -> dict[str, Value]:
     """The values that stand between tags as text, as the client's tool would use them."""
+    texts = {name: value for name, value in given.items() if isinstance(value, str) and not isinstance(value, Number)}
+    named = {known.name if (known := tool.find(name)) else name: name for name in texts}
     tags = {
-        name: value if name in client.grammar.kept else trim_value(client.grammar, name, value)
-        for name, value in given.items()
-        if isinstance(value, str) and not isinstance(value, Number)
+        name: texts[own] if name in client.grammar.kept else trim_value(client.grammar, name, texts[own])
+        for name, own in named.items()
     }
     meant, complaint = interpret(tool, tags, model)
-    return {} if complaint else meant
+    return {} if complaint else {named.get(name, name): value for name, value in meant.items()}
 
 
 def _read_whole(client: Client, tool: ClientTool, model: str, written: str) -> CallBlock | None:

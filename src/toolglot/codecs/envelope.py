@@ -319,8 +319,9 @@ class Envelope:
         if draft is None:
             return walk.calls > 0
         given = walk.arguments if walk.arguments is not None else self._flat(walk, draft)
-        if not frame.marked and not all(draft.declares(key) for key in given) and not draft.is_open_ended:
-            return draft.live
+        sure = frame.marked or draft.live or draft.is_open_ended
+        if not sure and not all(draft.declares(key) for key in given):
+            return False
         for name in walk.repairs:
             draft.repair(name)
         draft.add_members(given)
@@ -334,10 +335,11 @@ class Envelope:
         return frame.begin(kind, walk.start)
 
     def _flat(self, walk: _Walk, draft: Draft) -> dict[str, Value]:
-        """Arguments that stood beside the name, before it was known."""
+        """Arguments that stood beside the name. What the tool does not declare may have been meant to hold it back."""
         if walk.has_arguments:
             return {}
-        return {key: value for key, value in walk.aside.items() if draft.declares(key) and key not in draft.keys}
+        beside = {key: value for key, value in walk.aside.items() if key not in draft.keys}
+        return {key: value for key, value in beside.items() if draft.declares(key) or key not in LEADING_KEYS}
 
 
 def _only_element(text: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from toolglot.errors import SizeError
 from toolglot.fields import dicts_in, encode, parse_body, text_at
 
 PREVIOUS = "previous_response_id"
@@ -28,18 +29,24 @@ Find: TypeAlias = Callable[[str], tuple[bytes, bytes] | None]
 """The request and the items of an answer, by its id or by that of an item."""
 
 
-def expand_request(body: bytes, find: Find) -> bytes:
-    """The request with every earlier answer that is known in the place of the reference to it."""
+def expand_request(body: bytes, find: Find, limit: int) -> bytes:
+    """The request with every earlier answer that is known in the place of the reference to it. A few bytes can refer to
+    many, so what comes out is held to the limit of what came in."""
     if not any(mention in body for mention in _MENTIONS):
         return body
     asked = parse_body(body)
     items = _list_items(asked.get("input"))
-    said = [one for item in items for one in _resolve(item, find)]
+    said = _Recall(find, limit).resolve(items)
     found = find(text_at(asked, PREVIOUS))
     if found is not None:
         said = [*_recite(*found), *said]
         asked = {key: value for key, value in asked.items() if key != PREVIOUS}
-    return body if found is None and said == items else encode({**asked, "input": said})
+    if found is None and said == items:
+        return body
+    expanded = encode({**asked, "input": said})
+    if len(expanded) > limit:
+        raise _refuse(limit)
+    return expanded
 
 
 def _list_items(given: object) -> list[Item]:
@@ -52,14 +59,44 @@ def _recite(body: bytes, output: bytes) -> Iterator[Item]:
     yield from map(_strip, msgspec.json.decode(output))
 
 
-def _resolve(item: Item, find: Find) -> Iterator[Item]:
-    """The item that is meant. Thoughts of which nothing was told are nothing that could be sent."""
-    found = find(text_at(item, "id")) if item.get("type") == REFERENCE else None
-    meant = [one for one in msgspec.json.decode(found[1]) if one.get("id") == item["id"]] if found else []
-    if not meant:
-        yield item
-    elif meant[0].get("type") != "reasoning" or meant[0].get("summary") or meant[0].get("encrypted_content"):
-        yield _strip(meant[0])
+class _Recall:
+    """The items that one request refers to. Each answer is read once, however often it is meant."""
+
+    def __init__(self, find: Find, limit: int) -> None:
+        self.find = find
+        self.limit = limit
+        self.answers: dict[bytes, dict[str, Item]] = {}
+        self.sizes: dict[str, int] = {}
+
+    def resolve(self, items: list[Item]) -> list[Item]:
+        """The items that are meant. Thoughts of which nothing was told are nothing that could be sent."""
+        said: list[Item] = []
+        size = 0
+        for item in items:
+            item_id = text_at(item, "id") if item.get("type") == REFERENCE else ""
+            meant = self.look_up(item_id) if item_id else None
+            if meant is None:
+                said.append(item)
+            elif meant.get("type") != "reasoning" or meant.get("summary") or meant.get("encrypted_content"):
+                said.append(meant)
+                size += self.sizes.get(item_id) or self.sizes.setdefault(item_id, len(encode(meant)))
+                if size > self.limit:
+                    raise _refuse(self.limit)
+        return said
+
+    def look_up(self, item_id: str) -> Item | None:
+        found = self.find(item_id)
+        if found is None:
+            return None
+        output = found[1]
+        if output not in self.answers:
+            told = reversed(msgspec.json.decode(output))  # of items with one id the first counts
+            self.answers[output] = {text_at(one, "id"): _strip(one) for one in told}
+        return self.answers[output].get(item_id)
+
+
+def _refuse(limit: int) -> SizeError:
+    return SizeError(f"With the answers that it refers to, the request has more than {limit} bytes.")
 
 
 def _strip(item: Item) -> Item:

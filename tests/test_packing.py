@@ -1,0 +1,45 @@
+"""Bodies that were packed: in members, in blocks, and as bombs of empty ones."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import time
+import zlib
+from itertools import pairwise
+
+import pytest
+
+from toolglot.errors import RequestError
+from toolglot.packing import BLOCK, MOST_MEMBERS, Unpacking
+from toolglot.request import unpack
+
+EMPTY = gzip.compress(b"", mtime=0)
+NOISE = random.Random(1).randbytes(3 * BLOCK + 7)
+
+
+@pytest.mark.parametrize("members", [1, 2, 50, MOST_MEMBERS])
+def test_members_may_end_anywhere_in_a_block(members: int) -> None:
+    cuts = [len(NOISE) * at // members for at in range(members + 1)]
+    packed = b"".join(gzip.compress(NOISE[a:b], mtime=0) for a, b in pairwise(cuts))
+    assert unpack(packed, "gzip", len(NOISE)) == NOISE
+    with pytest.raises(RequestError):
+        unpack(packed, "gzip", len(NOISE) - 1)
+    with pytest.raises(RequestError):
+        unpack(packed[:-1], "gzip", len(NOISE))
+
+
+def test_a_row_of_empty_members_takes_no_time() -> None:
+    packed = EMPTY * 200_000 + gzip.compress(b"{}", mtime=0)
+    begun = time.process_time()
+    with pytest.raises(zlib.error):
+        Unpacking().feed(packed)
+    with pytest.raises(RequestError):
+        unpack(packed, "gzip", 1 << 20)
+    assert time.process_time() - begun < 0.5
+
+
+def test_members_that_come_one_by_one_are_not_counted_together() -> None:
+    unpacking = Unpacking()
+    told = [unpacking.feed(gzip.compress(b"x", mtime=0)) for _ in range(MOST_MEMBERS + 5)]
+    assert b"".join(told) == b"x" * len(told) and unpacking.over

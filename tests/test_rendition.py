@@ -1,0 +1,111 @@
+"""What XML clients are given of answers that end in an odd way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from toolglot import Reader
+from toolglot.clients import all_clients
+from toolglot.clients.record import CallBlock
+from toolglot.clients.rendering import Rendering
+from toolglot.conversation import Tool
+from toolglot.delivery import Bounds
+from toolglot.events import (
+    CallArguments,
+    CallEnded,
+    CallStarted,
+    Event,
+    Failed,
+    Finished,
+    ReasoningDelta,
+    TextDelta,
+)
+from toolglot.records import Watch
+from toolglot.rendition import Rendition
+from toolglot.schema import compile_tools
+
+ROO = all_clients()["roo-3.29"]
+RUN = "<execute_command>\n<command>rm</command>\n</execute_command>"
+STOP, CUT, FAILED = Finished("stop"), Finished("length"), Failed("upstream_closed", "gone")
+NATIVE: tuple[Event, ...] = (
+    CallStarted(0, "call_1", "list_files"),
+    CallArguments(0, '{"path":"."}'),
+    CallEnded(0),
+)
+
+
+def tell(*events: Event, native: bool = False) -> str:
+    tools: tuple[Tool, ...] = ROO.offer(lenient=True)
+    reader = Reader(compile_tools(tools, ()), "roo_xml", unknown_tools="reject", parallel=False)
+    given: tuple[Any, ...] = (
+        reader,
+        Watch("req", "openai_chat", 0, 0, lambda: 0.0),
+        {},
+        "",
+        Bounds(),
+        False,
+        (),
+        native,
+    )
+    rendition = Rendition(Rendering(ROO, "qwen", carry_ids=native), *given)
+    out = [told for event in events for told in rendition.deliver([event])]
+    return "".join(event.text for event in out if isinstance(event, TextDelta))
+
+
+def calls(text: str) -> list[tuple[str, dict[str, Any]]]:
+    return [(block.name, dict(block.params)) for block in ROO.read(text, "qwen") if isinstance(block, CallBlock)]
+
+
+@pytest.mark.parametrize("end", [STOP, CUT, FAILED], ids=["whole", "cut", "failed"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        [TextDelta(f"Hi.\n```xml\n{RUN}\n```\n")],
+        [ReasoningDelta(f"Perhaps:\n{RUN}")],
+        [TextDelta(f"<think>Perhaps:\n{RUN}")],
+    ],
+    ids=["fence", "reasoning", "think"],
+)
+def test_what_counts_only_at_the_end_needs_an_end(said: list[Event], end: Event) -> None:
+    assert [name for name, _ in calls(tell(*said, end))] == (["execute_command"] if end is STOP else [])
+
+
+def test_a_call_from_reasoning_means_what_it_says() -> None:
+    file = "<write_to_file>\n<path>a</path>\n<content>\nif a &lt; b\n</content>\n<line_count>1</line_count>\n</write_to_file>"
+    ((_, said),) = calls(tell(TextDelta(file), STOP))
+    ((_, thought),) = calls(tell(ReasoningDelta(f"I write.\n{file}"), STOP))
+    assert said["content"] == thought["content"] == "if a < b"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I use <execute_command> now",
+        'Config:\n```json\n{"a":1}\n```',
+        "compare a <",
+        "I emit <tool_call> next",
+        "x [TOOL_CALLS] y",
+        "See:\n```",
+    ],
+)
+def test_no_text_before_a_native_call_is_lost(text: str) -> None:
+    told = tell(TextDelta(text), *NATIVE, Finished("tool_calls"), native=True)
+    assert [name for name, _ in calls(told)] == ["list_files"]
+    assert told.replace("\u200b", "").startswith(text)
+
+
+def test_a_native_call_of_an_answer_that_failed_is_not_made() -> None:
+    assert calls(tell(TextDelta("Now."), *NATIVE, FAILED, native=True)) == []
+
+
+def test_other_names_of_tags_mean_the_same() -> None:
+    ((_, usual),) = calls(tell(TextDelta(RUN.replace("rm", "make &amp;&amp; make test")), STOP))
+    other = (
+        RUN.replace("rm", "make &amp;&amp; make test")
+        .replace("command>", "cmd>")
+        .replace("execute_cmd", "execute_command")
+    )
+    ((_, alias),) = calls(tell(TextDelta(other), STOP))
+    assert usual["command"] == alias["command"] == "make && make test"
