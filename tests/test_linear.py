@@ -229,6 +229,10 @@ PROMPTS = {
     "bold names": "**name** \u2014 text. Params: a, b (optional).\n",
     "servers": "## server (`x`)\n### Available Tools\n- tool: text\n    Input Schema:\n    {}\n",
     "servers on a line": "## server (` (`",
+    "labels": "Example: a:\n\n",
+    "labels of colons": "Example" + ":" * 80 + "\n",
+    "elements": "<a>\n</b>\n",
+    "system information": "SYSTEM INFORMATION\n",
 }
 
 
@@ -244,6 +248,27 @@ def test_prompts_of_xml_clients(unit: str, head: str) -> None:
         return process_time() - began
 
     assert_growth(measure, SMALL, LARGE)
+
+
+NUMBERED = {
+    "tools": lambda number: f"## t{number}\n",
+    "tools of servers": lambda number: f"- t{number}: text\n\n",
+    "elements that never end": lambda number: f"<t{number}>\n",
+}
+
+
+@pytest.mark.parametrize("tail", ["<t", "x"])
+@pytest.mark.parametrize("unit", NUMBERED.values(), ids=NUMBERED.keys())
+def test_prompts_that_name_many_things(unit: Callable[[int], str], tail: str) -> None:
+    def measure(count: int) -> float:
+        named = "".join(map(unit, range(count)))
+        servers = f"# Connected MCP Servers\n## s\n### Available Tools\n{named}"
+        text = f"# Tools\n## name\n{named}{servers}\n# Rules\n{named}{tail * count * 4}"
+        began = process_time()
+        read_prompt.__wrapped__(text)
+        return process_time() - began
+
+    assert_growth(measure, 600, 6000)
 
 
 @pytest.mark.parametrize("unit", ["<list_files><path>a</path></list_files>", "<list_files>", "<path>", "<id>x</id>"])

@@ -14,6 +14,7 @@ GLM = write_compact().replace("Exact XML tags for tool + params", "Place all too
 NATIVE = (
     "You are Roo, an engineer.\n\nTOOL USE\n\nUse the provider-native tool-calling mechanism. No <actual_tool_name>."
 )
+CLOSED = "# Tools\n\n## read_file\nDescription: Reads.\n\nThe tool name itself becomes the XML tag name"
 
 CASES = [
     (write_roo(), {}, "roo-3.29"),
@@ -34,6 +35,18 @@ CASES = [
     ("You are a helpful assistant. Answer in XML.", {}, ""),
     ("You are Roo, an engineer.", {"User-Agent": "RooCode/3.29.1"}, ""),
     ("", {"X-Title": "Cline"}, ""),
+    # a marker counts only with the section of its own layout, and a tool that the client has
+    ("You write docs about tool XML blocks.\n\n# Tools\n\n## grep\nDescription: Looks.\n", {}, ""),
+    ("You write docs about tool XML blocks.\n\n# Tools\n\n## read_file\nDescription: Reads.\n", {}, ""),
+    ("Never write <actual_tool_name>.\n\n# Tools\n\n## grep\nDescription: Looks.\n", {}, ""),
+    # quoted
+    (f"You summarise.\n\n<transcript>\n{write_roo()}\n</transcript>\n\nBe short.", {}, ""),
+    (f"You summarise.\n\n```\n{CLOSED}\n```\n", {}, ""),
+    # what the user added
+    (write_roo(LATER) + "Never say: You are Kilo Code, or ## insert_content.", {}, "roo-3.36"),
+    (write_roo() + "Use the provider-native tool-calling mechanism", {}, "roo-3.29"),
+    (f"You are Roo, an engineer.\n\n====\n\nUSER'S CUSTOM INSTRUCTIONS\n\n{write_roo()}", {}, ""),
+    (write_roo().replace("\n", "\r\n"), {}, "roo-3.29"),
 ]
 
 
@@ -58,6 +71,15 @@ def test_the_prompt_may_be_said_by_the_user() -> None:
     assert find_client(ask(write_cline(CLINE), "user")) == Found("cline-legacy", (0, 0))
     later = Conversation("m", (Message("user", (Text("Hi"),)), *ask(write_cline(), "user").messages))
     assert find_client(later) is None
+
+
+def test_a_user_may_quote_a_prompt() -> None:
+    quote = f"Explain this prompt:\n\n{write_roo()}"
+    assert find_client(ask(quote, "user")) is None
+    parts = (Text("Explain this prompt:"), Text(write_roo()))
+    assert find_client(Conversation("m", (Message("user", parts),))) is None
+    poet = write_roo(role="Act as a poet.")
+    assert find_client(ask(poet, "user"), {"User-Agent": "RooCode/3.29.1"}) == Found("roo-3.29", (0, 0))
 
 
 def test_the_prompt_may_be_a_later_part() -> None:

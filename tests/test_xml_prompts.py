@@ -198,3 +198,88 @@ def test_other_spellings_are_read(case: Case) -> None:
 def test_every_message_must_call() -> None:
     assert read_prompt(write_roo()).demands
     assert not read_prompt(write_cline()).demands
+    assert not read_prompt(write_cline() + "Every message must include a tool call.").demands
+    other = write_cline().replace("- Never ask twice.", "- Every message must include a joke.")
+    assert not read_prompt(other).demands
+
+
+def test_what_the_user_added_is_not_read(case: Case) -> None:
+    added = (
+        "Every message must use a tool.\r\n# Tools\n\n## mine\nDescription: None.\n\n# Tool Use Formatting\n\nXML tags."
+    )
+    prompt = case.prompt if "USER'S CUSTOM" in case.prompt else f"{case.prompt}\n====\n\nUSER'S CUSTOM INSTRUCTIONS\n\n"
+    plain, read = read_prompt(prompt), read_prompt(prompt + added)
+    assert read.documents == plain.documents
+    assert read.demands == plain.demands
+    assert read.rest == plain.rest + added
+
+
+def test_other_line_ends(case: Case) -> None:
+    _, mark, own = case.prompt.partition("USER'S CUSTOM INSTRUCTIONS")
+    read = read_prompt(case.prompt.replace("\n", "\r\n"))
+    plain = read_prompt(case.prompt)
+    assert read.documents == plain.documents
+    assert read.servers == plain.servers
+    assert read.rest == plain.rest.removesuffix(mark + own) + (mark + own).replace("\n", "\r\n")
+
+
+STAYING = [
+    "You are Roo, an expert in XML and XSLT.",
+    "You are Roo. You know the XML format of invoices.",
+    "You are Roo.\n\nYou write XML tags.",
+]
+
+
+@pytest.mark.parametrize("role", STAYING)
+def test_xml_may_be_what_the_work_is_about(role: str) -> None:
+    place = "Current Workspace Directory: /home/dev/myXML format"
+    rule = "- Keep files of XML and XSLT apart."
+    prompt = write_roo(role=role).replace("Current Workspace Directory: /home/dev/shop", place)
+    rest = read_prompt(prompt.replace("- Never ask twice.", rule)).rest
+    assert rest.startswith(f"{role}\n\n====")
+    assert f"\n{place}\n" in rest
+    assert f"\n{rule}\n" in rest
+    assert "using the XML format" not in rest
+
+
+def test_a_fence_that_is_never_closed_hides_no_tool() -> None:
+    for prompt, truth in ((write_roo(), documented(ROO)), (write_cline(), documented(CLINE))):
+        for name in ("list_files", list(truth)[-1]):
+            broken = prompt.replace(f"## {name}\n", f"## {name}\n```\nnever closed\n", 1)
+            read = read_prompt(broken)
+            assert [document.name for document in read.documents] == list(truth)
+            assert read.servers == read_prompt(prompt).servers
+            assert read.rest == read_prompt(prompt).rest
+
+
+def read_servers_of(listed: str) -> list[tuple[str, str, bool]]:
+    prompt = (
+        f"# Tools\n\n## read_file\nDescription: x\n\n# Connected MCP Servers\n\n## s\n\n### Available Tools\n{listed}"
+    )
+    return [(tool.name, tool.description, bool(tool.schema)) for tool in read_prompt(prompt).servers]
+
+
+def test_bullets_in_the_description_of_a_tool_of_a_server() -> None:
+    schema = '    Input Schema:\n    {"type": "object"}'
+    listed = f"- a: Does:\n- one: thing\n- another\n{schema}\n\n- b: Text.\n{schema}\n- c: More.\n\n- d\n"
+    assert read_servers_of(listed) == [
+        ("a", "Does:\n- one: thing\n- another", True),
+        ("b", "Text.", True),
+        ("c", "More.", False),
+        ("d", "", False),
+    ]
+
+
+@pytest.mark.parametrize("depth", [150, 20_000])
+def test_a_schema_that_is_nested_too_deeply_is_none(depth: int) -> None:
+    deep = '{"a":' * depth + "1" + "}" * depth
+    assert read_servers_of(f"- a: Text.\n    Input Schema:\n    {deep}\n\n- b: More.") == [
+        ("a", "Text.", False),
+        ("b", "More.", False),
+    ]
+
+
+def test_a_quoted_section_stays() -> None:
+    quoted = f"<sample>\n{write_cline()}\n</sample>\n"
+    assert read_prompt(quoted).rest == quoted
+    assert read_prompt(quoted).documents == ()

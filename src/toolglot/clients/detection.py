@@ -2,9 +2,11 @@
 
 Strategy. A request that offers tools comes from a native client, whatever it says of itself. In all others the prompt
 decides: only sentences that teach the form of calls make an XML client, because headers and names stay the same when a
-client turns to native tools. Of those sentences some tell the family; then version headers, and behind them what the
-prompt documents, choose the profile. The prompt is looked for in system messages and in the first message, whatever its
-role, because some models are asked without a system message.
+client turns to native tools, and only together with the section of tools that belongs to them, with a tool in it that
+the client is known to have. Of those sentences some tell the family; then version headers, and behind them what the
+prompt documents, choose the profile. What the user added to the prompt tells nothing. The prompt is looked for in
+system messages and at the very beginning of the first message, whatever its role, because some models are asked without
+a system message.
 """
 
 from __future__ import annotations
@@ -12,10 +14,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Final
 
 from toolglot.clients import all_clients
+from toolglot.clients.client import Client
+from toolglot.clients.prompts import read_prompt, set_aside
+from toolglot.clients.record import Layout
 from toolglot.conversation import Conversation, Text
 
 AUTO, OFF = "auto", "off"
@@ -34,6 +38,8 @@ AGENTS: Final = (
 """How the clients name themselves in ``User-Agent``, with their version."""
 TITLES: Final = {"roo code": "roo", "kilo code": "kilo", "cline": "cline"}
 ROLES: Final = {"You are Kilo Code,": "kilo", "You are Roo,": "roo", "You are Cline,": "cline"}
+OPENING: Final = "You are "
+"""How prompts begin, unless a user gave the client another role."""
 OLD_TOOLS: Final = ("- line_count:", "## insert_content", "## search_and_replace")
 """What only older prompts of Roo document."""
 _NEW_ROO: Final = (3, 36)
@@ -53,39 +59,46 @@ def find_client(
     """The XML client that asks, or None for a native one. ``setting`` is ``auto``, ``off`` or a profile to assume."""
     if setting == OFF or conversation.tools:
         return None
-    for at, text in _prompts(conversation):
+    named = read_agent(headers or {})[0]
+    for at, text in _prompts(conversation, trusted=bool(named) or setting != AUTO):
         family = _family(text)
         if family:
-            profile = setting if setting != AUTO else _choose(family, text, headers or {})
+            profile = setting if setting != AUTO else _choose(family, set_aside(text)[0], headers or {})
             return Found(profile, at)
     return None if setting == AUTO else Found(setting)
 
 
-def _prompts(conversation: Conversation) -> Iterator[tuple[tuple[int, int], str]]:
+def _prompts(conversation: Conversation, trusted: bool) -> Iterator[tuple[tuple[int, int], str]]:
+    """Texts that may be prompts. A user may quote one, behind other words; who is trusted may give any role."""
     for number, message in enumerate(conversation.messages):
         if number and message.role != "system":
             continue
-        for place, part in enumerate(message.parts):
-            if isinstance(part, Text) and len(part.text) <= LOOKED_AT:
+        parts = message.parts if message.role == "system" else message.parts[:1]
+        for place, part in enumerate(parts):
+            if not isinstance(part, Text) or len(part.text) > LOOKED_AT:
+                continue
+            if trusted or message.role == "system" or part.text.lstrip().startswith(OPENING):
                 yield (number, place), part.text
 
 
 def _family(text: str) -> str:
     """The family whose way of teaching calls the text has, if any."""
-    if any(phrase in text for phrase in NATIVE):
+    ours = set_aside(text)[0]
+    if any(phrase in ours for phrase in NATIVE):
         return ""
-    return next((family for family, phrase in _marks() if phrase in text), "")
-
-
-@cache
-def _marks() -> tuple[tuple[str, str], ...]:
-    """Words with which a family teaches its form of calls. Kilo has those of Roo."""
-    return tuple(
-        (client.name.partition("-")[0], phrase)
+    taught = (
+        client.name.partition("-")[0]
         for client in all_clients().values()
         for layout in client.layouts
-        for phrase in layout.markers
+        if any(phrase in ours for phrase in layout.markers) and _documents(text, client, layout)
     )
+    return next(taught, "")
+
+
+def _documents(text: str, client: Client, layout: Layout) -> bool:
+    """Whether the text has the section of a layout, and tools of the client."""
+    prompt = read_prompt(text)
+    return layout.section in prompt.sections and any(client.find(document.name) for document in prompt.documents)
 
 
 def _choose(family: str, text: str, headers: Mapping[str, str]) -> str:

@@ -24,9 +24,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
+
+from toolglot.jsontext import parse
 
 _NAME: Final = r"[A-Za-z_][\w.\-]*"
 _HEADING_A: Final = re.compile(rf"^## ({_NAME})[ \t]*$", re.M)
@@ -45,7 +48,11 @@ _INLINE: Final = re.compile(r"\bParams?:[ \t]*")
 _INLINE_NAME: Final = re.compile(r"[ \t]*`?([A-Za-z_]\w*)`?[ \t]*(?:\(([^()]*)\))?[ \t]*([,.]|$|\n)?")
 _SERVER: Final = re.compile(r"^## (.+)$", re.M)
 _SCHEMA: Final = re.compile(r"^[ \t]+Input Schema:\s*", re.M)
-_SERVER_TOOL: Final = re.compile(r"^- ([^\s:]+):?[ \t]*", re.M)
+_SERVER_TOOL: Final = re.compile(r"(?:\A\s*|\n[ \t]*\n)- ([^\s:]+):?[ \t]*")
+_NEXT_TOOL: Final = re.compile(r"\s*- ([^\s:]+):?[ \t]*")
+"""Behind a schema; elsewhere a bullet right under a line of text is part of a description."""
+_FENCE: Final = re.compile(r"^```[^`\n]*$", re.M)
+_EMPTY_LABEL: Final = re.compile(r"\*{0,2}(?:Usage|Examples?)[^\n]{0,80}:\*{0,2}")
 _TAG: Final = re.compile(r"<(\w+)>")
 _LAST_LABEL: Final = re.compile(r"(?:(?<=\n)|\A)[^\n<]{0,120}:\*{0,2}\s*\Z")
 """What says that a sample follows, right in front of it."""
@@ -88,25 +95,41 @@ class ServerTool:
 # -- layout A ----------------------------------------------------------------------------------------------------------
 
 
-def read_headed(text: str) -> Iterator[Document]:
-    """The tools of a section in layout A."""
-    yield from (_read_document(name, body) for name, body in _split(text, _HEADING_A))
+def read_headed(text: str, known: Collection[str] = ()) -> Iterator[Document]:
+    """The tools of a section in layout A. A fence that is still open at the heading of a known tool is none."""
+    yield from (_read_document(name, body) for name, body in _split(text, _HEADING_A, known))
 
 
-def _split(text: str, heading: re.Pattern[str]) -> Iterator[tuple[str, str]]:
-    """The named pieces of a section. A heading inside of a sample or a fence is part of its piece."""
-    found = list(_unquoted(text, heading))
+def _split(text: str, heading: re.Pattern[str], known: Collection[str] = ()) -> Iterator[tuple[str, str]]:
+    """The named pieces of a section. A heading inside of a fence is part of its piece."""
+    found = list(_unquoted(text, heading, known))
     ends = [match.start() for match in found[1:]]
     for match, end in zip(found, [*ends, len(text)], strict=False):
         yield match[1], text[match.end() : end]
 
 
-def _unquoted(text: str, heading: re.Pattern[str]) -> Iterator[re.Match[str]]:
-    fences = at = 0
-    for match in heading.finditer(text):
-        fences, at = fences + text.count("\n```", at, match.start()), match.start()
-        if fences % 2 == 0:
+def _unquoted(text: str, heading: re.Pattern[str], known: Collection[str]) -> Iterator[re.Match[str]]:
+    headings = list(heading.finditer(text))
+    fences = find_fences(text, [match.start() for match in headings if match[1] in known])
+    opened = closed = -1
+    for match in headings:
+        while closed < match.start() and opened < len(text):
+            opened, closed = next(fences, (len(text), len(text)))
+        if match.start() < opened:
             yield match
+
+
+def find_fences(text: str, borders: list[int], since: int = 0) -> Iterator[tuple[int, int]]:
+    """Where fences open and close. One that is not closed before the next border was never meant to be one, unless it
+    was opened in front of ``since``."""
+    opened = -1
+    for fence in _FENCE.finditer(text):
+        within = opened < since or bisect_left(borders, opened) == bisect_left(borders, fence.start())
+        if opened >= 0 and within:
+            yield opened, fence.end()
+            opened = -1
+        else:
+            opened = fence.start()
 
 
 def _read_document(name: str, body: str) -> Document:
@@ -175,9 +198,9 @@ def _type(notes: str) -> str:
 # -- layout B ----------------------------------------------------------------------------------------------------------
 
 
-def read_bold(text: str) -> Iterator[Document]:
+def read_bold(text: str, known: Collection[str] = ()) -> Iterator[Document]:
     """The tools of a section in layout B."""
-    for name, body in _split(text, _HEADING_B):
+    for name, body in _split(text, _HEADING_B, known):
         rest, sampled = take_samples(body, name)
         label = _INLINE.search(rest)
         if label is None:
@@ -236,9 +259,10 @@ def _children(text: str) -> Iterator[str]:
 
 def tidy(text: str) -> str:
     """Without blank lines at the ends, more than one in a row, and labels with nothing left behind them."""
-    text = "\n".join(line.rstrip() for line in text.split("\n")).strip()
-    text = re.sub(r"(?:^(?:\*\*|\*)?(?:Usage|Examples?)[^\n]{0,80}:(?:\*\*|\*)?\s*)+\Z", "", text, flags=re.M)
-    return re.sub(r"\n{3,}", "\n\n", text).strip()
+    lines = [line.rstrip() for line in text.strip().split("\n")]
+    while lines and (not lines[-1] or _EMPTY_LABEL.fullmatch(lines[-1])):
+        lines.pop()
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 
 
 # -- MCP servers -------------------------------------------------------------------------------------------------------
@@ -256,22 +280,28 @@ def read_servers(text: str) -> Iterator[ServerTool]:
 
 
 def _read_server(server: str, text: str) -> Iterator[ServerTool]:
-    at = 0
-    while (named := _SERVER_TOOL.search(text, at)) is not None:
+    """The tools of one server. Where one has no schema, it goes up to the next tool."""
+    schema = _SCHEMA.search(text)
+    following = _SERVER_TOOL.search(text)
+    while (named := following) is not None:
         following = _SERVER_TOOL.search(text, named.end())
-        schema = _SCHEMA.search(text, named.end())
-        if schema is None or (following and following.start() < schema.start()):
-            end = following.start() if following else len(text)
-            yield ServerTool(server, named[1], tidy(text[named.end() : end]))
-            at = end
-            continue
-        given, at = _read_schema(text, schema.end())
-        yield ServerTool(server, named[1], tidy(text[named.end() : schema.start()]), given)
+        end = following.start() if following else len(text)
+        if schema and schema.start() < named.end():
+            schema = _SCHEMA.search(text, named.end())
+        if schema and schema.start() < end:
+            given, at = _read_schema(text, schema.end())
+            end = schema.start()
+            following = _NEXT_TOOL.match(text, at) or _SERVER_TOOL.search(text, at)
+        else:
+            given = {}
+        yield ServerTool(server, named[1], tidy(text[named.end() : end]), given)
 
 
 def _read_schema(text: str, at: int) -> tuple[dict[str, Any], int]:
+    """The schema that stands here, and where it ends. One that is nested too deeply is none."""
     try:
         given, end = json.JSONDecoder().raw_decode(text, at)
-    except ValueError:
+        parse(text[at:end])
+    except (ValueError, RecursionError):
         return {}, at
     return (given if isinstance(given, dict) else {}), end
