@@ -602,3 +602,10 @@ def test_whole_answers_that_are_none(body: bytes, last: Event) -> None:
 def test_errors_of_upstreams(body: bytes, message: str, code: str) -> None:
     error = wire.decode_error(502, body)
     assert (error.status, error.message, error.code) == (502, message, code)
+
+
+@pytest.mark.parametrize("role", [[], {}, 1, None, "nobody"])
+def test_a_role_that_is_none_is_refused(role: Any) -> None:
+    body = json.dumps({"model": "m", "input": [{"type": "message", "role": role, "content": "hi"}]}).encode()
+    with pytest.raises(RequestError, match="role must be one of"):
+        wire.decode_request(body, {})

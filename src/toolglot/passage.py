@@ -34,6 +34,12 @@ class TidyReader(Protocol):
         none if the last piece has not ended one."""
 
 
+class ResumingWriter(Protocol):
+    """A writer of streams that can take up an answer whose beginning somebody else wrote."""
+
+    def resume(self, place: Any) -> None: ...
+
+
 class Passage:
     """The bytes of one answer on their way. ``place`` is where those left it that went on."""
 

@@ -16,7 +16,7 @@ from toolglot.answers import bring_back, name_answerer, open_delivery, rehearse,
 from toolglot.errors import ToolglotError
 from toolglot.events import Event, Failed, Finished
 from toolglot.exchange import Exchange, describe_failure
-from toolglot.passage import Passage, TidyReader
+from toolglot.passage import Passage, ResumingWriter, TidyReader
 from toolglot.wire import ReplyWriter
 
 TAIL = 64
@@ -96,7 +96,7 @@ class Translation:
         if passage is None:
             return []
         if passage.used:
-            self.writer.resume(passage.place)  # type: ignore[attr-defined]
+            cast("ResumingWriter", self.writer).resume(passage.place)
         return passage.told
 
     def whole(self, body: bytes) -> bytes:

@@ -89,8 +89,8 @@ class Wire(Protocol):
     A wire may also have ``EXTRAS``, ``Extra`` answers; ``ROOT``, the path of an upstream whose address has none, if
     not ``/v1``; ``TOOL_NAMES``, an expression for the names it allows; ``CARRIED``, headers of a client that an
     upstream of the same wire needs to see; ``interject(failure, begun=...)``, a sign of life or a failure inside a
-    stream that is passed on, where its own writer would disturb that; ``expand_request(body, find)``, which puts
-    earlier answers in the place of references to them; ``SEALS``, if its models prove their reasoning;
+    stream that is passed on, where its own writer would disturb that; ``expand_request(body, find, limit)``,
+    which puts earlier answers in the place of references to them; ``SEALS``, if its models prove their reasoning;
     ``CARRIES_SEALS``, if its clients hand thoughts and proofs of any wire back; and ``THOUGHT_FIELDS``, names that the
     field for thoughts of earlier turns may have, if servers do not agree on one.
     Healthy native answers pass as they are if the reader of streams tells what ``passage.TidyReader`` lists and the

@@ -211,10 +211,12 @@ def _split(part: Part) -> Iterator[Part]:
 
 def _take_body(parts: deque[Part]) -> Iterator[_Piece]:
     """The body of a result whose heading has a part of its own: the next text, and pictures behind it."""
-    if parts and isinstance(parts[0], Text) and not _stands_alone(parts[0].text):
-        yield Text(strip_reminder(parts.popleft().text))  # type: ignore[union-attr]
-    while parts and isinstance(parts[0], Image):
-        yield parts.popleft()  # type: ignore[misc]
+    if parts and isinstance(body := parts[0], Text) and not _stands_alone(body.text):
+        parts.popleft()
+        yield Text(strip_reminder(body.text))
+    while parts and isinstance(picture := parts[0], Image):
+        parts.popleft()
+        yield picture
 
 
 def _stands_alone(text: str) -> bool:

@@ -39,7 +39,7 @@ class Renamer:
         if self.escaped:
             self.escaped = False
             pos += 1
-        pos = _PLAIN.match(fragment, pos).end()  # type: ignore[union-attr]
+        pos = _pass(_PLAIN, fragment, pos)
         if pos < len(fragment):
             self.quoted = fragment[pos] == "\\"
             self.escaped = self.quoted
@@ -53,7 +53,7 @@ class Renamer:
 
     def pass_structure(self, fragment: str, pos: int, out: list[str]) -> int:
         start = pos
-        pos = _QUIET.match(fragment, pos).end()  # type: ignore[union-attr]
+        pos = _pass(_QUIET, fragment, pos)
         out.append(fragment[start:pos])
         if pos == len(fragment):
             return pos
@@ -73,3 +73,9 @@ class Renamer:
         if key not in self.keys:
             raise Loss(f"{key[:40]} of {self.tool} has no twin")
         return self.keys[key]
+
+
+def _pass(pattern: re.Pattern[str], text: str, pos: int) -> int:
+    """The place behind what fits there."""
+    found = pattern.match(text, pos)
+    return found.end() if found else pos

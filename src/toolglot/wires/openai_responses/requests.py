@@ -171,7 +171,7 @@ class Transcript:
         return tuple(self.messages)
 
     def take_message(self, item: Mapping[str, Any], where: str) -> None:
-        role = ROLES.get(item.get("role"))  # type: ignore[arg-type]
+        role = ROLES.get(text_at(item, "role"))
         if role is None:
             raise RequestError(f"{where}.role must be one of {', '.join(ROLES)}.", f"{where}.role")
         self.say(role, _decode_content(item.get("content"), f"{where}.content"))

@@ -95,13 +95,16 @@ def _describe_input(form: Mapping[str, Any]) -> dict[str, Any]:
 # -- the choice --------------------------------------------------------------------------------------------------------
 
 
+MODES: Mapping[str, Mode] = {mode: mode for mode in get_args(Mode)}
+
+
 def decode_choice(choice: object, tools: Mapping[str, Tool]) -> Choice:
     if choice is None:
         return Choice()
     if isinstance(choice, str):
-        if choice not in get_args(Mode):
+        if choice not in MODES:
             raise RequestError(f"tool_choice cannot be {choice!r}.", "tool_choice")
-        decoded = Choice(choice)  # type: ignore[arg-type]
+        decoded = Choice(MODES[choice])
     elif not isinstance(choice, dict):
         raise RequestError("tool_choice must be a word or an object.", "tool_choice")
     elif choice.get("type") == "allowed_tools":
