@@ -9,6 +9,13 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+)
 from prometheus_client.parser import text_string_to_metric_families
 
 from toolglot.events import (
@@ -23,7 +30,7 @@ from toolglot.events import (
     TextDelta,
     Usage,
 )
-from toolglot.metrics import LABELS, Labels
+from toolglot.metrics import DURATION_BUCKETS, KNOWN, LABELS, Labels, Spread
 from toolglot.records import BODY_LENGTH, Watch
 from toolglot.redaction import clean, redact
 from toolglot.telemetry import Telemetry, log_to
@@ -343,6 +350,65 @@ def test_labels_stay_few(telemetry: Telemetry) -> None:
     assert len([name for name in counted if name.startswith("toolglot_requests_total")]) == LABELS + 1
     few = Labels(1)
     assert [few("a"), few("b"), few("a")] == ["a", "other", "a"]
+
+
+@pytest.mark.parametrize("created", [True, False])
+def test_metrics_are_written_as_prometheus_writes_its_own(
+    telemetry: Telemetry, clock: Time, created: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry = CollectorRegistry()
+    answered = Counter(
+        "toolglot_requests", "Requests answered.", ("status", "mode", "dialect"), registry=registry
+    ).labels
+    gone = Counter("toolglot_clients_gone", "Requests whose client left before the end.", registry=registry)
+    streams = Gauge("toolglot_streams_in_flight", "Streams under way.", registry=registry)
+    lasted = Histogram(
+        "toolglot_request_seconds",
+        "Time to the end of the answer.",
+        ("mode",),
+        buckets=DURATION_BUCKETS,
+        registry=registry,
+    ).labels
+    for seconds, mode, dialect in [(0.0, "text", 'a "b"\\'), (0.01, "relay", ""), (0.3, "text", ""), (9e6, "text", "")]:
+        watch = telemetry.begin("r", "openai_chat")
+        watch.mode, watch.dialect, watch.client_gone = mode, dialect, seconds == 0.3
+        clock.seconds = watch.began + seconds
+        took = telemetry.finish(watch, 200).duration
+        answered(200, mode, dialect or "none").inc()
+        gone.inc(watch.client_gone)
+        lasted(mode).observe(took)
+    telemetry.stream(telemetry.begin("r", "openai_chat"))
+    streams.inc()
+    monkeypatch.setattr("prometheus_client.metrics._use_created", created)
+    told = telemetry.render(), generate_latest(registry)
+    ours, theirs = (re.sub(r"(?m)(_created.*) [\d.]+e\+09$", r"\1", text.decode()) for text in told)
+    sections = {section.split(" ")[0]: section for section in ours.split("# HELP ")}
+    wanted = [section for section in theirs.split("# HELP ") if section]
+    assert len(wanted) == (7 if created else 4)
+    for section in wanted:
+        assert sections[section.split(" ")[0]] == section
+
+
+def test_the_sums_of_a_spread_are_exact() -> None:
+    spread = Spread(0.5, 1)
+    for amount in (0.5, 0.51, 1, 2):
+        spread.add(amount)
+    assert [(ending, more.get("le"), number) for ending, more, number in spread.tell()] == [
+        ("_bucket", "0.5", 1),
+        ("_bucket", "1.0", 3),
+        ("_bucket", "+Inf", 4),
+        ("_count", None, 4),
+        ("_sum", None, 4.01),
+    ]
+
+
+def test_no_more_is_kept_for_values_than_for_labels(telemetry: Telemetry) -> None:
+    metrics = telemetry.metrics
+    for number in range(2 * KNOWN):
+        metrics.errors[(f"kind {number}",)].total += 1
+    assert len(metrics.errors) == KNOWN
+    assert len(metrics.errors.told) == LABELS + 1
+    assert samples(telemetry)["toolglot_errors_total kind=other"] == 2 * KNOWN - LABELS
 
 
 def test_every_telemetry_counts_for_itself(clock: Time) -> None:

@@ -1,10 +1,18 @@
-"""The records, counted for Prometheus. Labels come from sets that cannot grow without bound."""
+"""The records, counted for Prometheus. Labels come from sets that cannot grow without bound.
+
+*Strategy.* Every request is counted and few ask for the sums. So to count is to add to a number that a dictionary leads
+to; what Prometheus reads is made of these numbers when it asks.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeVar
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from time import time
+from typing import Final, TypeVar
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Metric, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from toolglot.records import Record
@@ -19,7 +27,8 @@ DURATION_BUCKETS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 12
 CONFIDENCE_BUCKETS: Final = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97, 0.99, 1.0)
 ARM: Final = ("transformation", "arm")
 
-M = TypeVar("M", Counter, Histogram)
+Numbers = Iterator[tuple[str, Mapping[str, str], float]]
+"""How the name of each goes on, and a label that it has besides."""
 
 
 class Labels:
@@ -38,21 +47,96 @@ class Labels:
         return label
 
 
+class Count:
+    """How often something happened, or how much of it there is."""
+
+    __slots__ = ("ending", "total")
+
+    def __init__(self, ending: str = "_total") -> None:
+        self.ending = ending
+        self.total = 0
+
+    def tell(self) -> Numbers:
+        yield self.ending, {}, self.total
+
+
+class Spread:
+    """How many amounts there were up to each bound."""
+
+    __slots__ = ("bounds", "buckets", "sum")
+
+    def __init__(self, *bounds: float) -> None:
+        self.bounds = bounds
+        self.buckets = [0] * (len(bounds) + 1)
+        self.sum = 0.0
+
+    def add(self, amount: float) -> None:
+        self.sum += amount
+        self.buckets[bisect_left(self.bounds, amount)] += 1
+
+    def tell(self) -> Numbers:
+        total = 0
+        for bound, times in zip((*map(float, self.bounds), "+Inf"), self.buckets, strict=True):
+            total += times
+            yield "_bucket", {"le": str(bound)}, total
+        yield "_count", {}, total
+        yield "_sum", {}, self.sum
+
+
+C = TypeVar("C", Count, Spread)
+
+
+class Family(dict[tuple[object, ...], C]):
+    """What is counted under one name, by the values of its labels as records tell them. Whatever is looked up is there.
+
+    ``told`` has the same by the values as they are told, of which one may stand for many, and since when it is counted.
+    """
+
+    def __init__(self, kind: str, name: str, tells: str, make: Callable[[], C], labels: Mapping[str, Labels]) -> None:
+        super().__init__()
+        self.kind = kind
+        self.name = name
+        self.tells = tells
+        self.make: Callable[[], C] = make
+        self.labels = labels
+        self.told: dict[tuple[str, ...], tuple[C, float]] = {}
+
+    def __missing__(self, values: tuple[object, ...]) -> C:
+        told = tuple(label(value) for label, value in zip(self.labels.values(), values, strict=True))
+        if told not in self.told:
+            self.told[told] = self.make(), time()
+        counted, _ = self.told[told]
+        if len(self) < KNOWN:
+            self[values] = counted
+        return counted
+
+    def collect(self, created: bool) -> Metric:
+        metric = Metric(self.name, self.tells, self.kind)
+        for values, (counted, since) in self.told.items():
+            labels = dict(zip(self.labels, values, strict=True))
+            for ending, more, number in counted.tell():
+                metric.add_sample(self.name + ending, {**labels, **more}, number)
+            if created and self.kind != "gauge":
+                metric.add_sample(f"{self.name}_created", labels, since)
+        return metric
+
+
 class Metrics:
     """The records, counted for Prometheus."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self.registry.register(self)
         self.labels: dict[str, Labels] = {}
-        self.known: dict[tuple[object, ...], Any] = {}
+        self.families: list[Family[Count] | Family[Spread]] = []
         counter, histogram = self._counter, self._histogram
         self.requests = counter("toolglot_requests", "Requests answered.", "status", "mode", "dialect")
         self.calls = counter("toolglot_calls", "Tool calls delivered.", "dialect")
         self.repairs = counter("toolglot_repairs", "Repairs made while calls were read.", "repair")
         self.rejections = counter("toolglot_rejections", "Calls that were not delivered.", "reason")
         self.errors = counter("toolglot_errors", "Requests that failed.", "kind")
-        self.gone = counter("toolglot_clients_gone", "Requests whose client left before the end.")
-        self.streams = Gauge("toolglot_streams_in_flight", "Streams under way.", registry=self.registry)
+        self.gone = counter("toolglot_clients_gone", "Requests whose client left before the end.")[()]
+        self.streams = self._gauge("toolglot_streams_in_flight", "Streams under way.")[()]
         self.first_chunk = histogram(
             "toolglot_first_chunk_seconds", "Time to the first chunk.", FIRST_CHUNK_BUCKETS, "mode"
         )
@@ -66,60 +150,71 @@ class Metrics:
         self.complaints = counter("toolglot_complaints", "What clients said of the answer before.", *ARM, "complaint")
         self.confidence = histogram("toolglot_confidence", "Confidence of calls it made.", CONFIDENCE_BUCKETS, *ARM)
 
-    def _counter(self, name: str, tells: str, *labels: str) -> Counter:
-        return Counter(name, tells, labels, registry=self.registry)
+    def _counter(self, name: str, tells: str, *labels: str) -> Family[Count]:
+        return self._add(Family("counter", name, tells, Count, self._labels(labels)))
 
-    def _histogram(self, name: str, tells: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
-        return Histogram(name, tells, labels, buckets=buckets, registry=self.registry)
+    def _gauge(self, name: str, tells: str, *labels: str) -> Family[Count]:
+        return self._add(Family("gauge", name, tells, partial(Count, ""), self._labels(labels)))
 
-    def _of(self, metric: M, **values: object) -> M:
-        """The metric for these labels. The few there are come again and again."""
-        key = (metric, *values.values())
-        found: M | None = self.known.get(key)
-        if found is None:
-            labels = {name: self.labels.setdefault(name, Labels())(value) for name, value in values.items()}
-            found = metric.labels(**labels)
-            if len(self.known) < KNOWN:
-                self.known[key] = found
-        return found
+    def _histogram(self, name: str, tells: str, bounds: tuple[float, ...], *labels: str) -> Family[Spread]:
+        return self._add(Family("histogram", name, tells, partial(Spread, *bounds), self._labels(labels)))
+
+    def _labels(self, names: tuple[str, ...]) -> dict[str, Labels]:
+        """A label has the same few values wherever it is told."""
+        return {name: self.labels.setdefault(name, Labels()) for name in names}
+
+    def _add(self, family: Family[C]) -> Family[C]:
+        self.families.append(family)
+        return family
 
     def count(self, record: Record) -> None:
         mode, dialect = record.mode or "none", record.dialect or "none"
-        self._of(self.requests, status=record.status, mode=mode, dialect=dialect).inc()
+        self.requests[record.status, mode, dialect].total += 1
         if record.calls:
-            self._of(self.calls, dialect=dialect).inc(record.calls)
+            self.calls[(dialect,)].total += record.calls
         for repair in record.repairs:
-            self._of(self.repairs, repair=repair).inc()
+            self.repairs[(repair,)].total += 1
         for reason in record.rejected:
-            self._of(self.rejections, reason=reason).inc()
+            self.rejections[(reason,)].total += 1
         if record.error:
-            self._of(self.errors, kind=record.error).inc()
+            self.errors[(record.error,)].total += 1
         if record.client_gone:
-            self.gone.inc()
+            self.gone.total += 1
         if record.first_chunk is not None:
-            self._of(self.first_chunk, mode=mode).observe(record.first_chunk)
-        self._of(self.duration, mode=mode).observe(record.duration)
+            self.first_chunk[(mode,)].add(record.first_chunk)
+        self.duration[(mode,)].add(record.duration)
         for transformation, arm in (record.arms or UNTOUCHED).items():
             self.compare(record, transformation, arm)
 
     def compare(self, record: Record, transformation: str, arm: str) -> None:
         """Count what one transformation did, or would have done in a dry run."""
-        group = {"transformation": transformation, "arm": arm}
+        group = transformation, arm
         if record.answered:
-            self._of(self.answers, **group).inc()
+            self.answers[group].total += 1
         for complaint in record.complaints:
-            self._of(self.complaints, **group, complaint=complaint).inc()
+            self.complaints[*group, complaint].total += 1
         would = record.would if arm == Arm.DRY_RUN else None
         ends = (would or record).outcomes.get(transformation, {})
         for outcome, times in ends.items():
-            self._of(self.attempts, **group, outcome=outcome).inc(times)
+            self.attempts[*group, outcome].total += times
         if SUCCESS in ends:
-            self._of(self.transformed, **group).inc()
+            self.transformed[group].total += 1
             for confidence in (would or record).confidences:
-                self._of(self.confidence, **group).observe(confidence)
+                self.confidence[group].add(confidence)
             for tool in would.tools if would else record.transformed:
-                self._of(self.tools, **group, tool=tool).inc()
+                self.tools[*group, tool].total += 1
+
+    def collect(self) -> Iterator[Metric]:
+        """All of them as Prometheus knows them."""
+        created = _tells_created()
+        return (family.collect(created) for family in self.families)
 
     def render(self) -> bytes:
         """All of them in the text format of Prometheus, of type ``CONTENT_TYPE``."""
         return generate_latest(self.registry)
+
+
+def _tells_created() -> bool:
+    """Whether it is told since when something is counted: the environment can turn that off for all of Prometheus."""
+    (probe,) = Counter("probe", "", registry=None).collect()
+    return len(probe.samples) > 1

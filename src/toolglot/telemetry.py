@@ -59,14 +59,14 @@ class Telemetry:
         """The answer is a stream, and it is under way."""
         if not watch.stream:
             watch.stream = True
-            self.metrics.streams.inc()
+            self.metrics.streams.total += 1
 
     def finish(self, watch: Watch, status: int) -> Record:
         """Tell and count the record; a request that is finished stays as it is."""
         if watch.record is None:
             watch.record = watch.conclude(status)
             if watch.stream:
-                self.metrics.streams.dec()
+                self.metrics.streams.total -= 1
             self.metrics.count(watch.record)
             self.body(watch, "answer", b"".join(watch.kept or ()))
             if watch.would is not None and watch.would.heard is not None:
