@@ -7,6 +7,9 @@ import json
 import logging
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from prometheus_client import (
@@ -174,6 +177,29 @@ def test_a_request_is_finished_once(telemetry: Telemetry, clock: Time) -> None:
     assert telemetry.render() == before
 
 
+@pytest.mark.parametrize("seconds", [0.0, 0.25, 0.9994999, 0.9999994, 0.9999996, 1_700_000_000.123, 4e9 + 0.0007])
+def test_the_time_of_a_record_is_written_to_the_millisecond(seconds: float) -> None:
+    told = Telemetry(now=lambda: seconds).begin("r", "w").conclude(200).time
+    assert told == datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+
+
+def test_watches_share_nothing(telemetry: Telemetry) -> None:
+    one, other = telemetry.begin("1", "w"), telemetry.begin("2", "w")
+    for value in (getattr(one, name) for name in one.__struct_fields__):
+        if isinstance(value, list):
+            value.append("x")
+        elif isinstance(value, dict):
+            value["x"] = "x"
+    assert (other.tools, other.notes, other.complaints, other.arms, other.outcomes, other.open) == (
+        [],
+        [],
+        [],
+        {},
+        {},
+        {},
+    )
+
+
 def test_what_others_chose_is_cut_short_and_printable(telemetry: Telemetry) -> None:
     watch = telemetry.begin("id\nforged line\x1b[31m", "openai_chat")
     watch.model = "m" * 10_000
@@ -218,6 +244,100 @@ def test_logging_twice_does_not_say_it_twice(telemetry: Telemetry, clock: Time) 
     log_to(stream)
     run(telemetry, clock)
     assert len(stream.getvalue().splitlines()) == 1
+
+
+class Kept(logging.Handler):
+    """Somebody else who listens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.all: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.all.append(record)
+
+
+@pytest.mark.parametrize("name", ["toolglot.requests", "toolglot"])
+def test_others_may_listen_besides(telemetry: Telemetry, clock: Time, name: str) -> None:
+    stream, kept = io.StringIO(), Kept()
+    log_to(stream)
+    run(telemetry, clock)
+    logger = logging.getLogger(name)
+    logger.addHandler(kept)
+    try:
+        record = run(telemetry, clock).record
+    finally:
+        logger.removeHandler(kept)
+    run(telemetry, clock)
+    (heard,) = kept.all
+    assert (heard.name, heard.levelno, heard.msg, heard.getMessage()) == (
+        "toolglot.requests",
+        logging.INFO,
+        record,
+        str(record),
+    )
+    assert stream.getvalue().splitlines()[1] == str(record)
+    assert len(stream.getvalue().splitlines()) == 3
+
+
+def test_a_record_goes_up_to_the_root_if_it_may(
+    telemetry: Telemetry, clock: Time, caplog: pytest.LogCaptureFixture
+) -> None:
+    stream = io.StringIO()
+    log_to(stream)
+    logging.getLogger("toolglot").propagate = True
+    with caplog.at_level(logging.INFO):
+        record = run(telemetry, clock).record
+    assert caplog.messages == [str(record)] == stream.getvalue().splitlines()
+
+
+def _refuse(record: logging.LogRecord) -> bool:
+    return False
+
+
+@pytest.mark.parametrize("silence", ["level", "handler level", "filter", "handler filter", "propagate", "disable"])
+def test_what_is_not_to_be_told_is_not_told(
+    telemetry: Telemetry, clock: Time, silence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = io.StringIO()
+    log_to(stream)
+    home, log = logging.getLogger("toolglot"), logging.getLogger("toolglot.requests")
+    (lines,) = home.handlers
+    match silence:
+        case "level":
+            log_to(stream, logging.WARNING)
+        case "handler level":
+            lines.setLevel(logging.WARNING)
+        case "filter":
+            monkeypatch.setattr(log, "filters", [_refuse])
+        case "handler filter":
+            lines.addFilter(_refuse)
+        case "propagate":
+            monkeypatch.setattr(log, "propagate", False)
+        case _:
+            monkeypatch.setattr(log, "disabled", True)
+    run(telemetry, clock)
+    assert stream.getvalue() == ""
+
+
+def test_a_stream_that_breaks_breaks_nothing_else(
+    telemetry: Telemetry, clock: Time, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stream = io.StringIO()
+    log_to(stream)
+    stream.close()
+    assert run(telemetry, clock).record
+    assert "--- Logging error ---" in capsys.readouterr().err
+
+
+def test_threads_do_not_mix_their_lines(telemetry: Telemetry, clock: Time, tmp_path: Path) -> None:
+    watch = run(telemetry, clock)
+    assert watch.record is not None
+    with open(tmp_path / "log", "w") as file, ThreadPoolExecutor(8) as threads:
+        log_to(file)
+        for _ in range(400):
+            threads.submit(telemetry._tell, watch.record)
+    assert (tmp_path / "log").read_text() == f"{watch.record}\n" * 400
 
 
 def test_nothing_is_printed_before_logging_is_set_up(

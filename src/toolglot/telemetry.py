@@ -17,6 +17,7 @@ import logging
 import sys
 import time
 from collections.abc import Iterable
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import Final, TextIO
 
@@ -68,17 +69,20 @@ class Telemetry:
             if watch.stream:
                 self.metrics.streams.total -= 1
             self.metrics.count(watch.record)
-            self.body(watch, "answer", b"".join(watch.kept or ()))
+            if watch.kept is not None:
+                self.body(watch, "answer", b"".join(watch.kept))
             if watch.would is not None and watch.would.heard is not None:
                 self.body(watch, "dry_run", _write(watch.would.heard))
             self._tell(watch.record)
         return watch.record
 
     def _tell(self, record: Record) -> None:
-        log = self._requests
-        if log.isEnabledFor(logging.INFO):
-            # what a logger does by itself, but for looking up the place in the code, which is always this one
-            log.handle(logging.LogRecord(log.name, logging.INFO, "", 0, record, (), None))
+        if self._requests.isEnabledFor(logging.INFO):
+            lines = _listening_alone(self._requests)
+            if lines is None:
+                self._requests.handle(_make_message(record))
+            else:
+                lines.tell(record)
 
     def body(self, watch: Watch, what: str, data: bytes) -> None:
         """Log a body, ``what`` being request, answer or dry_run, if that was asked for; keys in it are blackened."""
@@ -99,17 +103,33 @@ def _write(heard: Iterable[Event]) -> bytes:
     return json.dumps({"text": reading.text, "calls": calls}, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
-class Lines(logging.Formatter):
+def _make_message(record: Record) -> logging.LogRecord:
+    """What a logger makes by itself, but for looking up the place in the code, which is always this one."""
+    return logging.LogRecord(REQUESTS, logging.INFO, "", 0, record, (), None)
+
+
+class Lines(logging.StreamHandler[TextIO]):
     """One line per message: JSON, or short for a person. A last look takes out what looks like a key."""
 
-    def __init__(self, short: bool) -> None:
-        super().__init__()
-        self.short = short
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self.short = stream.isatty()
+
+    def tell(self, record: Record) -> None:
+        """Write it without the detour of a message."""
+        with self.lock or nullcontext():
+            try:
+                self.stream.write(self.shape(record) + "\n")
+                self.stream.flush()
+            except Exception:
+                self.handleError(_make_message(record))
+
+    def shape(self, record: Record) -> str:
+        return record.as_line() if self.short else str(record)
 
     def format(self, record: logging.LogRecord) -> str:
-        told = record.msg
-        if isinstance(told, Record):
-            return told.as_line() if self.short else str(told)
+        if isinstance(record.msg, Record):
+            return self.shape(record.msg)
         message = redact(super().format(record))
         if self.short or message.startswith("{"):
             return message
@@ -117,14 +137,23 @@ class Lines(logging.Formatter):
         return json.dumps({"time": when, "level": record.levelname.lower(), "message": message}, separators=(",", ":"))
 
 
+def _listening_alone(log: logging.Logger) -> Lines | None:
+    """The lines that all messages to this logger end in, if nobody else wants to see them."""
+    above = log.parent
+    if log.handlers or log.filters or not log.propagate or above is None or above.propagate:
+        return None
+    match above.handlers:
+        case [Lines(filters=[], level=logging.NOTSET) as only]:
+            return only
+    return None
+
+
 def log_to(stream: TextIO | None = None, level: int = logging.INFO) -> None:
     """Send the log of toolglot to a stream (standard error): short lines on a terminal, JSON anywhere else."""
-    stream = stream or sys.stderr
-    output = logging.StreamHandler(stream)
-    output.setFormatter(Lines(short=stream.isatty()))
     logger = logging.getLogger("toolglot")
-    logger.handlers[:] = [output]
+    logger.handlers[:] = [Lines(stream or sys.stderr)]
     logger.setLevel(level)
     logger.propagate = False
-    # nothing that is told here names a thread or a process, and to find that out costs every line
-    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    # nothing that is told here names a thread, a process or a task, and to find that out costs every line
+    for asked in ("logThreads", "logProcesses", "logMultiprocessing", "logAsyncioTasks"):
+        setattr(logging, asked, False)
