@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import itertools
 import json
 import time
 from collections.abc import Awaitable, Callable
@@ -13,6 +14,8 @@ import pytest
 from aiohttp import ClientTimeout, web
 from gateway import ASK, READ, gateway, run
 
+from toolglot.records import OWN_ID
+from toolglot.server import make_tokens
 from toolglot.sim import Answer, Options, Scripted
 
 DIALECTS = ("hermes", "qwen3_coder", "roo_xml", "glm45", "fenced_toolcode_json")
@@ -558,8 +561,15 @@ async def test_ids_go_in_and_out() -> None:
         assert gate.record.last.headers["x-request-id"] == "mine"
         first, second = (await gate.ask()), (await gate.ask())
         assert first.headers["x-request-id"] != second.headers["x-request-id"]
+        assert OWN_ID.fullmatch(first.headers["x-request-id"])
         assert first.json["id"] != second.json["id"]
         assert first.message["tool_calls"][0]["id"] != second.message["tool_calls"][0]["id"]
+
+
+def test_no_id_is_made_twice() -> None:
+    made = list(itertools.islice(make_tokens(), 2000))
+    assert len({*made, next(make_tokens())}) == 2001
+    assert all(OWN_ID.fullmatch(f"req_{token}") for token in made)
 
 
 @awaited

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from secrets import token_hex
 from time import time
@@ -40,6 +40,7 @@ from toolglot.wires import all_wires, openai_chat
 
 OUR_FAULT = "Something went wrong here; the log knows more."
 OPENAI_ROOT = "/v1"
+TOKEN_LENGTH = 24
 KEY_HEADERS = ("x-api-key", "x-goog-api-key")
 GONE = 499
 """What the record says of a client that left; nobody is told."""
@@ -55,7 +56,7 @@ class Gateway:
     def __init__(self, settings: Settings, telemetry: Telemetry, source: Source | None = None) -> None:
         self.settings = settings
         self.telemetry = telemetry
-        self.source = source or Source(time, lambda: token_hex(12))
+        self.source = source or Source(time, make_tokens().__next__)
         self.transport = Transport()
         self.knowledge = gather_knowledge(settings, self.source.now)
         self.inquiry = Inquiry(self.transport, self.knowledge)
@@ -87,7 +88,7 @@ class Gateway:
 
     async def answer(self, request: Request) -> Response | None:
         """The answer to any request; every error is told in the words of its wire."""
-        request.id = identify(request)
+        request.id = identify(request, self.source)
         (answer, wire), request.match = self.paths.find(request.method, request.path)
         try:
             return await answer(request)
@@ -264,10 +265,18 @@ class Gateway:
         raise UnknownPathError(f"{request.method} {request.path[:200]} is not served here.")
 
 
-def identify(request: Request) -> str:
+def make_tokens() -> Iterator[str]:
+    """Words that nobody can guess, for one process. To ask the system for chance takes time, so many are cut of it."""
+    while True:
+        portion = token_hex(TOKEN_LENGTH // 2 * 256)
+        for at in range(0, len(portion), TOKEN_LENGTH):
+            yield portion[at : at + TOKEN_LENGTH]
+
+
+def identify(request: Request, source: Source) -> str:
     """The id that the client gave, or a new one."""
     given = request.headers.get(REQUEST_ID, "")
-    return given if given.isprintable() and 0 < len(given) <= 200 else f"req_{token_hex(12)}"
+    return given if 0 < len(given) <= 200 and given.isprintable() else f"req_{source.token()}"
 
 
 def presented_key(request: Request) -> str:
