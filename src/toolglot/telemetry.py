@@ -154,6 +154,5 @@ def log_to(stream: TextIO | None = None, level: int = logging.INFO) -> None:
     logger.handlers[:] = [Lines(stream or sys.stderr)]
     logger.setLevel(level)
     logger.propagate = False
-    # nothing that is told here names a thread, a process or a task, and to find that out costs every line
-    for asked in ("logThreads", "logProcesses", "logMultiprocessing", "logAsyncioTasks"):
-        setattr(logging, asked, False)
+    # nothing that is told here names a thread or a process, and to find that out costs every line
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
