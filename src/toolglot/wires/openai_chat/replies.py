@@ -122,8 +122,12 @@ class Reader:
 
     def read(self, data: bytes, events: list[Event]) -> None:
         """What one reply, or one piece of it, says."""
-        reply = _parse(data)
-        if reply is None:
+        try:
+            reply = _decode(data)
+            usual = reply.choices is not None or reply.usage or reply.error
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            usual = None
+        if not usual:
             reply, self.tidy = _read_patiently(data), False
         if not self.started:
             self.started = True
@@ -274,6 +278,8 @@ class StreamReader(Reader):
 
     def close(self) -> list[Event]:
         """The connection is over. An answer that did not say so itself was cut."""
+        if self.over:
+            return []
         events: list[Event] = []
         for data in self.stream.close():
             self.accept(data, events)
@@ -294,15 +300,6 @@ def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
         reader.fail(events, "upstream_invalid", "The upstream's answer holds neither text nor calls.")
     reader.end(events)
     return events
-
-
-def _parse(data: bytes) -> _Reply | None:
-    """A reply as nearly all are; nothing if it is not one."""
-    try:
-        reply = _decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    return reply if reply.choices is not None or reply.usage or reply.error else None
 
 
 def _read_patiently(data: bytes) -> _Reply:
