@@ -162,14 +162,12 @@ class Reply:
                 if self._unpacking is not None:
                     piece = self._unpacking.feed(piece)
                 enough = piece and (self._take or self._keep)(piece)
-            except zlib.error:
-                self.fail(UpstreamError(UNREADABLE))
             except Exception as error:
-                self.fail(error)
-            else:
-                if enough:
-                    self._connection.pause()
-                    self._wake()
+                enough = False
+                self.fail(UpstreamError(UNREADABLE) if isinstance(error, zlib.error) else error)
+            if enough:
+                self._connection.pause()
+                self._wake()
         else:
             self._barren += len(data)
         if self._complete:
