@@ -14,7 +14,7 @@ import toolglot
 from toolglot.catalogue import list_tools, write_example
 from toolglot.conversation import Call, Choice, Conversation, Image, Message, Part, Reasoning, Result, Text, Tool
 from toolglot.examples import example_arguments
-from toolglot.joiner import choose_joiner, neutralise
+from toolglot.joiner import choose_joiner, find_marks
 from toolglot.names import rename
 from toolglot.speaking import speak, teach, write_result
 from toolglot.writing import record_of
@@ -359,7 +359,7 @@ QUOTED = (
 
 def assert_harmless(text: str, dialect: str) -> None:
     joiner = choose_joiner([text])
-    muted = neutralise(text, dialect, ("get_weather", "read"), joiner)
+    muted = find_marks(dialect, ("get_weather", "read")).neutralise(text, joiner)
     assert muted.replace(joiner, "") == text
     reading = toolglot.read(muted, tools=READ_WEATHER)
     assert (reading.calls, reading.rejected) == ([], [])

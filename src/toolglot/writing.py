@@ -81,7 +81,7 @@ def can_name(dialect: str, name: str) -> bool:
 
 def write_call(dialect: str, name: str, arguments: str, tools: Sequence[Tool] = ()) -> str:
     """The call as the dialect writes it; a tool that was not offered is written as if it were known."""
-    tool = next((tool for tool in tools if tool.name == name), Tool(name))
+    tool = next((tool for tool in tools if tool.name == name), None) or Tool(name)
     write = _write if len(arguments) > _REMEMBERED else _write_once
     return write(record_of(dialect).name, name, arguments, tool)
 
@@ -90,7 +90,9 @@ def write_calls(dialect: str, calls: Sequence[tuple[str, str]], tools: Sequence[
     """Several calls of one message: in one wrapper where the dialect does so, otherwise one behind the other."""
     record = record_of(dialect)
     texts = [write_call(dialect, name, arguments, tools) for name, arguments in calls]
-    together = _share_wrapper(record, texts) if record.between is not None and len(texts) > 1 else ""
+    if len(texts) == 1:
+        return texts[0]
+    together = _share_wrapper(record, texts) if record.between is not None and texts else ""
     if together and _prove_all(together, tuple(calls), tuple(tools)):
         return together
     for mark in record.results:
