@@ -191,7 +191,7 @@ class Conversation(Struct, frozen=True):
     extra: Mapping[str, Any] = {}
 
     def __post_init__(self) -> None:
-        if not isinstance(self.tools, Tools):
+        if self.tools and not isinstance(self.tools, Tools):
             _require_difference(self.tools)
 
     def __hash__(self) -> int:
