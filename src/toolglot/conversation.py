@@ -9,7 +9,7 @@ All of these are pure values. A constructor raises ``ValueError`` when it is ask
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Literal, TypeAlias, get_args
 
 from msgspec import Struct
@@ -124,16 +124,18 @@ class Tool(Struct, frozen=True):
 
 
 class Tools(tuple[Tool, ...]):
-    """Tools of different names that know their hash: by them is found what is made once for all turns of an agent, and
-    to hash each of its tools would be a good part of the way."""
+    """Tools that know their names and their hash: by them is found what is made once for all turns of an agent, and to
+    hash each of its tools again would be a good part of a turn."""
+
+    by_name: Mapping[str, Tool]
+    hash: int
 
     def __new__(cls, tools: Iterable[Tool] = ()) -> Tools:
         made = super().__new__(cls, tools)
-        _require_difference(made)
+        made.by_name = {tool.name: tool for tool in made}
         made.hash = super().__hash__(made)
+        _require_difference(made.by_name, made)
         return made
-
-    hash: int
 
     def __hash__(self) -> int:
         return self.hash
@@ -192,14 +194,14 @@ class Conversation(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if self.tools and not isinstance(self.tools, Tools):
-            _require_difference(self.tools)
+            _require_difference({tool.name for tool in self.tools}, self.tools)
 
     def __hash__(self) -> int:
         return hash((self.model, self.messages, self.tools, self.choice, self.limits))
 
 
-def _require_difference(tools: tuple[Tool, ...]) -> None:
-    if len({tool.name for tool in tools}) != len(tools):
+def _require_difference(names: Collection[str], tools: tuple[Tool, ...]) -> None:
+    if len(names) != len(tools):
         raise ValueError("two tools have the same name")
 
 

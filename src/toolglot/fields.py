@@ -21,6 +21,7 @@ Offer: TypeAlias = tuple[Tools, tuple[str, ...]]
 
 NO_TOOLS: Final[Offer] = (Tools(), ())
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _decode = msgspec.json.Decoder().decode
 _SHARED = 1 << 20
 """Agents send the same tools with every turn; lists up to this length are read once."""
@@ -152,7 +153,7 @@ def write_arguments(told: object) -> str:
     """Arguments as compact JSON text."""
     if isinstance(told, str):
         return told or "{}"
-    return json.dumps({} if told is None else told, ensure_ascii=False, separators=(",", ":"))
+    return _write({} if told is None else told)
 
 
 def is_cut(arguments: str) -> bool:

@@ -34,6 +34,7 @@ from toolglot.conversation import (
     Result,
     Text,
     Tool,
+    Tools,
 )
 from toolglot.errors import ToolSchemaError
 from toolglot.joiner import Marks, choose_joiner, find_marks
@@ -99,12 +100,12 @@ class _Taught:
 def _prepare(tools: tuple[Tool, ...], past: tuple[str, ...], dialect: str, choice: Choice, parallel: bool) -> _Taught:
     usable, notes = _check(tools)
     given = rename([*(tool.name for tool in usable), *past], partial(can_name, dialect))
-    known = tuple(replace(tool, name=given[tool.name]) for tool in usable)
+    known = Tools(replace(tool, name=given[tool.name]) for tool in usable)
     choice = replace(choice, only=tuple(given.get(name, name) for name in choice.only))
     return _Taught(
         dialect,
         known,
-        tuple(tool for tool in known if choice.allows(tool.name)),
+        Tools(tool for tool in known if choice.allows(tool.name)),
         given,
         {taught: own for own, taught in given.items() if taught != own},
         find_marks(dialect, tuple(sorted(given.values()))),
@@ -180,12 +181,18 @@ def _definition(tool: Tool) -> str:
 
 def _instruct(messages: list[Message], section: str) -> list[Message]:
     """The messages with the section behind the client's own system prompt, unless it holds that section already."""
-    own = list(takewhile(lambda message: message.role == "system", messages))
-    parts = [message.parts for message in own]
-    if not [message for message in own if section in message.text]:
-        parts.append((Text(section),))
-    prompt, rest = _joined(parts), messages[len(own) :]
+    parts: list[Iterable[object]] = []
+    taught = False
+    for message in takewhile(_instructs, messages):
+        parts.append(message.parts)
+        taught = taught or section in message.text
+    rest = messages[len(parts) :]
+    prompt = _joined(parts if taught else [*parts, (Text(section),)])
     return [Message("system", prompt), *rest] if prompt else rest
+
+
+def _instructs(message: Message) -> bool:
+    return message.role == "system"
 
 
 _Part = Text | Image | Foreign
@@ -203,7 +210,7 @@ def _joined(groups: Sequence[Iterable[object]]) -> tuple[_Part, ...]:
     parts: list[_Part] = []
     meeting: list[str] = []
     for group in groups:
-        fresh = list(_bare(group))
+        fresh = [part for part in group if isinstance(part, _PLAIN) and part != _SILENCE]
         if meeting and fresh and isinstance(fresh[0], Text):
             meeting.append(fresh[0].text)
             fresh = fresh[1:]
@@ -255,9 +262,10 @@ class _Speaker:
             if message.role == "user":
                 yield self.quote(message), False
                 continue
-            calls = [part for part in message.parts if isinstance(part, Call)]
-            # an id that is used again stands for the later call, in its place
-            called |= {call.id: (next(numbers), call.name) for call in calls}
+            calls = message.calls
+            for call in calls:
+                # an id that is used again stands for the later call, in its place
+                called[call.id] = next(numbers), call.name
             parts = self.recall(message.parts, calls) if calls else _bare(message.parts)
             yield message if parts == message.parts else Message(message.role, parts), False
         if results:
@@ -266,15 +274,17 @@ class _Speaker:
     def recall(self, parts: Sequence[object], calls: Sequence[Call]) -> tuple[_Part, ...]:
         """What the assistant said, and behind it what it called."""
         made = [(self.taught.given[call.name], call.arguments) for call in calls]
+        written = (Text(write_calls(self.taught.dialect, made, self.taught.tools)),)
         said = _bare(parts)
-        if said and isinstance(said[-1], Text):
-            said = (*said[:-1], Text(said[-1].text.rstrip()))
-        return _joined([said, (Text(write_calls(self.taught.dialect, made, self.taught.tools)),)])
+        if said and isinstance(last := said[-1], Text):
+            said = (*said[:-1], Text(last.text.rstrip()))
+        return _joined([said, written]) if said else written
 
     def report(self, results: Sequence[Result], called: Mapping[str, _Made]) -> Message:
         """Results in the order of their calls, those without a call last."""
-        ordered = sorted(results, key=lambda result: called.get(result.call_id, _NEVER)[0])
-        told = [self.tell(result, called.get(result.call_id, _NEVER)[1]) for result in ordered]
+        if len(results) > 1:
+            results = sorted(results, key=lambda result: called.get(result.call_id, _NEVER)[0])
+        told = [self.tell(result, called.get(result.call_id, _NEVER)[1]) for result in results]
         return Message("user", told[0] if len(told) == 1 else _joined(told))
 
     def tell(self, result: Result, called: str) -> tuple[_Part, ...]:
@@ -286,11 +296,11 @@ class _Speaker:
 
     def quote(self, message: Message) -> Message:
         """What the user says, with marks that do nothing."""
-        texts = [part.text for part in message.parts if isinstance(part, Text)]
-        if not [text for text in texts if self.taught.marks.are_in(text)]:
-            return message
-        parts = [Text(self.mute(part.text)) if isinstance(part, Text) else part for part in message.parts]
-        return Message("user", tuple(parts))
+        for part in message.parts:
+            if isinstance(part, Text) and self.taught.marks.are_in(part.text):
+                parts = [Text(self.mute(part.text)) if isinstance(part, Text) else part for part in message.parts]
+                return Message("user", tuple(parts))
+        return message
 
     def mute(self, text: str) -> str:
         if not self.taught.marks.are_in(text):

@@ -105,8 +105,8 @@ def _decode_message(message: object, where: str) -> Iterable[Message]:
     if role is None:
         raise RequestError(f"{where}.role must be one of {', '.join(ROLES)}.", f"{where}.role")
     parts = _decode_content(message.get("content"), f"{where}.content")
-    results = tuple(part for part in parts if isinstance(part, Result))
-    rest = tuple(part for part in parts if not isinstance(part, Result))
+    results = tuple([part for part in parts if isinstance(part, Result)])
+    rest = tuple([part for part in parts if not isinstance(part, Result)]) if results else tuple(parts)
     if results:
         yield Message("tool", results)
     if rest or not results:
@@ -175,7 +175,7 @@ def _decode_result(block: Mapping[str, Any], where: str) -> Part:
 
 def _tell_part(part: Part) -> Text | Image:
     """A part of a result. One that only this wire knows is told as text."""
-    if isinstance(part, Text | Image):
+    if isinstance(part, (Text, Image)):
         return part
     told = dict(part.data) if isinstance(part, Foreign) else {}
     if told.get("type") == "tool_reference":

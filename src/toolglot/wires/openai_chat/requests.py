@@ -303,10 +303,9 @@ def _encode_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
 
 def _encode_message(message: Message) -> dict[str, Any]:
     parts = message.parts
-    encoded: dict[str, Any] = {"role": message.role, "content": _encode_content(parts)}
-    if message.role != "assistant":
-        return encoded
-    encoded |= _encode_calls(parts)
+    if len(parts) == 1 and isinstance(only := parts[0], Text):
+        return {"role": message.role, "content": only.text}
+    encoded = {"role": message.role, "content": _encode_content(parts), **_encode_calls(parts)}
     thoughts = [part for part in parts if isinstance(part, Reasoning) and part.text]
     if not thoughts:
         return encoded
