@@ -160,7 +160,8 @@ def test_two_tools_of_one_name_are_refused() -> None:
 def test_tools_know_their_names_and_their_hash() -> None:
     listed = (Tool("a", "does a", {"type": "object"}), Tool("b"))
     tools = Tools(listed)
-    assert tools == listed and hash(tools) == hash(listed) and tools.by_name == {"a": listed[0], "b": listed[1]}
+    assert tools.by_name == {"a": listed[0], "b": listed[1]}
+    assert hash(tools) == hash(listed) and tools == listed
     assert Tools() == () and Conversation("m", (), tools) == Conversation("m", (), listed)
     with pytest.raises(ValueError, match="same name"):
         Tools([Tool("a"), Tool("a", "again")])
