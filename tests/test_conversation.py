@@ -22,6 +22,7 @@ from toolglot.conversation import (
     Role,
     Text,
     Tool,
+    Tools,
 )
 
 PARTS: list[Part] = [
@@ -154,6 +155,16 @@ def test_choices_that_cannot_be_meant_are_refused() -> None:
 def test_two_tools_of_one_name_are_refused() -> None:
     with pytest.raises(ValueError, match="same name"):
         Conversation("m", (), tools=(Tool("a"), Tool("a", "again")))
+
+
+def test_tools_know_their_names_and_their_hash() -> None:
+    listed = (Tool("a", "does a", {"type": "object"}), Tool("b"))
+    tools = Tools(listed)
+    assert tools.by_name == {"a": listed[0], "b": listed[1]}
+    assert hash(tools) == hash(listed) and tools == listed
+    assert Tools() == () and Conversation("m", (), tools) == Conversation("m", (), listed)
+    with pytest.raises(ValueError, match="same name"):
+        Tools([Tool("a"), Tool("a", "again")])
 
 
 def test_equal_conversations_are_equal_and_hash_alike() -> None:

@@ -232,6 +232,22 @@ def test_tools_that_cannot_be_used_are_skipped_and_noted() -> None:
     assert [note.split(" ")[0] for note in asked.notes] == ["tools[0]", "tools[1]", "tools[2]", "tools[4]"]
 
 
+def test_tools_that_come_again_are_read_once_and_noted_again() -> None:
+    first, again = (decode(ask(tools=[READ, {"type": "web_search"}], user=user)) for user in ("a", "b"))
+    assert first.conversation.tools is again.conversation.tools
+    assert first.notes == again.notes == ("tools[1] skipped: not a function but 'web_search'",)
+    for _ in range(2):
+        with pytest.raises(RequestError, match="tools must be a list"):
+            decode(ask(tools={"a": 1}))
+
+
+def test_tools_are_read_also_where_a_text_was_cut_inside_a_character() -> None:
+    body = ask(messages=[{"role": "user", "content": "HERE"}], tools=[READ])
+    cut = decode(body.replace(b"HERE", rb"\ud83d"))
+    described = decode(body.replace(b'"tools"', rb'"x":"\ud83d","tools"'))
+    assert cut.conversation.tools == described.conversation.tools == decode(body).conversation.tools
+
+
 # replies, read
 
 STREAM = frames(

@@ -151,6 +151,14 @@ def test_custom_tools_namespaces_and_tools_that_come_as_items() -> None:
     )
 
 
+def test_tools_of_items_belong_to_their_request_alone() -> None:
+    more = {"type": "additional_tools", "tools": [{**READ, "name": "late"}, {"type": "web_search"}]}
+    said = {"role": "user", "content": "x"}
+    asked = [decode(tools=[READ], input=input) for input in ([said], [more, said], [said])]
+    assert [[tool.name for tool in one.conversation.tools] for one in asked] == [["read"], ["read", "late"], ["read"]]
+    assert [len(one.notes) for one in asked] == [0, 1, 0]
+
+
 @pytest.mark.parametrize(
     ("choice", "expected"),
     [

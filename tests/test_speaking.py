@@ -14,7 +14,7 @@ import toolglot
 from toolglot.catalogue import list_tools, write_example
 from toolglot.conversation import Call, Choice, Conversation, Image, Message, Part, Reasoning, Result, Text, Tool
 from toolglot.examples import example_arguments
-from toolglot.joiner import choose_joiner, neutralise
+from toolglot.joiner import choose_joiner, find_marks
 from toolglot.names import rename
 from toolglot.speaking import speak, teach, write_result
 from toolglot.writing import record_of
@@ -359,7 +359,7 @@ QUOTED = (
 
 def assert_harmless(text: str, dialect: str) -> None:
     joiner = choose_joiner([text])
-    muted = neutralise(text, dialect, ("get_weather", "read"), joiner)
+    muted = find_marks(dialect, ("get_weather", "read")).neutralise(text, joiner)
     assert muted.replace(joiner, "") == text
     reading = toolglot.read(muted, tools=READ_WEATHER)
     assert (reading.calls, reading.rejected) == ([], [])
@@ -407,6 +407,30 @@ def test_the_joiner_is_a_character_that_nobody_uses() -> None:
     speech = speak(conversation, "hermes")
     assert speech.joiner == "\u2062"
     assert speech.conversation.messages[0].text == "\u2060 <\u2062tool_call>"
+
+
+@pytest.mark.parametrize("name", ["run", "run_all", "_run", "read", "9lives", "m.c.p"])
+def test_a_name_that_leads_an_object_is_a_mark(name: str) -> None:
+    marks = find_marks("hermes", ("run", "_run", "run_all", "read", "9lives", "m.c.p"))
+    for text in (f'{name}\n{{"a": 1}}', f'{"so " * 40}{name}\n{{"a": 1}}'):
+        assert marks.are_in(text) and marks.neutralise(text, "|") == text.replace(name, f"{name[0]}|{name[1:]}")
+        assert not marks.are_in(text.replace("\n", " ")) and not marks.are_in(text.replace("{", "("))
+
+
+def test_a_text_is_marked_or_not_however_often_it_is_looked_at() -> None:
+    marks = find_marks("hermes", ("read",))
+    for text, marked in (
+        ("plain words " * 20, False),
+        ("plain words " * 20 + "<tool_call>", True),
+        ("\ud83d" * 99, False),
+    ):
+        assert [marks.are_in(text) for _ in range(3)] == [marked] * 3
+
+
+def test_what_is_plain_already_stays_as_it_is() -> None:
+    messages = (user("Hello"), assistant(Text("Hi"), Image(url="http://x/y.png")), user("Read <b>it</b>"))
+    spoken = speak(Conversation("m", messages), "hermes").conversation.messages
+    assert all(one is other for one, other in zip(spoken, messages, strict=True))
 
 
 def test_ordinary_text_is_not_touched() -> None:

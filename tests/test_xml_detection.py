@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from xmlprompts import CLINE, ROO, write_cline, write_compact, write_roo
 
+from toolglot.clients import all_clients
 from toolglot.clients.detection import Found, find_client, read_agent
 from toolglot.conversation import Conversation, Message, Text, Tool
 
@@ -86,6 +87,13 @@ def test_the_prompt_may_be_a_later_part() -> None:
     parts = (Text("Knowledge: none."), Text(write_roo()))
     conversation = Conversation("m", (Message("system", (Text("Hi"),)), Message("system", parts)))
     assert find_client(conversation) == Found("roo-3.29", (1, 1))
+
+
+def test_sentences_that_teach_calls_stand_in_one_line() -> None:
+    # they are looked for before line ends are made alike
+    markers = [phrase for client in all_clients().values() for layout in client.layouts for phrase in layout.markers]
+    assert markers and not any("\n" in phrase or "\r" in phrase for phrase in markers)
+    assert find_client(ask(write_roo().replace("\n", "\r\n"))) == Found("roo-3.29", (0, 0))
 
 
 def test_the_setting_decides() -> None:

@@ -46,9 +46,10 @@ _COMPLAINT = re.compile(
 
 def complaints(messages: Sequence[Message]) -> list[str]:
     """What is complained of in the messages behind the last answer, in order and each kind once."""
-    places = range(len(messages) - 1, -1, -1)
-    last = next((at for at in places if messages[at].role == "assistant"), None)
-    if last is None:
+    last = len(messages) - 1
+    while last >= 0 and messages[last].role != "assistant":
+        last -= 1
+    if last < 0:
         return []
     found = [EMPTY_ANSWER] if messages[last].text.strip() == FAILURE else []
     for text in _texts(messages[last + 1 :]):

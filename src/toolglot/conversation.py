@@ -9,7 +9,7 @@ All of these are pure values. A constructor raises ``ValueError`` when it is ask
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Literal, TypeAlias, get_args
 
 from msgspec import Struct
@@ -96,17 +96,17 @@ class Message(Struct, frozen=True):
         if allowed is None:
             raise ValueError(f"{self.role!r} is not a role; roles are {', '.join(PARTS_OF_ROLE)}")
         for part in self.parts:
-            if not isinstance(part, allowed):
+            if type(part) not in allowed:
                 raise ValueError(f"a message of role {self.role} cannot hold {type(part).__name__}")
 
     @property
     def text(self) -> str:
         """All the plain text of the message, joined."""
-        return "".join(part.text for part in self.parts if isinstance(part, Text))
+        return "".join([part.text for part in self.parts if isinstance(part, Text)])
 
     @property
     def calls(self) -> tuple[Call, ...]:
-        return tuple(part for part in self.parts if isinstance(part, Call))
+        return tuple([part for part in self.parts if isinstance(part, Call)])
 
 
 class Tool(Struct, frozen=True):
@@ -121,6 +121,24 @@ class Tool(Struct, frozen=True):
 
     def __hash__(self) -> int:
         return hash((self.name, self.description))
+
+
+class Tools(tuple[Tool, ...]):
+    """Tools that know their names and their hash: by them is found what is made once for all turns of an agent, and to
+    hash each of its tools again would be a good part of a turn."""
+
+    by_name: Mapping[str, Tool]
+    hash: int
+
+    def __new__(cls, tools: Iterable[Tool] = ()) -> Tools:
+        made = super().__new__(cls, tools)
+        made.by_name = {tool.name: tool for tool in made}
+        made.hash = super().__hash__(made)
+        _require_difference(made.by_name, made)
+        return made
+
+    def __hash__(self) -> int:
+        return self.hash
 
 
 class Choice(Struct, frozen=True):
@@ -175,12 +193,16 @@ class Conversation(Struct, frozen=True):
     extra: Mapping[str, Any] = {}
 
     def __post_init__(self) -> None:
-        names = [tool.name for tool in self.tools]
-        if len(set(names)) != len(names):
-            raise ValueError("two tools have the same name")
+        if self.tools and not isinstance(self.tools, Tools):
+            _require_difference({tool.name for tool in self.tools}, self.tools)
 
     def __hash__(self) -> int:
         return hash((self.model, self.messages, self.tools, self.choice, self.limits))
+
+
+def _require_difference(names: Collection[str], tools: tuple[Tool, ...]) -> None:
+    if len(names) != len(tools):
+        raise ValueError("two tools have the same name")
 
 
 def _require_name(what: str, name: str) -> None:

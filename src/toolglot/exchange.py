@@ -56,7 +56,10 @@ class Source:
 
 
 class Exchange:
-    """One request and its answer."""
+    """One request and its answer.
+
+    ``streamed``: it is answered piece by piece, as ``stream_type``. ``one_wire``: client and upstream speak the same.
+    """
 
     def __init__(
         self,
@@ -80,6 +83,8 @@ class Exchange:
         self.afterwards: Callable[[], Iterable[Event]] | None = None
         body = self.memory.expand(wire, body, settings.limits.body_bytes)
         self.asked: Asked = wire.decode_request(body, path)
+        self.streamed = self.asked.stream
+        self.stream_type = self.asked.stream_type or wire.STREAM_TYPE
         watch.notes += self.asked.notes
         conversation = self.asked.conversation
         if len(conversation.messages) > settings.limits.messages:
@@ -92,6 +97,7 @@ class Exchange:
         self.guest = guest if route.client else None
         self.route: Route = self.trial.enter(route)
         self.upstream_wire = all_wires()[self.route.upstream.wire]
+        self.one_wire = wire.NAME == self.upstream_wire.NAME
         self._tell_route()
         self._check_bonds()
         if not self.one_wire:
@@ -128,24 +134,10 @@ class Exchange:
 
     def _tell_route(self) -> None:
         route, watch = self.route, self.watch
-        watch.upstream, watch.upstream_model, watch.mode = route.upstream.name, route.model.model, route.manner.value
+        watch.upstream, watch.upstream_model, watch.mode = route.upstream.name, route.model.model, str(route.manner)
         watch.client = route.client
         if route.manner is Manner.TEXT:
             watch.dialect = route.dialect
-
-    @property
-    def streamed(self) -> bool:
-        return self.asked.stream
-
-    @property
-    def one_wire(self) -> bool:
-        """Whether client and upstream speak the same wire."""
-        return self.wire.NAME == self.upstream_wire.NAME
-
-    @property
-    def stream_type(self) -> str:
-        """The content type of a streamed answer."""
-        return self.asked.stream_type or self.wire.STREAM_TYPE
 
     @property
     def untouched(self) -> bool:
@@ -216,8 +208,10 @@ class Exchange:
 
     def _find_guards(self, conversation: Conversation) -> tuple[str, ...]:
         """What keeps a client with native tools from changing arguments, where that is wished and it has such tools."""
-        offered = any(tool.name in GUARDED for tool in conversation.tools)
-        return self.settings.clients.guard if offered and self.route.manner is not Manner.RELAY else ()
+        guard = self.settings.clients.guard
+        if not guard or self.route.manner is Manner.RELAY:
+            return ()
+        return guard if any(tool.name in GUARDED for tool in conversation.tools) else ()
 
     def _adapt(self, body: bytes, conversation: Conversation) -> bytes:
         """The client's own words, unless the server would not understand its choice among the tools."""
@@ -241,7 +235,9 @@ class Exchange:
     def _encode(self, spoken: Conversation) -> bytes:
         if self.route.mode == "off":
             spoken = replace(spoken, tools=(), choice=Choice(), limits=replace(spoken.limits, parallel_calls=None))
-        spoken = replace(spoken, model=self.route.model.model, extra={**self.route.extra, **spoken.extra})
+        model, extra = self.route.model.model, self.route.extra
+        if extra or spoken.model != model:
+            spoken = replace(spoken, model=model, extra={**extra, **spoken.extra})
         return self.upstream_wire.encode_request(spoken, stream=self.asked.stream, wants_usage=self.asked.wants_usage)
 
     # -- what is kept between requests ---------------------------------------------------------------------------------

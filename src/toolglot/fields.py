@@ -4,33 +4,48 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from toolglot.conversation import Choice, Tool
+from toolglot.conversation import Choice, Tool, Tools
 from toolglot.errors import RequestError
 
 _ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>u[dD][89a-fA-F]..)|.)", re.DOTALL)
 
 
+Offer: TypeAlias = tuple[Tools, tuple[str, ...]]
+"""Tools on offer, and notes on those that cannot be used."""
+
+NO_TOOLS: Final[Offer] = (Tools(), ())
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_decode = msgspec.json.Decoder().decode
 _SHARED = 1 << 20
-"""Agents send the same tools with every turn; lists up to this length are parsed once."""
+"""Agents send the same tools with every turn; lists up to this length are read once."""
 _OPEN = ("", "-", ".", "e", "e-", "e+")
 """What is left of JSON that ended too soon, after all that can be read: nothing, or the middle of a number."""
 
 
-def parse_body(body: bytes) -> dict[str, Any]:
+def parse_body(body: bytes, read_tools: Callable[[Any], Any] | None = None) -> dict[str, Any]:
     """The object that a request is. Half a surrogate pair, where a client cut a text inside an emoji, is replaced.
 
-    The list of tools may be shared with other requests and must stay as it is."""
+    In the place of the tools stands what ``read_tools`` makes of them. Other requests may share it, so it must stay as
+    it is."""
     try:
-        return {name: _parse_field(name, value) for name, value in _FIELDS.decode(body).items()}
+        written = _FIELDS.decode(body)
+        tools = written.pop("tools", None) if read_tools else None
+        asked = {name: _decode(value) for name, value in written.items()}
+        if read_tools and tools is not None:
+            read = _read_once if len(tools) <= _SHARED else _read
+            asked["tools"] = read(bytes(tools), read_tools)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return _parse_patiently(body)
+        asked = _parse_patiently(body)
+        if read_tools and "tools" in asked:
+            asked["tools"] = read_tools(asked["tools"])
+    return asked
 
 
 def adapt_body(body: bytes, model: str, without: Collection[str] = ()) -> bytes:
@@ -45,15 +60,11 @@ def adapt_body(body: bytes, model: str, without: Collection[str] = ()) -> bytes:
     return encode({name: value for name, value in asked.items() if name not in without} | {"model": named})
 
 
-def _parse_field(name: str, value: msgspec.Raw) -> Any:
-    if name == "tools" and len(written := bytes(value)) <= _SHARED:
-        return _parse_once(written)
-    return msgspec.json.decode(value)
+def _read(written: bytes, read: Callable[[Any], Any]) -> Any:
+    return read(_decode(written))
 
 
-@lru_cache(maxsize=64)
-def _parse_once(written: bytes) -> Any:
-    return msgspec.json.decode(written)
+_read_once = lru_cache(maxsize=64)(_read)
 
 
 def _parse_patiently(body: bytes) -> dict[str, Any]:
@@ -142,7 +153,7 @@ def write_arguments(told: object) -> str:
     """Arguments as compact JSON text."""
     if isinstance(told, str):
         return told or "{}"
-    return json.dumps({} if told is None else told, ensure_ascii=False, separators=(",", ":"))
+    return _write({} if told is None else told)
 
 
 def is_cut(arguments: str) -> bool:
@@ -174,14 +185,15 @@ def encode(told: object) -> bytes:
         return json.dumps(told, separators=(",", ":")).encode()
 
 
-def read_functions(tools: object, notes: list[str]) -> tuple[Tool, ...]:
+def read_functions(tools: object) -> Offer:
     """Tools in the form that most wires share: every one that can be used. The others are skipped and noted, because
     agents send more than they need."""
     if tools is None:
-        return ()
+        return NO_TOOLS
     if not isinstance(tools, list):
         raise RequestError("tools must be a list.", "tools")
     found: dict[str, Tool] = {}
+    notes: list[str] = []
     for at, entry in enumerate(tools):
         problem = _problem_with(entry, found)
         if problem:
@@ -192,7 +204,7 @@ def read_functions(tools: object, notes: list[str]) -> tuple[Tool, ...]:
         found[told["name"]] = Tool(
             told["name"], text_at(told, "description"), parameters if isinstance(parameters, dict) else {}
         )
-    return tuple(found.values())
+    return Tools(found.values()), tuple(notes)
 
 
 def _problem_with(entry: object, found: Mapping[str, Tool]) -> str:

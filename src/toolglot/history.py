@@ -8,20 +8,24 @@ and by name, are looked at from their front only; what was answered by id falls 
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
-
-from msgspec.structs import replace
 
 from toolglot.conversation import Call, Message, Part, Result
 from toolglot.errors import ToolResultsError
+
+_CONCERNED = ("assistant", "tool")
+"""Who calls and who answers: no other message holds calls or results."""
 
 
 def mend(messages: Iterable[Message], new_id: Callable[[], str]) -> tuple[tuple[Message, ...], tuple[str, ...]]:
     """The messages with every result tied to its call by id and name, and notes on what that took."""
     mending = _Mending(new_id)
-    mended = tuple(mending.look_at(message, at) for at, message in enumerate(messages))
-    return mended, tuple(mending.notes)
+    mended = list(messages)
+    for at, message in enumerate(mended):
+        if message.role in _CONCERNED:
+            mended[at] = mending.look_at(message, at)
+    return tuple(mended), tuple(mending.notes)
 
 
 class _Mending:
@@ -29,27 +33,28 @@ class _Mending:
         self.new_id = new_id
         self.waiting: dict[str, Call] = {}
         self.order: deque[Call] = deque()
-        self.named: dict[str, deque[Call]] = {}
+        self.named: defaultdict[str, deque[Call]] = defaultdict(deque)
         self.answered: set[str] = set()
         self.notes: list[str] = []
 
     def look_at(self, message: Message, at: int) -> Message:
-        if not any(isinstance(part, Call | Result) for part in message.parts):
-            return message
-        return replace(message, parts=tuple(self.mend(part, at) for part in message.parts))
-
-    def mend(self, part: Part, at: int) -> Part:
-        if isinstance(part, Call):
-            return self.expect(part, at)
-        return self.settle(part, at) if isinstance(part, Result) else part
+        parts: list[Part] = []
+        for part in message.parts:
+            if isinstance(part, Call):
+                part = self.expect(part, at)
+            elif isinstance(part, Result):
+                part = self.settle(part, at)
+            parts.append(part)
+        mended = tuple(parts)
+        return message if mended == message.parts else Message(message.role, mended)
 
     def expect(self, call: Call, at: int) -> Call:
         if not call.id:
-            call = replace(call, id=self.new_id())
+            call = Call(self.new_id(), call.name, call.arguments)
             self.notes.append(f"messages[{at}]: a call to {call.name} without an id was given one")
         self.waiting[call.id] = call
         self.order.append(call)
-        self.named.setdefault(call.name, deque()).append(call)
+        self.named[call.name].append(call)
         self.answered.discard(call.id)
         return call
 
@@ -58,7 +63,7 @@ class _Mending:
         if call is None:
             raise ToolResultsError(f"Invalid tool results: {self.complain(result, at)}.", f"messages[{at}]")
         self.answered.add(call.id)
-        return replace(result, call_id=call.id, name=call.name)
+        return Result(call.id, call.name, result.content, result.error)
 
     def guess(self, result: Result, at: int) -> Call | None:
         """The call that a result without an id can only mean."""

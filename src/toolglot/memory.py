@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolglot.fields import encode, text_at
@@ -12,8 +12,7 @@ from toolglot.keepsakes import Drawer, Keepsakes
 from toolglot.wire import Asked, Wire
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(Struct, frozen=True):
     """The memory of one client, who is known by a key."""
 
     kept: Keepsakes

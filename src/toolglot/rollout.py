@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -141,14 +142,14 @@ def _percent(value: float) -> float:
     return float(value)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rollout:
     """The plans of all transformations; one without a plan of its own has the plan of all."""
 
     plan: Plan = FULL
     plans: Mapping[str, Plan] = field(default_factory=dict, hash=False)
 
-    @property
+    @cached_property
     def divides(self) -> bool:
         return self.plan.divides or any(plan.divides for plan in self.plans.values())
 

@@ -12,11 +12,13 @@ The mode ``auto`` is native where the profiles say that the upstream has tools, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from enum import StrEnum
 from functools import lru_cache
 from math import inf
 from typing import Any, Final
+
+from msgspec import Struct, structs
 
 from toolglot.config import MODES, Model, Settings, Upstream
 from toolglot.conversation import Call, Conversation, Result
@@ -37,8 +39,7 @@ class Manner(StrEnum):
     TEXT = "text"
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(Struct, frozen=True):
     """Where a request goes. ``parallel``: whether several calls may be made in one answer.
 
     In mode ``auto`` the rule and the lesson say why. ``extra`` are fields that the upstream needs besides. ``client``
@@ -53,7 +54,7 @@ class Route:
     parallel: bool
     rule: Rule | None = None
     lesson: Lesson | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    extra: Mapping[str, Any] = {}
     client: str = ""
 
     @property
@@ -63,7 +64,7 @@ class Route:
 
     def retreat(self, lesson: Lesson) -> Route:
         """The same as text, for this is what was learned."""
-        return replace(self, manner=Manner.TEXT, lesson=lesson, extra=add_fields(self.rule))
+        return structs.replace(self, manner=Manner.TEXT, lesson=lesson, extra=add_fields(self.rule))
 
 
 class UnsureError(Exception):
@@ -142,21 +143,21 @@ def choose(
     route = Route(upstream, model, manner, mode, model.dialect, parallel)
     if mode == AUTO and manner is not Manner.RELAY and not upstream.coached:
         route = _decide(route, conversation, settings, knowledge)
-    return replace(route, client=client, parallel=False) if client and manner is not Manner.RELAY else route
+    return structs.replace(route, client=client, parallel=False) if client and manner is not Manner.RELAY else route
 
 
 def _decide(route: Route, conversation: Conversation, settings: Settings, knowledge: Knowledge) -> Route:
     """Native or text, by what is known of the upstream and its model."""
     place = route.upstream, route.model.model
     rule, lesson = knowledge.find_rule(*place), knowledge.find_lesson(*place)
-    route = replace(route, rule=rule, lesson=lesson)
+    route = structs.replace(route, rule=rule, lesson=lesson)
     if rule.dialect and not settings.set_dialect(conversation.model):
-        route = replace(route, dialect=rule.dialect, model=replace(route.model, dialect=rule.dialect))
+        route = structs.replace(route, dialect=rule.dialect, model=replace(route.model, dialect=rule.dialect))
     if rule.native and lesson is None:
-        return replace(
+        return structs.replace(
             route, manner=Manner.NATIVE, parallel=_parallel(conversation, settings, route.model, rule.parallel)
         )
-    return replace(route, parallel=_parallel(conversation, settings, route.model), extra=add_fields(rule))
+    return structs.replace(route, parallel=_parallel(conversation, settings, route.model), extra=add_fields(rule))
 
 
 def _matters(conversation: Conversation, settings: Settings) -> bool:
@@ -175,7 +176,12 @@ def concerns_tools(conversation: Conversation) -> bool:
     """Whether a conversation offers tools, or has used some."""
     if conversation.tools:
         return True
-    return any(isinstance(part, Call | Result) for message in conversation.messages for part in message.parts)
+    for message in conversation.messages:
+        if message.role in ("assistant", "tool"):
+            for part in message.parts:
+                if isinstance(part, (Call, Result)):
+                    return True
+    return False
 
 
 def _parallel(conversation: Conversation, settings: Settings, model: Model, known: bool | None = None) -> bool:

@@ -32,12 +32,12 @@ from toolglot.conversation import (
     Message,
     Reasoning,
     Result,
-    Role,
     Text,
     Tool,
+    Tools,
 )
 from toolglot.errors import ToolSchemaError
-from toolglot.joiner import choose_joiner, has_marks, neutralise
+from toolglot.joiner import Marks, choose_joiner, find_marks
 from toolglot.names import rename
 from toolglot.schema import Toolbox
 from toolglot.teaching import teach
@@ -72,10 +72,11 @@ class Speech(Struct, frozen=True):
 
 def speak(conversation: Conversation, dialect: str, *, parallel: bool = False) -> Speech:
     """The conversation as a model that speaks the dialect can follow it."""
-    past = dict.fromkeys(call.name for message in conversation.messages for call in message.calls)
+    parts = chain.from_iterable([message.parts for message in conversation.messages if message.role == "assistant"])
+    past = dict.fromkeys([part.name for part in parts if isinstance(part, Call)])
     taught = _prepare(conversation.tools, tuple(past), record_of(dialect).name, conversation.choice, parallel)
     speaker = _Speaker(taught, conversation)
-    messages = tuple(_instruct(list(speaker.say(conversation.messages)), taught.section))
+    messages = tuple(_instruct(speaker.say(conversation.messages), taught.section))
     spoken = replace(conversation, messages=messages, tools=(), choice=Choice())
     return Speech(spoken, taught.offered, taught.names, speaker.joiner, taught.notes)
 
@@ -83,15 +84,14 @@ def speak(conversation: Conversation, dialect: str, *, parallel: bool = False) -
 @dataclass(frozen=True, slots=True)
 class _Taught:
     """Everything about a speech that is the same for every turn of a conversation. ``given`` leads from a tool's own
-    name to the taught one, ``names`` back, where they differ; ``words`` are all taught names. ``offered`` are the tools
-    that may be chosen."""
+    name to the taught one, ``names`` back, where they differ. ``offered`` are the tools that may be chosen."""
 
     dialect: str
     tools: tuple[Tool, ...]
     offered: tuple[Tool, ...]
     given: Mapping[str, str]
     names: Mapping[str, str]
-    words: tuple[str, ...]
+    marks: Marks
     section: str
     notes: tuple[str, ...]
 
@@ -100,15 +100,15 @@ class _Taught:
 def _prepare(tools: tuple[Tool, ...], past: tuple[str, ...], dialect: str, choice: Choice, parallel: bool) -> _Taught:
     usable, notes = _check(tools)
     given = rename([*(tool.name for tool in usable), *past], partial(can_name, dialect))
-    known = tuple(replace(tool, name=given[tool.name]) for tool in usable)
+    known = Tools(replace(tool, name=given[tool.name]) for tool in usable)
     choice = replace(choice, only=tuple(given.get(name, name) for name in choice.only))
     return _Taught(
         dialect,
         known,
-        tuple(tool for tool in known if choice.allows(tool.name)),
+        Tools(tool for tool in known if choice.allows(tool.name)),
         given,
         {taught: own for own, taught in given.items() if taught != own},
-        tuple(sorted(given.values())),
+        find_marks(dialect, tuple(sorted(given.values()))),
         teach(known, dialect, choice=choice, parallel=parallel),
         (*notes, *_miss(choice, known)),
     )
@@ -122,14 +122,22 @@ def _miss(choice: Choice, tools: Sequence[Tool]) -> Iterator[str]:
 
 def write_result(dialect: str, name: str, content: str, error: bool = False) -> str:
     """A tool's result as the models of the dialect expect it."""
-    form = record_of(dialect).returns
-    text = content if content.strip() else NO_OUTPUT
-    if error and "{verdict}" not in form:
+    told = list(_split_form(record_of(dialect).returns))
+    slots = told[1::2]
+    text = NO_OUTPUT if not content or content.isspace() else content
+    if error and "verdict" not in slots:
         text = f"{ERROR} from {name}:\n{text}"
-    slots = {"verdict": ERROR if error else VERDICT, "name": name, "content": text}
-    if "{json}" in form:
-        slots["json"] = json.dumps(text, ensure_ascii=False)
-    return _SLOT.sub(lambda found: slots[found[1]], form)
+    given = {"verdict": ERROR if error else VERDICT, "name": name, "content": text}
+    if "json" in slots:
+        given["json"] = json.dumps(text, ensure_ascii=False)
+    told[1::2] = [given[slot] for slot in slots]
+    return "".join(told)
+
+
+@lru_cache(maxsize=256)
+def _split_form(form: str) -> tuple[str, ...]:
+    """The form of a result in pieces: every second one names what stands there."""
+    return tuple(_SLOT.split(form))
 
 
 def _check(tools: Sequence[Tool]) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
@@ -171,25 +179,38 @@ def _definition(tool: Tool) -> str:
     return tool.description + json.dumps(tool.parameters, ensure_ascii=False, default=str)
 
 
-def _instruct(messages: list[Message], section: str) -> Iterator[Message]:
+def _instruct(messages: list[Message], section: str) -> list[Message]:
     """The messages with the section behind the client's own system prompt, unless it holds that section already."""
-    own = list(takewhile(lambda message: message.role == "system", messages))
-    added = () if any(section in message.text for message in own) else (Text(section),)
-    parts = _joined([*(message.parts for message in own), added])
-    if parts:
-        yield Message("system", parts)
-    yield from messages[len(own) :]
+    parts: list[Iterable[object]] = []
+    taught = False
+    for message in takewhile(_instructs, messages):
+        parts.append(message.parts)
+        taught = taught or section in message.text
+    rest = messages[len(parts) :]
+    prompt = _joined(parts if taught else [*parts, (Text(section),)])
+    return [Message("system", prompt), *rest] if prompt else rest
+
+
+def _instructs(message: Message) -> bool:
+    return message.role == "system"
 
 
 _Part = Text | Image | Foreign
+_PLAIN = (Text, Image, Foreign)
+_SILENCE = Text("")
 
 
-def _joined(groups: Iterable[Sequence[object]]) -> tuple[_Part, ...]:
+def _bare(parts: Iterable[object]) -> tuple[_Part, ...]:
+    """What of some parts a plain message holds."""
+    return tuple([part for part in parts if isinstance(part, _PLAIN) and part != _SILENCE])
+
+
+def _joined(groups: Sequence[Iterable[object]]) -> tuple[_Part, ...]:
     """The parts of several messages as parts of one: texts that meet are parted by an empty line."""
     parts: list[_Part] = []
     meeting: list[str] = []
     for group in groups:
-        fresh = [part for part in group if isinstance(part, _Part) and part != Text("")]
+        fresh = [part for part in group if isinstance(part, _PLAIN) and part != _SILENCE]
         if meeting and fresh and isinstance(fresh[0], Text):
             meeting.append(fresh[0].text)
             fresh = fresh[1:]
@@ -203,40 +224,31 @@ def _joined(groups: Iterable[Sequence[object]]) -> tuple[_Part, ...]:
     return (*parts, Text("\n\n".join(meeting))) if meeting else tuple(parts)
 
 
-class _Turn(Struct, frozen=True):
-    """What one side says; ``told``: it holds results."""
-
-    role: Role
-    parts: tuple[_Part, ...]
-    told: bool = False
-
-    def adjoins(self, other: _Turn) -> bool:
-        """Whether the other one goes on where this one stops: results and what the user says beside them."""
-        return self.role == other.role == "user" and (self.told or other.told)
-
-
 @dataclass(slots=True)
 class _Speaker:
-    """Turns the messages of one conversation into plain ones."""
+    """Turns the messages of one conversation into plain ones. One that is plain already stays as it is."""
 
     taught: _Taught
     conversation: Conversation
     joiner: str = ""
 
-    def say(self, messages: Sequence[Message]) -> Iterator[Message]:
-        rows: list[list[_Turn]] = []
-        for turn in self.turns(messages):
-            if not turn.parts:
+    def say(self, messages: Sequence[Message]) -> list[Message]:
+        """Results and what the user says beside them stand in one message."""
+        rows: list[list[Message]] = []
+        last, telling = "", False
+        for message, told in self.turns(messages):
+            if not message.parts:
                 continue
-            if rows and rows[-1][-1].adjoins(turn):
-                rows[-1].append(replace(turn, told=True))
+            if message.role == last == "user" and (told or telling):
+                rows[-1].append(message)
+                telling = True
             else:
-                rows.append([turn])
-        for row in rows:
-            parts = _joined(turn.parts for turn in row) if len(row) > 1 else row[0].parts
-            yield Message(row[0].role, parts)
+                rows.append([message])
+                last, telling = message.role, told
+        return [row[0] if len(row) == 1 else Message("user", _joined([each.parts for each in row])) for row in rows]
 
-    def turns(self, messages: Sequence[Message]) -> Iterator[_Turn]:
+    def turns(self, messages: Sequence[Message]) -> Iterator[tuple[Message, bool]]:
+        """What each side says, and whether that holds results."""
         numbers = count()
         called: dict[str, _Made] = {}
         results: list[Result] = []
@@ -244,51 +256,58 @@ class _Speaker:
             if message.role == "tool":
                 results += [part for part in message.parts if isinstance(part, Result)]
                 continue
-            yield _Turn("user", self.report(results, called), True)
-            results = []
-            # an id that is used again stands for the later call, in its place
-            called |= {call.id: (next(numbers), call.name) for call in message.calls}
+            if results:
+                yield self.report(results, called), True
+                results = []
             if message.role == "user":
-                yield _Turn("user", self.quote(message.parts))
-            elif message.role == "system":
-                yield _Turn("system", _joined([message.parts]))
-            else:
-                yield _Turn("assistant", self.recall(message))
-        yield _Turn("user", self.report(results, called), True)
+                yield self.quote(message), False
+                continue
+            calls = message.calls
+            for call in calls:
+                # an id that is used again stands for the later call, in its place
+                called[call.id] = next(numbers), call.name
+            parts = self.recall(message.parts, calls) if calls else _bare(message.parts)
+            yield message if parts == message.parts else Message(message.role, parts), False
+        if results:
+            yield self.report(results, called), True
 
-    def recall(self, message: Message) -> tuple[_Part, ...]:
+    def recall(self, parts: Sequence[object], calls: Sequence[Call]) -> tuple[_Part, ...]:
         """What the assistant said, and behind it what it called."""
-        calls = [(self.taught.given[call.name], call.arguments) for call in message.calls]
-        written = (Text(write_calls(self.taught.dialect, calls, self.taught.tools)),) if calls else ()
-        said = _joined([message.parts])
-        if said and isinstance(said[-1], Text) and calls:
-            said = (*said[:-1], Text(said[-1].text.rstrip()))
-        return _joined([said, written])
+        made = [(self.taught.given[call.name], call.arguments) for call in calls]
+        written = (Text(write_calls(self.taught.dialect, made, self.taught.tools)),)
+        said = _bare(parts)
+        if said and isinstance(last := said[-1], Text):
+            said = (*said[:-1], Text(last.text.rstrip()))
+        return _joined([said, written]) if said else written
 
-    def report(self, results: Sequence[Result], called: Mapping[str, _Made]) -> tuple[_Part, ...]:
+    def report(self, results: Sequence[Result], called: Mapping[str, _Made]) -> Message:
         """Results in the order of their calls, those without a call last."""
-        ordered = sorted(results, key=lambda result: called.get(result.call_id, _NEVER)[0])
-        return _joined([self.tell(result, called.get(result.call_id, _NEVER)[1]) for result in ordered])
+        if len(results) > 1:
+            results = sorted(results, key=lambda result: called.get(result.call_id, _NEVER)[0])
+        told = [self.tell(result, called.get(result.call_id, _NEVER)[1]) for result in results]
+        return Message("user", told[0] if len(told) == 1 else _joined(told))
 
     def tell(self, result: Result, called: str) -> tuple[_Part, ...]:
         own = result.name or called
-        text = "".join(part.text for part in result.content if isinstance(part, Text))
+        text = "".join([part.text for part in result.content if isinstance(part, Text)])
         images = [part for part in result.content if isinstance(part, Image)]
         told = write_result(self.taught.dialect, self.taught.given.get(own, own), self.mute(text), result.error)
         return (Text(told + _announce(len(images), result.call_id)), *images)
 
-    def quote(self, parts: Sequence[object]) -> tuple[_Part, ...]:
-        return tuple(
-            Text(self.mute(part.text)) if isinstance(part, Text) else part for part in parts if isinstance(part, _Part)
-        )
+    def quote(self, message: Message) -> Message:
+        """What the user says, with marks that do nothing."""
+        for part in message.parts:
+            if isinstance(part, Text) and self.taught.marks.are_in(part.text):
+                parts = [Text(self.mute(part.text)) if isinstance(part, Text) else part for part in message.parts]
+                return Message("user", tuple(parts))
+        return message
 
     def mute(self, text: str) -> str:
-        taught = self.taught
-        if not has_marks(text, taught.dialect, taught.words):
+        if not self.taught.marks.are_in(text):
             return text
         if not self.joiner:
             self.joiner = choose_joiner(_texts(self.conversation))
-        return neutralise(text, taught.dialect, taught.words, self.joiner)
+        return self.taught.marks.neutralise(text, self.joiner)
 
 
 def _announce(images: int, call_id: str) -> str:

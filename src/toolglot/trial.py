@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from msgspec import structs
+
 from toolglot.conversation import Conversation
 from toolglot.delivery import Delivery
 from toolglot.errors import ToolglotError
@@ -37,7 +39,7 @@ def name_transformation(route: Route) -> str | None:
 
 
 class Trial:
-    """The arms of one request. An arm that was asked for is told by the record."""
+    """The arms of one request. An arm that was asked for is told by the record; ``rehearses``: it is a dry run."""
 
     def __init__(self, rollout: Rollout, conversation: Conversation, watch: Watch) -> None:
         self.rollout = rollout
@@ -45,10 +47,13 @@ class Trial:
         if rollout.divides:
             watch.conversation = identify(conversation)
         self.meant: Route | None = None
+        self.rehearses = False
 
     def arm(self, transformation: str) -> Arm:
         arm = self.rollout.decide(transformation, self.watch.conversation)
-        self.watch.arms[transformation] = arm.value
+        self.watch.arms[transformation] = str(arm)
+        if arm is Arm.DRY_RUN and transformation in REHEARSED:
+            self.rehearses = True
         return arm
 
     def runs(self, transformation: str, rehearsed: bool = False) -> bool:
@@ -66,7 +71,7 @@ class Trial:
         transformation = name_transformation(route)
         if transformation is None or self.runs(transformation):
             return route
-        return replace(route, manner=Manner.RELAY)
+        return structs.replace(route, manner=Manner.RELAY)
 
     def restrict(self, options: Options, route: Route) -> tuple[Options, tuple[str, ...]]:
         """How careful reading is by plan: the options, and the tools that calls are made to (none named: to all)."""
@@ -78,10 +83,6 @@ class Trial:
         if shell.min_confidence is not None:
             options = replace(options, thresholds={SHELL_DIALECT: shell.min_confidence})
         return options, plan.tools
-
-    @property
-    def rehearses(self) -> bool:
-        return any(self.watch.arms.get(name) == Arm.DRY_RUN for name in REHEARSED)
 
 
 class Rehearsal:

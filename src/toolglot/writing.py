@@ -20,7 +20,7 @@ from typing import Any
 from toolglot.codecs.envelope import Envelope
 from toolglot.codecs.forms import HARD_JSON, TOOL, write_encoded
 from toolglot.codecs.members import parse_object
-from toolglot.conversation import Tool
+from toolglot.conversation import Tool, Tools
 from toolglot.dialect import Dialect
 from toolglot.errors import ToolSchemaError, UsageError
 from toolglot.jsontext import NotJson, Value, dump, parse
@@ -33,6 +33,7 @@ _REMEMBERED = 65536
 """Clients send their history again with every turn; arguments up to this length are written once."""
 
 
+@lru_cache(maxsize=256)
 def record_of(dialect: str) -> Dialect:
     """The record of that name, or of the dialect that a model of that name speaks."""
     name = vocabulary().resolve_hint(dialect)
@@ -81,16 +82,21 @@ def can_name(dialect: str, name: str) -> bool:
 
 def write_call(dialect: str, name: str, arguments: str, tools: Sequence[Tool] = ()) -> str:
     """The call as the dialect writes it; a tool that was not offered is written as if it were known."""
-    tool = next((tool for tool in tools if tool.name == name), Tool(name))
+    if isinstance(tools, Tools):
+        tool = tools.by_name.get(name)
+    else:
+        tool = next((tool for tool in tools if tool.name == name), None)
     write = _write if len(arguments) > _REMEMBERED else _write_once
-    return write(record_of(dialect).name, name, arguments, tool)
+    return write(record_of(dialect).name, name, arguments, tool or Tool(name))
 
 
 def write_calls(dialect: str, calls: Sequence[tuple[str, str]], tools: Sequence[Tool] = ()) -> str:
     """Several calls of one message: in one wrapper where the dialect does so, otherwise one behind the other."""
     record = record_of(dialect)
     texts = [write_call(dialect, name, arguments, tools) for name, arguments in calls]
-    together = _share_wrapper(record, texts) if record.between is not None and len(texts) > 1 else ""
+    if len(texts) == 1:
+        return texts[0]
+    together = _share_wrapper(record, texts) if record.between is not None and texts else ""
     if together and _prove_all(together, tuple(calls), tuple(tools)):
         return together
     for mark in record.results:

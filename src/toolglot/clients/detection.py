@@ -14,11 +14,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import Final
 
 from toolglot.clients import all_clients
 from toolglot.clients.client import Client
-from toolglot.clients.prompts import read_prompt, set_aside
+from toolglot.clients.prompts import REMEMBERED, read_prompt, set_aside
 from toolglot.clients.record import Layout
 from toolglot.conversation import Conversation, Text
 
@@ -59,30 +60,44 @@ def find_client(
     """The XML client that asks, or None for a native one. ``setting`` is ``auto``, ``off`` or a profile to assume."""
     if setting == OFF or conversation.tools:
         return None
-    named = read_agent(headers or {})[0]
-    for at, text in _prompts(conversation, trusted=bool(named) or setting != AUTO):
+    for at, text, certain in _prompts(conversation):
         family = _family(text)
-        if family:
+        if family and (certain or setting != AUTO or read_agent(headers or {})[0]):
             profile = setting if setting != AUTO else _choose(family, set_aside(text)[0], headers or {})
             return Found(profile, at)
     return None if setting == AUTO else Found(setting)
 
 
-def _prompts(conversation: Conversation, trusted: bool) -> Iterator[tuple[tuple[int, int], str]]:
-    """Texts that may be prompts. A user may quote one, behind other words; who is trusted may give any role."""
+def _prompts(conversation: Conversation) -> Iterator[tuple[tuple[int, int], str, bool]]:
+    """Texts that may be prompts, and whether it is certain that they are no quotes. A user may quote one, behind other
+    words, unless he is known for a client that may be given any role."""
     for number, message in enumerate(conversation.messages):
-        if number and message.role != "system":
+        instructed = message.role == "system"
+        if number and not instructed:
             continue
-        parts = message.parts if message.role == "system" else message.parts[:1]
-        for place, part in enumerate(parts):
-            if not isinstance(part, Text) or len(part.text) > LOOKED_AT:
-                continue
-            if trusted or message.role == "system" or part.text.lstrip().startswith(OPENING):
-                yield (number, place), part.text
+        for place, part in enumerate(message.parts if instructed else message.parts[:1]):
+            if isinstance(part, Text) and len(part.text) <= LOOKED_AT:
+                yield (number, place), part.text, instructed or part.text.lstrip().startswith(OPENING)
 
 
 def _family(text: str) -> str:
-    """The family whose way of teaching calls the text has, if any."""
+    """The family whose way of teaching calls the text has, if any. Most texts have not a word of it."""
+    for phrase in _phrases():
+        if phrase in text:
+            return _recognise(text)
+    return ""
+
+
+@cache
+def _phrases() -> frozenset[str]:
+    """All sentences that teach calls. Each stands in one line."""
+    return frozenset(
+        phrase for client in all_clients().values() for layout in client.layouts for phrase in layout.markers
+    )
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _recognise(text: str) -> str:
     ours = set_aside(text)[0]
     if any(phrase in ours for phrase in NATIVE):
         return ""

@@ -191,7 +191,8 @@ class Stages:
     editing: Plan | None = setting(OWN_PLAN, TRANSFORMATIONS["editing"])
 
     def as_rollout(self) -> Rollout:
-        return _rollout(self)
+        own = {name: plan for name in TRANSFORMATIONS if (plan := getattr(self, name)) is not None}
+        return Rollout(self.stage, own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,11 +288,15 @@ class Settings:
     notes: tuple[str, ...] = ()
     live: Live = field(default_factory=Live, compare=False, repr=False)
     _found: dict[str, tuple[Model, Upstream]] = field(default_factory=dict, init=False, compare=False, repr=False)
+    _planned: Rollout = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_planned", self.rollout.as_rollout())
 
     @property
     def rollout_now(self) -> Rollout:
         """The rollout in force: as it was at the start, or as the file was changed since."""
-        return self.live.rollout or self.rollout.as_rollout()
+        return self.live.rollout or self._planned
 
     def model_for(self, asked: str) -> tuple[Model, Upstream]:
         """What answers to a name: the exact name, else the first pattern that fits, else ``*``.
@@ -380,12 +385,6 @@ FALLBACK: Final = tuple(
     )
 )
 """The upstream that needs no file: its address, its key, and the model it is asked for."""
-
-
-@lru_cache(maxsize=16)
-def _rollout(stages: Stages) -> Rollout:
-    own = {name: plan for name in TRANSFORMATIONS if (plan := getattr(stages, name)) is not None}
-    return Rollout(stages.stage, own)
 
 
 @lru_cache(maxsize=1024)

@@ -33,10 +33,13 @@ from toolglot.conversation import (
     Role,
     Text,
     Tool,
+    Tools,
 )
 from toolglot.editing.anthropic import define_whole
 from toolglot.errors import RequestError, ToolResultsError
 from toolglot.fields import (
+    NO_TOOLS,
+    Offer,
     adapt_body,
     check_choice,
     check_messages,
@@ -64,9 +67,8 @@ CHARACTERS_PER_TOKEN = 4
 
 def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
     """The request in neutral words; ``RequestError`` names the field that cannot be meant."""
-    asked = parse_body(body)
-    notes: list[str] = []
-    tools = _decode_tools(asked.get("tools"), notes)
+    asked = parse_body(body, _decode_tools)
+    tools, notes = asked.get("tools", NO_TOOLS)
     messages = [
         *_decode_system(asked.get("system")),
         *(
@@ -84,8 +86,8 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
         limits=_decode_limits(asked, choice),
         extra={key: value for key, value in asked.items() if key not in MODELLED},
     )
-    ids = frozenset(call.id for message in messages for call in message.calls)
-    return Asked(conversation, asked.get("stream") is True, True, tuple(notes), {"ids": ids})
+    ids = frozenset([call.id for message in messages if message.role == "assistant" for call in message.calls])
+    return Asked(conversation, asked.get("stream") is True, True, notes, {"ids": ids})
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------
@@ -103,8 +105,8 @@ def _decode_message(message: object, where: str) -> Iterable[Message]:
     if role is None:
         raise RequestError(f"{where}.role must be one of {', '.join(ROLES)}.", f"{where}.role")
     parts = _decode_content(message.get("content"), f"{where}.content")
-    results = tuple(part for part in parts if isinstance(part, Result))
-    rest = tuple(part for part in parts if not isinstance(part, Result))
+    results = tuple([part for part in parts if isinstance(part, Result)])
+    rest = tuple([part for part in parts if not isinstance(part, Result)]) if results else tuple(parts)
     if results:
         yield Message("tool", results)
     if rest or not results:
@@ -173,7 +175,7 @@ def _decode_result(block: Mapping[str, Any], where: str) -> Part:
 
 def _tell_part(part: Part) -> Text | Image:
     """A part of a result. One that only this wire knows is told as text."""
-    if isinstance(part, Text | Image):
+    if isinstance(part, (Text, Image)):
         return part
     told = dict(part.data) if isinstance(part, Foreign) else {}
     if told.get("type") == "tool_reference":
@@ -195,14 +197,15 @@ _BLOCKS: Mapping[str, Callable[[Mapping[str, Any], str], Part]] = {
 # -- tools and the choice among them -----------------------------------------------------------------------------------
 
 
-def _decode_tools(tools: object, notes: list[str]) -> tuple[Tool, ...]:
+def _decode_tools(tools: object) -> Offer:
     """Every plain tool, deferred ones too; those that only the provider knows or runs are skipped and noted. The editor
     of the provider is run by the client, and what it can do is known."""
     if tools is None:
-        return ()
+        return NO_TOOLS
     if not isinstance(tools, list):
         raise RequestError("tools must be a list.", "tools")
     found: dict[str, Tool] = {}
+    notes: list[str] = []
     for at, entry in enumerate(tools):
         if isinstance(entry, dict) and text_at(entry, "type").startswith(EDITOR) and text_at(entry, "name").strip():
             known = define_whole(entry["name"])
@@ -213,7 +216,7 @@ def _decode_tools(tools: object, notes: list[str]) -> tuple[Tool, ...]:
             notes.append(f"tools[{at}] skipped: {problem}")
             continue
         found[entry["name"]] = Tool(entry["name"], text_at(entry, "description"), entry.get("input_schema") or {})
-    return tuple(found.values())
+    return Tools(found.values()), tuple(notes)
 
 
 def _problem_with(entry: object, found: Mapping[str, Tool]) -> str:

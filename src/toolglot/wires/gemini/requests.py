@@ -32,9 +32,20 @@ from toolglot.conversation import (
     Result,
     Text,
     Tool,
+    Tools,
 )
 from toolglot.errors import RequestError
-from toolglot.fields import check_choice, dicts_in, number_at, parse_body, text_at, whole_at, write_arguments
+from toolglot.fields import (
+    NO_TOOLS,
+    Offer,
+    check_choice,
+    dicts_in,
+    number_at,
+    parse_body,
+    text_at,
+    whole_at,
+    write_arguments,
+)
 from toolglot.wire import Asked
 from toolglot.wires.gemini.spelling import NAME, pick, pick_table, pick_text, read_schema, read_seal, unify
 
@@ -46,13 +57,13 @@ LIMITED = frozenset(("maxOutputTokens", "temperature", "topP", "topK", "seed", "
 
 def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
     """The request in neutral words; ``path`` also tells the model, and whether and how a stream is wanted."""
-    asked = unify(parse_body(body))
+    asked = unify(parse_body(body, _decode_tools))
     settings = unify(pick_table(asked, "generationConfig"))
     if settings.get("candidateCount") not in (None, 1):
         where = "generationConfig.candidateCount"
         raise RequestError("Only one answer can be given to a request: candidateCount must be 1.", where)
-    notes: list[str] = []
-    tools = _decode_tools(asked.get("tools"), notes)
+    tools, skipped = asked.get("tools", NO_TOOLS)
+    notes = list(skipped)
     transcript = Transcript(notes)
     instruction = asked.get("systemInstruction")
     if instruction:
@@ -217,11 +228,12 @@ def _decode_result(told: Mapping[str, Any]) -> tuple[tuple[Text | Image, ...], b
 # -- tools, choice, limits ---------------------------------------------------------------------------------------------
 
 
-def _decode_tools(tools: object, notes: list[str]) -> tuple[Tool, ...]:
+def _decode_tools(tools: object) -> Offer:
     """Every tool that can be used; those that a server would have to run are skipped and noted."""
     if tools is not None and not isinstance(tools, list | dict):
         raise RequestError("tools must be a list.", "tools")
     found: dict[str, Tool] = {}
+    notes: list[str] = []
     for at, entry in enumerate(dicts_in([tools] if isinstance(tools, dict) else tools)):
         hosted = [key for key in unify(entry) if key != "functionDeclarations"]
         notes += [f"tools[{at}] skipped: not a function but {key!r}" for key in hosted]
@@ -232,7 +244,7 @@ def _decode_tools(tools: object, notes: list[str]) -> tuple[Tool, ...]:
                 notes.append(f"tools[{at}].functionDeclarations[{number}] skipped: {problem}")
             else:
                 found[name] = Tool(name, text_at(declared, "description"), _decode_parameters(declared))
-    return tuple(found.values())
+    return Tools(found.values()), tuple(notes)
 
 
 def _decode_parameters(declared: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from toolglot.conversation import (
 from toolglot.crossing import demand_call
 from toolglot.errors import RequestError
 from toolglot.fields import (
+    NO_TOOLS,
     adapt_body,
     check_messages,
     dicts_in,
@@ -57,8 +58,8 @@ MAGIC = {"iVBOR": "image/png", "/9j/": "image/jpeg", "R0lGO": "image/gif", "UklG
 
 def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
     """The request in neutral words; ``RequestError`` names the field that cannot be meant."""
-    asked = parse_body(body)
-    notes: list[str] = []
+    asked = parse_body(body, read_functions)
+    tools, notes = asked.get("tools", NO_TOOLS)
     options = asked.get("options") or {}
     if not isinstance(options, dict):
         raise RequestError("options must be an object.", "options")
@@ -66,11 +67,11 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
     conversation = Conversation(
         model=text_at(asked, "model"),
         messages=tuple(_decode_message(message, at) for at, message in enumerate(check_messages(asked))),
-        tools=read_functions(asked.get("tools"), notes),
+        tools=tools,
         limits=limits,
         extra={key: value for key, value in asked.items() if key not in MODELLED} | ({"options": rest} if rest else {}),
     )
-    return Asked(conversation, asked.get("stream") is not False, True, tuple(notes))
+    return Asked(conversation, asked.get("stream") is not False, True, notes)
 
 
 def _decode_options(options: Mapping[str, Any]) -> tuple[Limits, dict[str, Any]]:

@@ -37,6 +37,7 @@ from toolglot.conversation import (
 from toolglot.crossing import address_image, read_image
 from toolglot.errors import RequestError, ToolResultsError
 from toolglot.fields import (
+    NO_TOOLS,
     adapt_body,
     check_choice,
     check_messages,
@@ -58,33 +59,40 @@ ROLES: Mapping[str, Role] = {
     "tool": "tool",
     "function": "tool",
 }
+LIMITS = ("max_tokens", "temperature", "top_p", "seed")
 MODELLED = frozenset(
-    ("model", "messages", "tools", "tool_choice", "parallel_tool_calls", "stream", "stream_options", "n")
-) | {"max_tokens", "temperature", "top_p", "seed", "stop"}
+    ("model", "messages", "tools", "tool_choice", "parallel_tool_calls", "stream", "stream_options", "n", "stop")
+) | frozenset(LIMITS)
 
 TOOL_FIELDS = ("tools", "tool_choice", "parallel_tool_calls")
 
 NEWER_LIMIT = "max_completion_tokens"
 """Says the same as ``max_tokens``; servers take only one of them, so it goes back under the name it had."""
 
+LIMITED = frozenset((*LIMITS, NEWER_LIMIT, "stop", "parallel_tool_calls"))
+
 THOUGHT_FIELDS = ("reasoning_content", "reasoning")
 """Where thoughts stand: nothing is agreed upon, so the kind of a thought may name the field."""
 
+RARITIES = frozenset((*THOUGHT_FIELDS, "refusal", "extra_content"))
+BESIDES = RARITIES | {"tool_calls", "function_call"}
+"""What a message of the assistant may have besides content."""
+
+ANY_CHOICE, NO_LIMITS = Choice(), Limits()
 CHOICES: Mapping[str, Mode] = {"none": "none", "auto": "auto", "required": "required", "any": "required"}
 
 
 def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
     """The request in neutral words; ``RequestError`` names the field that cannot be meant."""
-    asked = parse_body(body)
+    asked = parse_body(body, read_functions)
     if asked.get("n") not in (None, 1):
         raise RequestError("Only one answer can be given to a request: n must be 1.", "n")
-    notes: list[str] = []
-    messages = check_messages(asked)
-    tools = read_functions(asked.get("tools"), notes)
+    tools, skipped = asked.get("tools", NO_TOOLS)
+    notes = list(skipped)
     options = asked.get("stream_options")
     conversation = Conversation(
         model=text_at(asked, "model"),
-        messages=tuple(_decode_message(message, f"messages[{at}]", notes) for at, message in enumerate(messages)),
+        messages=tuple([_decode_message(message, at, notes) for at, message in enumerate(check_messages(asked))]),
         tools=tools,
         choice=_decode_choice(asked.get("tool_choice"), tools),
         limits=_decode_limits(asked),
@@ -97,35 +105,40 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
 # -- messages ----------------------------------------------------------------------------------------------------------
 
 
-def _decode_message(message: object, where: str, notes: list[str]) -> Message:
+def _decode_message(message: object, at: int, notes: list[str]) -> Message:
     if not isinstance(message, dict):
-        raise RequestError(f"{where} must be an object with a role and content.", where)
-    role = ROLES.get(text_at(message, "role"))
+        raise RequestError(f"messages[{at}] must be an object with a role and content.", f"messages[{at}]")
+    told, content = message.get("role"), message.get("content")
+    role = ROLES.get(told) if isinstance(told, str) else None
     if role is None:
-        raise RequestError(f"{where}.role must be one of {', '.join(ROLES)}.", f"{where}.role")
+        raise RequestError(f"messages[{at}].role must be one of {', '.join(ROLES)}.", f"messages[{at}].role")
+    parts = (Text(content),) if isinstance(content, str) else _decode_content(content, f"messages[{at}].content")
     if role == "tool":
-        return Message(role, (_decode_result(message, where),))
-    parts: list[Part] = _decode_content(message.get("content"), f"{where}.content")
-    if role == "assistant":
-        thought = text_at(message, "reasoning_content") or text_at(message, "reasoning")
-        if thought:
-            parts.insert(0, Reasoning(thought))
-        if refusal := text_at(message, "refusal"):
-            parts.append(Text(refusal))
-        if seal := read_signature(message.get("extra_content")):
-            parts.append(Reasoning("", seal, NAME))
-        parts += _decode_calls(message, where, notes)
-    return Message(role, tuple(parts))
+        parts = (_decode_result(message, parts, at),)
+    elif role == "assistant" and not BESIDES.isdisjoint(message):
+        parts = (*_decode_rarities(message, parts), *_decode_calls(message, at, notes))
+    return Message(role, parts)
 
 
-def _decode_content(content: object, where: str) -> list[Part]:
+def _decode_rarities(message: Mapping[str, Any], said: tuple[Part, ...]) -> Iterable[Part]:
+    """What the assistant said, with what few servers have beside it."""
+    if RARITIES.isdisjoint(message):
+        return said
+    thought = text_at(message, "reasoning_content") or text_at(message, "reasoning")
+    parts = [Reasoning(thought), *said] if thought else [*said]
+    if refusal := text_at(message, "refusal"):
+        parts.append(Text(refusal))
+    if seal := read_signature(message.get("extra_content")):
+        parts.append(Reasoning("", seal, NAME))
+    return parts
+
+
+def _decode_content(content: object, where: str) -> tuple[Part, ...]:
     if content is None:
-        return []
-    if isinstance(content, str):
-        return [Text(content)]
+        return ()
     if not isinstance(content, list):
         raise RequestError(f"{where} must be text, a list of parts, or null.", where)
-    return [_decode_part(part, f"{where}[{at}]") for at, part in enumerate(content)]
+    return tuple([_decode_part(part, f"{where}[{at}]") for at, part in enumerate(content)])
 
 
 def _decode_part(part: object, where: str) -> Part:
@@ -146,20 +159,21 @@ def _decode_part(part: object, where: str) -> Part:
         raise RequestError(f"{where}.image_url needs a url.", where) from None
 
 
-def _decode_calls(message: Mapping[str, Any], where: str, notes: list[str]) -> list[Part]:
+def _decode_calls(message: Mapping[str, Any], at: int, notes: list[str]) -> list[Part]:
     listed = message.get("tool_calls") or []
     if not isinstance(listed, list):
-        raise RequestError(f"{where}.tool_calls must be a list.", f"{where}.tool_calls")
+        raise RequestError(f"messages[{at}].tool_calls must be a list.", f"messages[{at}].tool_calls")
     old = message.get("function_call")
     if isinstance(old, dict):
         listed = [*listed, {"function": old}]
     calls: list[Part] = []
-    for at, call in enumerate(listed):
+    for number, call in enumerate(listed):
+        where = f"messages[{at}].tool_calls[{number}]"
         if not isinstance(call, dict):
-            raise RequestError(f"{where}.tool_calls[{at}] must be an object.", f"{where}.tool_calls[{at}]")
+            raise RequestError(f"{where} must be an object.", where)
         if seal := read_signature(call.get("extra_content")):
             calls.append(Reasoning("", seal, NAME))
-        calls.append(_decode_call(call, f"{where}.tool_calls[{at}]", notes))
+        calls.append(_decode_call(call, where, notes))
     return calls
 
 
@@ -176,12 +190,12 @@ def _decode_call(call: Mapping[str, Any], where: str, notes: list[str]) -> Call:
     return Call(text_at(call, "id"), name or "unnamed", arguments)
 
 
-def _decode_result(message: Mapping[str, Any], where: str) -> Result:
+def _decode_result(message: Mapping[str, Any], parts: Iterable[Part], at: int) -> Result:
     if "content" not in message:
+        where = f"messages[{at}]"
         raise ToolResultsError(f"Invalid tool results: {where} has no content.", f"{where}.content")
-    parts = _decode_content(message["content"], f"{where}.content")
-    content = tuple(part if isinstance(part, Text | Image) else Text(json.dumps(_bare(part))) for part in parts)
-    return read_error(Result(text_at(message, "tool_call_id"), text_at(message, "name"), content))
+    content = [part if isinstance(part, (Text, Image)) else Text(json.dumps(_bare(part))) for part in parts]
+    return read_error(Result(text_at(message, "tool_call_id"), text_at(message, "name"), tuple(content)))
 
 
 def _bare(part: Part) -> Any:
@@ -193,7 +207,7 @@ def _bare(part: Part) -> Any:
 
 def _decode_choice(choice: object, tools: tuple[Tool, ...]) -> Choice:
     if choice is None:
-        return Choice()
+        return ANY_CHOICE
     if isinstance(choice, str):
         if choice not in CHOICES:
             raise RequestError(f"tool_choice cannot be {choice!r}.", "tool_choice")
@@ -217,6 +231,8 @@ def _name_of(entry: object) -> str:
 
 
 def _decode_limits(asked: Mapping[str, Any]) -> Limits:
+    if LIMITED.isdisjoint(asked):
+        return NO_LIMITS
     stop = asked.get("stop")
     parallel = asked.get("parallel_tool_calls")
     return Limits(
@@ -240,11 +256,8 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
         "messages": _encode_messages(conversation.messages),
         **conversation.extra,
     }
-    keys = ("max_tokens", "temperature", "top_p", "seed")
-    told = {key: getattr(limits, key) for key in keys if key != "max_tokens" or NEWER_LIMIT not in conversation.extra}
-    request |= {key: value for key, value in told.items() if value is not None}
-    if limits.stop:
-        request["stop"] = list(limits.stop)
+    if limits != NO_LIMITS:
+        request |= _encode_limits(limits, NEWER_LIMIT in conversation.extra)
     if conversation.tools:
         request["tools"] = [write_function(tool) for tool in conversation.tools]
         request |= _encode_choice(conversation.choice)
@@ -255,6 +268,12 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
         if wants_usage:
             request["stream_options"] = {"include_usage": True}
     return msgspec.json.encode(request)
+
+
+def _encode_limits(limits: Limits, newer: bool) -> dict[str, Any]:
+    told = {key: getattr(limits, key) for key in LIMITS if key != "max_tokens" or not newer}
+    stop = {"stop": list(limits.stop)} if limits.stop else {}
+    return {key: value for key, value in told.items() if value is not None} | stop
 
 
 def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
@@ -283,9 +302,11 @@ def _encode_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
 
 
 def _encode_message(message: Message) -> dict[str, Any]:
-    encoded: dict[str, Any] = {"role": message.role, "content": _encode_content(message.parts)}
-    encoded |= _encode_calls(message.parts)
-    thoughts = [part for part in message.parts if isinstance(part, Reasoning) and part.text]
+    parts = message.parts
+    if len(parts) == 1 and isinstance(only := parts[0], Text):
+        return {"role": message.role, "content": only.text}
+    encoded = {"role": message.role, "content": _encode_content(parts), **_encode_calls(parts)}
+    thoughts = [part for part in parts if isinstance(part, Reasoning) and part.text]
     if not thoughts:
         return encoded
     field = thoughts[0].kind if thoughts[0].kind in THOUGHT_FIELDS else THOUGHT_FIELDS[0]

@@ -35,7 +35,7 @@ from toolglot.errors import RequestError, ToolResultsError
 from toolglot.fields import adapt_body, number_at, parse_body, text_at, whole_at, write_arguments
 from toolglot.wire import Asked, read_error
 from toolglot.wires.openai_responses.recall import PREVIOUS, REFERENCE
-from toolglot.wires.openai_responses.tools import INPUT, Shelf, decode_choice, flatten_name
+from toolglot.wires.openai_responses.tools import INPUT, Shelf, decode_choice, fill_shelf, flatten_name
 
 NAME = "openai_responses"
 TOOL_FIELDS = ("tools", "tool_choice", "parallel_tool_calls")
@@ -53,14 +53,10 @@ TOOL_ITEMS = ("additional_tools", "tool_search_output")
 
 def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
     """The request in neutral words; ``RequestError`` names the field that cannot be meant."""
-    asked = parse_body(body)
-    notes: list[str] = []
+    asked = parse_body(body, fill_shelf)
     items = _list_items(asked.get("input"))
-    shelf = Shelf(notes)
-    shelf.add(asked.get("tools"), "tools")
-    for at, item in enumerate(items):
-        if item.get("type") in TOOL_ITEMS:
-            shelf.add(item.get("tools"), f"input[{at}].tools")
+    shelf = _add_tools(asked.get("tools"), items)
+    notes = list(shelf.notes)
     transcript = Transcript(items, notes)
     instructions = asked.get("instructions")
     if instructions:
@@ -70,7 +66,7 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
     conversation = Conversation(
         model=text_at(asked, "model"),
         messages=transcript.close(),
-        tools=tuple(shelf.tools.values()),
+        tools=shelf.offered,
         choice=decode_choice(asked.get("tool_choice"), shelf.tools),
         limits=_decode_limits(asked),
         extra={key: value for key, value in asked.items() if key not in MODELLED},
@@ -80,6 +76,15 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
         raise RequestError("A request needs input that is not empty.", "input")
     streamed, kept = asked.get("stream") is True, asked.get("store") is not False
     return Asked(conversation, streamed, True, tuple(notes), shelf.memory(), bond=bond, kept=kept)
+
+
+def _add_tools(begun: Shelf | None, items: list[dict[str, Any]]) -> Shelf:
+    """All tools: those of the request, which other requests may share, and those that items bring with them."""
+    bringing = [(at, item) for at, item in enumerate(items) if item.get("type") in TOOL_ITEMS]
+    shelf = Shelf(begun) if begun is None or bringing else begun
+    for at, item in bringing:
+        shelf.add(item.get("tools"), f"input[{at}].tools")
+    return shelf
 
 
 def _find_bond(asked: Mapping[str, Any]) -> RequestError | None:

@@ -13,9 +13,10 @@ agents offer them to everybody.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Any, get_args
 
-from toolglot.conversation import Choice, Mode, Tool
+from toolglot.conversation import Choice, Mode, Tool, Tools
 from toolglot.crossing import table_at
 from toolglot.errors import RequestError
 from toolglot.fields import check_choice, dicts_in, text_at
@@ -29,13 +30,17 @@ def flatten_name(namespace: str, name: str) -> str:
 
 
 class Shelf:
-    """The tools of one request."""
+    """The tools of one request, and notes on those that cannot be used."""
 
-    def __init__(self, notes: list[str]) -> None:
-        self.notes = notes
-        self.tools: dict[str, Tool] = {}
-        self.custom: set[str] = set()
-        self.namespaces: dict[str, tuple[str, str]] = {}
+    def __init__(self, begun: Shelf | None = None) -> None:
+        self.notes: list[str] = list(begun.notes) if begun else []
+        self.tools: dict[str, Tool] = dict(begun.tools) if begun else {}
+        self.custom: set[str] = set(begun.custom) if begun else set()
+        self.namespaces: dict[str, tuple[str, str]] = dict(begun.namespaces) if begun else {}
+
+    @cached_property
+    def offered(self) -> Tools:
+        return Tools(self.tools.values())
 
     def memory(self) -> dict[str, Any]:
         """What the answer has to be told with."""
@@ -80,6 +85,13 @@ class Shelf:
             self.custom.add(name)
             parameters = _describe_input(table_at(entry, "format"))
         self.tools[name] = Tool(name, text_at(entry, "description"), parameters)
+
+
+def fill_shelf(listed: object) -> Shelf:
+    """What stands in the field of tools. Items that bring further ones go on from a copy of it."""
+    shelf = Shelf()
+    shelf.add(listed, "tools")
+    return shelf
 
 
 def _describe_input(form: Mapping[str, Any]) -> dict[str, Any]:
