@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from itertools import chain
 from typing import Final, TypeAlias
 
@@ -165,7 +166,7 @@ _LONGEST = 512
 class Mark:
     """One or more spellings of a mark, tried in order."""
 
-    __slots__ = ("_fulls", "_prefix", "heads", "templates")
+    __slots__ = ("_fulls", "_prefix", "_starts", "heads", "templates")
 
     def __init__(self, *templates: str, named: bool = True) -> None:
         self.templates = templates
@@ -176,9 +177,12 @@ class Mark:
             self._fulls = (re.compile(_full(nodes)),)
         self._prefix = re.compile(beginnings(nodes)) if nodes else _NEVER
         self.heads = frozenset(template.lstrip()[:1] for template in templates)
+        self._starts = _first_characters(templates)
 
     def at(self, text: str, pos: int, final: bool) -> Answer:
         """The match at ``pos``, or None, or MORE while the text is still a beginning of the mark."""
+        if text[pos : pos + 1] not in self._starts:
+            return None
         if not final and len(text) - pos < _LONGEST and self._prefix.match(text, pos):
             return MORE
         for full in self._fulls:
@@ -195,17 +199,25 @@ class Mark:
         return f"Mark({', '.join(map(repr, self.templates))})"
 
 
+@lru_cache(maxsize=4096)
+def mark(templates: tuple[str, ...]) -> Mark:
+    """The mark of these spellings, compiled once."""
+    return Mark(*templates)
+
+
 class Choice:
     """Many marks at once; the answer says which one it was.
 
     Only templates that fit the first two characters are tried, so that text which only looks like a mark costs little.
     """
 
-    __slots__ = ("_compiled", "_filed", "_files", "heads", "marks")
+    __slots__ = ("_compiled", "_filed", "_files", "heads", "marks", "starts")
 
     def __init__(self, groups: Sequence[tuple[str, ...]]) -> None:
         self.marks = groups
         self.heads = frozenset(spelling.lstrip()[:1] for group in groups for spelling in group)
+        self.starts = _first_characters(chain.from_iterable(groups))
+        """The characters that a mark can begin with, and the end of the text."""
         self._filed: dict[str, list[tuple[int, str]]] = {}
         for index, group in enumerate(groups):
             for spelling in group:
@@ -244,6 +256,8 @@ class Choice:
 
     def at(self, text: str, pos: int, final: bool) -> int | None | _More:
         """The index of the group that stands at ``pos``, None, or MORE."""
+        if text[pos : pos + 1] not in self.starts:
+            return None
         rest = len(text) - pos
         if rest < 2 and not final:
             return MORE if rest < 1 or text[pos] in self.heads or "" in self._filed else None
@@ -277,6 +291,21 @@ def compile_stops(stops: Mapping[str, str]) -> re.Pattern[str]:
 
 
 _File: TypeAlias = tuple[re.Pattern[str], re.Pattern[str]]
+
+
+class _Everything(frozenset[str]):
+    """All there is."""
+
+    def __contains__(self, item: object) -> bool:
+        return True
+
+
+def _first_characters(spellings: Iterable[str]) -> frozenset[str]:
+    """What some spellings can begin with, and the end of the text: anything, unless all begin with a character."""
+    heads = [spelling[:2] for spelling in spellings]
+    if any(head[:1] in ("", "{", " ", "\n") and head != "{{" for head in heads):
+        return _Everything()
+    return frozenset(("", *(head[0] for head in heads)))
 
 
 def _second(spelling: str) -> str:

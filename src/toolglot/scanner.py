@@ -133,29 +133,29 @@ class Source:
 
     def match(self, mark: Mark) -> Steps[Match | None]:
         """Consume the mark if it stands here."""
-        found = yield from self.look(mark)
+        while (found := mark.at(self.text, self.pos, self.final)) is MORE:
+            yield
         if found is not None:
             self.pos = found.end()
         return found
 
     def look(self, mark: Mark, ahead: int = 0) -> Steps[Match | None]:
         """The mark at ``ahead`` characters from here, without consuming it."""
-        while True:
-            answer = mark.at(self.text, self.pos + ahead, self.final)
-            if answer is not MORE:
-                return answer
+        while (found := mark.at(self.text, self.pos + ahead, self.final)) is MORE:
             yield
+        return found
 
     def choose(self, choice: Choice, ahead: int = 0) -> Steps[int | None]:
-        while True:
-            answer = choice.at(self.text, self.pos + ahead, self.final)
-            if answer is not MORE:
-                return answer
+        while (index := choice.at(self.text, self.pos + ahead, self.final)) is MORE:
             yield
+        return index
 
     def find_nonblank(self, ahead: int = 0) -> Steps[int]:
         """How far the next character that is not blank stands from here; blanks beyond measure count as text."""
         while True:
+            head = self.text[self.pos + ahead : self.pos + ahead + 1]
+            if head and not head.isspace():
+                return ahead
             found = _LAYOUT.match(self.text, self.pos + ahead)
             end = found.end() if found is not None else self.pos + ahead
             if end < len(self.text) or self.final or end - self.pos - ahead >= 4096:
@@ -165,15 +165,15 @@ class Source:
     def skip_blanks(self) -> Steps[str]:
         """Consume blanks; the next character, or "" at the end."""
         while True:
-            found = _LAYOUT.match(self.text, self.pos)
-            if found is not None:
-                self.pos = found.end()
             head = self.text[self.pos : self.pos + 1]
-            if self.final and not head:
-                return ""
             if head and not head.isspace():
                 return head
-            if not head:
+            found = _LAYOUT.match(self.text, self.pos)
+            if head and found is not None:
+                self.pos = found.end()
+            elif self.final:
+                return ""
+            else:
                 yield
 
     def peek_run(self, char: str) -> Steps[str]:
