@@ -14,11 +14,11 @@ from toolglot.dialect import Commitment, Wrap
 from toolglot.draft import Frame, Ledger
 from toolglot.events import Reason
 from toolglot.options import Options
-from toolglot.pattern import Mark
+from toolglot.pattern import MORE, Mark, mark
 from toolglot.scanner import Source, Steps
 from toolglot.schema import Toolbox
 from toolglot.sink import Sink
-from toolglot.vocabulary import ELEMENT, Header, Vocabulary, mark
+from toolglot.vocabulary import ELEMENT, Header, Vocabulary
 
 _NOISE = Mark("```{language}\n", "```{language} ", "json\n", "</think>", "<?xml {attributes}?>", named=False)
 _LINE_END = Mark("{before_break}", named=False)
@@ -52,8 +52,8 @@ class FrameReader:
         """The frame that opens here; None (and nothing consumed) when it holds no call."""
         source = self.source
         start = self.reached = source.keep()
-        frame = Frame(source, self.sink, self.toolbox, self.options, self.ledger, start, held=held, at_line=at_line)
-        frame.closing = self.vocabulary.closing(wrap)
+        closing = self.vocabulary.closing(wrap)
+        frame = Frame(source, self.sink, self.toolbox, self.options, self.ledger, start, closing, held, at_line)
         if wrap is not None:
             taken = yield from self._section(frame, wrap)
         else:
@@ -100,7 +100,8 @@ class FrameReader:
             if calls and (yield from self._is_closed(wrap)):
                 return wrap.commitment is not Commitment.WHOLE or (yield from self._ends_line(frame))
             here, before = source.here, frame.open
-            if (yield from self._call_inside(frame, wrap, calls)):
+            header = yield from self._find_header(frame, wrap, calls)
+            if header is not None and (yield from self._call(frame, wrap, header)):
                 calls += 1
                 yield from self._skip_broken(frame)
                 continue
@@ -136,8 +137,7 @@ class FrameReader:
         wraps = self.vocabulary.wraps
         index = yield from source.choose(wraps.choice)
         if index is not None and not calls:
-            wrap = wraps.entries[index]
-            return isinstance(wrap, Wrap) and consume(source, wrap.open) > 0
+            return consume(source, wraps.entries[index].open) > 0
         return (yield from source.match(_NOISE)) is not None
 
     def _is_closed(self, wrap: Wrap) -> Steps[bool]:
@@ -158,48 +158,49 @@ class FrameReader:
         source.pos += size
         return True
 
-    def _call_inside(self, frame: Frame, wrap: Wrap, calls: int) -> Steps[bool]:
-        openings = self.vocabulary.inside(wrap)
-        index = yield from self.source.choose(openings.choice)
+    def _find_header(self, frame: Frame, wrap: Wrap, calls: int) -> Steps[Header | None]:
+        """The header that stands here inside a wrapper."""
+        source, headers = self.source, self.vocabulary.inside(wrap)
+        while (index := headers.choice.at(source.text, source.pos, source.final)) is MORE:
+            yield
         if index is not None:
-            header = openings.entries[index]
+            header = headers.entries[index]
             # a bare name fits almost any text: behind another call it counts only if that one began like this too
-            if calls and isinstance(header, str) and header.startswith("{name") and header not in frame.headers:
-                return False
-            return isinstance(header, str) and (yield from self._call(frame, wrap, header))
-        if self.elements is not None and (yield from self.source.look(self.elements)) is not None:
-            return (yield from self._call(frame, wrap, ELEMENT))
-        return False
+            loose = calls and header.startswith("{name") and header not in frame.headers
+            return None if loose else header
+        if self.elements is not None and (yield from source.look(self.elements)) is not None:
+            return ELEMENT
+        return None
 
     def _call(self, frame: Frame, wrap: Wrap | None, header: Header) -> Steps[bool]:
         source = self.source
-        found = yield from source.look(mark((header,)))
+        spelled = mark((header,))
+        found = yield from source.look(spelled)
         if found is None:
             return False
         gap = yield from source.find_nonblank(found.end() - source.pos)
         head = source.text[source.pos + gap : source.pos + gap + 1]
         chosen = self.vocabulary.select(wrap, header, head, self.hint)
-        again = mark((header,)).at(source.text, source.pos, True)
-        if chosen is None or not isinstance(again, re.Match):
+        if found.string is not source.text:  # more has arrived meanwhile
+            found = yield from source.look(spelled)
+        if chosen is None or found is None:
             return False
-        dialect, call, marked = chosen
-        frame.dialect = dialect.name
-        frame.headers = call.header
-        frame.confidence = dialect.confidence
-        unknown = header == ELEMENT and self.toolbox.find(again["name"]) is None
-        reported = unknown and self.options.unknown_tools == "reject"
-        frame.marked = marked or reported
-        frame.repairs = tuple(repair for repair in (wrap.repair if wrap is not None else "", call.repair) if repair)
+        frame.dialect = chosen.dialect.name
+        frame.headers = chosen.call.header
+        frame.confidence = chosen.dialect.confidence
+        frame.repairs = chosen.repairs
+        unknown = header == ELEMENT and self.toolbox.find(found["name"]) is None
+        frame.marked = chosen.marked or (unknown and self.options.unknown_tools == "reject")
         frame.wrap_close = wrap.close if wrap is not None else ()
-        return (yield from call.body.read(frame, call, again))
+        return (yield from chosen.call.body.read(frame, chosen.call, found))
 
     def _skip_broken(self, frame: Frame) -> Steps[None]:
         """A call that broke in the middle: what is left of it goes up to the mark that closes it."""
         draft = frame.open
-        if draft is None or not any(flaw.reason is Reason.MALFORMED for flaw in draft.flaws):
+        if draft is None or not draft.flaws or not any(flaw.reason is Reason.MALFORMED for flaw in draft.flaws):
             return
         source, closing = self.source, frame.closing
-        while closing is not None and not source.at_end:
+        while not source.at_end:
             if source.pos >= len(source.text):
                 yield
             elif (yield from source.choose(closing)) is not None:

@@ -26,20 +26,23 @@ class Sink:
                 piece = "".join(self._layout) + piece
             self._layout.clear()
         if self._channel != "text":
-            self._flush()
+            if self._parts:
+                self._flush()
             self._channel = "text"
         self.spoken = True
         self._parts.append(piece)
 
     def reasoning(self, piece: str) -> None:
         if self._channel != "reasoning":
-            self._flush()
+            if self._parts:
+                self._flush()
             self._channel = "reasoning"
         self._parts.append(piece)
 
     def arguments(self, index: int, fragment: str) -> None:
         if self._channel != index:
-            self._flush()
+            if self._parts:
+                self._flush()
             self._channel = index
         self._parts.append(fragment)
 
@@ -54,7 +57,8 @@ class Sink:
 
     def event(self, event: Event) -> None:
         self.used = True
-        self._flush()
+        if self._parts:
+            self._flush()
         self.events.append(event)
 
     def pass_mark(self, mark: str) -> None:
@@ -70,15 +74,15 @@ class Sink:
             self.text("")
 
     def drain(self) -> list[Event]:
-        self._flush()
+        if self._parts:
+            self._flush()
         events = self.events
         self.events = []
         return events
 
     def _flush(self) -> None:
+        """What was joined so far becomes an event; there is something."""
         parts = self._parts
-        if not parts:
-            return
         self.used = True
         joined = parts[0] if len(parts) == 1 else "".join(parts)
         self._parts = []

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from toolglot.codecs.strings import Collector, read_string
 from toolglot.draft import Draft, Frame
@@ -47,11 +47,6 @@ def is_cut_in_key(source: Source) -> bool:
     return source.at_end or (source.final and _KEY.at(source.text, source.pos, False) is MORE)
 
 
-def takes_any_string(shape: Shape) -> bool:
-    """Whether every string is a right value, so that it can leave before it is complete."""
-    return shape.streams or shape.nullable_text or not shape.kinds
-
-
 @dataclass(frozen=True, slots=True)
 class Members:
     """The notation of one such list."""
@@ -61,23 +56,35 @@ class Members:
     assign: tuple[str, ...] = (":",)
     literals: Literals = JSON
     separator: str = ","
+    usual_key: re.Pattern[str] = field(init=False)
+    """A key in quotes and the sign behind it, plainly written, with what comes next."""
+
+    def __post_init__(self) -> None:
+        signs = "|".join(re.escape(sign) for sign in sorted(self.assign, key=len, reverse=True) if sign) or "(?!)"
+        usual = rf'\s{{0,8}}+"([^"\\\n]{{0,256}}+)"\s{{0,8}}+(?:{signs})\s{{0,8}}+(?=\S)'
+        object.__setattr__(self, "usual_key", re.compile(usual))
 
     def read(self, frame: Frame, draft: Draft) -> Steps[bool]:
         """Read the members up to the closer (the opener is consumed); False when this is not such a list."""
         source = frame.source
         while True:
-            head = yield from self._step(source, draft)
+            head = yield from source.skip_blanks()
+            if head == self.separator and draft.keys:
+                source.pos += 1
+                head = yield from source.skip_blanks()
+                if head == self.closer:
+                    draft.repair("trailing_comma")
             if head == self.closer:
                 source.pos += 1
                 return True
-            if (yield from self._is_over(frame, draft, head)):
+            if head in frame.closing.starts and (yield from self._is_over(frame, draft, head)):
                 return True
-            if (yield from self._unkeyed(frame, draft, head)):
+            if self.closer == ")" and not draft.keys and (yield from self._unkeyed(frame, draft, head)):
                 continue
             key = yield from self.key(source)
             if key is None:
                 return self._broken(draft, head)
-            if (yield from self._is_wrapped(source, draft, key)):
+            if key in ENVELOPES and (yield from self._is_wrapped(source, draft, key)):
                 draft.repair("unwrapped_arguments")
                 source.pos += 1
                 if not (yield from self.read(frame, draft)) or draft.cut:
@@ -87,30 +94,18 @@ class Members:
             elif not (yield from self.value(frame, draft, key)):
                 return True
 
-    def _step(self, source: Source, draft: Draft) -> Steps[str]:
-        """The next character that matters, separators stepped over."""
-        head = yield from source.skip_blanks()
-        if head == self.separator and draft.keys:
-            source.pos += 1
-            head = yield from source.skip_blanks()
-            if head == self.closer:
-                draft.repair("trailing_comma")
-        return head
-
     def _is_over(self, frame: Frame, draft: Draft, head: str) -> Steps[bool]:
         """The text ends here, or the mark that closes the whole call stands here and only our closer is missing."""
         if not head:
             draft.truncate()
             return True
-        if frame.closing is None or (yield from frame.source.choose(frame.closing)) is None:
+        if (yield from frame.source.choose(frame.closing)) is None:
             return False
         draft.repair("missing_bracket")
         return True
 
     def _unkeyed(self, frame: Frame, draft: Draft, head: str) -> Steps[bool]:
         """Arguments of a function call without a name: a whole object of them, or the only text the tool takes."""
-        if self.closer != ")" or draft.keys:
-            return False
         source = frame.source
         if head == "*" and (yield from source.peek(3)) == "**{":
             source.pos, head = source.pos + 2, "{"
@@ -127,7 +122,7 @@ class Members:
 
     def _is_wrapped(self, source: Source, draft: Draft, key: str) -> Steps[bool]:
         """The arguments are wrapped once more, under a name that is none of them."""
-        if key not in ENVELOPES or draft.keys or draft.is_open_ended or draft.declares(key):
+        if draft.keys or draft.is_open_ended or draft.declares(key):
             return False
         return (yield from source.skip_blanks()) == self.opener
 
@@ -153,6 +148,10 @@ class Members:
 
     def key(self, source: Source) -> Steps[str | None]:
         """The key that stands here, and the sign behind it."""
+        usual = self.usual_key.match(source.text, source.pos)
+        if usual is not None:
+            source.pos = usual.end()
+            return usual[1]
         found = yield from source.match(_KEY)
         if found is None:
             return None
@@ -178,11 +177,8 @@ class Members:
         source.pos += len(quote)
         if quote == "'" and "single_quotes" not in self.literals.native:
             draft.repair("single_quotes")
-
-        def confirm(ahead: int, doubted: bool) -> Steps[bool]:
-            return self._ends_value(frame, draft, ahead, doubted)
-
-        if takes_any_string(shape):
+        confirm = partial(self._ends_value, frame, draft)
+        if shape.streams or shape.nullable_text or not shape.kinds:
             draft.open_text(key)
             if not (yield from read_string(source, quote, self.literals, draft, confirm, frame.closing)):
                 draft.truncate()
@@ -210,6 +206,8 @@ class Members:
         if not head:
             return not doubted
         if head == self.separator:
+            if not doubted and self.usual_key.match(source.text, source.pos + gap + 1) is not None:
+                return True
             return (yield from self._key_follows(source, draft, gap + 1, doubted))
         if head == self.closer:
             return (yield from self._end_follows(frame, gap + 1, doubted))
@@ -218,7 +216,7 @@ class Members:
             return (yield from self._key_follows(source, draft, gap, True))
         if head in _QUOTES_PAIR and self.literals is PYTHON:
             return True
-        return frame.closing is not None and (yield from source.choose(frame.closing, gap)) is not None
+        return head in frame.closing.starts and (yield from source.choose(frame.closing, gap)) is not None
 
     def _key_follows(self, source: Source, draft: Draft, ahead: int, declared: bool) -> Steps[bool]:
         found = yield from source.look(_next_key(self.assign, self.closer, self.literals.quotes), ahead)
@@ -247,7 +245,7 @@ class Members:
             ahead, brackets = ahead + 1, brackets + 1
 
     def _bare_value(self, frame: Frame, draft: Draft, key: str, shape: Shape) -> Steps[bool]:
-        text = yield from gather(frame.source, self.separator + self.closer, self.literals.quotes, frame.closing)
+        text = yield from gather(frame.source, self.separator + self.closer, frame.closing, self.literals.quotes)
         if text is None:
             draft.truncate()
             return False
@@ -315,7 +313,7 @@ class _Gathering:
 
 
 def gather(
-    source: Source, ends: str, quotes: tuple[str, ...] = _QUOTES_PAIR, closing: Choice | None = None
+    source: Source, ends: str, closing: Choice, quotes: tuple[str, ...] = _QUOTES_PAIR
 ) -> Steps[str | None]:
     """The text up to one of ``ends`` outside brackets and strings (not consumed); None when the text ends first."""
     state = _Gathering()
@@ -328,7 +326,7 @@ def gather(
             yield
             continue
         if not state.closers:
-            over = found[0] in ends or (closing is not None and (yield from source.choose(closing)) is not None)
+            over = found[0] in ends or (yield from source.choose(closing)) is not None
             if over:
                 return "".join(state.pieces)
         quote = (yield from _string_here(source, quotes)) if state.last in ":=,[{(" else ""
@@ -340,8 +338,14 @@ def gather(
 
 def _string_here(source: Source, quotes: tuple[str, ...]) -> Steps[str]:
     """The quote that opens a string here, if one does."""
-    here = yield from source.peek(max(map(len, quotes)))
-    return next((quote for quote in quotes if here.startswith(quote)), "")
+    for quote in quotes:
+        while (here := source.text[source.pos : source.pos + len(quote)]) != quote:
+            if source.final or not quote.startswith(here):
+                break
+            yield
+        else:
+            return quote
+    return ""
 
 
 @lru_cache(maxsize=16)
