@@ -56,6 +56,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from msgspec import structs
+
 import toolglot
 from toolglot.events import CallEnded, CallStarted, Event, check_order, merge_deltas
 
@@ -120,7 +122,7 @@ def read_events(chunks: Iterable[str], *, truncated: bool = False, **options: An
         events += reader.feed(chunk)
     events += reader.close(truncated=truncated)
     check_order(events)
-    return [replace(e, id=f"call-{e.index}") if isinstance(e, CallStarted) else e for e in merge_deltas(events)]
+    return [structs.replace(e, id=f"call-{e.index}") if isinstance(e, CallStarted) else e for e in merge_deltas(events)]
 
 
 def random_cuts(text: str, seed: int | str) -> list[str]:

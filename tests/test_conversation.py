@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import dataclasses
 import inspect
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct, structs
 
 from toolglot import conversation
 from toolglot.conversation import (
@@ -45,11 +45,11 @@ LAWFUL = {
 }
 
 
-def nouns() -> list[type]:
+def nouns() -> list[type[Struct]]:
     return [
         noun
         for _, noun in inspect.getmembers(conversation, inspect.isclass)
-        if noun.__module__ == conversation.__name__ and dataclasses.is_dataclass(noun)
+        if noun.__module__ == conversation.__name__ and issubclass(noun, Struct)
     ]
 
 
@@ -60,9 +60,8 @@ def test_the_nouns_are_all_here() -> None:
 
 
 @pytest.mark.parametrize("noun", nouns(), ids=lambda noun: noun.__name__)
-def test_every_noun_is_frozen_and_slotted(noun: type) -> None:
-    assert noun.__dataclass_params__.frozen  # type: ignore[attr-defined]
-    assert "__slots__" in vars(noun)
+def test_every_noun_is_frozen(noun: type[Struct]) -> None:
+    assert noun.__struct_config__.frozen
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -170,9 +169,9 @@ def test_equal_conversations_are_equal_and_hash_alike() -> None:
 
     assert build() == build()
     assert hash(build()) == hash(build())
-    assert dataclasses.replace(build(), model="n") != build()
-    assert dataclasses.replace(build(), extra={}) != build()
+    assert structs.replace(build(), model="n") != build()
+    assert structs.replace(build(), extra={}) != build()
 
 
 def test_limits_leave_everything_to_the_upstream_unless_told() -> None:
-    assert {value for value in dataclasses.asdict(Limits()).values()} == {None, ()}
+    assert {value for value in structs.asdict(Limits()).values()} == {None, ()}

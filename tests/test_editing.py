@@ -16,6 +16,7 @@ import pytest
 from gateway import Answer, gateway
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from toolglot.conversation import Call, Choice, Conversation, Message, Result, Text, Tool
 from toolglot.editing import NAMES, SETS, Loss, Mapping, Return, bring_back, find, mappings
@@ -536,7 +537,9 @@ def test_tools_choice_and_history_are_offered_in_the_models_words() -> None:
         ("c3", "ask"),
     ]
     first, second = (part for part in offered.messages[2].parts if isinstance(part, Result))
-    assert first == Result("c1", EDITOR, (Text("applied"),), error=True) and second == replace(first, call_id="c1_2")
+    assert first == Result("c1", EDITOR, (Text("applied"),), error=True) and second == structs.replace(
+        first, call_id="c1_2"
+    )
     assert offered.messages[3:] == HISTORY[3:] and offered.messages[0] == HISTORY[0]
     assert notes == [
         "a call to insert_content in the history stays as it is: line 0 of insert_content is the end of the file, whose"
@@ -629,7 +632,7 @@ def test_a_held_call_that_was_cut_never_leaves_as_a_call() -> None:
     assert isinstance(told[0], TextDelta) and "it does not end" in told[0].text and told[1:] == [Finished("length")]
     assert bring_back(ROO, events) == [Finished("length")]
     rejected = CallRejected("raw", Reason.MALFORMED, index=0)
-    assert Return(ROO).feed([*events[:2], rejected]) == [replace(rejected, index=None)]
+    assert Return(ROO).feed([*events[:2], rejected]) == [structs.replace(rejected, index=None)]
     passing = Return(ROO).feed([CallStarted(0, "c", "ask"), rejected])
     assert passing[1:] == [rejected]
 

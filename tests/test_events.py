@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError
 
 import pytest
 from hypothesis import given
@@ -25,9 +24,6 @@ from toolglot.events import (
     Started,
     TextDelta,
     check_order,
-    make_arguments,
-    make_reasoning,
-    make_text,
     merge_deltas,
 )
 
@@ -171,19 +167,3 @@ def test_merging_loses_no_text_and_is_done_once(events: list[Event]) -> None:
 def test_a_defect_reads_as_a_sentence() -> None:
     defect = Defect(Reason.INVALID_VALUE, "days", "'three'", "an integer")
     assert str(defect) == "days: found 'three', expected an integer"
-
-
-@pytest.mark.parametrize(
-    ("made", "written"),
-    [
-        (make_text("a"), TextDelta("a")),
-        (make_reasoning("a"), ReasoningDelta("a")),
-        (make_arguments(1, "a"), CallArguments(1, "a")),
-    ],
-)
-def test_deltas_made_quickly_are_like_others_and_frozen(made: Event, written: Event) -> None:
-    assert type(made) is type(written)
-    assert (made, hash(made), repr(made)) == (written, hash(written), repr(written))
-    for name in made.__slots__:
-        with pytest.raises(FrozenInstanceError):
-            setattr(made, name, "b")

@@ -39,7 +39,6 @@ SERVER_MODULES = {
     "asyncio",
     "httptools",
     "httpx",
-    "msgspec",
     "prometheus_client",
     "starlette",
     "uvicorn",

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 from line import Line, sum_up
+from msgspec.structs import replace
 from wiring import USAGE, call
 
 from toolglot.answers import reply

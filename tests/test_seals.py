@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from gateway import gateway, run
 from line import Clock, Line
+from msgspec import structs
 from wiring import PATH, Replay, call
 
 from toolglot.conversation import Call, Choice, Conversation, Message, Reasoning, Result, Text, Tool
@@ -78,7 +79,7 @@ def remember(events: list[Event], client: str) -> tuple[Message, ...]:
                 parts.append(index)
             case CallArguments(index=index, fragment=fragment):
                 # as most clients do, read and written anew
-                calls[index] = replace(calls[index], arguments=json.dumps(json.loads(fragment), indent=1))
+                calls[index] = structs.replace(calls[index], arguments=json.dumps(json.loads(fragment), indent=1))
     turn = Message("assistant", tuple(calls[part] if isinstance(part, int) else part for part in parts))
     if not calls:
         return turn, Message("user", (Text("And now?"),))
@@ -137,8 +138,8 @@ def test_thinking_that_is_only_a_seal_comes_back(client: str) -> None:
 
 def change(message: Message, **changes: str) -> Message:
     """The turn with its call as somebody else would have made it."""
-    parts = tuple(replace(part, **changes) if isinstance(part, Call) else part for part in message.parts)
-    return replace(message, parts=parts)
+    parts = tuple(structs.replace(part, **changes) if isinstance(part, Call) else part for part in message.parts)
+    return structs.replace(message, parts=parts)
 
 
 def use_another_key(line: Line, turn: Message) -> tuple[Message, str]:

@@ -10,8 +10,9 @@ All of these are pure values. A constructor raises ``ValueError`` when it is ask
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
+
+from msgspec import Struct
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 Mode: TypeAlias = Literal["none", "auto", "required"]
@@ -19,13 +20,11 @@ Mode: TypeAlias = Literal["none", "auto", "required"]
 _MODES = get_args(Mode)
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(Struct, frozen=True):
     """A picture: either an address, or base64 text together with its media type."""
 
     url: str = ""
@@ -40,8 +39,7 @@ class Image:
             raise ValueError("an image given as data needs a media type")
 
 
-@dataclass(frozen=True, slots=True)
-class Reasoning:
+class Reasoning(Struct, frozen=True):
     """Thinking of an earlier turn. The seal proves its origin and goes back unchanged; ``kind`` says whose it is."""
 
     text: str
@@ -49,8 +47,7 @@ class Reasoning:
     kind: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """A tool call of an earlier turn. Arguments are JSON text as the model wrote it, not parsed."""
 
     id: str
@@ -61,8 +58,7 @@ class Call:
         _require_name("a call", self.name)
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """What a tool gave back for one call. The name may be empty where a wire only tells the id."""
 
     call_id: str
@@ -71,12 +67,14 @@ class Result:
     error: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Foreign:
+class Foreign(Struct, frozen=True):
     """A part that only its own wire understands: it is carried there unchanged, and refused everywhere else."""
 
     wire: str
-    data: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    data: Mapping[str, Any] = {}
+
+    def __hash__(self) -> int:
+        return hash(self.wire)
 
 
 Part: TypeAlias = Text | Image | Reasoning | Call | Result | Foreign
@@ -89,8 +87,7 @@ PARTS_OF_ROLE: Mapping[str, tuple[type[Part], ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     role: Role
     parts: tuple[Part, ...] = ()
 
@@ -112,20 +109,21 @@ class Message:
         return tuple(part for part in self.parts if isinstance(part, Call))
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(Struct, frozen=True):
     """A tool on offer. ``parameters`` is its JSON Schema, as the client wrote it."""
 
     name: str
     description: str = ""
-    parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    parameters: Mapping[str, Any] = {}
 
     def __post_init__(self) -> None:
         _require_name("a tool", self.name)
 
+    def __hash__(self) -> int:
+        return hash((self.name, self.description))
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+
+class Choice(Struct, frozen=True):
     """Whether the model may, must or must not call, and which tools it may choose from (``only``; empty: all).
 
     One named tool is ``Choice.one(name)``: a call is required and there is only that tool to choose.
@@ -154,8 +152,7 @@ class Choice:
         return self.mode != "none" and (not self.only or name in self.only)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """Bounds on the answer. ``None`` leaves the decision to the upstream."""
 
     max_tokens: int | None = None
@@ -167,8 +164,7 @@ class Limits:
     parallel_calls: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Conversation:
+class Conversation(Struct, frozen=True):
     """One request. ``extra`` carries settings that are not modelled, under the names the client gave them."""
 
     model: str
@@ -176,12 +172,15 @@ class Conversation:
     tools: tuple[Tool, ...] = ()
     choice: Choice = Choice()
     limits: Limits = Limits()
-    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    extra: Mapping[str, Any] = {}
 
     def __post_init__(self) -> None:
         names = [tool.name for tool in self.tools]
         if len(set(names)) != len(names):
             raise ValueError("two tools have the same name")
+
+    def __hash__(self) -> int:
+        return hash((self.model, self.messages, self.tools, self.choice, self.limits))
 
 
 def _require_name(what: str, name: str) -> None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from toolglot.conversation import Call, Conversation, Image, Message, Part, Result, Text, Tool
 from toolglot.names import rename

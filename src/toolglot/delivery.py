@@ -13,7 +13,9 @@ with it, a complete call at its end was the action, put in the wrong channel, an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from toolglot.conversation import Choice
 from toolglot.events import (

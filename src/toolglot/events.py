@@ -20,6 +20,8 @@ from enum import StrEnum
 from itertools import groupby
 from typing import Any, TypeAlias
 
+from msgspec import Struct
+
 Span: TypeAlias = tuple[int, int]
 
 
@@ -38,8 +40,7 @@ class Reason(StrEnum):
     FABRICATED_RESULT = "fabricated_result"
 
 
-@dataclass(frozen=True, slots=True)
-class Defect:
+class Defect(Struct, frozen=True):
     """One thing that is wrong with a call: where, what was found, and what the right form is."""
 
     reason: Reason
@@ -51,45 +52,48 @@ class Defect:
         return f"{self.where}: found {self.found}, expected {self.expected}"
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(Struct, frozen=True):
+    """An answer begins, under these names."""
+
     id: str = ""
     model: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ReasoningDelta:
+class ReasoningDelta(Struct, frozen=True, gc=False):
+    """A piece of the model's thinking."""
+
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReasoningSealed:
+class ReasoningSealed(Struct, frozen=True):
     """An opaque proof of reasoning that must be handed back unchanged on the next turn."""
 
     seal: str
     kind: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TextDelta:
+class TextDelta(Struct, frozen=True, gc=False):
+    """A piece of text for the user."""
+
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class CallStarted:
+class CallStarted(Struct, frozen=True):
+    """A call begins: its number in this answer, its id and the name of its tool."""
+
     index: int
     id: str
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class CallArguments:
+class CallArguments(Struct, frozen=True, gc=False):
+    """A piece of the arguments of a call that has started."""
+
     index: int
     fragment: str
 
 
-@dataclass(frozen=True, slots=True)
-class CallEnded:
+class CallEnded(Struct, frozen=True):
     """The call is complete. The other fields say how it was read; a native call leaves them alone."""
 
     index: int
@@ -99,8 +103,7 @@ class CallEnded:
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CallRejected:
+class CallRejected(Struct, frozen=True):
     """Text that set out to be a call and is not delivered as one."""
 
     raw: str
@@ -112,30 +115,40 @@ class CallRejected:
     index: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """Tokens, input including what came from a cache; ``told`` is the account as the upstream's own wire wrote it."""
 
     input_tokens: int = 0
     output_tokens: int = 0
     total_tokens: int = 0
-    told: Mapping[str, Any] = field(default_factory=dict, hash=False, compare=False)
+    told: Mapping[str, Any] = {}
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        return self.input_tokens, self.output_tokens, self.total_tokens
+
+    def __eq__(self, other: object) -> bool:
+        return self.counts == other.counts if isinstance(other, Usage) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.counts)
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(Struct, frozen=True):
+    """The answer is over, and why."""
+
     reason: str
     usage: Usage | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(Struct, frozen=True):
+    """The answer broke off."""
+
     kind: str
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Foreign:
+class Foreign(Struct, frozen=True):
     """Something of a wire that we do not model and only carry."""
 
     wire: str
@@ -155,46 +168,6 @@ Event: TypeAlias = (
     | Failed
     | Foreign
 )
-
-
-# Deltas are made by the thousand, and filling a frozen object takes a detour that costs as much as reading the text. So
-# the reader fills them while they are open, and freezes them then.
-
-
-class _OpenText:
-    __slots__ = ("text",)
-    text: str
-
-
-class _OpenArguments:
-    __slots__ = ("fragment", "index")
-    index: int
-    fragment: str
-
-
-def make_text(text: str) -> Event:
-    """``TextDelta(text)``, quickly."""
-    delta: Any = _OpenText()
-    delta.text = text
-    delta.__class__ = TextDelta
-    return delta  # type: ignore[no-any-return]
-
-
-def make_reasoning(text: str) -> Event:
-    """``ReasoningDelta(text)``, quickly."""
-    delta: Any = _OpenText()
-    delta.text = text
-    delta.__class__ = ReasoningDelta
-    return delta  # type: ignore[no-any-return]
-
-
-def make_arguments(index: int, fragment: str) -> Event:
-    """``CallArguments(index, fragment)``, quickly."""
-    delta: Any = _OpenArguments()
-    delta.index = index
-    delta.fragment = fragment
-    delta.__class__ = CallArguments
-    return delta  # type: ignore[no-any-return]
 
 
 class OrderError(AssertionError):

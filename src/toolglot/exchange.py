@@ -12,7 +12,9 @@ of its answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from toolglot import editing
 from toolglot.clients.guarding import TOOLS as GUARDED

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from toolglot.conversation import Call, Message, Part, Result
 from toolglot.errors import ToolResultsError

@@ -13,9 +13,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from enum import StrEnum
 from typing import Any
+
+from msgspec.structs import replace
 
 from toolglot.constraint import grammar
 from toolglot.conversation import Choice, Conversation, Message, Text, Tool

@@ -13,7 +13,7 @@ import re
 from toolglot.announcements import TAIL, announces_example
 from toolglot.dialect import Channel, Commitment, Region, Wrap
 from toolglot.draft import RAW_LIMIT, Ledger
-from toolglot.events import CallRejected, Defect, Event, Reason, make_reasoning, make_text
+from toolglot.events import CallRejected, Defect, Event, Reason, ReasoningDelta, TextDelta
 from toolglot.frames import FrameReader, consume
 from toolglot.held import Held
 from toolglot.options import Options
@@ -79,10 +79,10 @@ class Machine:
         self.tail = tail = self.tail + piece
         if len(tail) > TAIL_LIMIT:
             self.tail = tail[-TAIL:]
-        return [make_text(piece)]
+        return [TextDelta(piece)]
 
     def pass_reasoning(self, piece: str) -> list[Event] | None:
-        return None if self.stops.search(piece) is not None else [make_reasoning(piece)]
+        return None if self.stops.search(piece) is not None else [ReasoningDelta(piece)]
 
     def remember(self, piece: str) -> None:
         tail = self.tail + piece

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
+
+from msgspec.structs import replace
 
 from toolglot.fields import encode, text_at
 from toolglot.keepsakes import Drawer, Keepsakes

@@ -12,8 +12,9 @@ of a model that writes text is held to by a grammar, where the server takes one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from toolglot.constraint import grammar
 from toolglot.conversation import Choice, Conversation, Part, Reasoning

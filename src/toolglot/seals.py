@@ -12,8 +12,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from toolglot.conversation import Call, Message, Part, Reasoning
 from toolglot.events import (
@@ -35,8 +38,7 @@ Kept: TypeAlias = tuple[tuple[bytes, ...], Thoughts]
 """What they stood before, in the ways in which it is known again, and the thoughts."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where in a conversation an answer stands: what the user said last, and how many answers came since."""
 
     words: bytes = b""

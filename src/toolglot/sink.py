@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolglot.events import Event, make_arguments, make_reasoning, make_text
+from toolglot.events import CallArguments, Event, ReasoningDelta, TextDelta
 
 
 class Sink:
@@ -91,8 +91,8 @@ class Sink:
         if not joined:
             return
         if channel == "text":
-            self.events.append(make_text(joined))
+            self.events.append(TextDelta(joined))
         elif isinstance(channel, int):
-            self.events.append(make_arguments(channel, joined))
+            self.events.append(CallArguments(channel, joined))
         else:
-            self.events.append(make_reasoning(joined))
+            self.events.append(ReasoningDelta(joined))

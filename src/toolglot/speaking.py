@@ -15,10 +15,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import chain, count, takewhile
 from math import inf
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from toolglot.conversation import (
     Call,
@@ -52,8 +55,7 @@ _NEVER: _Made = (inf, "unknown")
 _SLOT = re.compile(r"\{(verdict|name|content|json)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class Speech:
+class Speech(Struct, frozen=True):
     """A conversation as text, and what is needed to understand the answer.
 
     ``tools`` are the tools as they were taught: the reader of the answer is given these. ``names`` leads from a taught
@@ -63,7 +65,7 @@ class Speech:
 
     conversation: Conversation
     tools: tuple[Tool, ...] = ()
-    names: Mapping[str, str] = field(default_factory=dict, hash=False)
+    names: Mapping[str, str] = {}
     joiner: str = ""
     notes: tuple[str, ...] = ()
 
@@ -201,8 +203,7 @@ def _joined(groups: Iterable[Sequence[object]]) -> tuple[_Part, ...]:
     return (*parts, Text("\n\n".join(meeting))) if meeting else tuple(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class _Turn:
+class _Turn(Struct, frozen=True):
     """What one side says; ``told``: it holds results."""
 
     role: Role

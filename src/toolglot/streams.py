@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cached_property
 from typing import Protocol, cast
+
+from msgspec.structs import replace
 
 from toolglot.answers import bring_back, name_answerer, open_delivery, rehearse, remember
 from toolglot.errors import ToolglotError

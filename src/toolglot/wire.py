@@ -7,16 +7,17 @@ A wire reads requests into a ``Conversation`` and writes them, reads replies int
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from toolglot.conversation import Conversation, Image, Result, Text
 from toolglot.errors import RefusedError, RequestError, ToolglotError
 from toolglot.events import Event
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """A request as a client put it.
 
     ``notes`` tell what was mended on the way in. ``memory`` is what its wire needs to know again to write the answer.
@@ -30,15 +31,14 @@ class Asked:
     stream: bool = False
     wants_usage: bool = False
     notes: tuple[str, ...] = ()
-    memory: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    memory: Mapping[str, Any] = {}
     stream_type: str = ""
-    bond: RequestError | None = field(default=None, hash=False, compare=False)
+    bond: RequestError | None = None
     kept: bool = False
-    keep: Callable[[str, list[dict[str, Any]]], None] | None = field(default=None, hash=False, compare=False)
+    keep: Callable[[str, list[dict[str, Any]]], None] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Answerer:
+class Answerer(Struct, frozen=True):
     """Who answers, as far as the client is told: a token unique to this answer, its time and the model's name."""
 
     id: str
@@ -46,8 +46,7 @@ class Answerer:
     model: str
 
 
-@dataclass(frozen=True, slots=True)
-class Extra:
+class Extra(Struct, frozen=True):
     """Something else a wire answers, without asking a model: from the body, and from the names of the models if those
     are needed."""
 

@@ -8,9 +8,11 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
+
+from msgspec import to_builtins
 
 import toolglot
 from toolglot.cli.exits import EXIT_CODES, OK, ONLY_REJECTED, Commands
@@ -70,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.events:
         rejected = calls = 0
         for event in events:
-            print(json.dumps({"event": type(event).__name__, **asdict(event)}, ensure_ascii=False))
+            print(json.dumps({"event": type(event).__name__, **to_builtins(event)}, ensure_ascii=False))
             rejected += isinstance(event, CallRejected)
             calls += isinstance(event, CallEnded)
         return ONLY_REJECTED if rejected and not calls else OK
@@ -135,7 +137,7 @@ def check_dialect(name: str) -> None:
 
 
 def _as_document(reading: Reading) -> dict[str, Any]:
-    document = asdict(reading)
+    document: dict[str, Any] = to_builtins(reading)
     del document["events"]
     return document
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from msgspec import structs
+
 from toolglot import conversation
 from toolglot.clients.meaning import interpret
 from toolglot.clients.parsers import Grammar
@@ -52,5 +54,7 @@ class Client:
         """All its tools; ``lenient`` with the names and keys that models use instead."""
         offered = [tool.as_tool(lenient) for tool in self.tools.values()]
         if lenient:
-            offered += [replace(self.tools[known].as_tool(True), name=alias) for alias, known in self.aliases.items()]
+            offered += [
+                structs.replace(self.tools[known].as_tool(True), name=alias) for alias, known in self.aliases.items()
+            ]
         return tuple(offered)

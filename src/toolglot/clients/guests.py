@@ -17,6 +17,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
+from msgspec import structs
+
 from toolglot.clients import all_clients
 from toolglot.clients.client import Client
 from toolglot.clients.detection import AUTO, Found, find_client
@@ -77,15 +79,15 @@ class Guest:
             number, place = self.at
             parts = list(messages[number].parts)
             parts[place] = Text(known.prompt.rest)
-            messages[number] = replace(messages[number], parts=tuple(parts))
+            messages[number] = structs.replace(messages[number], parts=tuple(parts))
         turns = read_turns(messages, known.client, self.model, known.offer.names)
         demanded = known.prompt.demands and conversation.choice == Choice()
-        return replace(
+        return structs.replace(
             conversation,
             messages=turns,
             tools=known.offer.tools,
             choice=Choice("required") if demanded else conversation.choice,
-            limits=replace(conversation.limits, parallel_calls=False),
+            limits=structs.replace(conversation.limits, parallel_calls=False),
         )
 
     def render(self, native: bool) -> Rendering:

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from msgspec import structs
+
 from toolglot.clients.calls import MCP_TOOL
 from toolglot.clients.client import Client
 from toolglot.clients.documents import Document, Parameter, ServerTool
@@ -81,7 +83,7 @@ def make_tool(document: Document, known: ClientTool | None) -> Tool:
     needed = [one.name for one in listed if _is_needed(one, properties, required)]
     if needed:
         schema["required"] = needed
-    return replace(base, description=document.description or base.description, parameters=schema)
+    return structs.replace(base, description=document.description or base.description, parameters=schema)
 
 
 def _list_parameters(document: Document, properties: Mapping[str, Any]) -> list[Parameter]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
-from toolglot.events import Event, make_arguments
+from toolglot.events import CallArguments, Event
 from toolglot.jsontext import ESCAPED, Literals, escape
 from toolglot.pattern import Choice
 from toolglot.scanner import Run, Source, Steps
@@ -72,14 +72,14 @@ class _Plain:
 
         def take(piece: str) -> list[Event] | None:
             if stop(piece) is None:
-                return [make_arguments(index, piece)]
+                return [CallArguments(index, piece)]
             found = fit(piece)
             size = 0 if found is None else found.end()
             if piece[size:] == "\\":
                 source.left, source.run = "\\", take_behind
             elif size < len(piece):
                 return None
-            return [make_arguments(index, encode(piece[:size]))] if size else []
+            return [CallArguments(index, encode(piece[:size]))] if size else []
 
         def take_behind(piece: str) -> list[Event] | None:
             """The piece behind one that ended in the middle of an escape."""

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from toolglot.codecs.trim import Trim, Trimmer
 from toolglot.draft import Draft, Frame
-from toolglot.events import Event, make_arguments
+from toolglot.events import CallArguments, Event
 from toolglot.jsontext import ESCAPED, escape
 from toolglot.pattern import Mark, Match, compile_stops
 from toolglot.scanner import Run, Steps
@@ -156,11 +156,11 @@ class Value:
             if odd(piece) is None and trimmer.idle:
                 if self.line_start:
                     self.line_start = not piece.strip(" \t")
-                return [make_arguments(index, piece)]
+                return [CallArguments(index, piece)]
             if stop(piece) is not None:
                 return None
             free = self.trim(piece)
-            return [make_arguments(index, escape(free))] if free else []
+            return [CallArguments(index, escape(free))] if free else []
 
         return take
 

@@ -12,8 +12,9 @@ client declares only the other. ``str_replace_editor`` is the older one; it coul
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from toolglot.conversation import Tool
 from toolglot.editing.operations import (

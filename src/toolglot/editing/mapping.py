@@ -10,9 +10,11 @@ shows lines and reports errors is the client's own, and nothing certain is known
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
+
+from msgspec.structs import replace
 
 from toolglot.conversation import Call, Choice, Conversation, Message, Part, Result, Tool
 from toolglot.editing import anthropic, coding, roo

@@ -10,7 +10,9 @@ or several.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from toolglot.editing.mapping import Mapping, number_id
 from toolglot.editing.operations import Loss

@@ -14,8 +14,9 @@ number, which is the same in every turn, and a result finds its call by id, by n
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from toolglot.conversation import (
     Call,
