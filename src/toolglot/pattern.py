@@ -181,7 +181,7 @@ class Mark:
 
     def at(self, text: str, pos: int, final: bool) -> Answer:
         """The match at ``pos``, or None, or MORE while the text is still a beginning of the mark."""
-        if text[pos : pos + 1] not in self._starts:
+        if self._starts is not _ANYTHING and text[pos : pos + 1] not in self._starts:
             return None
         if not final and len(text) - pos < _LONGEST and self._prefix.match(text, pos):
             return MORE
@@ -256,7 +256,7 @@ class Choice:
 
     def at(self, text: str, pos: int, final: bool) -> int | None | _More:
         """The index of the group that stands at ``pos``, None, or MORE."""
-        if text[pos : pos + 1] not in self.starts:
+        if self.starts is not _ANYTHING and text[pos : pos + 1] not in self.starts:
             return None
         rest = len(text) - pos
         if rest < 2 and not final:
@@ -294,17 +294,18 @@ _File: TypeAlias = tuple[re.Pattern[str], re.Pattern[str]]
 
 
 class _Everything(frozenset[str]):
-    """All there is."""
-
     def __contains__(self, item: object) -> bool:
         return True
+
+
+_ANYTHING = _Everything()
 
 
 def _first_characters(spellings: Iterable[str]) -> frozenset[str]:
     """What some spellings can begin with, and the end of the text: anything, unless all begin with a character."""
     heads = [spelling[:2] for spelling in spellings]
     if any(head[:1] in ("", "{", " ", "\n") and head != "{{" for head in heads):
-        return _Everything()
+        return _ANYTHING
     return frozenset(("", *(head[0] for head in heads)))
 
 

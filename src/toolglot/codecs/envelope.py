@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from toolglot.codecs.forms import write_by_sample
+from toolglot.codecs.gathering import gather, parse_object
 from toolglot.codecs.members import OBJECT as JSON_OBJECT
-from toolglot.codecs.members import Members, gather, is_cut_in_key, parse_object
+from toolglot.codecs.members import Members, is_cut_in_key
 from toolglot.dialect import Call, Place
 from toolglot.draft import Draft, Frame
 from toolglot.events import Reason

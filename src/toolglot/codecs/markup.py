@@ -15,7 +15,8 @@ from functools import lru_cache
 from html import unescape
 
 from toolglot.codecs.elements import parse_elements
-from toolglot.codecs.members import ENVELOPES, OBJECT, parse_object
+from toolglot.codecs.gathering import parse_object
+from toolglot.codecs.members import ENVELOPES, OBJECT
 from toolglot.codecs.parameters import write_parameters
 from toolglot.codecs.trim import Trim
 from toolglot.codecs.values import FOREIGN_CLOSER, Parameter, Value, quoted_headers, spell

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from toolglot.codecs.forms import write_by_sample
-from toolglot.codecs.members import KEYWORDS, OBJECT, Members, decode, parse_object
+from toolglot.codecs.gathering import decode, parse_object
+from toolglot.codecs.members import KEYWORDS, OBJECT, Members
 from toolglot.codecs.strings import Collector, read_string
 from toolglot.dialect import Call, Place
 from toolglot.draft import Frame
