@@ -22,6 +22,12 @@ Steps: TypeAlias = Generator[None, None, T]
 """A computation that yields whenever it needs more text and returns a ``T``."""
 
 
+def at_once(result: T) -> Steps[T]:
+    """Steps that need no text at all."""
+    yield from ()
+    return result
+
+
 Run: TypeAlias = Callable[[str], list[Event] | None]
 """Lets a piece pass straight through and tells its events; None when the piece needs a look from the reader."""
 
@@ -32,7 +38,7 @@ _LAYOUT = re.compile(r"\s{0,4096}")
 class Source:
     """The text that has arrived and is not consumed yet."""
 
-    __slots__ = ("_kept", "_limit", "_loose", "_wanted", "final", "left", "offset", "pos", "run", "text", "truncated")
+    __slots__ = ("_kept", "_loose", "_wanted", "final", "left", "offset", "pos", "run", "text", "truncated")
 
     def __init__(self) -> None:
         self.text = ""
@@ -44,15 +50,15 @@ class Source:
         self.left = ""
         """The end of what passed through, left for a look together with what comes next."""
         self._kept: list[tuple[int, str]] | None = None
-        self._limit: int | None = None
         self._loose = 0
         self._wanted = 0
 
     def push(self, chunk: str) -> None:
         if self._kept is not None:
-            self._kept.append((self.offset + len(self.text), chunk))
-            if self._limit is not None:
-                self._thin_out(self._kept, self._limit)
+            start = self.offset + len(self.text)
+            self._kept.append((start, chunk))
+            if start >= self._wanted:
+                self._thin_out(self._kept, self._wanted)
         rest = self.text[self.pos :] or self.left
         self.offset += len(self.text) - len(rest)
         self.text = rest + chunk
@@ -91,7 +97,6 @@ class Source:
 
     def limit(self, end: int | None) -> None:
         """Beyond ``end`` keep only the newest text; None keeps all again."""
-        self._limit = end
         self._wanted = sys.maxsize if end is None else end
 
     def release(self) -> None:
@@ -99,10 +104,7 @@ class Source:
         self._wanted = 0
 
     def _thin_out(self, kept: list[tuple[int, str]], limit: int) -> None:
-        start, chunk = kept[-1]
-        if start < limit:
-            return
-        self._loose += len(chunk)
+        self._loose += len(kept[-1][1])
         if self._loose > 8192:
             first = bisect_left(kept, (limit, ""))
             while self._loose > 4096 and first < len(kept) - 1:

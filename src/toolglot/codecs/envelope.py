@@ -19,7 +19,7 @@ from toolglot.draft import Draft, Frame
 from toolglot.events import Reason
 from toolglot.jsontext import NotJson, Value, dump, parse
 from toolglot.pattern import Mark, Match
-from toolglot.scanner import Steps
+from toolglot.scanner import Steps, at_once
 
 NAME_KEYS = frozenset(
     [
@@ -207,10 +207,9 @@ class Envelope:
 
     def _step_inside(self, frame: Frame, walk: _Walk) -> Steps[bool]:
         """The call is wrapped once more."""
-        yield from ()
         frame.source.pos += 1
         walk.depth += 1
-        return True
+        return at_once(True)
 
     def _arguments(self, frame: Frame, walk: _Walk, key: str) -> Steps[bool]:
         text = yield from self._gather(frame)
