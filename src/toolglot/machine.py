@@ -95,11 +95,6 @@ class Machine:
             source.pos = end
             self.say(piece)
 
-    def say_one(self) -> None:
-        self.say(self.source.text[self.source.pos])
-        self.source.pos += 1
-        self.line_start = False
-
     def pass_blanks(self, piece: str) -> None:
         """Blanks after a line break: layout if a call comes next, text otherwise."""
         if self.held:
@@ -112,20 +107,21 @@ class Machine:
 
     def run(self) -> Steps[None]:
         source = self.source
+        ahead = 0
         while not source.at_end:
             if not self.line_start or source.pos == len(source.text):
-                yield from self.pass_text()
-            if source.pos < len(source.text):
-                yield from self.stop()
+                yield from self.pass_text(ahead)
+            ahead = (yield from self.stop()) if source.pos < len(source.text) else 0
         self.held.end(source.truncated)
         self.sink.end()
 
-    def pass_text(self) -> Steps[None]:
-        """Let text go by up to a character that could matter."""
+    def pass_text(self, ahead: int) -> Steps[None]:
+        """Let text go by up to a character that could matter; those ``ahead`` do not."""
         source = self.source
         while not (self.line_start and source.pos < len(source.text)):
-            stops = self.stops_here()
-            found = stops.search(source.text, source.pos)
+            stops = self.stops_here() if self.fences or self.inline else self.stops
+            found = stops.search(source.text, source.pos + ahead)
+            ahead = 0
             self.say_up_to(len(source.text) if found is None else found.start())
             if found is not None or source.final:
                 return
@@ -140,19 +136,20 @@ class Machine:
             return _SHOWN_STOPS
         return self.line_stops if self.inline else self.stops
 
-    def stop(self) -> Steps[None]:
-        """Something that could matter stands here."""
+    def stop(self) -> Steps[int]:
+        """Something that could matter stands here; how many characters of it turned out to be text."""
         source = self.source
         head = source.text[source.pos]
         if head == "\n" or (head.isspace() and self.line_start):
             self.pass_layout()
-            return
-        if self.region is not None and (yield from self.close_region(self.region)):
-            return
-        if head == "`" or (head == "~" and self.line_start):
+        elif self.region is not None and (yield from self.close_region(self.region)):
+            pass
+        elif head == "`" or (head == "~" and self.line_start):
             yield from self.pass_backticks()
         elif head not in self.heads or self.fences or self.inline or not (yield from self.open()):
-            self.say_one()
+            self.line_start = False
+            return 1
+        return 0
 
     def pass_layout(self) -> None:
         """Blanks from the end of a line on."""

@@ -245,14 +245,10 @@ class Choice:
         full = "|".join(f"(?P<c{index}>{_full(group)})" for index, group in by_index.items())
         return re.compile(full), re.compile(beginnings(chain.from_iterable(by_index.values())))
 
-    def _look_up(self, text: str, pos: int) -> _File:
-        key = text[pos : pos + 2]
-        found = self._files.get(key)
-        if found is None:
-            if key not in self._filed and (len(key) < 2 or not key.isascii()):
-                key = ""  # there are too many of them
-            found = self._files.get(key) or self._files.setdefault(key, self._file_of(key))
-        return found
+    def _look_up(self, key: str) -> _File:
+        if key not in self._filed and (len(key) < 2 or not key.isascii()):
+            key = ""  # there are too many of them
+        return self._files.get(key) or self._files.setdefault(key, self._file_of(key))
 
     def at(self, text: str, pos: int, final: bool) -> int | None | _More:
         """The index of the group that stands at ``pos``, None, or MORE."""
@@ -261,7 +257,8 @@ class Choice:
         rest = len(text) - pos
         if rest < 2 and not final:
             return MORE if rest < 1 or text[pos] in self.heads or "" in self._filed else None
-        full, prefix = self._look_up(text, pos)
+        key = text[pos : pos + 2]
+        full, prefix = self._files.get(key) or self._look_up(key)
         if not final and rest < _LONGEST and prefix.match(text, pos):
             return MORE
         found = full.match(text, pos, pos + _LONGEST)
@@ -280,7 +277,7 @@ class Choice:
 
     def size(self, text: str, pos: int) -> int:
         """How long the mark at ``pos`` is; 0 when there is none."""
-        found = self._look_up(text, pos)[0].match(text, pos, pos + _LONGEST)
+        found = self._look_up(text[pos : pos + 2])[0].match(text, pos, pos + _LONGEST)
         return 0 if found is None else found.end() - pos
 
 

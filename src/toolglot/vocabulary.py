@@ -90,6 +90,10 @@ def _stands_alone(dialect: Dialect, call: Call) -> bool:
     return call.place is Place.ANYWHERE and dialect.commitment is Commitment.MARKED
 
 
+def _list_damage(wrap: Wrap | None, call: Call) -> tuple[str, ...]:
+    return tuple(filter(None, (wrap.repair if wrap is not None else "", call.repair)))
+
+
 class Vocabulary:
     """The records, compiled."""
 
@@ -207,6 +211,7 @@ class Vocabulary:
     def _is_damaged(self, header: Header) -> bool:
         return all(call.repair for _, call in self._by_header[header])
 
+    @lru_cache(maxsize=1024)  # noqa: B019 - there is one vocabulary, and it lives as long as the process
     def commitment(self, header: Header) -> Commitment:
         """A header is tentative when one of its dialects is."""
         commitments = {dialect.commitment for dialect, _ in self._by_header.get(header, ())}
@@ -228,8 +233,7 @@ class Vocabulary:
             return None
         dialect, call = next((pair for pair in candidates if pair[0].name == hint), candidates[0])
         wrapped = wrap is not None and open_minded and bool(own)
-        damage = (wrap.repair if wrap is not None else "", call.repair)
-        return Choosing(dialect, call, wrapped or _stands_alone(dialect, call), tuple(filter(None, damage)))
+        return Choosing(dialect, call, wrapped or _stands_alone(dialect, call), _list_damage(wrap, call))
 
     def resolve_hint(self, hint: str) -> str | None:
         """A dialect's name for a dialect name or a model id; None when nothing knows it."""

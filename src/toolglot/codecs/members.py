@@ -70,16 +70,13 @@ class Members:
         while True:
             head = yield from source.skip_blanks()
             if head == self.separator and draft.keys:
-                source.pos += 1
-                head = yield from source.skip_blanks()
-                if head == self.closer:
-                    draft.repair("trailing_comma")
+                head = yield from self._pass_separator(source, draft)
             if head == self.closer:
                 source.pos += 1
                 return True
             if head in frame.closing.starts and (yield from self._is_over(frame, draft, head)):
                 return True
-            if self.closer == ")" and not draft.keys and (yield from self._unkeyed(frame, draft, head)):
+            if not draft.keys and (yield from self._unkeyed(frame, draft, head)):
                 continue
             key = yield from self.key(source)
             if key is None:
@@ -87,12 +84,20 @@ class Members:
             if key in ENVELOPES and (yield from self._is_wrapped(source, draft, key)):
                 draft.repair("unwrapped_arguments")
                 source.pos += 1
-                if not (yield from self.read(frame, draft)) or draft.cut:
-                    return True
+                goes_on = (yield from self.read(frame, draft)) and not draft.cut
             elif not self._admit(frame, draft, key):
                 return False
-            elif not (yield from self.value(frame, draft, key)):
+            else:
+                goes_on = yield from self.value(frame, draft, key)
+            if not goes_on:
                 return True
+
+    def _pass_separator(self, source: Source, draft: Draft) -> Steps[str]:
+        source.pos += 1
+        head = yield from source.skip_blanks()
+        if head == self.closer:
+            draft.repair("trailing_comma")
+        return head
 
     def _is_over(self, frame: Frame, draft: Draft, head: str) -> Steps[bool]:
         """The text ends here, or the mark that closes the whole call stands here and only our closer is missing."""
@@ -106,6 +111,8 @@ class Members:
 
     def _unkeyed(self, frame: Frame, draft: Draft, head: str) -> Steps[bool]:
         """Arguments of a function call without a name: a whole object of them, or the only text the tool takes."""
+        if self.closer != ")":
+            return False
         source = frame.source
         if head == "*" and (yield from source.peek(3)) == "**{":
             source.pos, head = source.pos + 2, "{"
