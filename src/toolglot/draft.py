@@ -65,6 +65,8 @@ class Frame:
     headers: tuple[str, ...] = ()
     repairs: tuple[str, ...] = ()
     drafts: list[Draft] = field(default_factory=list)
+    told: int = 0
+    """How many of them were given back as text."""
     open: Draft | None = None
     raw: str | None = None
 
@@ -130,7 +132,7 @@ class Frame:
     @property
     def is_text(self) -> bool:
         """Whether all of it was given back as text."""
-        return all(draft.told for draft in self.drafts)
+        return self.told == len(self.drafts)
 
     def promote(self, note: str = "") -> None:
         """Let everything go that was held."""
@@ -157,7 +159,6 @@ class Draft:
     live: bool = False
     closed: bool = False
     cut: bool = False
-    told: bool = False
     keys: dict[str, None] = field(default_factory=dict)
     flaws: list[Defect] = field(default_factory=list)
     pending: list[str] = field(default_factory=list)
@@ -254,7 +255,8 @@ class Draft:
 
     @property
     def confidence(self) -> float:
-        return round(self.frame.confidence - REPAIR_COST * len(self.repairs), 4)
+        known = self.frame.confidence
+        return round(known - REPAIR_COST * len(self.repairs), 4) if self.repairs else known
 
     def truncate(self) -> None:
         self.cut = True
@@ -301,7 +303,7 @@ class Draft:
         raw = frame.text_of(self)
         defects = tuple(self.flaws)
         if self._is_text_after_all(defects[0].reason):
-            self.told = True
+            frame.told += 1
             frame.ledger.left.append((self.dialect, defects[0].reason))
             frame.sink.text(raw)
             return

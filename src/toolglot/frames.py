@@ -173,17 +173,18 @@ class FrameReader:
         return None
 
     def _call(self, frame: Frame, wrap: Wrap | None, header: Header) -> Steps[bool]:
+        """The call whose header is known to stand here."""
         source = self.source
         spelled = mark((header,))
-        found = yield from source.look(spelled)
-        if found is None:
+        found = spelled.at(source.text, source.pos, True)
+        if not isinstance(found, re.Match):
             return False
         gap = yield from source.find_nonblank(found.end() - source.pos)
         head = source.text[source.pos + gap : source.pos + gap + 1]
         chosen = self.vocabulary.select(wrap, header, head, self.hint)
         if found.string is not source.text:  # more has arrived meanwhile
-            found = yield from source.look(spelled)
-        if chosen is None or found is None:
+            found = spelled.at(source.text, source.pos, True)
+        if chosen is None or not isinstance(found, re.Match):
             return False
         frame.dialect = chosen.dialect.name
         frame.headers = chosen.call.header

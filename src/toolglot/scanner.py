@@ -59,15 +59,16 @@ class Source:
             self._kept.append((start, chunk))
             if start >= self._wanted:
                 self._thin_out(self._kept, self._wanted)
-        rest = self.text[self.pos :] or self.left
-        self.offset += len(self.text) - len(rest)
-        self.text = rest + chunk
+        # what passed through came behind all that stands here
+        self.offset += self.pos - len(self.left)
+        self.text = self.text[self.pos :] + self.left + chunk
         self.pos = 0
         self.left = ""
 
     def end(self, truncated: bool) -> None:
         """No more will come."""
-        self.push("")
+        if self.left:
+            self.push("")
         self.final = True
         self.truncated = truncated
 
@@ -92,8 +93,8 @@ class Source:
         """Keep the text from here on, so that ``rewind`` and ``since`` can reach it."""
         self._kept = [(self.offset, self.text)]
         self._loose = 0
-        self.limit(None)
-        return self.here
+        self._wanted = sys.maxsize
+        return self.offset + self.pos
 
     def limit(self, end: int | None) -> None:
         """Beyond ``end`` keep only the newest text; None keeps all again."""

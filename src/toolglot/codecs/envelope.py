@@ -318,7 +318,8 @@ class Envelope:
             return False
         for name in walk.repairs:
             draft.repair(name)
-        draft.add_members(given)
+        if given:
+            draft.add_members(given)
         return True
 
     def _named_by_type(self, frame: Frame, walk: _Walk) -> Draft | None:

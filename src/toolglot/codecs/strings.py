@@ -118,7 +118,11 @@ def read_string(
     ``outer`` is what closes the whole call: at the very end of the text it closes the string too.
     """
     doubted = False
-    path = quote == '"' and literals.unescape is None and (yield from _is_path(source, out))
+    path = False
+    if quote == '"' and literals.unescape is None:
+        while len(source.text) - source.pos < 4 and not source.final:
+            yield
+        path = _is_path(source, out)
     plain = _plain(quote, literals.unescape is None, path)
     run: Run | None = None
     while True:
@@ -146,9 +150,7 @@ def read_string(
             doubted = True
 
 
-def _is_path(source: Source, out: Receiver) -> Steps[bool]:
-    while len(source.text) - source.pos < 4 and not source.final:
-        yield
+def _is_path(source: Source, out: Receiver) -> bool:
     if source.text[source.pos + 1 : source.pos + 2] != ":" or _DRIVE.match(source.text, source.pos) is None:
         return False
     out.repair("unescaped_backslash")
