@@ -32,6 +32,13 @@ class Node:
     prefix: str
 
 
+_END = r"\Z"
+
+
+def character(char: str) -> Node:
+    return Node(re.escape(char), _END)
+
+
 def literal(text: str) -> Node:
     prefix = r"\Z"
     for char in reversed(text):
@@ -53,9 +60,13 @@ def beginnings(marks: Iterable[Sequence[Node]]) -> str:
     following: dict[Node, list[Sequence[Node]]] = {}
     for first, *rest in marks:
         following.setdefault(first, []).extend([rest] if rest else [])
-    found = (
-        f"{node.full}{beginnings(rest)}|{node.prefix}" if rest else node.prefix for node, rest in following.items()
-    )
+    found: dict[str, None] = {}
+    for node, rests in following.items():
+        if rests:
+            found[node.full + beginnings(rests)] = None
+        elif node.prefix == _END:
+            found[node.full + _END] = None
+        found[node.prefix] = None
     return f"(?:{'|'.join(found)})"
 
 
@@ -131,7 +142,7 @@ _NAMED = {
 def expression(template: str, given: Mapping[str, str] | None = None) -> str:
     """The expression of a template; ``given`` are expressions for some of its slots."""
     slots = {slot: Node(text, text) for slot, text in (given or {}).items()}
-    return sequence(*_nodes(template, False, {**SLOTS, **slots})).full
+    return _full(_nodes(template, False, {**SLOTS, **slots}))
 
 
 def _nodes(template: str, named: bool, slots: Mapping[str, Node] = SLOTS) -> list[Node]:
@@ -146,12 +157,12 @@ def _nodes(template: str, named: bool, slots: Mapping[str, Node] = SLOTS) -> lis
         elif token[0].isspace():
             found.append(BREAK if token[0] == "\n" else BLANKS)
         else:
-            found.append(literal("{" if token[0] == "{{" else "}" if token[0] == "}}" else token[0]))
+            found.extend(map(character, "{" if token[0] == "{{" else "}" if token[0] == "}}" else token[0]))
     return found
 
 
-def _full(marks: Iterable[Sequence[Node]]) -> str:
-    return f"(?:{'|'.join(''.join(node.full for node in nodes) for nodes in marks)})"
+def _full(nodes: Iterable[Node]) -> str:
+    return "".join(node.full for node in nodes)
 
 
 _NEVER = re.compile("(?!)")
@@ -172,9 +183,9 @@ class Mark:
         self.templates = templates
         nodes = [_nodes(template, False) for template in templates]
         if named:
-            self._fulls = tuple(re.compile(sequence(*_nodes(template, True)).full) for template in templates)
+            self._fulls = tuple(re.compile(_full(_nodes(template, True))) for template in templates)
         else:
-            self._fulls = (re.compile(_full(nodes)),)
+            self._fulls = (re.compile("|".join(map(_full, nodes))),)
         self._prefix = re.compile(beginnings(nodes)) if nodes else _NEVER
         self.heads = frozenset(template.lstrip()[:1] for template in templates)
         self._starts = _first_characters(templates)
@@ -237,13 +248,11 @@ class Choice:
 
     def _compile(self, entries: tuple[tuple[int, str], ...]) -> _File:
         if not entries:
-            return _NEVER, _NEVER
-        # one name cannot stand twice in an expression, so spellings of one mark are joined
-        by_index: dict[int, list[list[Node]]] = {}
-        for index, spelling in entries:
-            by_index.setdefault(index, []).append(_nodes(spelling, False))
-        full = "|".join(f"(?P<c{index}>{_full(group)})" for index, group in by_index.items())
-        return re.compile(full), re.compile(beginnings(chain.from_iterable(by_index.values())))
+            return _NEVER, _NEVER, ()
+        marks = [_nodes(spelling, False) for _, spelling in entries]
+        # an empty group behind each mark says which one it was, and does not hide its first character from the engine
+        full = "|".join(f"{_full(nodes)}()" for nodes in marks)
+        return re.compile(full), re.compile(beginnings(marks)), tuple(index for index, _ in entries)
 
     def _look_up(self, key: str) -> _File:
         if key not in self._filed and (len(key) < 2 or not key.isascii()):
@@ -258,11 +267,11 @@ class Choice:
         if rest < 2 and not final:
             return MORE if rest < 1 or text[pos] in self.heads or "" in self._filed else None
         key = text[pos : pos + 2]
-        full, prefix = self._files.get(key) or self._look_up(key)
+        full, prefix, indices = self._files.get(key) or self._look_up(key)
         if not final and rest < _LONGEST and prefix.match(text, pos):
             return MORE
         found = full.match(text, pos, pos + _LONGEST)
-        return int(found.lastgroup[1:]) if found is not None and found.lastgroup else None
+        return indices[found.lastindex - 1] if found is not None and found.lastindex else None
 
     def stops(self) -> dict[str, str]:
         """The characters where one of the marks may begin, and what must follow, told by the second one if possible."""
@@ -287,7 +296,8 @@ def compile_stops(stops: Mapping[str, str]) -> re.Pattern[str]:
     return re.compile(f"[{re.escape(''.join(stops))}](?:{conditions})")
 
 
-_File: TypeAlias = tuple[re.Pattern[str], re.Pattern[str]]
+_File: TypeAlias = tuple[re.Pattern[str], re.Pattern[str], tuple[int, ...]]
+"""The expressions of some marks and of their beginnings, and where the marks belong."""
 
 
 class _Everything(frozenset[str]):

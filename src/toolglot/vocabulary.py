@@ -26,22 +26,30 @@ ELEMENT: Header = "<{name}>"
 COMMAND: Header = "{command}"
 """The header of a shell command: any line, so it counts only in a wrapper of its own."""
 
+_LONGEST_NAME = 160
+"""What the slots for names can hold."""
+
 BARE_JSON: tuple[Header, ...] = ("{{", "[{before_object}")
 """The headers of calls that are nothing but JSON: shown as often as meant."""
 
 
 def _mark_names(names: tuple[str, ...]) -> Mark | None:
     """The known names where a line may begin with one."""
-    spelled = tuple(prefix + _literal(name) for name in names for prefix in ("", "functions."))
+    spelled = tuple(prefix + _literal(name) for name in _writable(names) for prefix in ("", "functions."))
     return Mark(*spelled, named=False) if spelled else None
 
 
 def _mark_elements(names: tuple[str, ...], unknown: bool) -> Mark | None:
     """The tags that are known tools; and tags that look like one, where those are to be reported."""
-    spelled = [f"<{_literal(name)}>" for name in names]
+    spelled = [f"<{_literal(name)}>" for name in _writable(names)]
     if unknown:
         spelled.append("<{snake}> <{key}>")
     return Mark(*spelled, named=False) if spelled else None
+
+
+def _writable(names: tuple[str, ...]) -> Iterable[str]:
+    """The names that a header can hold."""
+    return (name for name in names if len(name) <= _LONGEST_NAME)
 
 
 def _literal(name: str) -> str:

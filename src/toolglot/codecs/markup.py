@@ -170,6 +170,9 @@ class _Reading:
     def group(self, head: str) -> Steps[_Next | None]:
         """An element that only groups the parameters and is none itself."""
         source = self.frame.source
+        opener = yield from self.find_opener(0)
+        if opener is not None and not opener[0].is_element:
+            return None
         while (found := _GROUP.at(source.text, source.pos, source.final)) is MORE:
             yield
         if found is None:
@@ -267,30 +270,28 @@ class _Reading:
 
     def parameter_here(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]:
         """The parameter that opens ``ahead`` characters from here and is one this tool can have."""
-        opener = self.opener
-        if opener is None or not self.stands_here(opener[1], ahead):
-            opener = self.opener = yield from self.find_opener(ahead)
+        opener = yield from self.find_opener(ahead)
         if opener is None or not self.admits(opener[0], opener[1]["key"]):
             return None
-        element = opener[0].is_element and not self.draft.declares(opener[1]["key"])
-        if element and (yield from self.frame.source.choose(self.frame.closing, ahead)) is not None:
+        if not opener[0].is_element or self.draft.declares(opener[1]["key"]):
+            return opener
+        if (yield from self.frame.source.choose(self.frame.closing, ahead)) is not None:
             return None
-        return opener if self.stands_here(opener[1], ahead) else (yield from self.find_opener(ahead))
-
-    def stands_here(self, found: Match, ahead: int) -> bool:
-        """Whether something that was found is still where it was; text that arrives moves it."""
-        source = self.frame.source
-        return found.string is source.text and found.start() == source.pos + ahead
+        return (yield from self.find_opener(ahead))  # more may have arrived meanwhile
 
     def find_opener(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]:
-        source, markup = self.frame.source, self.markup
+        """The opener of a parameter that stands there; it is asked for several times, and looked for once."""
+        source, markup, seen = self.frame.source, self.markup, self.opener
+        if seen is not None and seen[1].string is source.text and seen[1].start() == source.pos + ahead:
+            return seen
         while (index := markup.openers.at(source.text, source.pos + ahead, source.final)) is MORE:
             yield
         if index is None:
             return None
         parameter = markup.spellings[index]
         found = parameter.opener.at(source.text, source.pos + ahead, True)
-        return (parameter, found) if isinstance(found, re.Match) else None
+        self.opener = (parameter, found) if isinstance(found, re.Match) else None
+        return self.opener
 
     def admits(self, parameter: Parameter, key: str) -> bool:
         """A plain element is a parameter only once, and the first one only if the tool declares it."""
