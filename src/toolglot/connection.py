@@ -156,8 +156,18 @@ class Reply:
             readable = self.lasting = False
         if came:
             self._barren = 0
-            self._hand_on(came[0] if len(came) == 1 else b"".join(came))
+            piece = came[0] if len(came) == 1 else b"".join(came)
             came.clear()
+            try:
+                if self._unpacking is not None:
+                    piece = self._unpacking.feed(piece)
+                enough = piece and (self._take or self._keep)(piece)
+            except Exception as error:
+                enough = False
+                self.fail(UpstreamError(UNREADABLE) if isinstance(error, zlib.error) else error)
+            if enough:
+                self._connection.pause()
+                self._wake()
         else:
             self._barren += len(data)
         if self._complete:
@@ -167,26 +177,11 @@ class Reply:
         elif self._take is None:
             self._wake()
 
-    def _hand_on(self, piece: bytes) -> None:
-        try:
-            if self._unpacking is not None:
-                piece = self._unpacking.feed(piece)
-            if not piece:
-                return
-            if self._take is not None:
-                enough = self._take(piece)
-            else:
-                self._kept.append(piece)
-                self._kept_size += len(piece)
-                enough = self._kept_size > READ_AHEAD
-        except zlib.error:
-            self.fail(UpstreamError(UNREADABLE))
-        except Exception as error:
-            self.fail(error)
-        else:
-            if enough:
-                self._connection.pause()
-                self._wake()
+    def _keep(self, piece: bytes) -> bool:
+        """Until somebody asks for it."""
+        self._kept.append(piece)
+        self._kept_size += len(piece)
+        return self._kept_size > READ_AHEAD
 
     def _end(self) -> None:
         if self._error is None and self._unpacking is not None and not self._unpacking.over:

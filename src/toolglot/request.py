@@ -51,8 +51,8 @@ class Request:
     """What a client asks. The names of its headers are written small."""
 
     __slots__ = (
-        *("_body", "_left", "_line", "_spoiled", "_waiter", "answered", "begun", "framed", "headers", "id", "lasting"),
-        *("match", "method", "path", "query", "whole"),
+        *("_body", "_left", "_line", "_spoiled", "_waiter", "answered", "begun", "framed", "headers", "id", "key"),
+        *("lasting", "match", "method", "path", "query", "whole"),
     )
 
     def __init__(self, line: Line, method: str, target: bytes, headers: Mapping[str, str], version: str) -> None:
@@ -60,7 +60,7 @@ class Request:
         self.path, self.query = take_apart(target)
         self.headers = headers
         self.match: Mapping[str, str] = {}
-        self.id = ""
+        self.id = self.key = ""
         self.framed = version == "1.1"
         self.lasting = False
         self.whole = False

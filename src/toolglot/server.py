@@ -87,7 +87,7 @@ class Gateway:
 
     async def answer(self, request: Request) -> Response | None:
         """The answer to any request; every error is told in the words of its wire."""
-        request.id = identify(request)
+        request.id, request.key = identify(request), find_key(request)
         (answer, wire), request.match = self.paths.find(request.method, request.path)
         try:
             return await answer(request)
@@ -111,9 +111,8 @@ class Gateway:
         keys = self.settings.server.keys
 
         async def ask(request: Request) -> Response | None:
-            presented = presented_key(request)
-            if not admit(keys, presented):
-                raise AccessError("No valid API key was presented." if presented else "An API key is needed.")
+            if not admit(keys, request.key):
+                raise AccessError("No valid API key was presented." if request.key else "An API key is needed.")
             return await answer(request)
 
         return ask if keys else answer
@@ -185,7 +184,7 @@ class Gateway:
     async def open(self, wire: Wire, body: bytes, request: Request, watch: Watch, mode: str) -> Exchange:
         """The request, read and routed; what its upstream can do is asked before, if nobody knows."""
         path = {**request.query, **request.match}
-        asker = (mode, presented_key(request), request.headers)
+        asker = (mode, request.key, request.headers)
         given = (wire, body, path, self.settings, self.source, watch, self.knowledge, *asker)
         try:
             return Exchange(*given)
@@ -198,7 +197,7 @@ class Gateway:
         headers = {"Content-Type": JSON_TYPE, "Accept-Encoding": "identity", REQUEST_ID: request.id}
         key = upstream.api_key.reveal() if upstream.api_key else ""
         if not key and not self.settings.server.keys:
-            key = presented_key(request)
+            key = request.key
         if key:
             headers |= all_wires()[upstream.wire].authorize(key)
         return headers | dict(upstream.headers)
@@ -270,7 +269,7 @@ def identify(request: Request) -> str:
     return given if given.isprintable() and 0 < len(given) <= 200 else f"req_{token_hex(12)}"
 
 
-def presented_key(request: Request) -> str:
+def find_key(request: Request) -> str:
     """The key that a client shows, whichever way its wire does that."""
     for name in KEY_HEADERS:
         if key := request.headers.get(name):

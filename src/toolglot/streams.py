@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from functools import cached_property
+from itertools import islice
 from typing import Protocol, cast
 
 from msgspec.structs import replace
@@ -149,11 +150,13 @@ class Relay:
 
     @property
     def over(self) -> bool:
-        return bool(self.last_words) and self.between_events and self.says_last(self.last[-TAIL:].rstrip())
+        # nearly always they are not there at all
+        return self.last_words in self.last and self.between_events and self._says_last()
 
-    def says_last(self, end: bytes) -> bool:
+    def _says_last(self) -> bool:
         """Whether this ends with the last words, and they are an event of their own. Text can hold them too."""
-        if not end.endswith(self.last_words):
+        end = self.last.rstrip()
+        if not self.last_words or not end.endswith(self.last_words):
             return False
         *before, line = end.splitlines()
         if not before:
@@ -163,7 +166,7 @@ class Relay:
 
     def feed(self, piece: bytes) -> bytes:
         self.recent.append(piece)
-        self.last = piece if len(piece) >= TAIL else (self.last + piece)[-TAIL:]
+        self.last = piece[-TAIL:] if len(piece) >= TAIL else (self.last + piece)[-TAIL:]
         if not self.first:
             self.first = piece
         if self.rehearsal is not None:
@@ -178,7 +181,7 @@ class Relay:
     def fail(self, error: ToolglotError) -> bytes:
         self.close()
         gap = b"" if self.between_events else self.ends[0]
-        if self.last_words and self.says_last(self.last[-TAIL:].rstrip()):
+        if self._says_last():
             return gap
         told: bytes = self.interject(Failed(error.code, error.message), begun=bool(self.first))
         return gap + told
@@ -204,8 +207,8 @@ class Relay:
         _, *events = read.split(end)
         partial = len(events) > LAST + 1 or bool(self.recent and self.first is not self.recent[0])
         if partial:
-            rest = events[-1:]
-            events = [*[event for event in events[:-1] if _speaks(event)][-LAST:], *rest]
+            speaking = islice(filter(_speaks, reversed(events[:-1])), LAST)
+            events = [*reversed(list(speaking)), *events[-1:]]
             if not any(events):
                 return []
             first, whole, _rest = self.first.partition(end)
@@ -221,4 +224,4 @@ class Relay:
 
 def _speaks(event: bytes) -> bool:
     """Whether it is more than a sign of life."""
-    return not all(line.startswith(b":") for line in event.splitlines())
+    return event[:1] not in (b":", b"") or not all(line.startswith(b":") for line in event.splitlines())

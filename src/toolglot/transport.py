@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from base64 import b64encode
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from typing import Final
@@ -85,22 +84,15 @@ class Transport:
     def _tls(self) -> ssl.SSLContext:
         return ssl.create_default_context()
 
-    @asynccontextmanager
-    async def send(
+    def send(
         self, method: str, url: str, upstream: Upstream, headers: Mapping[str, str], body: bytes | None = None
-    ) -> AsyncIterator[Reply]:
+    ) -> Errand:
         """Ask; the reply is there as soon as its head has come. Left before the end, it ends its connection."""
         address = locate(url)
         request = compose(method, address, headers, body)
-        connection, reply = await self._ask(address.place, upstream, request, bodiless=method == "HEAD")
-        del request, body  # they may be large, and the answer long
-        try:
-            yield reply
-        finally:
-            if connection.release():
-                self._keep(address.place, connection)
+        return Errand(self, address.place, upstream, request, bodiless=method == "HEAD")
 
-    async def _ask(
+    async def ask(
         self, place: Place, upstream: Upstream, request: bytes, *, bodiless: bool
     ) -> tuple[Connection, Reply]:
         """Until the head has come. A kept connection may have been closed in this moment: then it is asked again."""
@@ -137,7 +129,7 @@ class Transport:
 
     # -- idle connections ----------------------------------------------------------------------------------------------
 
-    def _keep(self, place: Place, connection: Connection) -> None:
+    def keep(self, place: Place, connection: Connection) -> None:
         self._idle.setdefault(place, []).append(connection)
         if self._sweeping is None:
             self._sweeping = asyncio.get_running_loop().call_later(KEEP_ALIVE, self._sweep)
@@ -160,7 +152,7 @@ class Transport:
         for place, idle in known.items():
             for connection in idle:
                 if _is_usable(connection, loop.time()):
-                    self._keep(place, connection)
+                    self.keep(place, connection)
                 else:
                     connection.abort()
 
@@ -171,6 +163,34 @@ class Transport:
             connection.abort()
         self._idle.clear()
         await asyncio.sleep(0)
+
+
+class Errand:
+    """A request, sent and answered inside of ``async with``."""
+
+    __slots__ = ("_bodiless", "_connection", "_place", "_request", "_transport", "_upstream")
+
+    _connection: Connection
+
+    def __init__(
+        self, transport: Transport, place: Place, upstream: Upstream, request: bytes, *, bodiless: bool
+    ) -> None:
+        self._transport = transport
+        self._place = place
+        self._upstream = upstream
+        self._request = request
+        self._bodiless = bodiless
+
+    async def __aenter__(self) -> Reply:
+        request, self._request = self._request, b""  # it may be large, and the answer long
+        self._connection, reply = await self._transport.ask(
+            self._place, self._upstream, request, bodiless=self._bodiless
+        )
+        return reply
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._connection.release():
+            self._transport.keep(self._place, self._connection)
 
 
 def _is_usable(connection: Connection, now: float) -> bool:

@@ -73,7 +73,8 @@ class Visit:
         except ToolglotError as error:
             self.fail(error)
             return
-        self.end(stream.close())
+        if not self.request.answered:
+            self.end(stream.close())
         await reply.part()
 
     def pass_on(self, stream: Stream, reply: Reply) -> Take:

@@ -36,52 +36,15 @@ from toolglot.events import (
 from toolglot.fields import is_cut
 from toolglot.sse import EventStream
 from toolglot.wires.openai_chat.failures import describe
+from toolglot.wires.openai_chat.moulds import Mould, cast
+from toolglot.wires.openai_chat.shapes import Call, Choice, Function, Reply, Said, decode
 from toolglot.wires.openai_chat.signatures import NAME, OTHERS, read_signature
 
 DONE = b"[DONE]"
 CUT = {"length", "content_filter"}
+CASTS = 8
+"""How often in one answer it is tried to tell what its chunks have in common."""
 FINISHES = {"stop", "length", "tool_calls", "content_filter"}
-
-
-class _Function(msgspec.Struct):
-    name: str | None = None
-    arguments: Any = None
-
-
-class _Call(msgspec.Struct):
-    index: int | None = None
-    id: str | None = None
-    function: _Function | None = None
-    extra_content: Any = None
-
-
-class _Said(msgspec.Struct):
-    content: str | None = None
-    reasoning_content: str | None = None
-    reasoning: str | None = None
-    refusal: str | None = None
-    tool_calls: list[_Call] | None = None
-    extra_content: Any = None
-    reasoning_details: Any = None
-    annotations: Any = None
-
-
-class _Choice(msgspec.Struct):
-    delta: _Said | None = None
-    message: _Said | None = None
-    finish_reason: str | None = None
-    index: int | None = None
-
-
-class _Reply(msgspec.Struct):
-    choices: list[_Choice] | None = None
-    id: str | None = None
-    model: str | None = None
-    usage: dict[str, Any] | None = None
-    error: Any = None
-
-
-_decode = msgspec.json.Decoder(_Reply).decode
 
 
 @dataclass(slots=True)
@@ -140,7 +103,7 @@ class Reader:
                     self.take(said, events)
                 self.finish = choice.finish_reason or self.finish
 
-    def take(self, said: _Said, events: list[Event]) -> None:
+    def take(self, said: Said, events: list[Event]) -> None:
         thought = said.reasoning_content or said.reasoning
         if thought:
             events.append(ReasoningDelta(thought))
@@ -155,8 +118,8 @@ class Reader:
         if said.reasoning_details or said.annotations:
             events.append(Foreign(NAME, {key: value for key in OTHERS if (value := getattr(said, key))}))
 
-    def take_call(self, call: _Call, events: list[Event]) -> None:
-        told = call.function or _Function()
+    def take_call(self, call: Call, events: list[Event]) -> None:
+        told = call.function or Function()
         name, arguments = told.name or "", self.flatten(told.arguments)
         known = self.find(call, name)
         if known is None:
@@ -187,7 +150,7 @@ class Reader:
         self.tidy = False
         return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
 
-    def find(self, call: _Call, name: str) -> _Told | None:
+    def find(self, call: Call, name: str) -> _Told | None:
         """The call that this goes on with, if it does. In a whole reply every entry is a call of its own."""
         if self.whole:
             return None
@@ -202,7 +165,7 @@ class Reader:
             return self.known.get((call.index, call.id))
         return None if known.pieces and name != known.name else known
 
-    def expect(self, call: _Call) -> _Told:
+    def expect(self, call: Call) -> _Told:
         known = _Told(call.id if call.id and call.id not in self.ids else self.new_id(), call.id)
         self.ids.add(known.id)
         self.calls.append(known)
@@ -247,15 +210,42 @@ class StreamReader(Reader):
     def __init__(self, new_id: Callable[[], str]) -> None:
         super().__init__(new_id)
         self.stream = EventStream()
+        self.mould: Mould | None = None
+        self.casts = CASTS
 
     def feed(self, piece: bytes) -> list[Event]:
+        if self.mould is not None and not (self.stream.waiting or self.over):
+            told = self.mould.read(piece)
+            if told is not None:
+                return told
         events: list[Event] = []
         for data in self.stream.feed(piece):
             if data[:1] == b"{" and not self.over:
                 self.read(data, events)
             else:
                 self.accept(data, events)
+        if events:
+            self.mould = self.cast(piece, events[0]) if len(events) == 1 and self.casts else None
         return events
+
+    def cast(self, piece: bytes, event: Event) -> Mould | None:
+        """The mould of the chunks that are to come, if this one is like them."""
+        if self.stream.waiting or self.over:
+            return None
+        self.casts -= 1
+        if isinstance(event, TextDelta | ReasoningDelta):
+            return cast(piece, event, type(event))
+        return cast(piece, event, self.go_on(event.index)) if isinstance(event, CallArguments) else None
+
+    def go_on(self, index: int) -> Callable[[str], Event]:
+        """How further arguments of a call are told."""
+        call = next(call for call in self.calls if call.index == index)
+
+        def tell(fragment: str) -> Event:
+            call.pieces.append(fragment)
+            return CallArguments(index, fragment)
+
+        return tell
 
     @property
     def between(self) -> bool:
@@ -274,6 +264,8 @@ class StreamReader(Reader):
 
     def close(self) -> list[Event]:
         """The connection is over. An answer that did not say so itself was cut."""
+        if self.over:
+            return []
         events: list[Event] = []
         for data in self.stream.close():
             self.accept(data, events)
@@ -296,16 +288,16 @@ def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
     return events
 
 
-def _parse(data: bytes) -> _Reply | None:
+def _parse(data: bytes) -> Reply | None:
     """A reply as nearly all are; nothing if it is not one."""
     try:
-        reply = _decode(data)
+        reply = decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return reply if reply.choices is not None or reply.usage or reply.error else None
 
 
-def _read_patiently(data: bytes) -> _Reply:
+def _read_patiently(data: bytes) -> Reply:
     """A reply with something unusual in it: what fits is taken."""
     text = data.decode(errors="replace")
     try:
@@ -313,15 +305,15 @@ def _read_patiently(data: bytes) -> _Reply:
     except (ValueError, RecursionError):
         told = None
     if not isinstance(told, dict):
-        return _Reply(error={"code": "upstream_invalid", "message": f"The upstream sent no reply but {text[:80]!r}."})
+        return Reply(error={"code": "upstream_invalid", "message": f"The upstream sent no reply but {text[:80]!r}."})
     choices = [_read_choice(choice) for choice in _list(told.get("choices")) if isinstance(choice, dict)]
     usage, error = told.get("usage"), told.get("error")
     if not choices and not error and isinstance(told.get("message"), str):
         error = told  # an error that is not wrapped, as some servers send it
-    return _Reply(choices, usage=usage if isinstance(usage, dict) else None, error=error)
+    return Reply(choices, usage=usage if isinstance(usage, dict) else None, error=error)
 
 
-def _read_choice(choice: Mapping[str, Any]) -> _Choice:
+def _read_choice(choice: Mapping[str, Any]) -> Choice:
     said = choice.get("delta") or choice.get("message")
     said = said if isinstance(said, dict) else {}
     finish, index = choice.get("finish_reason"), choice.get("index")
@@ -329,18 +321,18 @@ def _read_choice(choice: Mapping[str, Any]) -> _Choice:
     calls = [_read_call(call) for call in _list(said.get("tool_calls")) if isinstance(call, dict)]
     index = index if isinstance(index, int) else None
     others = {key: said.get(key) for key in ("extra_content", *OTHERS)}
-    return _Choice(_Said(**texts, tool_calls=calls, **others), None, finish if isinstance(finish, str) else None, index)
+    return Choice(Said(**texts, tool_calls=calls, **others), None, finish if isinstance(finish, str) else None, index)
 
 
-def _read_call(call: Mapping[str, Any]) -> _Call:
+def _read_call(call: Mapping[str, Any]) -> Call:
     told = call.get("function")
     told = told if isinstance(told, dict) else {}
     index, name = call.get("index"), told.get("name")
     index = int(index) if isinstance(index, str) and index.isdigit() else index
-    return _Call(
+    return Call(
         index if isinstance(index, int) else None,
         str(call["id"]) if call.get("id") is not None else None,
-        _Function(name if isinstance(name, str) else None, told.get("arguments")),
+        Function(name if isinstance(name, str) else None, told.get("arguments")),
         call.get("extra_content"),
     )
 

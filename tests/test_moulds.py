@@ -1,0 +1,114 @@
+"""Chunks that are known by their mould tell what they told when each was read by itself."""
+
+from __future__ import annotations
+
+import json
+from itertools import count
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolglot.events import CallArguments, Event, ReasoningDelta, TextDelta
+from toolglot.wires.openai_chat import moulds, replies
+from toolglot.wires.openai_chat.replies import StreamReader
+
+CALL = {"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": ""}}
+WORDS = st.sampled_from(
+    ["a", " the", '"', "\\", "\n", 'x":"y', "é", "\U0001f600", "\x01", "content", "m", "", "null", "\ud83d"]
+)
+TEXTS = st.lists(WORDS, max_size=3).map("".join)
+DELTAS = st.one_of(
+    TEXTS.map(lambda text: {"content": text}),
+    TEXTS.map(lambda text: {"reasoning_content": text}),
+    TEXTS.map(lambda text: {"reasoning": text, "content": None}),
+    TEXTS.map(lambda text: {"content": text, "extra": {"content": text}}),
+    TEXTS.map(lambda text: {"content": [{"type": "text", "text": text}]}),
+    TEXTS.map(lambda text: {"refusal": text}),
+    TEXTS.map(lambda text: {"tool_calls": [{"index": 0, "function": {"arguments": text}}]}),
+    TEXTS.map(lambda text: {"tool_calls": [{"index": 1, "function": {"arguments": text}}]}),
+    TEXTS.map(lambda text: {"tool_calls": [{"function": {"arguments": text}}], "content": text}),
+    TEXTS.map(lambda text: {"tool_calls": [{}], "content": text}),
+    st.just({"tool_calls": [CALL]}),
+    st.just({"tool_calls": [{**CALL, "index": 1, "id": "d"}]}),
+)
+STYLES: list[dict[str, Any]] = [
+    {"separators": (",", ":")},
+    {"separators": (", ", ": ")},
+    {"separators": (",", ":"), "ensure_ascii": False},
+]
+
+
+def chunk(delta: object, style: dict[str, Any] = STYLES[0], **more: object) -> bytes:
+    told = {"id": "m", "choices": [{"index": 0, "delta": delta, "finish_reason": None}], **more}
+    return b"data: " + json.dumps(told, **style).encode("utf-8", "replace") + b"\n\n"
+
+
+def read(pieces: list[bytes], casts: int) -> list[Event]:
+    ids = count()
+    reader = StreamReader(lambda: f"id{next(ids)}")
+    reader.casts = casts
+    return [event for piece in pieces for event in reader.feed(piece)] + reader.close()
+
+
+@st.composite
+def streams(draw: st.DrawFn) -> list[bytes]:
+    style = draw(st.sampled_from(STYLES))
+    pieces: list[bytes] = []
+    for delta in draw(st.lists(DELTAS, max_size=12)):
+        more: dict[str, Any] = draw(
+            st.sampled_from([{}, {}, {}, {"usage": {"prompt_tokens": len(pieces)}}, {"model": "m"}])
+        )
+        pieces += [chunk(delta, style, **more)] * draw(st.integers(1, 2))
+    pieces += draw(st.sampled_from([[], [b"data: [DONE]\n\n"], [chunk({}, style, error="no")]]))
+    where = st.integers(0, len(pieces))
+    for _ in range(draw(st.integers(0, 3))):
+        pieces.insert(draw(where), draw(st.sampled_from([b": alive\n\n", b"\n", b"data: {", b'data: "x"\n\n', b"\r"])))
+    if draw(st.booleans()):  # reads that bring two events, or half of one
+        whole = b"".join(pieces)
+        cuts = sorted(draw(st.lists(st.integers(0, len(whole)), max_size=4)))
+        pieces = [whole[a:b] for a, b in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
+    return pieces
+
+
+@given(streams())
+def test_a_mould_changes_nothing(pieces: list[bytes]) -> None:
+    assert read(pieces, casts=1000) == read(pieces, casts=0)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [
+        ({"content": " a"}, {"content": 'x"\n'}, TextDelta('x"\n')),
+        ({"reasoning_content": " a"}, {"reasoning_content": "b"}, ReasoningDelta("b")),
+        (
+            {"tool_calls": [{"index": 0, "function": {"arguments": '{"a'}}]},
+            {"tool_calls": [{"index": 0, "function": {"arguments": '":1}'}}]},
+            CallArguments(0, '":1}'),
+        ),
+    ],
+)
+def test_a_chunk_like_the_one_before_is_not_taken_apart(
+    first: object, second: object, told: Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = StreamReader(lambda: "id")
+    reader.feed(chunk({"tool_calls": [CALL]}))
+    reader.feed(chunk(first))
+    monkeypatch.setattr(replies, "decode", None)
+    assert reader.feed(chunk(second)) == [told]
+    assert reader.calls[0].pieces == ['{"a', '":1}'] or not isinstance(told, CallArguments)
+
+
+def test_a_string_that_stands_elsewhere_is_no_place_to_cut() -> None:
+    """The name of the model is found first; with another name the chunk would tell the same text."""
+    piece = chunk({"content": "m"}, model="m")
+    assert moulds.cast(piece, TextDelta("m"), TextDelta) is None
+    assert moulds.cast(chunk({"content": "n"}, model="m"), TextDelta("n"), TextDelta) is not None
+
+
+def test_chunks_that_always_differ_are_soon_left_alone() -> None:
+    reader = StreamReader(lambda: "id")
+    for number in range(20):
+        reader.feed(chunk({"content": "a"}, obfuscation=str(number)))
+    assert reader.casts == 0 and reader.mould is None
