@@ -48,29 +48,32 @@ class FrameReader:
     hint: str = ""
     reached: int = 0
 
-    def read(self, wrap: Wrap | None, header: Header, held: bool, at_line: bool) -> Steps[Frame | None]:
-        """The frame that opens here; None (and nothing consumed) when it holds no call."""
-        source = self.source
-        start = self.reached = source.keep()
+    def begin(self, wrap: Wrap | None, held: bool, at_line: bool) -> Frame:
+        """A frame that opens here."""
+        start = self.reached = self.source.keep()
         closing = self.vocabulary.closing(wrap)
-        frame = Frame(source, self.sink, self.toolbox, self.options, self.ledger, start, closing, held, at_line)
-        if wrap is not None:
-            taken = yield from self._section(frame, wrap)
-        else:
-            taken = yield from self._chain(frame, header)
+        return Frame(self.source, self.sink, self.toolbox, self.options, self.ledger, start, closing, held, at_line)
+
+    def read(self, frame: Frame, wrap: Wrap | None, header: Header) -> Steps[bool]:
+        """Read its calls; whether all of it was as it must be."""
+        return self._chain(frame, header) if wrap is None else self._section(frame, wrap)
+
+    def end(self, frame: Frame, taken: bool) -> bool:
+        """Whether the frame, as far as it was read, holds a call."""
+        source = self.source
         if not taken and not frame.started and not frame.drafts:
             self.reached = max(self.reached, source.here)
-            return None
+            return False
         frame.settle()
-        frame.raw = source.since(start) if held else None
-        return frame
+        frame.raw = source.since(frame.start) if frame.held else None
+        return True
 
     def _chain(self, frame: Frame, header: Header) -> Steps[bool]:
         """Calls that need no wrapper, one behind the other with a separator between them."""
         source = self.source
         calls = 0
         here, before = source.here, frame.open
-        while (yield from self._call(frame, None, header)):
+        while (body := (yield from self._prepare(frame, None, header))) is not None and (yield from body):
             calls += 1
             yield from self._skip_broken(frame)
             gap = yield from source.find_nonblank()
@@ -101,7 +104,8 @@ class FrameReader:
                 return wrap.commitment is not Commitment.WHOLE or (yield from self._ends_line(frame))
             here, before = source.here, frame.open
             header = yield from self._find_header(frame, wrap, calls)
-            if header is not None and (yield from self._call(frame, wrap, header)):
+            body = (yield from self._prepare(frame, wrap, header)) if header is not None else None
+            if body is not None and (yield from body):
                 calls += 1
                 yield from self._skip_broken(frame)
                 continue
@@ -172,20 +176,20 @@ class FrameReader:
             return ELEMENT
         return None
 
-    def _call(self, frame: Frame, wrap: Wrap | None, header: Header) -> Steps[bool]:
-        """The call whose header is known to stand here."""
+    def _prepare(self, frame: Frame, wrap: Wrap | None, header: Header) -> Steps[Steps[bool] | None]:
+        """How to read the call whose header is known to stand here; None when no dialect has it."""
         source = self.source
         spelled = mark((header,))
         found = spelled.at(source.text, source.pos, True)
         if not isinstance(found, re.Match):
-            return False
+            return None
         gap = yield from source.find_nonblank(found.end() - source.pos)
         head = source.text[source.pos + gap : source.pos + gap + 1]
         chosen = self.vocabulary.select(wrap, header, head, self.hint)
         if found.string is not source.text:  # more has arrived meanwhile
             found = spelled.at(source.text, source.pos, True)
         if chosen is None or not isinstance(found, re.Match):
-            return False
+            return None
         frame.dialect = chosen.dialect.name
         frame.headers = chosen.call.header
         frame.confidence = chosen.dialect.confidence
@@ -193,7 +197,7 @@ class FrameReader:
         unknown = header == ELEMENT and self.toolbox.find(found["name"]) is None
         frame.marked = chosen.marked or (unknown and self.options.unknown_tools == "reject")
         frame.wrap_close = wrap.close if wrap is not None else ()
-        return (yield from chosen.call.body.read(frame, chosen.call, found))
+        return chosen.call.body.read(frame, chosen.call, found)
 
     def _skip_broken(self, frame: Frame) -> Steps[None]:
         """A call that broke in the middle: what is left of it goes up to the mark that closes it."""

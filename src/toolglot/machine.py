@@ -343,8 +343,9 @@ class Machine:
         start = source.here
         commitment = wrap.commitment if wrap is not None else self.vocabulary.commitment(header)
         example = bool(self.tail) and announces_example(self.tail, commitment is Commitment.MARKED)
-        frame = yield from self.frames.read(wrap, header, example or self.must_wait(wrap, bare), self.line_start)
-        if frame is None:
+        frame = self.frames.begin(wrap, example or self.must_wait(wrap, bare), self.line_start)
+        taken = yield from self.frames.read(frame, wrap, header)
+        if not self.frames.end(frame, taken):
             return (yield from self.give_back(start, bare))
         source.release()
         if example:

@@ -32,6 +32,7 @@ Run: TypeAlias = Callable[[str], list[Event] | None]
 """Lets a piece pass straight through and tells its events; None when the piece needs a look from the reader."""
 
 
+_BLANKS = re.compile(r"\s*+")
 _LAYOUT = re.compile(r"\s{0,4096}")
 
 
@@ -169,15 +170,12 @@ class Source:
         """Consume blanks; the next character, or "" at the end."""
         while True:
             head = self.text[self.pos : self.pos + 1]
-            if head and not head.isspace():
-                return head
-            found = _LAYOUT.match(self.text, self.pos)
-            if head and found is not None:
+            if head.isspace() and (found := _BLANKS.match(self.text, self.pos)) is not None:
                 self.pos = found.end()
-            elif self.final:
-                return ""
-            else:
-                yield
+                head = self.text[self.pos : self.pos + 1]
+            if head or self.final:
+                return head
+            yield
 
     def peek_run(self, char: str) -> Steps[str]:
         """The run of one character that begins here, as far as a run can matter."""

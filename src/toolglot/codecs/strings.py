@@ -144,9 +144,19 @@ def read_string(
             yield from _path_separator(source, out)
         elif head != quote[0]:
             yield from _special(source, head, literals, out)
-        elif (yield from _at_quote(source, quote, out, confirm, doubted, outer)):
+        elif len(quote) > 1 and not (yield from _is_whole(source, quote)):
+            if outer is not None and (yield from _is_over(source, outer)):
+                out.repair("missing_quote")
+                return True
+            _keep(source, head, out)
+            doubted = True
+        elif (yield from confirm(len(quote), doubted)):
+            source.pos += len(quote)
             return True
         else:
+            if len(quote) == 1:
+                out.repair("unescaped_quote")
+            _keep(source, quote, out)
             doubted = True
 
 
@@ -162,29 +172,19 @@ def _path_separator(source: Source, out: Receiver) -> Steps[None]:
     out.raw("\\\\")
 
 
-def _at_quote(
-    source: Source, quote: str, out: Receiver, confirm: Confirm, doubted: bool, outer: Choice | None
-) -> Steps[bool]:
-    """Consume the quote; True when it closes the string, otherwise it was part of it."""
+def _is_whole(source: Source, quote: str) -> Steps[bool]:
+    """Whether all of a quote stands here whose first character does."""
     while (here := source.text[source.pos : source.pos + len(quote)]) != quote and quote.startswith(here):
         if source.final:
             break
         yield
-    if here != quote:
-        if len(quote) > 1 and outer is not None and (yield from _is_over(source, outer)):
-            out.repair("missing_quote")
-            return True
-        out.raw(escape(here[0]))
-        source.pos += 1
-        return False
-    if (yield from confirm(len(quote), doubted)):
-        source.pos += len(quote)
-        return True
-    if len(quote) == 1:
-        out.repair("unescaped_quote")
-    out.raw(escape(quote))
-    source.pos += len(quote)
-    return False
+    return here == quote
+
+
+def _keep(source: Source, piece: str, out: Receiver) -> None:
+    """What looked like the end was part of the string."""
+    out.raw(escape(piece))
+    source.pos += len(piece)
 
 
 def _is_over(source: Source, outer: Choice) -> Steps[bool]:
