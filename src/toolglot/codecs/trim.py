@@ -13,7 +13,9 @@ class Trim(Enum):
 
 
 def _strip_break(piece: str) -> str:
-    return piece[:-2] if piece.endswith("\r\n") else piece[:-1] if piece.endswith(("\n", "\r")) else piece
+    if piece[-1:] not in ("\n", "\r"):
+        return piece
+    return piece[:-2] if piece.endswith("\r\n") else piece[:-1]
 
 
 _LEAD = re.compile(r"\r?\n")
