@@ -163,7 +163,12 @@ class Envelope:
             if key is None:
                 return self._broken(frame, walk, head)
             head = yield from source.skip_blanks()
-            if not (yield from self._member(frame, walk, key, head)):
+            draft = walk.draft
+            if draft is None:
+                taken = yield from self._before_name(frame, walk, key, head)
+            else:
+                taken = yield from self._behind_name(frame, walk, draft, key, head)
+            if not taken:
                 return walk.calls > 0
             if walk.draft is not None and walk.draft.cut:
                 return True
@@ -175,23 +180,27 @@ class Envelope:
 
     # -- one member --------------------------------------------------------------------------------------------------
 
-    def _member(self, frame: Frame, walk: _Walk, key: str, head: str) -> Steps[bool]:
-        """Take one member in, of which the key is read; False when this is no call."""
-        draft = walk.draft
-        if draft is None and head == "{" and (key in NAME_KEYS or key in LIST_KEYS):
+    def _before_name(self, frame: Frame, walk: _Walk, key: str, head: str) -> Steps[bool]:
+        """Take in a member, of which the key is read; False when this is no call."""
+        if head == "{" and (key in NAME_KEYS or key in LIST_KEYS):
             return self._step_inside(frame, walk)
-        if draft is None and head in _NAME_QUOTES and key in NAME_KEYS:
+        if head in _NAME_QUOTES and key in NAME_KEYS:
             return self._name(frame, walk)
-        if draft is None and head == "[" and key in LIST_KEYS:
+        if head == "[" and key in LIST_KEYS:
             return self._calls(frame, walk)
-        if key in ARGUMENT_KEYS and not walk.has_arguments and not (draft and draft.keys and draft.declares(key)):
-            if draft is not None and head == "{":
-                return self._stream(frame, walk, draft)
+        if key in ARGUMENT_KEYS and not walk.has_arguments:
             return self._arguments(frame, walk, key)
-        if draft is not None and not walk.has_arguments and self._is_argument(draft, key):
-            return self._argument(frame, draft, key)
-        if draft is None and head == "{" and frame.marked and frame.toolbox.find(key) is not None:
+        if head == "{" and frame.marked and frame.toolbox.find(key) is not None:
             return self._tool_as_key(frame, walk, key)
+        return self._aside(frame, walk, key)
+
+    def _behind_name(self, frame: Frame, walk: _Walk, draft: Draft, key: str, head: str) -> Steps[bool]:
+        """The same when the tool is known."""
+        if not walk.has_arguments:
+            if key in ARGUMENT_KEYS and not (draft.keys and draft.declares(key)):
+                return self._stream(frame, walk, draft) if head == "{" else self._arguments(frame, walk, key)
+            if draft.declares(key) or (draft.is_open_ended and key not in LEADING_KEYS):
+                return self._argument(frame, draft, key)
         return self._aside(frame, walk, key)
 
     def _name(self, frame: Frame, walk: _Walk) -> Steps[bool]:
@@ -240,9 +249,6 @@ class Envelope:
             return True
         draft.flaw(Reason.INVALID_VALUE, key, text[:80], "an object with the arguments by name")
         return frame.marked
-
-    def _is_argument(self, draft: Draft, key: str) -> bool:
-        return draft.declares(key) or (draft.is_open_ended and key not in LEADING_KEYS)
 
     def _argument(self, frame: Frame, draft: Draft, key: str) -> Steps[bool]:
         """An argument that stands beside the name."""

@@ -67,7 +67,9 @@ class _Plain:
     text: re.Pattern[str]
     encode: Callable[[str], str]
 
-    def run(self, source: Source, index: int) -> Run:
+    def run(self, source: Source, index: int | None) -> Run | None:
+        if index is None:
+            return None
         stop, fit, encode = self.stops.search, self.text.match, self.encode
 
         def take(piece: str) -> list[Event] | None:
@@ -118,11 +120,7 @@ def read_string(
     ``outer`` is what closes the whole call: at the very end of the text it closes the string too.
     """
     doubted = False
-    path = False
-    if quote == '"' and literals.unescape is None:
-        while len(source.text) - source.pos < 4 and not source.final:
-            yield
-        path = _is_path(source, out)
+    path = quote == '"' and literals.unescape is None and (yield from _is_path(source, out))
     plain = _plain(quote, literals.unescape is None, path)
     run: Run | None = None
     while True:
@@ -133,9 +131,7 @@ def read_string(
         if source.pos == len(source.text):
             if source.final:
                 return False
-            if run is None and (index := out.passing) is not None:
-                run = plain.run(source, index)
-            source.run = run
+            source.run = run = run or plain.run(source, out.passing)
             yield
             source.run = None
             continue
@@ -144,23 +140,22 @@ def read_string(
             yield from _path_separator(source, out)
         elif head != quote[0]:
             yield from _special(source, head, literals, out)
-        elif len(quote) > 1 and not (yield from _is_whole(source, quote)):
-            if outer is not None and (yield from _is_over(source, outer)):
-                out.repair("missing_quote")
+        elif len(quote) > 1:
+            if (yield from _at_mark(source, quote, out, confirm, doubted, outer)):
                 return True
-            _keep(source, head, out)
             doubted = True
-        elif (yield from confirm(len(quote), doubted)):
-            source.pos += len(quote)
+        elif (yield from confirm(1, doubted)):
+            source.pos += 1
             return True
         else:
-            if len(quote) == 1:
-                out.repair("unescaped_quote")
+            out.repair("unescaped_quote")
             _keep(source, quote, out)
             doubted = True
 
 
-def _is_path(source: Source, out: Receiver) -> bool:
+def _is_path(source: Source, out: Receiver) -> Steps[bool]:
+    while len(source.text) - source.pos < 4 and not source.final:
+        yield
     if source.text[source.pos + 1 : source.pos + 2] != ":" or _DRIVE.match(source.text, source.pos) is None:
         return False
     out.repair("unescaped_backslash")
@@ -172,13 +167,22 @@ def _path_separator(source: Source, out: Receiver) -> Steps[None]:
     out.raw("\\\\")
 
 
-def _is_whole(source: Source, quote: str) -> Steps[bool]:
-    """Whether all of a quote stands here whose first character does."""
+def _at_mark(
+    source: Source, quote: str, out: Receiver, confirm: Confirm, doubted: bool, outer: Choice | None
+) -> Steps[bool]:
+    """Consume what stands here, the first character of a longer quote; True when the string ends with it."""
     while (here := source.text[source.pos : source.pos + len(quote)]) != quote and quote.startswith(here):
         if source.final:
             break
         yield
-    return here == quote
+    if here == quote and (yield from confirm(len(quote), doubted)):
+        source.pos += len(quote)
+        return True
+    if here != quote and outer is not None and (yield from _is_over(source, outer)):
+        out.repair("missing_quote")
+        return True
+    _keep(source, quote if here == quote else here[0], out)
+    return False
 
 
 def _keep(source: Source, piece: str, out: Receiver) -> None:
