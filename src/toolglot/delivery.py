@@ -192,9 +192,10 @@ class Delivery:
         return True
 
     def end(self, event: CallEnded, origin: str, out: list[Event]) -> None:
-        if (origin, event.index) not in self.open:
+        index = self.open.pop((origin, event.index), None)
+        if index is None:
             return
-        ended = replace(event, index=self.open.pop((origin, event.index)))
+        ended = event if index == event.index else replace(event, index=index)
         self.watch.see(ended)
         out.append(ended)
         if self.audited and event.dialect == SHELL_FENCE and event.span:

@@ -62,6 +62,10 @@ class Wrap:
     commitment: Commitment = Commitment.MARKED
     repair: str = ""
 
+    def __hash__(self) -> int:
+        # the rest of it hardly ever tells two apart, and takes long
+        return hash(self.open)
+
 
 @dataclass(frozen=True, slots=True)
 class Call:

@@ -55,16 +55,18 @@ class Frame:
     options: Options
     ledger: Ledger
     start: int
+    closing: Choice
+    held: bool
+    at_line: bool
     dialect: str = ""
     confidence: float = 1.0
     marked: bool = True
-    held: bool = False
-    at_line: bool = True
-    closing: Choice | None = None
     wrap_close: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
     repairs: tuple[str, ...] = ()
     drafts: list[Draft] = field(default_factory=list)
+    told: int = 0
+    """How many of them were given back as text."""
     open: Draft | None = None
     raw: str | None = None
 
@@ -74,10 +76,11 @@ class Frame:
         if tool is None and (not self.marked or not self.at_line or written == "json"):
             # in the middle of a sentence, a tool that nobody offered is being talked about
             return None
-        self.settle(start)
+        if self.open is not None:
+            self.settle(start)
         first = self.start if not self.drafts else self.drafts[-1].end
         name = tool.name if tool else plain_name(written)
-        draft = Draft(self, tool, name, first)
+        draft = Draft(self, tool, name, first, self.dialect, dict.fromkeys(self.repairs))
         if tool is None and not name.strip("0123456789"):
             draft.flaw(Reason.MALFORMED, "tool name", "none", "the name of the tool to call")
         elif tool is None and self.options.unknown_tools != "allow":
@@ -120,14 +123,16 @@ class Frame:
 
     def give_up_if_cut(self, truncated: bool) -> None:
         """A list of calls is complete only with all its elements."""
-        if truncated or any(draft.cut for draft in self.drafts):
+        for draft in self.drafts:
+            truncated = truncated or draft.cut
+        if truncated:
             for draft in self.drafts:
                 draft.truncate()
 
     @property
     def is_text(self) -> bool:
         """Whether all of it was given back as text."""
-        return all(draft.told for draft in self.drafts)
+        return self.told == len(self.drafts)
 
     def promote(self, note: str = "") -> None:
         """Let everything go that was held."""
@@ -147,21 +152,16 @@ class Draft:
     tool: Tool | None
     name: str
     start: int
+    dialect: str
+    repairs: dict[str, None]
     end: int = 0
     index: int = -1
     live: bool = False
     closed: bool = False
     cut: bool = False
-    told: bool = False
-    dialect: str = ""
     keys: dict[str, None] = field(default_factory=dict)
-    repairs: dict[str, None] = field(default_factory=dict)
     flaws: list[Defect] = field(default_factory=list)
     pending: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.dialect = self.frame.dialect
-        self.repairs.update(dict.fromkeys(self.frame.repairs))
 
     # -- what the codecs say ---------------------------------------------------------------------------------------
 
@@ -172,10 +172,10 @@ class Draft:
         self.flaws.append(Defect(reason, where, found, expected))
 
     def shape(self, key: str) -> Shape:
-        return self.tool.shape_of(key) if self.tool is not None else ANY
+        return self.tool.parameters.property_shape(key) if self.tool is not None else ANY
 
     def declares(self, key: str) -> bool:
-        return self.tool is not None and self.tool.declares(key)
+        return self.tool is not None and key in self.tool.parameters.properties
 
     @property
     def is_open_ended(self) -> bool:
@@ -200,8 +200,9 @@ class Draft:
         if frame.options.unknown_tools != "text":
             frame.source.limit(self.start + RAW_LIMIT)
         frame.sink.event(CallStarted(self.index, frame.ledger.new_id(), self.name))
-        frame.sink.arguments(self.index, "".join(self.pending) if self.pending else "")
-        self.pending.clear()
+        if self.pending:
+            frame.sink.arguments(self.index, "".join(self.pending))
+            self.pending.clear()
 
     def raw(self, fragment: str) -> None:
         """JSON text of the arguments, as it is."""
@@ -219,15 +220,15 @@ class Draft:
         """The index under which arguments may leave without a look, once the call is live."""
         return self.index if self.live else None
 
-    def _key(self, key: str) -> None:
+    def _put(self, key: str, value: str) -> None:
+        """A key and its value, or the beginning of it."""
         if key in self.keys:
             self.flaw(Reason.DUPLICATE_ARGUMENT, f"argument {key}", "a second value", "one value")
-        self.raw(f'{"," if self.keys else "{"}"{escape(key)}":')
+        self.raw(f'{"," if self.keys else "{"}"{escape(key)}":{value}')
         self.keys[key] = None
 
     def open_text(self, key: str) -> None:
-        self._key(key)
-        self.raw('"')
+        self._put(key, '"')
 
     def close_text(self) -> None:
         self.raw('"')
@@ -237,8 +238,7 @@ class Draft:
         if typed.defects and typed.value in _NOTHING and self.tool is not None and key not in self.tool.required:
             self.repair("omitted_null")
             return
-        self._key(key)
-        self.raw(dump(typed.value))
+        self._put(key, dump(typed.value))
         self.flaws.extend(typed.defects)
         for name in typed.repairs:
             self.repair(name)
@@ -255,7 +255,8 @@ class Draft:
 
     @property
     def confidence(self) -> float:
-        return round(self.frame.confidence - REPAIR_COST * len(self.repairs), 4)
+        known = self.frame.confidence
+        return round(known - REPAIR_COST * len(self.repairs), 4) if self.repairs else known
 
     def truncate(self) -> None:
         self.cut = True
@@ -272,11 +273,11 @@ class Draft:
         frame = self.frame
         if self.cut:
             self.flaws.insert(0, Defect(Reason.TRUNCATED, "call", "the text ended inside it", "the whole call"))
-        elif self.tool is not None:
+        elif self.tool is not None and not self.tool.required.issubset(self.keys):
             self.flaws.extend(self.tool.missing(self.keys))
-        if self.complete:
+        if not self.cut and not self.flaws:
             self.sure()
-        if not self.complete or not self.live:
+        if self.flaws or not self.live:
             self._refuse()
             return
         frame.sink.arguments(self.index, "}" if self.keys else "{}")
@@ -302,7 +303,7 @@ class Draft:
         raw = frame.text_of(self)
         defects = tuple(self.flaws)
         if self._is_text_after_all(defects[0].reason):
-            self.told = True
+            frame.told += 1
             frame.ledger.left.append((self.dialect, defects[0].reason))
             frame.sink.text(raw)
             return

@@ -14,11 +14,11 @@ from toolglot.dialect import Commitment, Wrap
 from toolglot.draft import Frame, Ledger
 from toolglot.events import Reason
 from toolglot.options import Options
-from toolglot.pattern import Mark
+from toolglot.pattern import MORE, Mark, mark
 from toolglot.scanner import Source, Steps
 from toolglot.schema import Toolbox
 from toolglot.sink import Sink
-from toolglot.vocabulary import ELEMENT, Header, Vocabulary, mark
+from toolglot.vocabulary import ELEMENT, Header, Vocabulary
 
 _NOISE = Mark("```{language}\n", "```{language} ", "json\n", "</think>", "<?xml {attributes}?>", named=False)
 _LINE_END = Mark("{before_break}", named=False)
@@ -48,29 +48,32 @@ class FrameReader:
     hint: str = ""
     reached: int = 0
 
-    def read(self, wrap: Wrap | None, header: Header, held: bool, at_line: bool) -> Steps[Frame | None]:
-        """The frame that opens here; None (and nothing consumed) when it holds no call."""
+    def begin(self, wrap: Wrap | None, held: bool, at_line: bool) -> Frame:
+        """A frame that opens here."""
+        start = self.reached = self.source.keep()
+        closing = self.vocabulary.closing(wrap)
+        return Frame(self.source, self.sink, self.toolbox, self.options, self.ledger, start, closing, held, at_line)
+
+    def read(self, frame: Frame, wrap: Wrap | None, header: Header) -> Steps[bool]:
+        """Read its calls; whether all of it was as it must be."""
+        return self._chain(frame, header) if wrap is None else self._section(frame, wrap)
+
+    def end(self, frame: Frame, taken: bool) -> bool:
+        """Whether the frame, as far as it was read, holds a call."""
         source = self.source
-        start = self.reached = source.keep()
-        frame = Frame(source, self.sink, self.toolbox, self.options, self.ledger, start, held=held, at_line=at_line)
-        frame.closing = self.vocabulary.closing(wrap)
-        if wrap is not None:
-            taken = yield from self._section(frame, wrap)
-        else:
-            taken = yield from self._chain(frame, header)
         if not taken and not frame.started and not frame.drafts:
             self.reached = max(self.reached, source.here)
-            return None
+            return False
         frame.settle()
-        frame.raw = source.since(start) if held else None
-        return frame
+        frame.raw = source.since(frame.start) if frame.held else None
+        return True
 
     def _chain(self, frame: Frame, header: Header) -> Steps[bool]:
         """Calls that need no wrapper, one behind the other with a separator between them."""
         source = self.source
         calls = 0
         here, before = source.here, frame.open
-        while (yield from self._call(frame, None, header)):
+        while (body := (yield from self._prepare(frame, None, header))) is not None and (yield from body):
             calls += 1
             yield from self._skip_broken(frame)
             gap = yield from source.find_nonblank()
@@ -100,7 +103,9 @@ class FrameReader:
             if calls and (yield from self._is_closed(wrap)):
                 return wrap.commitment is not Commitment.WHOLE or (yield from self._ends_line(frame))
             here, before = source.here, frame.open
-            if (yield from self._call_inside(frame, wrap, calls)):
+            header = yield from self._find_header(frame, wrap, calls)
+            body = (yield from self._prepare(frame, wrap, header)) if header is not None else None
+            if body is not None and (yield from body):
                 calls += 1
                 yield from self._skip_broken(frame)
                 continue
@@ -136,8 +141,7 @@ class FrameReader:
         wraps = self.vocabulary.wraps
         index = yield from source.choose(wraps.choice)
         if index is not None and not calls:
-            wrap = wraps.entries[index]
-            return isinstance(wrap, Wrap) and consume(source, wrap.open) > 0
+            return consume(source, wraps.entries[index].open) > 0
         return (yield from source.match(_NOISE)) is not None
 
     def _is_closed(self, wrap: Wrap) -> Steps[bool]:
@@ -158,48 +162,50 @@ class FrameReader:
         source.pos += size
         return True
 
-    def _call_inside(self, frame: Frame, wrap: Wrap, calls: int) -> Steps[bool]:
-        openings = self.vocabulary.inside(wrap)
-        index = yield from self.source.choose(openings.choice)
+    def _find_header(self, frame: Frame, wrap: Wrap, calls: int) -> Steps[Header | None]:
+        """The header that stands here inside a wrapper."""
+        source, headers = self.source, self.vocabulary.inside(wrap)
+        while (index := headers.choice.at(source.text, source.pos, source.final)) is MORE:
+            yield
         if index is not None:
-            header = openings.entries[index]
+            header = headers.entries[index]
             # a bare name fits almost any text: behind another call it counts only if that one began like this too
-            if calls and isinstance(header, str) and header.startswith("{name") and header not in frame.headers:
-                return False
-            return isinstance(header, str) and (yield from self._call(frame, wrap, header))
-        if self.elements is not None and (yield from self.source.look(self.elements)) is not None:
-            return (yield from self._call(frame, wrap, ELEMENT))
-        return False
+            loose = calls and header.startswith("{name") and header not in frame.headers
+            return None if loose else header
+        if self.elements is not None and (yield from source.look(self.elements)) is not None:
+            return ELEMENT
+        return None
 
-    def _call(self, frame: Frame, wrap: Wrap | None, header: Header) -> Steps[bool]:
+    def _prepare(self, frame: Frame, wrap: Wrap | None, header: Header) -> Steps[Steps[bool] | None]:
+        """How to read the call whose header is known to stand here; None when no dialect has it."""
         source = self.source
-        found = yield from source.look(mark((header,)))
-        if found is None:
-            return False
+        spelled = mark((header,))
+        found = spelled.at(source.text, source.pos, True)
+        if not isinstance(found, re.Match):
+            return None
         gap = yield from source.find_nonblank(found.end() - source.pos)
         head = source.text[source.pos + gap : source.pos + gap + 1]
         chosen = self.vocabulary.select(wrap, header, head, self.hint)
-        again = mark((header,)).at(source.text, source.pos, True)
-        if chosen is None or not isinstance(again, re.Match):
-            return False
-        dialect, call, marked = chosen
-        frame.dialect = dialect.name
-        frame.headers = call.header
-        frame.confidence = dialect.confidence
-        unknown = header == ELEMENT and self.toolbox.find(again["name"]) is None
-        reported = unknown and self.options.unknown_tools == "reject"
-        frame.marked = marked or reported
-        frame.repairs = tuple(repair for repair in (wrap.repair if wrap is not None else "", call.repair) if repair)
+        if found.string is not source.text:  # more has arrived meanwhile
+            found = spelled.at(source.text, source.pos, True)
+        if chosen is None or not isinstance(found, re.Match):
+            return None
+        frame.dialect = chosen.dialect.name
+        frame.headers = chosen.call.header
+        frame.confidence = chosen.dialect.confidence
+        frame.repairs = chosen.repairs
+        unknown = header == ELEMENT and self.toolbox.find(found["name"]) is None
+        frame.marked = chosen.marked or (unknown and self.options.unknown_tools == "reject")
         frame.wrap_close = wrap.close if wrap is not None else ()
-        return (yield from call.body.read(frame, call, again))
+        return chosen.call.body.read(frame, chosen.call, found)
 
     def _skip_broken(self, frame: Frame) -> Steps[None]:
         """A call that broke in the middle: what is left of it goes up to the mark that closes it."""
         draft = frame.open
-        if draft is None or not any(flaw.reason is Reason.MALFORMED for flaw in draft.flaws):
+        if draft is None or not draft.flaws or not any(flaw.reason is Reason.MALFORMED for flaw in draft.flaws):
             return
         source, closing = self.source, frame.closing
-        while closing is not None and not source.at_end:
+        while not source.at_end:
             if source.pos >= len(source.text):
                 yield
             elif (yield from source.choose(closing)) is not None:

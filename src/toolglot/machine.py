@@ -9,7 +9,6 @@ executed: inline code, code fences, and JSON that is an answer.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from toolglot.announcements import TAIL, announces_example
 from toolglot.dialect import Channel, Commitment, Region, Wrap
@@ -18,11 +17,11 @@ from toolglot.events import CallRejected, Defect, Event, Reason, ReasoningDelta,
 from toolglot.frames import FrameReader, consume
 from toolglot.held import Held
 from toolglot.options import Options
-from toolglot.pattern import Mark, compile_stops
+from toolglot.pattern import MORE, Mark, mark
 from toolglot.scanner import Source, Steps
 from toolglot.schema import Toolbox
 from toolglot.sink import Sink
-from toolglot.vocabulary import BARE_JSON, ELEMENT, Header, Openings, Vocabulary, mark, mark_elements, mark_names
+from toolglot.vocabulary import BARE_JSON, ELEMENT, Header, Opening, Openings, T, Vocabulary
 
 TAIL_LIMIT = 450
 """The last text is remembered, and cut back to ``TAIL`` when it has grown to this."""
@@ -34,24 +33,7 @@ _LIST_ITEM = re.compile(r"(?:\A|\n)[ \t]*(?:[-*+>]|\d+[.)])[ \t]+\Z")
 _STRAY_END = Mark("</think>{before_break}", named=False)
 _BLANKS = re.compile(r"\s+")
 _JSON_STOPS = re.compile(r'["{}\[\]\\\n]')
-
-
 _SHOWN_STOPS = re.compile("[\n`]")
-
-
-@lru_cache(maxsize=256)
-def _compile_stops(
-    vocabulary: Vocabulary, names: tuple[str, ...]
-) -> tuple[frozenset[str], re.Pattern[str], re.Pattern[str]]:
-    """What may begin a line, what to stop at in a text, and the same where every line break matters.
-
-    A line that begins like nothing known is text, and so is the line break before it.
-    """
-    heads = vocabulary.line_stops(names)
-    begin = compile_stops({"`": "", "~": "", **heads}).pattern
-    stops = {"`": "", **vocabulary.stops}
-    in_text = compile_stops({"\n": rf"(?!\s{{0,16}}+(?!{begin})\S)", **stops})
-    return frozenset(heads), in_text, compile_stops({"\n": "", **stops})
 
 
 class Machine:
@@ -65,8 +47,8 @@ class Machine:
         self.source = Source()
         self.sink = Sink()
         self.held = Held(self.sink)
-        self.names = mark_names(toolbox.names)
-        self.elements = mark_elements(toolbox.names, options.unknown_tools == "reject")
+        marks = vocabulary.landmarks(toolbox.names, options.unknown_tools == "reject")
+        self.names, self.elements, self.heads, self.stops, self.line_stops = marks
         self.frames = FrameReader(self.source, self.sink, vocabulary, toolbox, options, ledger, self.elements, hint)
         self.region: Region | None = None
         self.thinking = False
@@ -76,7 +58,6 @@ class Machine:
         self.line_start = True
         self.after_call = False
         self.tail = ""
-        self.heads, self.stops, self.line_stops = _compile_stops(vocabulary, self.names.templates if self.names else ())
 
     # -- text ----------------------------------------------------------------------------------------------------------
 
@@ -114,11 +95,6 @@ class Machine:
             source.pos = end
             self.say(piece)
 
-    def say_one(self) -> None:
-        self.say(self.source.text[self.source.pos])
-        self.source.pos += 1
-        self.line_start = False
-
     def pass_blanks(self, piece: str) -> None:
         """Blanks after a line break: layout if a call comes next, text otherwise."""
         if self.held:
@@ -130,19 +106,22 @@ class Machine:
             self.remember(piece)
 
     def run(self) -> Steps[None]:
-        while not self.source.at_end:
-            yield from self.pass_text()
-            if self.source.pos < len(self.source.text):
-                yield from self.stop()
-        self.held.end(self.source.truncated)
+        source = self.source
+        ahead = 0
+        while not source.at_end:
+            if not self.line_start or source.pos == len(source.text):
+                yield from self.pass_text(ahead)
+            ahead = (yield from self.stop()) if source.pos < len(source.text) else 0
+        self.held.end(source.truncated)
         self.sink.end()
 
-    def pass_text(self) -> Steps[None]:
-        """Let text go by up to a character that could matter."""
+    def pass_text(self, ahead: int) -> Steps[None]:
+        """Let text go by up to a character that could matter; those ``ahead`` do not."""
         source = self.source
         while not (self.line_start and source.pos < len(source.text)):
-            stops = self.stops_here()
-            found = stops.search(source.text, source.pos)
+            stops = self.stops_here() if self.fences or self.inline else self.stops
+            found = stops.search(source.text, source.pos + ahead)
+            ahead = 0
             self.say_up_to(len(source.text) if found is None else found.start())
             if found is not None or source.final:
                 return
@@ -157,19 +136,20 @@ class Machine:
             return _SHOWN_STOPS
         return self.line_stops if self.inline else self.stops
 
-    def stop(self) -> Steps[None]:
-        """Something that could matter stands here."""
+    def stop(self) -> Steps[int]:
+        """Something that could matter stands here; how many characters of it turned out to be text."""
         source = self.source
         head = source.text[source.pos]
         if head == "\n" or (head.isspace() and self.line_start):
             self.pass_layout()
-            return
-        if self.region is not None and (yield from self.close_region(self.region)):
-            return
-        if head == "`" or (head == "~" and self.line_start):
+        elif self.region is not None and (yield from self.close_region(self.region)):
+            pass
+        elif head == "`" or (head == "~" and self.line_start):
             yield from self.pass_backticks()
         elif head not in self.heads or self.fences or self.inline or not (yield from self.open()):
-            self.say_one()
+            self.line_start = False
+            return 1
+        return 0
 
     def pass_layout(self) -> None:
         """Blanks from the end of a line on."""
@@ -259,7 +239,8 @@ class Machine:
         source, vocabulary = self.source, self.vocabulary
         if (self.after_call or self.held.frames or self.ledger.delivered) and (yield from self.pass_aftermath()):
             return True
-        if (yield from self.open_from(vocabulary.anywhere)):
+        opening = yield from self.find_opening(vocabulary.anywhere)
+        if opening is not None and (yield from self.begin(opening)):
             return True
         if self.line_start and (yield from self.open_line()):
             return True
@@ -269,13 +250,15 @@ class Machine:
 
     def open_line(self) -> Steps[bool]:
         """What may open only at the start of a line."""
-        if (yield from self.open_from(self.vocabulary.at_line)):
+        opening = yield from self.find_opening(self.vocabulary.at_line)
+        if opening is not None and (yield from self.begin(opening)):
             return True
         if self.region is None and (yield from self.source.match(_STRAY_END)) is not None:
             return True
         if self.names is None or (yield from self.source.look(self.names)) is None:
             return False
-        return (yield from self.open_from(self.vocabulary.named))
+        opening = yield from self.find_opening(self.vocabulary.named)
+        return opening is not None and (yield from self.begin(opening))
 
     def pass_aftermath(self) -> Steps[bool]:
         """What may follow a call and is no answer: stray marks, and results the model made up."""
@@ -290,16 +273,17 @@ class Machine:
         yield from self.swallow_result()
         return True
 
-    def open_from(self, openings: Openings) -> Steps[bool]:
-        index = yield from self.source.choose(openings.choice)
-        if index is None:
-            return False
-        opening = openings.entries[index]
+    def find_opening(self, openings: Openings[T]) -> Steps[T | None]:
+        source = self.source
+        while (index := openings.choice.at(source.text, source.pos, source.final)) is MORE:
+            yield
+        return None if index is None else openings.entries[index]
+
+    def begin(self, opening: Opening) -> Steps[bool]:
+        """Read what opens here; False when it is none of that and nothing was consumed."""
         if isinstance(opening, Region):
-            return (yield from self.enter(opening))
-        if isinstance(opening, Wrap):
-            return (yield from self.open_frame(opening, ""))
-        return (yield from self.open_frame(None, opening))
+            return self.enter(opening)
+        return self.open_frame(opening, "") if isinstance(opening, Wrap) else self.open_frame(None, opening)
 
     def enter(self, region: Region) -> Steps[bool]:
         """Begin a region; behind visible text, reasoning begins only where its mark has a line of its own."""
@@ -354,13 +338,14 @@ class Machine:
         """Read a frame of calls that opens here; False when it is none and nothing was consumed."""
         source = self.source
         bare = header in BARE_JSON
-        if self.held and self.held.reasoning and not self.thinking:
+        if self.held.frames and self.held.reasoning and not self.thinking:
             self.held.drop()
         start = source.here
         commitment = wrap.commitment if wrap is not None else self.vocabulary.commitment(header)
-        example = announces_example(self.tail, commitment is Commitment.MARKED)
-        frame = yield from self.frames.read(wrap, header, example or self.must_wait(wrap, bare), self.line_start)
-        if frame is None:
+        example = bool(self.tail) and announces_example(self.tail, commitment is Commitment.MARKED)
+        frame = self.frames.begin(wrap, example or self.must_wait(wrap, bare), self.line_start)
+        taken = yield from self.frames.read(frame, wrap, header)
+        if not self.frames.end(frame, taken):
             return (yield from self.give_back(start, bare))
         source.release()
         if example:
@@ -371,7 +356,8 @@ class Machine:
             self.held.add(frame, self.thinking)
         if not self.thinking and not (bare and frame.held):
             frame.give_up_if_cut(source.truncated)
-            self.held.promote()
+            if self.held.frames:
+                self.held.promote()
             self.after_call = not frame.is_text
             self.line_start = self.after_call
         return True
@@ -379,7 +365,7 @@ class Machine:
     def must_wait(self, wrap: Wrap | None, bare: bool) -> bool:
         """Whether a frame counts only as a whole, or only if nothing follows it."""
         whole = wrap is not None and wrap.commitment is Commitment.WHOLE
-        return self.thinking or bool(self.held) or whole or (bare and bool(self.tail.strip()))
+        return self.thinking or bool(self.held.frames) or whole or (bare and bool(self.tail.strip()))
 
     def give_back(self, start: int, bare: bool) -> Steps[bool]:
         """What set out to be a frame is text; True when it is told already."""

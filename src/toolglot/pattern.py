@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from itertools import chain
 from typing import Final, TypeAlias
 
@@ -29,6 +30,13 @@ class Node:
 
     full: str
     prefix: str
+
+
+_END = r"\Z"
+
+
+def character(char: str) -> Node:
+    return Node(re.escape(char), _END)
 
 
 def literal(text: str) -> Node:
@@ -52,9 +60,13 @@ def beginnings(marks: Iterable[Sequence[Node]]) -> str:
     following: dict[Node, list[Sequence[Node]]] = {}
     for first, *rest in marks:
         following.setdefault(first, []).extend([rest] if rest else [])
-    found = (
-        f"{node.full}{beginnings(rest)}|{node.prefix}" if rest else node.prefix for node, rest in following.items()
-    )
+    found: dict[str, None] = {}
+    for node, rests in following.items():
+        if rests:
+            found[node.full + beginnings(rests)] = None
+        elif node.prefix == _END:
+            found[node.full + _END] = None
+        found[node.prefix] = None
     return f"(?:{'|'.join(found)})"
 
 
@@ -130,7 +142,7 @@ _NAMED = {
 def expression(template: str, given: Mapping[str, str] | None = None) -> str:
     """The expression of a template; ``given`` are expressions for some of its slots."""
     slots = {slot: Node(text, text) for slot, text in (given or {}).items()}
-    return sequence(*_nodes(template, False, {**SLOTS, **slots})).full
+    return _full(_nodes(template, False, {**SLOTS, **slots}))
 
 
 def _nodes(template: str, named: bool, slots: Mapping[str, Node] = SLOTS) -> list[Node]:
@@ -145,12 +157,12 @@ def _nodes(template: str, named: bool, slots: Mapping[str, Node] = SLOTS) -> lis
         elif token[0].isspace():
             found.append(BREAK if token[0] == "\n" else BLANKS)
         else:
-            found.append(literal("{" if token[0] == "{{" else "}" if token[0] == "}}" else token[0]))
+            found.extend(map(character, "{" if token[0] == "{{" else "}" if token[0] == "}}" else token[0]))
     return found
 
 
-def _full(marks: Iterable[Sequence[Node]]) -> str:
-    return f"(?:{'|'.join(''.join(node.full for node in nodes) for nodes in marks)})"
+def _full(nodes: Iterable[Node]) -> str:
+    return "".join(node.full for node in nodes)
 
 
 _NEVER = re.compile("(?!)")
@@ -165,20 +177,23 @@ _LONGEST = 512
 class Mark:
     """One or more spellings of a mark, tried in order."""
 
-    __slots__ = ("_fulls", "_prefix", "heads", "templates")
+    __slots__ = ("_fulls", "_prefix", "_starts", "heads", "templates")
 
     def __init__(self, *templates: str, named: bool = True) -> None:
         self.templates = templates
         nodes = [_nodes(template, False) for template in templates]
         if named:
-            self._fulls = tuple(re.compile(sequence(*_nodes(template, True)).full) for template in templates)
+            self._fulls = tuple(re.compile(_full(_nodes(template, True))) for template in templates)
         else:
-            self._fulls = (re.compile(_full(nodes)),)
+            self._fulls = (re.compile("|".join(map(_full, nodes))),)
         self._prefix = re.compile(beginnings(nodes)) if nodes else _NEVER
         self.heads = frozenset(template.lstrip()[:1] for template in templates)
+        self._starts = _first_characters(templates)
 
     def at(self, text: str, pos: int, final: bool) -> Answer:
         """The match at ``pos``, or None, or MORE while the text is still a beginning of the mark."""
+        if self._starts is not _ANYTHING and text[pos : pos + 1] not in self._starts:
+            return None
         if not final and len(text) - pos < _LONGEST and self._prefix.match(text, pos):
             return MORE
         for full in self._fulls:
@@ -195,17 +210,25 @@ class Mark:
         return f"Mark({', '.join(map(repr, self.templates))})"
 
 
+@lru_cache(maxsize=4096)
+def mark(templates: tuple[str, ...]) -> Mark:
+    """The mark of these spellings, compiled once."""
+    return Mark(*templates)
+
+
 class Choice:
     """Many marks at once; the answer says which one it was.
 
     Only templates that fit the first two characters are tried, so that text which only looks like a mark costs little.
     """
 
-    __slots__ = ("_compiled", "_filed", "_files", "heads", "marks")
+    __slots__ = ("_compiled", "_filed", "_files", "heads", "marks", "starts")
 
     def __init__(self, groups: Sequence[tuple[str, ...]]) -> None:
         self.marks = groups
         self.heads = frozenset(spelling.lstrip()[:1] for group in groups for spelling in group)
+        self.starts = _first_characters(chain.from_iterable(groups))
+        """The characters that a mark can begin with, and the end of the text."""
         self._filed: dict[str, list[tuple[int, str]]] = {}
         for index, group in enumerate(groups):
             for spelling in group:
@@ -225,33 +248,30 @@ class Choice:
 
     def _compile(self, entries: tuple[tuple[int, str], ...]) -> _File:
         if not entries:
-            return _NEVER, _NEVER
-        # one name cannot stand twice in an expression, so spellings of one mark are joined
-        by_index: dict[int, list[list[Node]]] = {}
-        for index, spelling in entries:
-            by_index.setdefault(index, []).append(_nodes(spelling, False))
-        full = "|".join(f"(?P<c{index}>{_full(group)})" for index, group in by_index.items())
-        return re.compile(full), re.compile(beginnings(chain.from_iterable(by_index.values())))
+            return _NEVER, _NEVER, ()
+        marks = [_nodes(spelling, False) for _, spelling in entries]
+        # an empty group behind each mark says which one it was, and does not hide its first character from the engine
+        full = "|".join(f"{_full(nodes)}()" for nodes in marks)
+        return re.compile(full), re.compile(beginnings(marks)), tuple(index for index, _ in entries)
 
-    def _look_up(self, text: str, pos: int) -> _File:
-        key = text[pos : pos + 2]
-        found = self._files.get(key)
-        if found is None:
-            if key not in self._filed and (len(key) < 2 or not key.isascii()):
-                key = ""  # there are too many of them
-            found = self._files.get(key) or self._files.setdefault(key, self._file_of(key))
-        return found
+    def _look_up(self, key: str) -> _File:
+        if key not in self._filed and (len(key) < 2 or not key.isascii()):
+            key = ""  # there are too many of them
+        return self._files.get(key) or self._files.setdefault(key, self._file_of(key))
 
     def at(self, text: str, pos: int, final: bool) -> int | None | _More:
         """The index of the group that stands at ``pos``, None, or MORE."""
+        if self.starts is not _ANYTHING and text[pos : pos + 1] not in self.starts:
+            return None
         rest = len(text) - pos
         if rest < 2 and not final:
             return MORE if rest < 1 or text[pos] in self.heads or "" in self._filed else None
-        full, prefix = self._look_up(text, pos)
+        key = text[pos : pos + 2]
+        full, prefix, indices = self._files.get(key) or self._look_up(key)
         if not final and rest < _LONGEST and prefix.match(text, pos):
             return MORE
         found = full.match(text, pos, pos + _LONGEST)
-        return int(found.lastgroup[1:]) if found is not None and found.lastgroup else None
+        return indices[found.lastindex - 1] if found is not None and found.lastindex else None
 
     def stops(self) -> dict[str, str]:
         """The characters where one of the marks may begin, and what must follow, told by the second one if possible."""
@@ -266,7 +286,7 @@ class Choice:
 
     def size(self, text: str, pos: int) -> int:
         """How long the mark at ``pos`` is; 0 when there is none."""
-        found = self._look_up(text, pos)[0].match(text, pos, pos + _LONGEST)
+        found = self._look_up(text[pos : pos + 2])[0].match(text, pos, pos + _LONGEST)
         return 0 if found is None else found.end() - pos
 
 
@@ -276,7 +296,24 @@ def compile_stops(stops: Mapping[str, str]) -> re.Pattern[str]:
     return re.compile(f"[{re.escape(''.join(stops))}](?:{conditions})")
 
 
-_File: TypeAlias = tuple[re.Pattern[str], re.Pattern[str]]
+_File: TypeAlias = tuple[re.Pattern[str], re.Pattern[str], tuple[int, ...]]
+"""The expressions of some marks and of their beginnings, and where the marks belong."""
+
+
+class _Everything(frozenset[str]):
+    def __contains__(self, item: object) -> bool:
+        return True
+
+
+_ANYTHING = _Everything()
+
+
+def _first_characters(spellings: Iterable[str]) -> frozenset[str]:
+    """What some spellings can begin with, and the end of the text: anything, unless all begin with a character."""
+    heads = [spelling[:2] for spelling in spellings]
+    if any(head[:1] in ("", "{", " ", "\n") and head != "{{" for head in heads):
+        return _ANYTHING
+    return frozenset(("", *(head[0] for head in heads)))
 
 
 def _second(spelling: str) -> str:

@@ -23,16 +23,4 @@ def make_reader(
     if only:
         tools = tuple(tool for tool in tools if names.get(tool.name, tool.name) in only)
         supported = tuple(name for name in supported if name in only)
-    return Reader(
-        compile_tools(tools, supported),
-        dialect,
-        unknown_tools=options.unknown_tools,
-        min_confidence=options.min_confidence,
-        parallel=options.parallel,
-        supported_tools=supported,
-        shell=options.shell,
-        shell_syntax=options.shell_syntax,
-        shell_cwd=options.shell_cwd,
-        thresholds=options.thresholds,
-        new_id=new_id,
-    )
+    return Reader.prepared(compile_tools(tools, supported), dialect, options, new_id)

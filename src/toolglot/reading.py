@@ -74,17 +74,26 @@ class Reader:
             thresholds or {},
         )
         numbers = count(1)
-        ledger = self._ledger = Ledger(new_id or (lambda: f"call_{next(numbers)}"))
-        hint = vocabulary().resolve_hint(dialect) or ""
         toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools, options.supported_tools)
-        self._machine = Machine(vocabulary(), toolbox, options, ledger, hint)
-        self._source = self._machine.source
-        self._sink = self._machine.sink
-        self._steps = self._machine.run()
+        self._begin(toolbox, dialect, options, new_id or (lambda: f"call_{next(numbers)}"))
+
+    @classmethod
+    def prepared(cls, toolbox: Toolbox, dialect: str, options: Options, new_id: Callable[[], str]) -> Reader:
+        """A reader with tools that are compiled and options that are checked."""
+        reader = cls.__new__(cls)
+        reader._begin(toolbox, dialect, options, new_id)
+        return reader
+
+    def _begin(self, toolbox: Toolbox, dialect: str, options: Options, new_id: Callable[[], str]) -> None:
+        known = vocabulary()
+        self._ledger = Ledger(new_id)
+        machine = Machine(known, toolbox, options, self._ledger, known.resolve_hint(dialect) or "")
+        self._source = machine.source
+        self._sink = machine.sink
+        self._steps = machine.run()
         self._closed = False
         self.audited = bool(options.shell)
         """Whether calls may be read for which somebody has to answer."""
-        self._advance()
 
     def feed(self, chunk: str) -> list[Event]:
         """Take the next piece of the answer; what it made known."""
@@ -102,7 +111,7 @@ class Reader:
             raise UsageError(f"the answer is text, not {type(chunk).__name__}")
         if chunk:
             source.push(chunk)
-            self._advance()
+            next(self._steps, None)
         return self._sink.drain()
 
     def close(self, truncated: bool = False) -> list[Event]:
@@ -111,16 +120,13 @@ class Reader:
             raise UsageError("the reader is closed: one reader reads one answer")
         self._closed = True
         self._source.end(truncated)
-        self._advance()
+        next(self._steps, None)
         return self._sink.drain()
 
     @property
     def left(self) -> list[tuple[str, Reason]]:
         """Calls that were left in the text without a word: their dialects, and why."""
         return self._ledger.left
-
-    def _advance(self) -> None:
-        next(self._steps, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,17 +22,24 @@ Steps: TypeAlias = Generator[None, None, T]
 """A computation that yields whenever it needs more text and returns a ``T``."""
 
 
+def at_once(result: T) -> Steps[T]:
+    """Steps that need no text at all."""
+    yield from ()
+    return result
+
+
 Run: TypeAlias = Callable[[str], list[Event] | None]
 """Lets a piece pass straight through and tells its events; None when the piece needs a look from the reader."""
 
 
+_BLANKS = re.compile(r"\s*+")
 _LAYOUT = re.compile(r"\s{0,4096}")
 
 
 class Source:
     """The text that has arrived and is not consumed yet."""
 
-    __slots__ = ("_kept", "_limit", "_loose", "_wanted", "final", "left", "offset", "pos", "run", "text", "truncated")
+    __slots__ = ("_kept", "_loose", "_wanted", "final", "left", "offset", "pos", "run", "text", "truncated")
 
     def __init__(self) -> None:
         self.text = ""
@@ -44,24 +51,25 @@ class Source:
         self.left = ""
         """The end of what passed through, left for a look together with what comes next."""
         self._kept: list[tuple[int, str]] | None = None
-        self._limit: int | None = None
         self._loose = 0
         self._wanted = 0
 
     def push(self, chunk: str) -> None:
         if self._kept is not None:
-            self._kept.append((self.offset + len(self.text), chunk))
-            if self._limit is not None:
-                self._thin_out(self._kept, self._limit)
-        rest = self.text[self.pos :] or self.left
-        self.offset += len(self.text) - len(rest)
-        self.text = rest + chunk
+            start = self.offset + len(self.text)
+            self._kept.append((start, chunk))
+            if start >= self._wanted:
+                self._thin_out(self._kept, self._wanted)
+        # what passed through came behind all that stands here
+        self.offset += self.pos - len(self.left)
+        self.text = self.text[self.pos :] + self.left + chunk
         self.pos = 0
         self.left = ""
 
     def end(self, truncated: bool) -> None:
         """No more will come."""
-        self.push("")
+        if self.left:
+            self.push("")
         self.final = True
         self.truncated = truncated
 
@@ -86,12 +94,11 @@ class Source:
         """Keep the text from here on, so that ``rewind`` and ``since`` can reach it."""
         self._kept = [(self.offset, self.text)]
         self._loose = 0
-        self.limit(None)
-        return self.here
+        self._wanted = sys.maxsize
+        return self.offset + self.pos
 
     def limit(self, end: int | None) -> None:
         """Beyond ``end`` keep only the newest text; None keeps all again."""
-        self._limit = end
         self._wanted = sys.maxsize if end is None else end
 
     def release(self) -> None:
@@ -99,10 +106,7 @@ class Source:
         self._wanted = 0
 
     def _thin_out(self, kept: list[tuple[int, str]], limit: int) -> None:
-        start, chunk = kept[-1]
-        if start < limit:
-            return
-        self._loose += len(chunk)
+        self._loose += len(kept[-1][1])
         if self._loose > 8192:
             first = bisect_left(kept, (limit, ""))
             while self._loose > 4096 and first < len(kept) - 1:
@@ -133,29 +137,29 @@ class Source:
 
     def match(self, mark: Mark) -> Steps[Match | None]:
         """Consume the mark if it stands here."""
-        found = yield from self.look(mark)
+        while (found := mark.at(self.text, self.pos, self.final)) is MORE:
+            yield
         if found is not None:
             self.pos = found.end()
         return found
 
     def look(self, mark: Mark, ahead: int = 0) -> Steps[Match | None]:
         """The mark at ``ahead`` characters from here, without consuming it."""
-        while True:
-            answer = mark.at(self.text, self.pos + ahead, self.final)
-            if answer is not MORE:
-                return answer
+        while (found := mark.at(self.text, self.pos + ahead, self.final)) is MORE:
             yield
+        return found
 
     def choose(self, choice: Choice, ahead: int = 0) -> Steps[int | None]:
-        while True:
-            answer = choice.at(self.text, self.pos + ahead, self.final)
-            if answer is not MORE:
-                return answer
+        while (index := choice.at(self.text, self.pos + ahead, self.final)) is MORE:
             yield
+        return index
 
     def find_nonblank(self, ahead: int = 0) -> Steps[int]:
         """How far the next character that is not blank stands from here; blanks beyond measure count as text."""
         while True:
+            head = self.text[self.pos + ahead : self.pos + ahead + 1]
+            if head and not head.isspace():
+                return ahead
             found = _LAYOUT.match(self.text, self.pos + ahead)
             end = found.end() if found is not None else self.pos + ahead
             if end < len(self.text) or self.final or end - self.pos - ahead >= 4096:
@@ -165,16 +169,13 @@ class Source:
     def skip_blanks(self) -> Steps[str]:
         """Consume blanks; the next character, or "" at the end."""
         while True:
-            found = _LAYOUT.match(self.text, self.pos)
-            if found is not None:
-                self.pos = found.end()
             head = self.text[self.pos : self.pos + 1]
-            if self.final and not head:
-                return ""
-            if head and not head.isspace():
+            if head.isspace() and (found := _BLANKS.match(self.text, self.pos)) is not None:
+                self.pos = found.end()
+                head = self.text[self.pos : self.pos + 1]
+            if head or self.final:
                 return head
-            if not head:
-                yield
+            yield
 
     def peek_run(self, char: str) -> Steps[str]:
         """The run of one character that begins here, as far as a run can matter."""

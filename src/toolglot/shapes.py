@@ -45,9 +45,17 @@ class Shape:
     properties: dict[str, Shape] = field(default_factory=dict)
     links: dict[str, Shape] = field(default_factory=dict)
     kinds: frozenset[str] = field(init=False)
+    streams: bool = field(init=False)
+    """Any text is right, so it can leave before its end is known."""
+    nullable_text: bool = field(init=False)
+    """Any text is right, but the literal null is no text."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "kinds", frozenset(self.order))
+        kinds = frozenset(self.order)
+        takes_any_text = any("string" in leaf.order and leaf.enum is None for leaf in self.leaves)
+        object.__setattr__(self, "kinds", kinds)
+        object.__setattr__(self, "streams", takes_any_text and kinds == TEXT)
+        object.__setattr__(self, "nullable_text", takes_any_text and kinds == {"string", "null"})
 
     @property
     def items(self) -> Shape:
@@ -60,20 +68,6 @@ class Shape:
     @property
     def untyped(self) -> bool:
         return not self.order and self.enum is None and not self.branches
-
-    @property
-    def streams(self) -> bool:
-        """Any text is right, so it can leave before its end is known."""
-        return self.kinds == TEXT and self._takes_any_text
-
-    @property
-    def nullable_text(self) -> bool:
-        """Any text is right, but the literal null is no text."""
-        return self.kinds == {"string", "null"} and self._takes_any_text
-
-    @property
-    def _takes_any_text(self) -> bool:
-        return any("string" in leaf.kinds and leaf.enum is None for leaf in self.leaves)
 
     def declares(self, key: str) -> bool:
         return key in self.properties

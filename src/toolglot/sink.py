@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from toolglot.events import CallArguments, Event, ReasoningDelta, TextDelta
 
+_TEXT, _REASONING = -1, -2
+"""Channels, beside the indices of calls."""
+
 
 class Sink:
     """Events on their way out; adjacent deltas are joined, layout around calls is held."""
@@ -13,7 +16,7 @@ class Sink:
     def __init__(self) -> None:
         self.events: list[Event] = []
         self._parts: list[str] = []
-        self._channel: int | str = ""
+        self._channel = _TEXT
         self._layout: list[str] = []
         self._marks: list[str] = []
         self.spoken = False
@@ -25,21 +28,24 @@ class Sink:
             if self.spoken or not self.called:
                 piece = "".join(self._layout) + piece
             self._layout.clear()
-        if self._channel != "text":
-            self._flush()
-            self._channel = "text"
+        if self._channel != _TEXT:
+            if self._parts:
+                self._flush()
+            self._channel = _TEXT
         self.spoken = True
         self._parts.append(piece)
 
     def reasoning(self, piece: str) -> None:
-        if self._channel != "reasoning":
-            self._flush()
-            self._channel = "reasoning"
+        if self._channel != _REASONING:
+            if self._parts:
+                self._flush()
+            self._channel = _REASONING
         self._parts.append(piece)
 
     def arguments(self, index: int, fragment: str) -> None:
         if self._channel != index:
-            self._flush()
+            if self._parts:
+                self._flush()
             self._channel = index
         self._parts.append(fragment)
 
@@ -54,7 +60,8 @@ class Sink:
 
     def event(self, event: Event) -> None:
         self.used = True
-        self._flush()
+        if self._parts:
+            self._flush()
         self.events.append(event)
 
     def pass_mark(self, mark: str) -> None:
@@ -70,25 +77,23 @@ class Sink:
             self.text("")
 
     def drain(self) -> list[Event]:
-        self._flush()
+        if self._parts:
+            self._flush()
         events = self.events
         self.events = []
         return events
 
     def _flush(self) -> None:
-        parts = self._parts
-        if not parts:
-            return
+        """What was joined so far becomes an event; there is something."""
         self.used = True
-        joined = parts[0] if len(parts) == 1 else "".join(parts)
+        joined = "".join(self._parts)
         self._parts = []
-        channel = self._channel
-        self._channel = ""
         if not joined:
             return
-        if channel == "text":
+        channel = self._channel
+        if channel == _TEXT:
             self.events.append(TextDelta(joined))
-        elif isinstance(channel, int):
-            self.events.append(CallArguments(channel, joined))
-        else:
+        elif channel == _REASONING:
             self.events.append(ReasoningDelta(joined))
+        else:
+            self.events.append(CallArguments(channel, joined))

@@ -6,17 +6,19 @@ at one place of the text; ``select`` puts wrapper and header together again and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cached_property, lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from toolglot.dialect import Call, Commitment, Dialect, Place, Region, Wrap
-from toolglot.pattern import Choice, Mark
+from toolglot.pattern import Choice, Mark, compile_stops
 
 Header: TypeAlias = str
 Opening: TypeAlias = "Region | Wrap | Header"
+T = TypeVar("T", bound=Opening)
 
 ELEMENT: Header = "<{name}>"
 """The header of dialects that use the tool's own name as a tag; it opens a call only for names that are known."""
@@ -24,46 +26,59 @@ ELEMENT: Header = "<{name}>"
 COMMAND: Header = "{command}"
 """The header of a shell command: any line, so it counts only in a wrapper of its own."""
 
+_LONGEST_NAME = 160
+"""What the slots for names can hold."""
+
 BARE_JSON: tuple[Header, ...] = ("{{", "[{before_object}")
 """The headers of calls that are nothing but JSON: shown as often as meant."""
 
 
-@lru_cache(maxsize=256)
-def mark_names(names: tuple[str, ...]) -> Mark | None:
+def _mark_names(names: tuple[str, ...]) -> Mark | None:
     """The known names where a line may begin with one."""
-    spelled = tuple(prefix + _literal(name) for name in names for prefix in ("", "functions."))
+    spelled = tuple(prefix + _literal(name) for name in _writable(names) for prefix in ("", "functions."))
     return Mark(*spelled, named=False) if spelled else None
 
 
-@lru_cache(maxsize=256)
-def mark_elements(names: tuple[str, ...], unknown: bool) -> Mark | None:
+def _mark_elements(names: tuple[str, ...], unknown: bool) -> Mark | None:
     """The tags that are known tools; and tags that look like one, where those are to be reported."""
-    spelled = [f"<{_literal(name)}>" for name in names]
+    spelled = [f"<{_literal(name)}>" for name in _writable(names)]
     if unknown:
         spelled.append("<{snake}> <{key}>")
     return Mark(*spelled, named=False) if spelled else None
+
+
+def _writable(names: tuple[str, ...]) -> Iterable[str]:
+    """The names that a header can hold."""
+    return (name for name in names if len(name) <= _LONGEST_NAME)
 
 
 def _literal(name: str) -> str:
     return name.replace("{", "{{").replace("}", "}}").replace(" ", "")
 
 
-@lru_cache(maxsize=1024)
-def mark(templates: tuple[str, ...]) -> Mark:
-    return Mark(*templates)
-
-
 @dataclass(slots=True)
-class Openings:
+class Openings(Generic[T]):
     """What may open at one kind of place, and the choice over it."""
 
-    entries: list[Opening]
+    entries: list[T]
     choice: Choice
 
     @classmethod
-    def of(cls, entries: Iterable[Opening]) -> Openings:
+    def of(cls, entries: Iterable[T]) -> Openings[T]:
         unique = list(dict.fromkeys(entries))
         return cls(unique, Choice([(entry,) if isinstance(entry, str) else entry.open for entry in unique]))
+
+
+class Landmarks(NamedTuple):
+    """Where to stop in an answer, with certain tools on offer."""
+
+    names: Mark | None
+    elements: Mark | None
+    heads: frozenset[str]
+    """What may begin a line."""
+    stops: re.Pattern[str]
+    line_stops: re.Pattern[str]
+    """The same where every line break matters."""
 
 
 class Choosing(NamedTuple):
@@ -72,6 +87,7 @@ class Choosing(NamedTuple):
     dialect: Dialect
     call: Call
     marked: bool
+    repairs: tuple[str, ...]
 
 
 def _belongs(dialect: Dialect, wrap: Wrap | None) -> bool:
@@ -80,6 +96,10 @@ def _belongs(dialect: Dialect, wrap: Wrap | None) -> bool:
 
 def _stands_alone(dialect: Dialect, call: Call) -> bool:
     return call.place is Place.ANYWHERE and dialect.commitment is Commitment.MARKED
+
+
+def _list_damage(wrap: Wrap | None, call: Call) -> tuple[str, ...]:
+    return tuple(filter(None, (wrap.repair if wrap is not None else "", call.repair)))
 
 
 class Vocabulary:
@@ -93,7 +113,7 @@ class Vocabulary:
             for call in dialect.calls:
                 for header in call.header:
                     self._by_header.setdefault(header, []).append((dialect, call))
-        self._inside: dict[Wrap | None, Openings] = {}
+        self._inside: dict[Wrap | None, Openings[Header]] = {}
         self._closing: dict[Wrap | None, Choice] = {}
 
     def _regions(self, place: Place) -> list[Region]:
@@ -109,22 +129,22 @@ class Vocabulary:
         return sorted(headers, key=self._is_damaged)
 
     @cached_property
-    def anywhere(self) -> Openings:
+    def anywhere(self) -> Openings[Opening]:
         place = Place.ANYWHERE
         return Openings.of([*self._regions(place), *self._headers(place), *self._wraps(place)])
 
     @cached_property
-    def at_line(self) -> Openings:
+    def at_line(self) -> Openings[Opening]:
         place = Place.LINE
         named = [header for header in self._headers(place) if not header.startswith("{name")]
         return Openings.of([*self._regions(place), *named, *self._wraps(place)])
 
     @cached_property
-    def named(self) -> Openings:
+    def named(self) -> Openings[Header]:
         """Headers that begin with the name of the tool itself."""
         return Openings.of(header for header in self._headers(Place.LINE) if header.startswith("{name"))
 
-    def inside(self, wrap: Wrap) -> Openings:
+    def inside(self, wrap: Wrap) -> Openings[Header]:
         """Headers inside a wrapper, the loosest last; a wrapper that is ordinary text holds only its own."""
         owner = wrap if wrap.commitment is not Commitment.MARKED else None
         found = self._inside.get(owner)
@@ -137,7 +157,7 @@ class Vocabulary:
         return found
 
     @cached_property
-    def wraps(self) -> Openings:
+    def wraps(self) -> Openings[Wrap]:
         return Openings.of(wrap for wrap in self._wraps(Place.ANYWHERE) if wrap.commitment is Commitment.MARKED)
 
     @cached_property
@@ -155,7 +175,21 @@ class Vocabulary:
         """Marks of a tool's result: behind a call, the model has made it up."""
         return Choice([tuple(dict.fromkeys(result for dialect in self.dialects for result in dialect.results))])
 
-    def line_stops(self, names: tuple[str, ...]) -> dict[str, str]:
+    @lru_cache(maxsize=256)  # noqa: B019 - there is one vocabulary, and it lives as long as the process
+    def landmarks(self, tools: tuple[str, ...], unknown: bool) -> Landmarks:
+        """The landmarks with these tools; ``unknown`` if tags that merely look like one are to be reported.
+
+        A line that begins like nothing known is text, and so is the line break before it.
+        """
+        names = _mark_names(tools)
+        heads = self._line_stops(names.templates if names is not None else ())
+        begin = compile_stops({"`": "", "~": "", **heads}).pattern
+        stops = {"`": "", **self.stops}
+        in_text = compile_stops({"\n": rf"(?!\s{{0,16}}+(?!{begin})\S)", **stops})
+        everywhere = compile_stops({"\n": "", **stops})
+        return Landmarks(names, _mark_elements(tools, unknown), frozenset(heads), in_text, everywhere)
+
+    def _line_stops(self, names: tuple[str, ...]) -> dict[str, str]:
         """The characters at the start of a line where something may begin, and what must follow them."""
         choices = (self.anywhere.choice, self.at_line.choice, self.leftovers, self.results)
         marks = (group for choice in choices for group in choice.marks)
@@ -173,7 +207,7 @@ class Vocabulary:
         found = self._closing.get(wrap)
         if found is None:
             closers = wrap.close if wrap is not None and wrap.close else self._all_closers
-            openers = [entry.open for entry in self.wraps.entries if isinstance(entry, Wrap)]
+            openers = [entry.open for entry in self.wraps.entries]
             found = self._closing[wrap] = Choice([tuple(dict.fromkeys(closers)), *openers])
         return found
 
@@ -185,6 +219,7 @@ class Vocabulary:
     def _is_damaged(self, header: Header) -> bool:
         return all(call.repair for _, call in self._by_header[header])
 
+    @lru_cache(maxsize=1024)  # noqa: B019 - there is one vocabulary, and it lives as long as the process
     def commitment(self, header: Header) -> Commitment:
         """A header is tentative when one of its dialects is."""
         commitments = {dialect.commitment for dialect, _ in self._by_header.get(header, ())}
@@ -206,7 +241,7 @@ class Vocabulary:
             return None
         dialect, call = next((pair for pair in candidates if pair[0].name == hint), candidates[0])
         wrapped = wrap is not None and open_minded and bool(own)
-        return Choosing(dialect, call, wrapped or _stands_alone(dialect, call))
+        return Choosing(dialect, call, wrapped or _stands_alone(dialect, call), _list_damage(wrap, call))
 
     def resolve_hint(self, hint: str) -> str | None:
         """A dialect's name for a dialect name or a model id; None when nothing knows it."""

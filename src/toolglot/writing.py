@@ -19,7 +19,7 @@ from typing import Any
 
 from toolglot.codecs.envelope import Envelope
 from toolglot.codecs.forms import HARD_JSON, TOOL, write_encoded
-from toolglot.codecs.members import parse_object
+from toolglot.codecs.gathering import parse_object
 from toolglot.conversation import Tool, Tools
 from toolglot.dialect import Dialect
 from toolglot.errors import ToolSchemaError, UsageError

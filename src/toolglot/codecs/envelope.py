@@ -11,14 +11,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from toolglot.codecs.forms import write_by_sample
+from toolglot.codecs.gathering import gather, parse_object
 from toolglot.codecs.members import OBJECT as JSON_OBJECT
-from toolglot.codecs.members import Members, gather, is_cut_in_key, parse_object
+from toolglot.codecs.members import Members, is_cut_in_key
 from toolglot.dialect import Call, Place
 from toolglot.draft import Draft, Frame
 from toolglot.events import Reason
 from toolglot.jsontext import NotJson, Value, dump, parse
 from toolglot.pattern import Mark, Match
-from toolglot.scanner import Steps
+from toolglot.scanner import Steps, at_once
 
 NAME_KEYS = frozenset(
     [
@@ -91,6 +92,7 @@ LIST_KEYS = frozenset(
 
 
 _PUNCTUATION = ("}", ",")
+_NAME_QUOTES = ('"', "'")
 _NAME = Mark('" {name_id} "', "' {name_id} '")
 
 
@@ -120,9 +122,7 @@ class Envelope:
     def read(self, frame: Frame, call: Call, found: Match) -> Steps[bool]:
         source = frame.source
         source.pos = found.end() - 1
-        if source.text[source.pos] == "[":
-            return (yield from self._list(frame))
-        return (yield from self._object(frame))
+        return self._list(frame) if source.text[source.pos] == "[" else self._object(frame)
 
     def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
         return write_by_sample(sample, name, arguments)
@@ -156,64 +156,71 @@ class Envelope:
             if head in _PUNCTUATION:
                 source.pos += 1
                 walk.depth -= head == "}"
-            elif (yield from self._is_over(frame, head)):
+                continue
+            if head in frame.closing.starts and (yield from self._is_over(frame, head)):
                 return self._end_early(frame, walk, head)
+            key = yield from self.members.key(source)
+            if key is None:
+                return self._broken(frame, walk, head)
+            head = yield from source.skip_blanks()
+            draft = walk.draft
+            if draft is None:
+                taken = yield from self._before_name(frame, walk, key, head)
             else:
-                outcome = yield from self._member(frame, walk, head)
-                if outcome is not None:
-                    return outcome
+                taken = yield from self._behind_name(frame, walk, draft, key, head)
+            if not taken:
+                return walk.calls > 0
+            if walk.draft is not None and walk.draft.cut:
+                return True
         return self._finish(frame, walk)
 
     def _is_over(self, frame: Frame, head: str) -> Steps[bool]:
         """Whether the text, or the mark around the call, ends before the object does."""
-        return not head or (frame.closing is not None and (yield from frame.source.choose(frame.closing)) is not None)
+        return not head or (yield from frame.source.choose(frame.closing)) is not None
 
     # -- one member --------------------------------------------------------------------------------------------------
 
-    def _member(self, frame: Frame, walk: _Walk, head: str) -> Steps[bool | None]:
-        """Take one member in; the outcome of the whole object when that is clear already."""
-        key = yield from self.members.key(frame.source)
-        if key is None:
-            return self._broken(frame, walk, head)
-        head = yield from frame.source.skip_blanks()
-        for attempt in (self._name, self._calls, self._arguments, self._argument, self._tool_as_key, self._aside):
-            taken = yield from attempt(frame, walk, key, head)
-            if taken is not None:
-                break
-        if not taken:
-            return walk.calls > 0
-        return True if walk.draft is not None and walk.draft.cut else None
-
-    def _name(self, frame: Frame, walk: _Walk, key: str, head: str) -> Steps[bool | None]:
-        if walk.draft is not None or key not in NAME_KEYS or head not in ("{", '"', "'"):
-            return None
-        if head == "{":
+    def _before_name(self, frame: Frame, walk: _Walk, key: str, head: str) -> Steps[bool]:
+        """Take in a member, of which the key is read; False when this is no call."""
+        if head == "{" and (key in NAME_KEYS or key in LIST_KEYS):
             return self._step_inside(frame, walk)
+        if head in _NAME_QUOTES and key in NAME_KEYS:
+            return self._name(frame, walk)
+        if head == "[" and key in LIST_KEYS:
+            return self._calls(frame, walk)
+        if key in ARGUMENT_KEYS and not walk.has_arguments:
+            return self._arguments(frame, walk, key)
+        if head == "{" and frame.marked and frame.toolbox.find(key) is not None:
+            return self._tool_as_key(frame, walk, key)
+        return self._aside(frame, walk, key)
+
+    def _behind_name(self, frame: Frame, walk: _Walk, draft: Draft, key: str, head: str) -> Steps[bool]:
+        """The same when the tool is known."""
+        if not walk.has_arguments:
+            if key in ARGUMENT_KEYS and not (draft.keys and draft.declares(key)):
+                return self._stream(frame, walk, draft) if head == "{" else self._arguments(frame, walk, key)
+            if draft.declares(key) or (draft.is_open_ended and key not in LEADING_KEYS):
+                return self._argument(frame, draft, key)
+        return self._aside(frame, walk, key)
+
+    def _name(self, frame: Frame, walk: _Walk) -> Steps[bool]:
         found = yield from frame.source.match(_NAME)
         walk.draft = frame.begin(found["name"], walk.start) if found is not None else None
         return walk.draft is not None
 
-    def _calls(self, frame: Frame, walk: _Walk, key: str, head: str) -> Steps[bool | None]:
-        """A list of calls, or one call, wrapped once more."""
-        if walk.draft is not None or key not in LIST_KEYS or head not in ("[", "{"):
-            return None
-        if head == "{":
-            return self._step_inside(frame, walk)
+    def _calls(self, frame: Frame, walk: _Walk) -> Steps[bool]:
+        """A list of calls."""
         taken = yield from self._list(frame)
         walk.calls += taken
         return taken
 
-    def _step_inside(self, frame: Frame, walk: _Walk) -> bool:
+    def _step_inside(self, frame: Frame, walk: _Walk) -> Steps[bool]:
+        """The call is wrapped once more."""
         frame.source.pos += 1
         walk.depth += 1
-        return True
+        return at_once(True)
 
-    def _arguments(self, frame: Frame, walk: _Walk, key: str, head: str) -> Steps[bool | None]:
-        draft = walk.draft
-        if key not in ARGUMENT_KEYS or walk.has_arguments or (draft is not None and draft.keys and draft.declares(key)):
-            return None
-        if head == "{" and walk.draft is not None:
-            return (yield from self._stream(frame, walk, walk.draft))
+    def _arguments(self, frame: Frame, walk: _Walk, key: str) -> Steps[bool]:
         text = yield from self._gather(frame)
         if text is None:
             return self._cut(walk)
@@ -228,7 +235,7 @@ class Envelope:
         frame.source.pos += 1
         if frame.marked and draft.tool is not None:
             draft.sure()
-        return (yield from self.members.read(frame, draft))
+        return self.members.read(frame, draft)
 
     def _odd_arguments(self, frame: Frame, walk: _Walk, key: str, text: str) -> bool:
         """Arguments that are no object: none at all, or an argument of that very name."""
@@ -243,24 +250,17 @@ class Envelope:
         draft.flaw(Reason.INVALID_VALUE, key, text[:80], "an object with the arguments by name")
         return frame.marked
 
-    def _argument(self, frame: Frame, walk: _Walk, key: str, head: str) -> Steps[bool | None]:
+    def _argument(self, frame: Frame, draft: Draft, key: str) -> Steps[bool]:
         """An argument that stands beside the name."""
-        draft = walk.draft
-        if draft is None or walk.has_arguments:
-            return None
-        if not draft.declares(key) and (not draft.is_open_ended or key in LEADING_KEYS):
-            return None
         draft.sure()
         yield from self.members.value(frame, draft, key)
         return True
 
-    def _tool_as_key(self, frame: Frame, walk: _Walk, key: str, head: str) -> Steps[bool | None]:
-        if walk.draft is not None or not frame.marked or head != "{" or frame.toolbox.find(key) is None:
-            return None
+    def _tool_as_key(self, frame: Frame, walk: _Walk, key: str) -> Steps[bool]:
         walk.draft = frame.begin(key, walk.start)
         return walk.draft is not None and (yield from self._stream(frame, walk, walk.draft))
 
-    def _aside(self, frame: Frame, walk: _Walk, key: str, head: str) -> Steps[bool | None]:
+    def _aside(self, frame: Frame, walk: _Walk, key: str) -> Steps[bool]:
         """Anything else: set aside, it may turn out to be an argument when the name is known."""
         if not frame.marked and key not in LEADING_KEYS and not self._may_be_beside(walk, key):
             return False
@@ -280,7 +280,7 @@ class Envelope:
         return True
 
     def _gather(self, frame: Frame) -> Steps[str | None]:
-        return gather(frame.source, ",}", closing=frame.closing)
+        return gather(frame.source, ",}", frame.closing)
 
     # -- the end -----------------------------------------------------------------------------------------------------
 
@@ -324,7 +324,8 @@ class Envelope:
             return False
         for name in walk.repairs:
             draft.repair(name)
-        draft.add_members(given)
+        if given:
+            draft.add_members(given)
         return True
 
     def _named_by_type(self, frame: Frame, walk: _Walk) -> Draft | None:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from toolglot.dialect import Call
 from toolglot.draft import Draft, Frame
 from toolglot.jsontext import Value
 from toolglot.pattern import Choice, Match
 from toolglot.scanner import Steps
+
+
+@lru_cache(maxsize=16)
+def _choose(ends: tuple[str, ...]) -> Choice:
+    return Choice([ends])
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +52,7 @@ class FreeText:
 
     def _text(self, frame: Frame, draft: Draft) -> Steps[None]:
         source = frame.source
-        ends = Choice([self.ends])
+        ends = _choose(self.ends)
         while True:
             end = source.text.find("\n", source.pos)
             stop = len(source.text) if end < 0 else end

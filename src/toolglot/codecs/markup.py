@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
 from html import unescape
+from typing import NamedTuple
 
 from toolglot.codecs.elements import parse_elements
-from toolglot.codecs.members import ENVELOPES, OBJECT, parse_object
+from toolglot.codecs.gathering import parse_object
+from toolglot.codecs.members import ENVELOPES, OBJECT
 from toolglot.codecs.parameters import write_parameters
 from toolglot.codecs.trim import Trim
 from toolglot.codecs.values import FOREIGN_CLOSER, Parameter, Value, quoted_headers, spell
@@ -23,8 +25,8 @@ from toolglot.dialect import Call
 from toolglot.draft import Draft, Frame
 from toolglot.events import Reason
 from toolglot.jsontext import Value as Json
-from toolglot.pattern import Choice, Mark, Match
-from toolglot.scanner import Steps
+from toolglot.pattern import MORE, Choice, Mark, Match
+from toolglot.scanner import Steps, at_once
 from toolglot.schema import UNTYPED, Shape, conform_text_leaves, read_text
 
 __all__ = ["Markup", "Parameter", "Trim"]
@@ -36,11 +38,6 @@ _HTML = frozenset(
 
 _CDATA = Mark("<![CDATA[")
 _GROUP = Mark("<{slash}{ns}{name_group}>")
-
-
-@lru_cache(maxsize=4096)
-def _mark(*templates: str) -> Mark:
-    return Mark(*templates)
 
 
 BORROWED = (
@@ -59,7 +56,6 @@ BORROWED = (
 """How others write parameters: models mix these into any call that is made of tags."""
 
 
-@lru_cache(maxsize=64)
 def _spellings(own: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
     """The dialect's own spellings, then everybody else's with its layout."""
     known = {parameter.open for parameter in own}
@@ -71,8 +67,23 @@ def _spellings(own: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
 
 
 @lru_cache(maxsize=64)
-def _openers(parameters: tuple[Parameter, ...]) -> Choice:
-    return Choice([(parameter.open,) for parameter in parameters])
+def _in_cdata(parameter: Parameter) -> Parameter:
+    return Parameter(parameter.open, tuple(f"]]> {close}" for close in parameter.close))
+
+
+class _Marks(NamedTuple):
+    """What may close a call of one name, and the headers of further calls that would be closed with it."""
+
+    closer: Mark
+    header: Mark
+    quoted: tuple[Mark, ...]
+
+
+@lru_cache(maxsize=4096)
+def _marks(close: tuple[str, ...], header: tuple[str, ...], name: str) -> _Marks:
+    closer = Mark(*(spell(template, name) for template in close))
+    own = Mark(*(f"<{name}>" if template == "<{name}>" else template for template in header))
+    return _Marks(closer, own, quoted_headers(closer))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +95,13 @@ class Markup:
 
     parameters: tuple[Parameter, ...]
     heads: str = ""
+    spellings: tuple[Parameter, ...] = field(init=False)
+    openers: Choice = field(init=False)
+
+    def __post_init__(self) -> None:
+        spellings = _spellings(self.parameters)
+        object.__setattr__(self, "spellings", spellings)
+        object.__setattr__(self, "openers", Choice([(parameter.open,) for parameter in spellings]))
 
     def accepts(self, head: str) -> bool:
         return head in self.heads if self.heads else head != "{"
@@ -91,12 +109,13 @@ class Markup:
     def read(self, frame: Frame, call: Call, found: Match) -> Steps[bool]:
         draft = frame.begin(found["name"], frame.source.here)
         if draft is None:
-            return False
+            return at_once(False)
         frame.source.pos = found.end()
         if found[0].rstrip(">").endswith("/"):
             draft.sure()
-            return True
-        return (yield from _Reading(self, frame, call, draft).read())
+            return at_once(True)
+        marks = _marks(call.close or frame.wrap_close, call.header, draft.name)
+        return _Reading(self, frame, call, draft, *marks).read()
 
     def write(self, sample: str, name: str, arguments: Mapping[str, Json]) -> Iterator[str]:
         return write_parameters(sample, name, arguments, self.parameters)
@@ -116,20 +135,12 @@ class _Reading:
     frame: Frame
     call: Call
     draft: Draft
-    closer: Mark = field(init=False)
-    header: Mark = field(init=False)
-    quoted: tuple[Mark, ...] = field(init=False)
-    openers: Choice = field(init=False)
-    spellings: tuple[Parameter, ...] = field(init=False)
+    closer: Mark
+    header: Mark
+    quoted: tuple[Mark, ...]
     behind_parameter: bool = False
-
-    def __post_init__(self) -> None:
-        name = self.draft.name
-        self.spellings = _spellings(self.markup.parameters)
-        self.closer = _mark(*(spell(close, name) for close in self.call.close or self.frame.wrap_close))
-        self.header = _mark(*(f"<{name}>" if header == "<{name}>" else header for header in self.call.header))
-        self.quoted = quoted_headers(self.closer)
-        self.openers = _openers(self.spellings)
+    opener: tuple[Parameter, Match] | None = None
+    """The opener of a parameter that was seen last."""
 
     def read(self) -> Steps[bool]:
         attempts: tuple[Callable[[str], Steps[_Next | None]], ...] = (
@@ -159,7 +170,11 @@ class _Reading:
     def group(self, head: str) -> Steps[_Next | None]:
         """An element that only groups the parameters and is none itself."""
         source = self.frame.source
-        found = yield from source.look(_GROUP)
+        opener = yield from self.find_opener(0)
+        if opener is not None and not opener[0].is_element:
+            return None
+        while (found := _GROUP.at(source.text, source.pos, source.final)) is MORE:
+            yield
         if found is None:
             return None
         size, name = found.end() - source.pos, found["name"]
@@ -180,12 +195,14 @@ class _Reading:
         if parameter.repair:
             self.draft.repair(parameter.repair)
         key = found["key"].replace("\\", "")
-        yield from self.value(parameter, key, self.shape_of(parameter, key, found.groupdict().get("type")))
+        word = found["type"] if "{type}" in parameter.open else None
+        yield from self.value(parameter, key, self.shape_of(parameter, key, word))
         return _Next.DONE if self.draft.cut else _Next.GO_ON
 
     def end(self, head: str) -> Steps[_Next | None]:
         source = self.frame.source
-        found = yield from source.look(self.closer)
+        while (found := self.closer.at(source.text, source.pos, source.final)) is MORE:
+            yield
         if found is None:
             return None
         # without a closing mark of its own the call ends where its wrapper does, and leaves that mark to it
@@ -218,8 +235,7 @@ class _Reading:
         return _Next.DONE
 
     def end_of_wrapper(self, head: str) -> Steps[_Next | None]:
-        closing = self.frame.closing
-        if not self.draft.keys or closing is None or (yield from self.frame.source.choose(closing)) is None:
+        if not self.draft.keys or (yield from self.frame.source.choose(self.frame.closing)) is None:
             return None
         self.draft.repair("missing_closer")
         return _Next.DONE
@@ -254,21 +270,28 @@ class _Reading:
 
     def parameter_here(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]:
         """The parameter that opens ``ahead`` characters from here and is one this tool can have."""
-        source = self.frame.source
-        index = yield from source.choose(self.openers, ahead)
+        opener = yield from self.find_opener(ahead)
+        if opener is None or not self.admits(opener[0], opener[1]["key"]):
+            return None
+        if not opener[0].is_element or self.draft.declares(opener[1]["key"]):
+            return opener
+        if (yield from self.frame.source.choose(self.frame.closing, ahead)) is not None:
+            return None
+        return (yield from self.find_opener(ahead))  # more may have arrived meanwhile
+
+    def find_opener(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]:
+        """The opener of a parameter that stands there; it is asked for several times, and looked for once."""
+        source, markup, seen = self.frame.source, self.markup, self.opener
+        if seen is not None and seen[1].string is source.text and seen[1].start() == source.pos + ahead:
+            return seen
+        while (index := markup.openers.at(source.text, source.pos + ahead, source.final)) is MORE:
+            yield
         if index is None:
             return None
-        parameter = self.spellings[index]
-        found = _mark(parameter.open).at(source.text, source.pos + ahead, True)
-        if not isinstance(found, re.Match) or not self.admits(parameter, found["key"]):
-            return None
-        if parameter.is_element and not self.draft.declares(found["key"]) and (yield from self.is_wrapper(ahead)):
-            return None
-        return parameter, found
-
-    def is_wrapper(self, ahead: int) -> Steps[bool]:
-        closing = self.frame.closing
-        return closing is not None and (yield from self.frame.source.choose(closing, ahead)) is not None
+        parameter = markup.spellings[index]
+        found = parameter.opener.at(source.text, source.pos + ahead, True)
+        self.opener = (parameter, found) if isinstance(found, re.Match) else None
+        return self.opener
 
     def admits(self, parameter: Parameter, key: str) -> bool:
         """A plain element is a parameter only once, and the first one only if the tool declares it."""
@@ -290,34 +313,32 @@ class _Reading:
         return UNTYPED if word and word.lower() not in parameter.texts else shape
 
     def value(self, parameter: Parameter, key: str, shape: Shape) -> Steps[None]:
+        """One value; if it takes any text, it leaves while it comes in."""
         self.behind_parameter = False
         if (yield from self.frame.source.match(_CDATA)) is not None:
-            parameter = Parameter(parameter.open, tuple(f"]]> {close}" for close in parameter.close))
+            parameter = _in_cdata(parameter)
         streams = shape.streams or not (shape.kinds or shape is UNTYPED)
         if shape.nullable_text:
             streams = not (yield from self.may_be_null())
-        read = self.stream if streams and parameter.decode is None else self.gather
-        if not (yield from read(parameter, key, shape)):
-            self.draft.truncate()
-
-    def stream(self, parameter: Parameter, key: str, shape: Shape) -> Steps[bool]:
-        """A value that takes any text leaves while it comes in."""
+        if not streams or parameter.decode is not None:
+            yield from self.gather(parameter, key, shape)
+            return
         draft = self.draft
         draft.open_text(key)
-        ended = yield from Value(self, parameter, key, draft.text, passing=draft.passing).read()
-        if ended:
+        if (yield from Value(self, parameter, key, draft.text, draft.passing).read()):
             draft.close_text()
-        return ended
+        else:
+            draft.truncate()
 
-    def gather(self, parameter: Parameter, key: str, shape: Shape) -> Steps[bool]:
-        """Any other value is typed when it is complete."""
+    def gather(self, parameter: Parameter, key: str, shape: Shape) -> Steps[None]:
+        """A value that does not take any text is typed when it is complete."""
         pieces: list[str] = []
         nested = bool(shape.kinds & {"array", "object"})
-        ended = yield from Value(self, parameter, key, pieces.append, nested=nested).read()
-        if ended:
+        if (yield from Value(self, parameter, key, pieces.append, nested=nested).read()):
             text = "".join(pieces)
             self.add(key, parameter.decode(text) if parameter.decode else text, shape)
-        return ended
+        else:
+            self.draft.truncate()
 
     def may_be_null(self) -> Steps[bool]:
         source = self.frame.source

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 
+from toolglot.codecs.gathering import QUOTES, decode, find_quote, gather
 from toolglot.codecs.strings import Collector, read_string
 from toolglot.draft import Draft, Frame
 from toolglot.events import Reason
-from toolglot.jsontext import JSON, PYTHON, Literals, NotJson, Parsed, Value, parse
-from toolglot.pattern import MORE, Choice, Mark
+from toolglot.jsontext import JSON, PYTHON, Literals, NotJson, parse
+from toolglot.pattern import MORE, Mark, Match
 from toolglot.scanner import Source, Steps
 from toolglot.schema import Shape, conform, read_text
 
@@ -31,7 +32,6 @@ _CLOSING_BRACKETS = ("}", "]", ")")
 _BEHIND_CALLS = ("<", "`", ",", ";")
 _NOT_PLAIN = re.compile(r"[\"<>{}\[\]\n]")
 _KEY = Mark('"{quoted}"', "'{quoted_once}'", '<|"|>{key}<|"|>', "<escape>{key}<escape>", "{key}")
-_QUOTES_PAIR = ('"', "'")
 
 
 @lru_cache(maxsize=64)
@@ -47,54 +47,56 @@ def is_cut_in_key(source: Source) -> bool:
     return source.at_end or (source.final and _KEY.at(source.text, source.pos, False) is MORE)
 
 
-def takes_any_string(shape: Shape) -> bool:
-    """Whether every string is a right value, so that it can leave before it is complete."""
-    return shape.streams or shape.nullable_text or not shape.kinds
-
-
 @dataclass(frozen=True, slots=True)
 class Members:
-    """The notation of one such list."""
+    """The notation of one such list; a sign between key and value is one character, or none."""
 
     opener: str = "{"
     closer: str = "}"
     assign: tuple[str, ...] = (":",)
     literals: Literals = JSON
     separator: str = ","
+    usual_key: re.Pattern[str] = field(init=False)
+    """A key in quotes, plainly written, with the sign behind it."""
+
+    def __post_init__(self) -> None:
+        sign = f"[{re.escape(''.join(self.assign))}]" if any(self.assign) else "(?!)"
+        usual = rf'\s{{0,8}}+"([^"\\\n]{{0,256}}+)"\s{{0,8}}+{sign}'
+        object.__setattr__(self, "usual_key", re.compile(usual))
 
     def read(self, frame: Frame, draft: Draft) -> Steps[bool]:
         """Read the members up to the closer (the opener is consumed); False when this is not such a list."""
         source = frame.source
         while True:
-            head = yield from self._step(source, draft)
+            head = yield from source.skip_blanks()
+            if head == self.separator and draft.keys:
+                head = yield from self._pass_separator(source, draft)
             if head == self.closer:
                 source.pos += 1
                 return True
-            if (yield from self._is_over(frame, draft, head)):
+            if head in frame.closing.starts and (yield from self._is_over(frame, draft, head)):
                 return True
-            if (yield from self._unkeyed(frame, draft, head)):
+            if not draft.keys and (yield from self._unkeyed(frame, draft, head)):
                 continue
             key = yield from self.key(source)
             if key is None:
                 return self._broken(draft, head)
-            if (yield from self._is_wrapped(source, draft, key)):
+            if key in ENVELOPES and (yield from self._is_wrapped(source, draft, key)):
                 draft.repair("unwrapped_arguments")
                 source.pos += 1
-                if not (yield from self.read(frame, draft)) or draft.cut:
-                    return True
+                goes_on = (yield from self.read(frame, draft)) and not draft.cut
             elif not self._admit(frame, draft, key):
                 return False
-            elif not (yield from self.value(frame, draft, key)):
+            else:
+                goes_on = yield from self.value(frame, draft, key)
+            if not goes_on:
                 return True
 
-    def _step(self, source: Source, draft: Draft) -> Steps[str]:
-        """The next character that matters, separators stepped over."""
+    def _pass_separator(self, source: Source, draft: Draft) -> Steps[str]:
+        source.pos += 1
         head = yield from source.skip_blanks()
-        if head == self.separator and draft.keys:
-            source.pos += 1
-            head = yield from source.skip_blanks()
-            if head == self.closer:
-                draft.repair("trailing_comma")
+        if head == self.closer:
+            draft.repair("trailing_comma")
         return head
 
     def _is_over(self, frame: Frame, draft: Draft, head: str) -> Steps[bool]:
@@ -102,14 +104,14 @@ class Members:
         if not head:
             draft.truncate()
             return True
-        if frame.closing is None or (yield from frame.source.choose(frame.closing)) is None:
+        if (yield from frame.source.choose(frame.closing)) is None:
             return False
         draft.repair("missing_bracket")
         return True
 
     def _unkeyed(self, frame: Frame, draft: Draft, head: str) -> Steps[bool]:
         """Arguments of a function call without a name: a whole object of them, or the only text the tool takes."""
-        if self.closer != ")" or draft.keys:
+        if self.closer != ")":
             return False
         source = frame.source
         if head == "*" and (yield from source.peek(3)) == "**{":
@@ -118,7 +120,7 @@ class Members:
             source.pos += 1
             return (yield from OBJECT.read(frame, draft))
         sole = draft.tool.sole_text_parameter if draft.tool is not None else None
-        if head not in _QUOTES_PAIR or sole is None:
+        if head not in QUOTES or sole is None:
             return False
         draft.repair("positional_argument")
         draft.sure()
@@ -127,7 +129,7 @@ class Members:
 
     def _is_wrapped(self, source: Source, draft: Draft, key: str) -> Steps[bool]:
         """The arguments are wrapped once more, under a name that is none of them."""
-        if key not in ENVELOPES or draft.keys or draft.is_open_ended or draft.declares(key):
+        if draft.keys or draft.is_open_ended or draft.declares(key):
             return False
         return (yield from source.skip_blanks()) == self.opener
 
@@ -153,17 +155,22 @@ class Members:
 
     def key(self, source: Source) -> Steps[str | None]:
         """The key that stands here, and the sign behind it."""
-        found = yield from source.match(_KEY)
-        if found is None:
-            return None
-        key = _decode_key(next((text for text in found.groups() if text is not None), ""))
-        yield from source.skip_blanks()
-        here = yield from source.peek(2)
-        for sign in sorted(self.assign, key=len, reverse=True):
-            if here.startswith(sign):
-                source.pos += len(sign)
-                return key if sign else key.lstrip("-")
-        return None
+        while (usual := self.usual_key.match(source.text, source.pos)) is None:
+            found = _KEY.at(source.text, source.pos, source.final)
+            if found is not MORE:
+                return None if found is None else (yield from self._odd_key(source, found))
+            yield
+        source.pos = usual.end()
+        return usual[1]
+
+    def _odd_key(self, source: Source, found: Match) -> Steps[str | None]:
+        source.pos = found.end()
+        key = _decode_key(found[1])
+        sign = yield from source.skip_blanks()
+        if sign and sign in self.assign:
+            source.pos += 1
+            return key
+        return key.lstrip("-") if "" in self.assign else None
 
     # -- values ------------------------------------------------------------------------------------------------------
 
@@ -171,18 +178,15 @@ class Members:
         """Read the value of one member into the draft; False when the text ended inside it."""
         source = frame.source
         yield from source.skip_blanks()
-        quote = yield from _string_here(source, self.literals.quotes)
+        quote = yield from find_quote(source, self.literals.quotes)
         shape = draft.shape(key)
         if not quote:
             return (yield from self._bare_value(frame, draft, key, shape))
         source.pos += len(quote)
         if quote == "'" and "single_quotes" not in self.literals.native:
             draft.repair("single_quotes")
-
-        def confirm(ahead: int, doubted: bool) -> Steps[bool]:
-            return self._ends_value(frame, draft, ahead, doubted)
-
-        if takes_any_string(shape):
+        confirm = partial(self._ends_value, frame, draft)
+        if shape.streams or shape.nullable_text or not shape.kinds:
             draft.open_text(key)
             if not (yield from read_string(source, quote, self.literals, draft, confirm, frame.closing)):
                 draft.truncate()
@@ -213,19 +217,25 @@ class Members:
             return (yield from self._key_follows(source, draft, gap + 1, doubted))
         if head == self.closer:
             return (yield from self._end_follows(frame, gap + 1, doubted))
-        if head in _QUOTES_PAIR and "\n" in source.text[source.pos + ahead : source.pos + gap]:
+        if head in QUOTES and "\n" in source.text[source.pos + ahead : source.pos + gap]:
             # a new line that begins with a key: only the comma is missing
             return (yield from self._key_follows(source, draft, gap, True))
-        if head in _QUOTES_PAIR and self.literals is PYTHON:
+        if head in QUOTES and self.literals is PYTHON:
             return True
-        return frame.closing is not None and (yield from source.choose(frame.closing, gap)) is not None
+        return head in frame.closing.starts and (yield from source.choose(frame.closing, gap)) is not None
 
     def _key_follows(self, source: Source, draft: Draft, ahead: int, declared: bool) -> Steps[bool]:
-        found = yield from source.look(_next_key(self.assign, self.closer, self.literals.quotes), ahead)
-        if found is None:
-            return False
+        while declared or self.usual_key.match(source.text, source.pos + ahead) is None:
+            following = _next_key(self.assign, self.closer, self.literals.quotes)
+            found = following.at(source.text, source.pos + ahead, source.final)
+            if found is not MORE:
+                return found is not None and (not declared or self._is_due(draft, found))
+            yield
+        return True
+
+    def _is_due(self, draft: Draft, found: Match) -> bool:
         key = found.groupdict().get("key")
-        return not declared or key is None or draft.declares(key) or draft.is_open_ended
+        return key is None or draft.declares(key) or draft.is_open_ended
 
     def _end_follows(self, frame: Frame, ahead: int, doubted: bool) -> Steps[bool]:
         source = frame.source
@@ -247,7 +257,7 @@ class Members:
             ahead, brackets = ahead + 1, brackets + 1
 
     def _bare_value(self, frame: Frame, draft: Draft, key: str, shape: Shape) -> Steps[bool]:
-        text = yield from gather(frame.source, self.separator + self.closer, self.literals.quotes, frame.closing)
+        text = yield from gather(frame.source, self.separator + self.closer, frame.closing, self.literals.quotes)
         if text is None:
             draft.truncate()
             return False
@@ -280,117 +290,6 @@ def _decode_key(written: str) -> str:
     except NotJson:
         key = None
     return key if isinstance(key, str) else written.replace("\\", "")
-
-
-def decode(out: Collector) -> str:
-    """The text that a collected JSON string stands for."""
-    value = parse('"' + "".join(out.pieces) + '"').value
-    return value if isinstance(value, str) else ""
-
-
-_OPENING = {"{": "}", "[": "]", "(": ")"}
-_STRUCTURE = re.compile(r"""["'<\[\]{}(),]""")
-
-
-@dataclass(slots=True)
-class _Gathering:
-    """Where a scan over a nested value stands."""
-
-    closers: list[str] = field(default_factory=list)
-    last: str = ":"
-    pieces: list[str] = field(default_factory=list)
-
-    def take(self, source: Source, end: int) -> None:
-        piece = source.text[source.pos : end]
-        self.pieces.append(piece)
-        self.last = piece.rstrip()[-1:] or self.last
-        source.pos = end
-
-    def take_bracket(self, source: Source, token: str) -> None:
-        if token in _OPENING:
-            self.closers.append(_OPENING[token])
-        elif self.closers and token == self.closers[-1]:
-            self.closers.pop()
-        self.take(source, source.pos + 1)
-
-
-def gather(
-    source: Source, ends: str, quotes: tuple[str, ...] = _QUOTES_PAIR, closing: Choice | None = None
-) -> Steps[str | None]:
-    """The text up to one of ``ends`` outside brackets and strings (not consumed); None when the text ends first."""
-    state = _Gathering()
-    while True:
-        found = _STRUCTURE.search(source.text, source.pos)
-        state.take(source, len(source.text) if found is None else found.start())
-        if found is None:
-            if source.final:
-                return None
-            yield
-            continue
-        if not state.closers:
-            over = found[0] in ends or (closing is not None and (yield from source.choose(closing)) is not None)
-            if over:
-                return "".join(state.pieces)
-        quote = (yield from _string_here(source, quotes)) if state.last in ":=,[{(" else ""
-        if not quote:
-            state.take_bracket(source, source.text[source.pos])
-        elif not (yield from _gather_string(source, quote, state)):
-            return None
-
-
-def _string_here(source: Source, quotes: tuple[str, ...]) -> Steps[str]:
-    """The quote that opens a string here, if one does."""
-    here = yield from source.peek(max(map(len, quotes)))
-    return next((quote for quote in quotes if here.startswith(quote)), "")
-
-
-@lru_cache(maxsize=16)
-def _string_stops(quote: str) -> re.Pattern[str]:
-    return re.compile(f"[{re.escape(quote[0])}\\\\]" if quote in _QUOTES_PAIR else re.escape(quote[0]))
-
-
-def _gather_string(source: Source, quote: str, state: _Gathering) -> Steps[bool]:
-    """Move one string, quotes and all, from the source to the pieces; False when the text ends inside it."""
-    stops = _string_stops(quote)
-    state.take(source, source.pos + len(quote))
-    while True:
-        found = stops.search(source.text, source.pos)
-        state.take(source, len(source.text) if found is None else found.start())
-        if found is None:
-            if source.final:
-                return False
-            yield
-            continue
-        size = 2 if found[0] == "\\" else len(quote)
-        here = yield from source.peek(size)
-        if here == quote and (yield from _string_ends(source, size)):
-            state.take(source, source.pos + size)
-            return True
-        state.take(source, source.pos + (2 if found[0] == "\\" else 1))
-
-
-def _string_ends(source: Source, ahead: int) -> Steps[bool]:
-    gap = yield from source.find_nonblank(ahead)
-    return source.text[source.pos + gap : source.pos + gap + 1] in ("", ",", ":", "}", "]", ")", "=")
-
-
-def parse_object(text: str, literals: Literals = JSON) -> Parsed | None:
-    """The text as an object, unwrapped if it was encoded once more; None when it is no object."""
-    repairs: tuple[str, ...] = ()
-    for _ in range(3):
-        try:
-            parsed = parse(text, literals)
-        except NotJson:
-            return None
-        repairs = (*repairs, *parsed.repairs)
-        value: Value = parsed.value
-        if isinstance(value, dict):
-            return Parsed(value, repairs)
-        if not isinstance(value, str):
-            return None
-        repairs = (*repairs, "double_encoded")
-        text = value
-    return None
 
 
 OBJECT = Members()

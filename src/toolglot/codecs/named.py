@@ -9,12 +9,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from toolglot.codecs.forms import write_by_sample
-from toolglot.codecs.members import KEYWORDS, OBJECT, Members, decode, parse_object
+from toolglot.codecs.gathering import decode, parse_object
+from toolglot.codecs.members import KEYWORDS, OBJECT, Members
 from toolglot.codecs.strings import Collector, read_string
 from toolglot.dialect import Call, Place
 from toolglot.draft import Frame
 from toolglot.jsontext import JSON, Parsed, Value
-from toolglot.pattern import Mark, Match
+from toolglot.pattern import Mark, Match, mark
 from toolglot.scanner import Steps
 
 _FENCE = Mark("```{language}\n", "```{language} ", "json\n")
@@ -57,7 +58,7 @@ class Named:
 
     def _irregular(self, frame: Frame, call: Call, found: Match, start: int, head: str) -> Steps[bool]:
         """No members follow: no arguments at all, or arguments encoded as a string."""
-        empty = bool(call.close) and (yield from frame.source.look(Mark(*call.close))) is not None
+        empty = bool(call.close) and (yield from frame.source.look(mark(call.close))) is not None
         if head != '"' and not empty:
             return False
         draft = frame.begin(found["name"], start)
@@ -91,7 +92,7 @@ class Named:
         for closers in (call.close, ("```",) if fenced else ()):
             if closers:
                 gap = yield from frame.source.find_nonblank()
-                found = yield from frame.source.look(Mark(*closers), gap)
+                found = yield from frame.source.look(mark(closers), gap)
                 if found is not None:
                     frame.source.pos = found.end()
 

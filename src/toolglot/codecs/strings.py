@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Protocol
 
 from toolglot.events import CallArguments, Event
@@ -52,6 +52,9 @@ _DRIVE = re.compile(r"[A-Za-z]:\\[^\\\"/]")
 """A path whose backslashes nobody escaped: what would be a line break or a tab is part of it."""
 
 _JSON_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
+_JSON_ESCAPES = '"\\\\/bfnrt'
+_SHARED_ESCAPES = '"\\\\bfnrt'
+"""The escapes that JSON has too, and with the same meaning."""
 _LONG_ESCAPES = ("u", "x")
 _PYTHON_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
 
@@ -64,7 +67,9 @@ class _Plain:
     text: re.Pattern[str]
     encode: Callable[[str], str]
 
-    def run(self, source: Source, index: int) -> Run:
+    def run(self, source: Source, index: int | None) -> Run | None:
+        if index is None:
+            return None
         stop, fit, encode = self.stops.search, self.text.match, self.encode
 
         def take(piece: str) -> list[Event] | None:
@@ -91,18 +96,14 @@ class _Plain:
 
 
 @lru_cache(maxsize=32)
-def _plain(quote: str, escapes: str) -> _Plain:
-    """Between quotes, text that means the same in JSON; between marks, all text that begins no mark."""
+def _plain(quote: str, json: bool, path: bool) -> _Plain:
+    """Between quotes, text that means the same in JSON, and escapes that do; between marks, all that begins no mark."""
+    escapes = "" if path else _JSON_ESCAPES if json else _SHARED_ESCAPES
     stops = re.escape(quote[0]) + ESCAPED
     if quote[0] not in _QUOTES:
         return _Plain(re.compile(f"[{stops}]"), re.compile(f"[^{re.escape(quote[0])}]*+"), escape)
     same = f"(?:[^{stops}]++|\\\\[{escapes}])" if escapes else f"[^{stops}]"
     return _Plain(re.compile(f"[{stops}]"), re.compile(f"{same}*+"), str)
-
-
-def _escapes(literals: Literals) -> str:
-    """The escapes that JSON has too, and with the same meaning."""
-    return '"\\\\/bfnrt' if literals.unescape is None else '"\\\\bfnrt'
 
 
 class Confirm(Protocol):
@@ -120,14 +121,17 @@ def read_string(
     """
     doubted = False
     path = quote == '"' and literals.unescape is None and (yield from _is_path(source, out))
-    plain = _plain(quote, "" if path else _escapes(literals))
-    run = plain.run(source, out.passing) if out.passing is not None else None
+    plain = _plain(quote, literals.unescape is None, path)
+    run: Run | None = None
     while True:
-        _pass_plain(source, plain, out)
+        found = plain.text.match(source.text, source.pos)
+        if found is not None and (piece := found[0]):
+            out.raw(plain.encode(piece))
+            source.pos += len(piece)
         if source.pos == len(source.text):
             if source.final:
                 return False
-            source.run = run
+            source.run = run = run or plain.run(source, out.passing)
             yield
             source.run = None
             continue
@@ -136,14 +140,23 @@ def read_string(
             yield from _path_separator(source, out)
         elif head != quote[0]:
             yield from _special(source, head, literals, out)
-        elif (yield from _at_quote(source, quote, out, partial(confirm, doubted=doubted), outer)):
+        elif len(quote) > 1:
+            if (yield from _at_mark(source, quote, out, confirm, doubted, outer)):
+                return True
+            doubted = True
+        elif (yield from confirm(1, doubted)):
+            source.pos += 1
             return True
         else:
+            out.repair("unescaped_quote")
+            _keep(source, quote, out)
             doubted = True
 
 
 def _is_path(source: Source, out: Receiver) -> Steps[bool]:
-    if _DRIVE.match((yield from source.peek(4))) is None:
+    while len(source.text) - source.pos < 4 and not source.final:
+        yield
+    if source.text[source.pos + 1 : source.pos + 2] != ":" or _DRIVE.match(source.text, source.pos) is None:
         return False
     out.repair("unescaped_backslash")
     return True
@@ -154,36 +167,28 @@ def _path_separator(source: Source, out: Receiver) -> Steps[None]:
     out.raw("\\\\")
 
 
-def _pass_plain(source: Source, plain: _Plain, out: Receiver) -> None:
-    found = plain.text.match(source.text, source.pos)
-    if found is not None and found[0]:
-        out.raw(plain.encode(found[0]))
-        source.pos = found.end()
-
-
-def _at_quote(
-    source: Source, quote: str, out: Receiver, confirm: Callable[[int], Steps[bool]], outer: Choice | None
+def _at_mark(
+    source: Source, quote: str, out: Receiver, confirm: Confirm, doubted: bool, outer: Choice | None
 ) -> Steps[bool]:
-    """Consume the quote; True when it closes the string, otherwise it was part of it."""
-    while quote.startswith(here := source.text[source.pos : source.pos + len(quote)]) and here != quote:
+    """Consume what stands here, the first character of a longer quote; True when the string ends with it."""
+    while (here := source.text[source.pos : source.pos + len(quote)]) != quote and quote.startswith(here):
         if source.final:
             break
         yield
-    if here != quote:
-        if len(quote) > 1 and outer is not None and (yield from _is_over(source, outer)):
-            out.repair("missing_quote")
-            return True
-        out.raw(escape(here[0]))
-        source.pos += 1
-        return False
-    if (yield from confirm(len(quote))):
+    if here == quote and (yield from confirm(len(quote), doubted)):
         source.pos += len(quote)
         return True
-    if len(quote) == 1:
-        out.repair("unescaped_quote")
-    out.raw(escape(quote))
-    source.pos += len(quote)
+    if here != quote and outer is not None and (yield from _is_over(source, outer)):
+        out.repair("missing_quote")
+        return True
+    _keep(source, quote if here == quote else here[0], out)
     return False
+
+
+def _keep(source: Source, piece: str, out: Receiver) -> None:
+    """What looked like the end was part of the string."""
+    out.raw(escape(piece))
+    source.pos += len(piece)
 
 
 def _is_over(source: Source, outer: Choice) -> Steps[bool]:

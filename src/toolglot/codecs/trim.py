@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from enum import Enum
 
 
@@ -14,10 +13,11 @@ class Trim(Enum):
 
 
 def _strip_break(piece: str) -> str:
-    return piece[:-2] if piece.endswith("\r\n") else piece[:-1] if piece.endswith(("\n", "\r")) else piece
+    if piece[-1:] not in ("\n", "\r"):
+        return piece
+    return piece[:-2] if piece.endswith("\r\n") else piece[:-1]
 
 
-_STRIP: dict[Trim, Callable[[str], str]] = {Trim.NONE: str, Trim.BREAK: _strip_break, Trim.BLANKS: str.rstrip}
 _LEAD = re.compile(r"\r?\n")
 
 
@@ -28,7 +28,7 @@ class Trimmer:
 
     def __init__(self, trim: Trim) -> None:
         self._trim = trim
-        self._strip = _STRIP[trim]
+        self._strip = str if trim is Trim.NONE else _strip_break if trim is Trim.BREAK else str.rstrip
         self._started = trim is Trim.NONE
         self._held = ""
         self.idle = self._started

@@ -19,7 +19,7 @@ from toolglot.codecs.trim import Trim, Trimmer
 from toolglot.draft import Draft, Frame
 from toolglot.events import CallArguments, Event
 from toolglot.jsontext import ESCAPED, escape
-from toolglot.pattern import Mark, Match, compile_stops
+from toolglot.pattern import MORE, Mark, Match, compile_stops, mark
 from toolglot.scanner import Run, Steps
 
 FOREIGN_CLOSER = Mark("</{ns}{name}{eqkey}{junk}>", "</{ns}{name}\n", "<function>", "<parameter>{before_break}")
@@ -32,7 +32,7 @@ _ELEMENT = Mark("<{key}>", named=False)
 _GROUP_END = Mark("</{ns}{name_group}>")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Parameter:
     """How one parameter is written. ``{key}`` in the closing mark is the key of the opening one.
 
@@ -47,11 +47,13 @@ class Parameter:
     texts: tuple[str, ...] = ("string", "str", "true", "text")
     decode: Callable[[str], str] | None = None
     repair: str = ""
+    is_element: bool = field(init=False)
+    """Whether the key itself is the tag, as it is for many things that are no parameters."""
+    opener: Mark = field(init=False)
 
-    @property
-    def is_element(self) -> bool:
-        """Whether the key itself is the tag, as it is for many things that are no parameters."""
-        return self.open.endswith("<{key}>")
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_element", self.open.endswith("<{key}>"))
+        object.__setattr__(self, "opener", mark((self.open,)))
 
     def trim_for(self, key: str) -> Trim:
         return Trim.BREAK if key.replace("_", "").lower() in self.verbatim else self.trim
@@ -72,6 +74,7 @@ class _Marks:
     """Where one may begin; the sign of a comparison is none."""
     odd: re.Pattern[str]
     """What keeps a piece from passing as it is: stops, layout, and characters that JSON escapes."""
+    trim: Trim
 
 
 @lru_cache(maxsize=4096)
@@ -80,13 +83,13 @@ def _marks(parameter: Parameter, key: str) -> _Marks:
     again = Mark(parameter.open.replace("<{key}>", f"<{key}{{attributes}}>"))
     heads = sorted(closer.heads | again.heads | {"<"})
     stops = compile_stops({head: r"(?![\s=])" if head == "<" else "" for head in heads})
-    layout = r"\s" if parameter.trim_for(key) is Trim.BLANKS else ""
+    trim = parameter.trim_for(key)
+    layout = r"\s" if trim is Trim.BLANKS else ""
     # a quoted parameter of another dialect is counted if what closes it would close ours
     quoted = _QUOTED_PARAMETER if closer.at("</parameter>", 0, True) is not None else None
-    return _Marks(closer, again, quoted, stops, re.compile(f"[{re.escape(''.join(heads))}{ESCAPED}{layout}]"))
+    return _Marks(closer, again, quoted, stops, re.compile(f"[{re.escape(''.join(heads))}{ESCAPED}{layout}]"), trim)
 
 
-@lru_cache(maxsize=1024)
 def quoted_headers(closer: Mark) -> tuple[Mark, ...]:
     """Headers of other dialects whose closing mark would close the call too."""
     return tuple(header for header, end in _QUOTED_CALLS if closer.at(end, 0, True) is not None)
@@ -123,26 +126,30 @@ class Value:
 
     def __post_init__(self) -> None:
         self.marks = _marks(self.parameter, self.key)
-        self.trimmer = Trimmer(self.parameter.trim_for(self.key))
+        self.trimmer = Trimmer(self.marks.trim)
 
     def read(self) -> Steps[bool]:
         """Hand the value on up to its end, which is consumed; False when the text ends first."""
         source = self.call.frame.source
-        run = self.make_run(self.passing) if self.passing is not None else None
+        run: Run | None = None
         while True:
             found = self.marks.stops.search(source.text, source.pos)
             end = len(source.text) if found is None else found.start()
             if end > source.pos:
-                self.take(self.trim(source.text[source.pos : end]))
+                if free := self.trim(source.text[source.pos : end]):
+                    self.take(free)
                 source.pos = end
             if found is None:
                 if source.final:
                     return False
+                if run is None and self.passing is not None:
+                    run = self.make_run(self.passing)
                 source.run = run
                 yield
                 source.run = None
             elif (yield from self.ends()):
-                self.take(self.trimmer.end())
+                if rest := self.trimmer.end():
+                    self.take(rest)
                 return True
             else:
                 self.clean = False
@@ -176,7 +183,8 @@ class Value:
     def ends(self) -> Steps[bool]:
         """Whether the value ends here; its closing mark is consumed."""
         source, draft = self.call.frame.source, self.call.draft
-        found = yield from source.look(self.marks.closer)
+        while (found := self.marks.closer.at(source.text, source.pos, source.final)) is MORE:
+            yield
         if found is not None:
             size = found.end() - source.pos
             if (yield from self.structure_follows(size, self.depth > 0)):
@@ -254,7 +262,8 @@ class Value:
         opener = yield from call.parameter_here(gap)
         if opener is not None:
             return not strictly or (self.clean and call.draft.declares(opener[1]["key"]))
-        found = yield from source.look(call.closer, gap)
+        while (found := call.closer.at(source.text, source.pos + gap, source.final)) is MORE:
+            yield
         if found is not None:
             return not strictly or (yield from self.call_is_over(found.end() - source.pos, True))
         if strictly:
@@ -265,12 +274,12 @@ class Value:
 
     def wrapper_follows(self, gap: int) -> Steps[bool]:
         """Whether something else than a parameter goes on with the structure: a group, a wrapper, an odd mark."""
-        source, closing = self.call.frame.source, self.call.frame.closing
+        source = self.call.frame.source
         if (yield from source.look(_GROUP_END, gap)) is not None:
             return True
         if self.clean and self.parameter.is_element and (yield from source.look(_ELEMENT, gap)) is not None:
             return True
-        if closing is not None and (yield from source.choose(closing, gap)) is not None:
+        if (yield from source.choose(self.call.frame.closing, gap)) is not None:
             return True
         found = yield from source.look(FOREIGN_CLOSER, gap)
         return found is not None and (yield from self.call_is_over(found.end() - source.pos, False))
@@ -284,7 +293,7 @@ class Value:
         gap = yield from source.find_nonblank(ahead)
         if source.pos + gap >= len(source.text):
             return not strictly or not self.call.frame.wrap_close
-        if closing is None or (yield from source.choose(closing, gap)) is None:
+        if (yield from source.choose(closing, gap)) is None:
             return False
         if not strictly:
             return True

@@ -21,7 +21,7 @@ from toolglot.dialect import Call
 from toolglot.draft import Draft, Frame
 from toolglot.events import Reason
 from toolglot.jsontext import Number, Value, legal_number
-from toolglot.pattern import Mark, Match
+from toolglot.pattern import Mark, Match, mark
 from toolglot.scanner import Steps
 from toolglot.schema import conform_text_leaves
 
@@ -59,7 +59,7 @@ class YamlBody:
         first = yield from source.look(_KEY)
         if first is None or not draft.declares(first["key"]):
             return False
-        text = yield from self._body(frame, Mark(*(close.replace("{key}", found["name"]) for close in call.close)))
+        text = yield from self._body(frame, mark(tuple(close.replace("{key}", found["name"]) for close in call.close)))
         if text is None:
             draft.truncate()
             return True
