@@ -133,7 +133,7 @@ class Reply:
         if self._error is not None:
             raise self._error
         self._connection.resume()
-        self._waiter = asyncio.get_running_loop().create_future()
+        self._waiter = self._connection.loop.create_future()
         await self._waiter
 
     def _wake(self) -> None:
@@ -243,12 +243,12 @@ class Reply:
 class Connection(asyncio.Protocol):
     """A connection, and the one reply that comes over it at a time."""
 
-    __slots__ = ("_heard", "_loop", "_patience", "_reply", "_timer", "_transport", "idle_since", "paused")
+    __slots__ = ("_heard", "_patience", "_reply", "_timer", "_transport", "idle_since", "loop", "paused")
 
     _transport: asyncio.Transport
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+        self.loop = loop
         self._reply: Reply | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._patience = 0.0
@@ -263,7 +263,7 @@ class Connection(asyncio.Protocol):
             reply.lose(broken=True)
             return reply
         self._transport.write(request)
-        self._heard = self._loop.time()
+        self._heard = self.loop.time()
         self._patience = patience
         self._watch()
         return reply
@@ -276,7 +276,7 @@ class Connection(asyncio.Protocol):
             self.abort()
             return False
         self.resume()
-        self.idle_since = self._loop.time()
+        self.idle_since = self.loop.time()
         return True
 
     @property
@@ -294,7 +294,7 @@ class Connection(asyncio.Protocol):
     def resume(self) -> None:
         if self.paused:
             self.paused = False
-            self._heard = self._loop.time()
+            self._heard = self.loop.time()
             self._transport.resume_reading()
 
     # -- silence -------------------------------------------------------------------------------------------------------
@@ -305,11 +305,11 @@ class Connection(asyncio.Protocol):
             if self._timer.when() <= due:
                 return
             self._timer.cancel()
-        self._timer = self._loop.call_at(due, self._look)
+        self._timer = self.loop.call_at(due, self._look)
 
     def _look(self) -> None:
         self._timer = None
-        reply, now = self._reply, self._loop.time()
+        reply, now = self._reply, self.loop.time()
         if reply is None or reply.over:
             return
         if self.paused:  # it is we who do not listen
@@ -328,7 +328,7 @@ class Connection(asyncio.Protocol):
         if self._reply is None:  # nobody asked
             self.abort()
             return
-        self._heard = self._loop.time()
+        self._heard = self.loop.time()
         self._reply.feed(data)
 
     def connection_lost(self, error: Exception | None) -> None:

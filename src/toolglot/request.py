@@ -51,8 +51,21 @@ class Request:
     """What a client asks. The names of its headers are written small."""
 
     __slots__ = (
-        *("_body", "_left", "_line", "_spoiled", "_waiter", "answered", "begun", "framed", "headers", "id", "key"),
-        *("lasting", "match", "method", "path", "query", "whole"),
+        *(
+            "_body",
+            "_lead",
+            "_left",
+            "_line",
+            "_spoiled",
+            "_waiter",
+            "answered",
+            "begun",
+            "framed",
+            "headers",
+            "id",
+            "key",
+        ),
+        *("lasting", "loop", "match", "method", "path", "query", "whole"),
     )
 
     def __init__(self, line: Line, method: str, target: bytes, headers: Mapping[str, str], version: str) -> None:
@@ -66,7 +79,9 @@ class Request:
         self.whole = False
         self.begun = False
         self.answered = False
+        self.loop = line.loop
         self._line = line
+        self._lead = b""
         self._left = line.body_limit
         self._body: bytes | bytearray = b""
         self._spoiled: ToolglotError | None = None
@@ -83,7 +98,7 @@ class Request:
         if not self.whole and self._left >= 0 and self._spoiled is None:
             if self.headers.get("expect", "").lower() == "100-continue":
                 self._line.transport.write(CONTINUE)
-            self._waiter = self._line.loop.create_future()
+            self._waiter = self.loop.create_future()
             await self._waiter
         if self._spoiled is not None:
             raise self._spoiled
@@ -129,24 +144,38 @@ class Request:
         self._line.transport.write(head if self.method == "HEAD" else head + response.body)
 
     def begin(self, headers: Mapping[str, str], content_type: str) -> None:
-        """Answer with what is going to be written."""
+        """Answer with what is going to be written. Its head leaves together with the first of it if that is here at
+        once, for every write costs the client a look, and alone if it is not."""
         self.begun = True
         self.lasting = self.lasting and self.framed
         length = "transfer-encoding: chunked" if self.framed else ""
-        self._line.transport.write(self._head(200, headers, content_type, length))
+        self._lead = self._head(200, headers, content_type, length)
+        self.loop.call_soon(self._send_lead)
+
+    def _send_lead(self) -> None:
+        if self._lead:
+            self._send(b"")
+
+    def _send(self, data: bytes) -> None:
+        lead, self._lead = self._lead, b""
+        if not self._line.transport.is_closing():
+            self._line.transport.write(lead + data)
 
     def write(self, data: bytes) -> bool:
         """Send a piece; whether that is enough until ``drain`` is over."""
         line = self._line
-        if not line.transport.is_closing():
-            line.transport.write(b"%x\r\n%b\r\n" % (len(data), data) if self.framed else data)
+        piece = b"%x\r\n%b\r\n" % (len(data), data) if self.framed else data
+        if self._lead:
+            self._send(piece)
+        elif not line.transport.is_closing():
+            line.transport.write(piece)
         return line.blocked is not None
 
-    def end(self) -> None:
-        """That was all that is written."""
+    def end(self, data: bytes = b"") -> None:
+        """Send the last piece, if there is one: that was all."""
         self.answered = True
-        if self.framed and not self._line.transport.is_closing():
-            self._line.transport.write(END)
+        piece = b"%x\r\n%b\r\n" % (len(data), data) if self.framed and data else data
+        self._send(piece + END if self.framed else piece)
 
     @property
     def blocked(self) -> bool:

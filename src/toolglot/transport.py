@@ -132,26 +132,24 @@ class Transport:
     def keep(self, place: Place, connection: Connection) -> None:
         self._idle.setdefault(place, []).append(connection)
         if self._sweeping is None:
-            self._sweeping = asyncio.get_running_loop().call_later(KEEP_ALIVE, self._sweep)
+            self._sweeping = connection.loop.call_later(KEEP_ALIVE, self._sweep)
 
     def _kept(self, place: Place) -> Connection | None:
         """The connection that was used last, if one is left."""
         idle = self._idle.get(place)
-        now = asyncio.get_running_loop().time()
         while idle:
             connection = idle.pop()
-            if _is_usable(connection, now):
+            if _is_usable(connection):
                 return connection
             connection.abort()
         return None
 
     def _sweep(self) -> None:
-        loop = asyncio.get_running_loop()
         self._sweeping = None
         known, self._idle = self._idle, {}
         for place, idle in known.items():
             for connection in idle:
-                if _is_usable(connection, loop.time()):
+                if _is_usable(connection):
                     self.keep(place, connection)
                 else:
                     connection.abort()
@@ -193,5 +191,5 @@ class Errand:
             self._transport.keep(self._place, self._connection)
 
 
-def _is_usable(connection: Connection, now: float) -> bool:
-    return not connection.closing and now - connection.idle_since < KEEP_ALIVE
+def _is_usable(connection: Connection) -> bool:
+    return not connection.closing and connection.loop.time() - connection.idle_since < KEEP_ALIVE

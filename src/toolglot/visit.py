@@ -7,8 +7,6 @@ looks after silence for the whole life of a stream, because a task of its own wo
 
 from __future__ import annotations
 
-import asyncio
-
 from toolglot import answers
 from toolglot.connection import Reply, Take
 from toolglot.errors import ToolglotError, UpstreamError
@@ -30,7 +28,7 @@ class Visit:
         self.exchange = exchange
         self.watch = exchange.watch
         self.heartbeat = heartbeat
-        self.loop = asyncio.get_running_loop()
+        self.loop = request.loop
         self.stream: Stream | None = None
         self.spoke = self.loop.time()
         self.timer = self.loop.call_later(heartbeat, self.look) if exchange.streamed else None
@@ -131,18 +129,13 @@ class Visit:
         if not self.request.begun:
             self.request.begin(STREAM_HEADERS | self.headers(), self.exchange.stream_type)
 
-    def write(self, out: bytes) -> None:
-        if out:
-            self.spoke = self.loop.time()
-            self.watch.sent(out)
-            self.request.write(out)
-
     def end(self, out: bytes = b"") -> None:
         """The last words, once."""
         if not self.request.answered:
             self.over()
-            self.write(out)
-            self.request.end()
+            if out:
+                self.watch.sent(out)
+            self.request.end(out)
 
     def over(self) -> None:
         if self.timer is not None:
