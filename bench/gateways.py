@@ -16,6 +16,8 @@ from functools import partial
 from pathlib import Path
 from time import perf_counter, sleep
 
+from loads import stay_on_core
+
 LITELLM = "litellm[proxy]>=1.106,<2"
 START_PATIENCE = 120.0
 
@@ -111,13 +113,21 @@ def _resident_bytes(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def launch(name: str, command: Sequence[str], port: int, folder: Path, environment: Mapping[str, str]) -> Gateway:
-    """Start a gateway and wait until it answers."""
+def launch(
+    name: str, command: Sequence[str], port: int, folder: Path, environment: Mapping[str, str], spread: bool = False
+) -> Gateway:
+    """Start a gateway and wait until it answers. It has a core of its own unless it is to be ``spread`` over all."""
     log = folder / f"{name}.log"
     with log.open("wb") as out:
         begin = perf_counter()
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env={**os.environ, **environment}, cwd=folder
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            env={**os.environ, **environment},
+            cwd=folder,
+            preexec_fn=None if spread else partial(stay_on_core, 1),
         )
     gateway = Gateway(name, port, process)
     while not _answers(port):
@@ -193,7 +203,7 @@ def start_toolglot(name: str, upstream: int, folder: Path, options: Sequence[str
     port = free_port()
     base = f"http://127.0.0.1:{upstream}/v1"
     command = [sys.executable, "-m", "toolglot", "serve", "--base-url", base, "--port", str(port), *options]
-    return launch(name, command, port, folder, {"TOOLGLOT_WORKERS": str(workers)})
+    return launch(name, command, port, folder, {"TOOLGLOT_WORKERS": str(workers)}, spread=workers > 1)
 
 
 TOOLGLOTS: Mapping[str, tuple[str, ...]] = {
