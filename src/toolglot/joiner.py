@@ -24,8 +24,9 @@ from toolglot.reading import vocabulary
 
 _CANDIDATES = "\u2060\u2063\u2062\u2064\u200b\u200c\u200d\ufeff\u180e\u034f\u00ad"
 _PRIVATE = (*range(0xE000, 0xF900), *range(0xF0000, 0xFFFFE))
-_REMEMBERED = 4096
-"""Clients send their history again with every turn: so many texts without marks are known again."""
+_REMEMBERED = 1 << 16
+"""Clients send their history again with every turn: so many texts without marks are known again, whoever sent them."""
+_UNMARKED: set[bytes] = set()
 _SHORT = 64
 """Shorter texts are looked at again: that is as quick as to know them again."""
 
@@ -67,20 +68,20 @@ class Marks:
 
     def __init__(self, dialect: str, names: tuple[str, ...]) -> None:
         self.pattern = _compile(dialect, names)
-        self.unmarked: set[bytes] = set()
+        self.digest = sha256(self.pattern.pattern.encode("utf-8", "surrogatepass")).digest()
 
     def are_in(self, text: str) -> bool:
         """Whether there is something to neutralise."""
         if len(text) < _SHORT:
             return self.pattern.search(text) is not None
-        digest = sha256(text.encode("utf-8", "surrogatepass")).digest()
-        if digest in self.unmarked:
+        digest = sha256(self.digest + text.encode("utf-8", "surrogatepass")).digest()
+        if digest in _UNMARKED:
             return False
         if self.pattern.search(text) is not None:
             return True
-        if len(self.unmarked) >= _REMEMBERED:
-            self.unmarked.clear()
-        self.unmarked.add(digest)
+        if len(_UNMARKED) >= _REMEMBERED:
+            _UNMARKED.clear()
+        _UNMARKED.add(digest)
         return False
 
     def neutralise(self, text: str, joiner: str) -> str:
