@@ -14,7 +14,7 @@ the gateway's processes. Rounds are interleaved over all gateways and medians ta
 
 Machine noise is large: trust the ratios, not the microseconds.
 
-    python bench/gateway.py [--quick] [--rounds N] [--only nginx litellm toolglot]
+    python bench/gateway.py [--quick] [--rounds N] [--roaming] [--only nginx litellm toolglot]
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from pathlib import Path
 from statistics import median
 from time import sleep
 
+import loads
 import report
 from gateways import Gateway, start_all
 from loads import SHORT, Load
@@ -222,12 +223,15 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one round")
     parser.add_argument("--rounds", type=int, help=f"rounds to take the median of (default {ROUNDS}, quick 1)")
     names = ("nginx", "litellm", "toolglot")
+    parser.add_argument("--roaming", action="store_true", help="let the scheduler choose the cores")
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NAME", help="only these gateways")
     options = parser.parse_args()
     rounds = options.rounds or (1 if options.quick else ROUNDS)
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
+    if options.roaming:
+        loads.CORES.clear()
     gateways: list[Gateway] = []
     with tempfile.TemporaryDirectory(prefix="toolglot-bench-") as name:
         load = Load(Path(name))
@@ -239,7 +243,10 @@ def main() -> None:
             for number in range(rounds):
                 print(f"bench: round {number + 1} of {rounds}", file=sys.stderr, flush=True)
                 bench.run_round(SECONDS)
-            print(f"Python {platform.python_version()}, {rounds} interleaved round(s), medians.\n")
+            cores = (
+                "the scheduler chose the cores" if options.roaming else "the load had a core and each gateway another"
+            )
+            print(f"Python {platform.python_version()}, {rounds} interleaved round(s), medians; {cores}.\n")
             report.show(bench.result())
         finally:
             for gateway in gateways:

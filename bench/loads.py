@@ -170,12 +170,15 @@ def write_request(port: int, *, tools: bool) -> bytes:
     return head.encode() + encoded
 
 
+CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+"""Where processes may be kept; empty if they may not."""
+
+
 def stay_on_core(number: int) -> None:
     """Keep this process on one core. The load has the first and a gateway the second: to wake a process up costs half as
     much on the same core as on another, and otherwise the scheduler would decide which of the two is measured."""
-    if hasattr(os, "sched_setaffinity"):
-        cores = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, {cores[number % len(cores)]})
+    if CORES:
+        os.sched_setaffinity(0, {CORES[number % len(CORES)]})
 
 
 class Load:

@@ -33,6 +33,7 @@ from toolglot.events import (
     TextDelta,
     Usage,
 )
+from toolglot.exposition import render
 from toolglot.metrics import DURATION_BUCKETS, KNOWN, LABELS, Labels, Spread
 from toolglot.records import BODY_LENGTH, Watch
 from toolglot.redaction import clean, redact
@@ -104,7 +105,7 @@ def run(telemetry: Telemetry, clock: Time) -> Watch:
 
 def samples(telemetry: Telemetry) -> dict[str, float]:
     """Every counted value that is not zero, by name and labels."""
-    text = telemetry.render().decode()
+    text = render(telemetry.metrics).decode()
     return {
         sample.name + "".join(f" {name}={value}" for name, value in sorted(sample.labels.items())): sample.value
         for family in text_string_to_metric_families(text)
@@ -171,10 +172,10 @@ def test_a_request_that_failed_at_once(telemetry: Telemetry) -> None:
 
 def test_a_request_is_finished_once(telemetry: Telemetry, clock: Time) -> None:
     watch = run(telemetry, clock)
-    before = telemetry.render()
+    before = render(telemetry.metrics)
     clock.seconds += 9
     assert telemetry.finish(watch, 500) is watch.record
-    assert telemetry.render() == before
+    assert render(telemetry.metrics) == before
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.25, 0.9994999, 0.9999994, 0.9999996, 1_700_000_000.123, 4e9 + 0.0007])
@@ -500,7 +501,7 @@ def test_metrics_are_written_as_prometheus_writes_its_own(
     telemetry.stream(telemetry.begin("r", "openai_chat"))
     streams.inc()
     monkeypatch.setattr("prometheus_client.metrics._use_created", created)
-    told = telemetry.render(), generate_latest(registry)
+    told = render(telemetry.metrics), generate_latest(registry)
     ours, theirs = (re.sub(r"(?m)(_created.*) [\d.]+e\+09$", r"\1", text.decode()) for text in told)
     sections = {section.split(" ")[0]: section for section in ours.split("# HELP ")}
     wanted = [section for section in theirs.split("# HELP ") if section]

@@ -12,13 +12,9 @@ from functools import partial
 from time import time
 from typing import Final, TypeVar
 
-from prometheus_client import CollectorRegistry, Counter, Metric, generate_latest
-from prometheus_client.exposition import CONTENT_TYPE_LATEST
-
 from toolglot.records import Record
 from toolglot.rollout import SUCCESS, UNTOUCHED, Arm
 
-CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 LABELS: Final = 100
 KNOWN: Final = 1000
 OTHER: Final = "other"
@@ -110,23 +106,11 @@ class Family(dict[tuple[object, ...], C]):
             self[values] = counted
         return counted
 
-    def collect(self, created: bool) -> Metric:
-        metric = Metric(self.name, self.tells, self.kind)
-        for values, (counted, since) in self.told.items():
-            labels = dict(zip(self.labels, values, strict=True))
-            for ending, more, number in counted.tell():
-                metric.add_sample(self.name + ending, {**labels, **more}, number)
-            if created and self.kind != "gauge":
-                metric.add_sample(f"{self.name}_created", labels, since)
-        return metric
-
 
 class Metrics:
     """The records, counted for Prometheus."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        self.registry.register(self)
         self.labels: dict[str, Labels] = {}
         self.families: list[Family[Count] | Family[Spread]] = []
         counter, histogram = self._counter, self._histogram
@@ -203,18 +187,3 @@ class Metrics:
                 self.confidence[group].add(confidence)
             for tool in would.tools if would else record.transformed:
                 self.tools[*group, tool].total += 1
-
-    def collect(self) -> Iterator[Metric]:
-        """All of them as Prometheus knows them."""
-        created = _tells_created()
-        return (family.collect(created) for family in self.families)
-
-    def render(self) -> bytes:
-        """All of them in the text format of Prometheus, of type ``CONTENT_TYPE``."""
-        return generate_latest(self.registry)
-
-
-def _tells_created() -> bool:
-    """Whether it is told since when something is counted: the environment can turn that off for all of Prometheus."""
-    (probe,) = Counter("probe", "", registry=None).collect()
-    return len(probe.samples) > 1

@@ -32,7 +32,7 @@ from toolglot.inquiry import Inquiry, gather_knowledge
 from toolglot.paths import EVERY, Paths
 from toolglot.request import JSON_TYPE, Request, Response
 from toolglot.routing import UnsureError
-from toolglot.telemetry import CONTENT_TYPE, Telemetry, Watch
+from toolglot.telemetry import Telemetry, Watch
 from toolglot.transport import Transport
 from toolglot.visit import REQUEST_ID, Visit
 from toolglot.wire import Extra, Wire
@@ -258,7 +258,9 @@ class Gateway:
         return reply_json({"status": state}, 503 if self.draining else 200)
 
     async def show_metrics(self, request: Request) -> Response:
-        return Response(self.telemetry.render(), content_type=CONTENT_TYPE)
+        from toolglot.exposition import CONTENT_TYPE, render
+
+        return Response(render(self.telemetry.metrics), content_type=CONTENT_TYPE)
 
     async def refuse_path(self, request: Request) -> Response:
         raise UnknownPathError(f"{request.method} {request.path[:200]} is not served here.")

@@ -22,12 +22,12 @@ from datetime import UTC, datetime
 from typing import Final, TextIO
 
 from toolglot.events import Event
-from toolglot.metrics import CONTENT_TYPE, Metrics
+from toolglot.metrics import Metrics
 from toolglot.reading import gather
 from toolglot.records import BODY_LENGTH, Clock, Record, Watch
 from toolglot.redaction import clean, redact
 
-__all__ = ["CONTENT_TYPE", "Telemetry", "Watch", "log_to", "redact"]
+__all__ = ["Telemetry", "Watch", "log_to", "redact"]
 
 REQUESTS: Final = "toolglot.requests"
 BODIES: Final = "toolglot.bodies"
@@ -90,10 +90,6 @@ class Telemetry:
             text = redact(data[: 2 * BODY_LENGTH].decode("utf-8", "replace"), self._known_secrets)
             told = {"request_id": clean(watch.request_id), "what": what, "bytes": len(data), "body": text[:BODY_LENGTH]}
             self._bodies.info("%s", json.dumps(told, separators=(",", ":")))
-
-    def render(self) -> bytes:
-        """All metrics in the text format of Prometheus, of type ``CONTENT_TYPE``."""
-        return self.metrics.render()
 
 
 def _write(heard: Iterable[Event]) -> bytes:
