@@ -110,9 +110,9 @@ def test_no_name_is_hollow() -> None:
     assert {name: words for name, words in (modules | defined).items() if words} == {}
 
 
-@pytest.mark.parametrize("module", ["toolglot", "toolglot.cli.main"])
-def test_library_and_command_line_pull_in_no_server_module(module: str) -> None:
-    program = f"import sys, {module}; print(sorted({SERVER_MODULES!r} & set(sys.modules)))"
+@pytest.mark.parametrize("use", ["import toolglot", "from toolglot.cli.main import build_parser; build_parser()"])
+def test_library_and_command_line_pull_in_no_server_module(use: str) -> None:
+    program = f"import sys; {use}; print(sorted({SERVER_MODULES!r} & set(sys.modules)))"
     seen = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert seen.stdout.strip() == "[]"
 

@@ -1,7 +1,8 @@
 """The command ``toolglot``: one file per subcommand, listed here.
 
 Each file has ``add(commands)``, which registers its parser and sets ``run`` to what the command does. ``run`` takes the
-parsed arguments and returns an exit code; a ``ClientError`` it raises is shown as one line.
+parsed arguments and returns an exit code; a ``ClientError`` it raises is shown as one line. Only the file of the
+command that is asked for is loaded, because a start should not wait for the others.
 """
 
 from __future__ import annotations
@@ -9,16 +10,26 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from typing import Final
 
 import toolglot
-from toolglot.cli import config, dialects, explain, key, probe, read, report, serve
 from toolglot.cli.exits import EXIT_CODES, OK, WRONG_USE
 from toolglot.errors import ClientError
-from toolglot.sim import command as sim
 
-COMMANDS = (serve, explain, probe, report, read, dialects, config, key, sim)
-"""The subcommands, in the order the help shows them."""
+COMMANDS: Final[Mapping[str, str]] = {
+    "serve": "toolglot.cli.serve",
+    "explain": "toolglot.cli.explain",
+    "probe": "toolglot.cli.probe",
+    "report": "toolglot.cli.report",
+    "read": "toolglot.cli.read",
+    "dialects": "toolglot.cli.dialects",
+    "config": "toolglot.cli.config",
+    "key": "toolglot.cli.key",
+    "sim": "toolglot.sim.command",
+}
+"""The subcommands and their files, in the order the help shows them."""
 
 EXAMPLES = """\
 examples:
@@ -40,7 +51,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    arguments = build_parser().parse_args(argv)
+    given = sys.argv[1:] if argv is None else argv
+    asked = given[:1] if given and given[0] in COMMANDS else COMMANDS
+    arguments = build_parser(asked).parse_args(given)
     try:
         code: int = arguments.run(arguments)
         sys.stdout.flush()
@@ -53,7 +66,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def build_parser() -> argparse.ArgumentParser:
+def build_parser(asked: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
+    """The parser of these commands."""
     parser = argparse.ArgumentParser(
         prog="toolglot",
         description="Tool calling between any client and any model: a gateway, and a reader of calls written as text.",
@@ -62,6 +76,6 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"toolglot {toolglot.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        command.add(commands)
+    for command in asked:
+        import_module(COMMANDS[command]).add(commands)
     return parser
