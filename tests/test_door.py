@@ -8,6 +8,7 @@ import json
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from email.utils import formatdate
 from functools import wraps
 from typing import Any
 
@@ -17,7 +18,7 @@ from gateway import ASK, Gate, gateway, run
 
 from toolglot import door
 from toolglot.paths import EVERY, Paths
-from toolglot.request import take_apart
+from toolglot.request import take_apart, tell_date
 from toolglot.sim import Options
 from toolglot.sim.script import parse_script
 
@@ -405,3 +406,8 @@ async def test_a_wish_for_another_protocol_keeps_the_others(line: str) -> None:
             await wire.ask(post(STREAMED, line, "Upgrade: h2c", version="1.0")) if "close" not in line else (0, {}, b"")
         )
         assert "transfer-encoding" not in headers
+
+
+@pytest.mark.parametrize("now", [0, 951_782_400, 1_700_000_000, 4_102_444_799])
+def test_the_date_is_written_as_http_wants_it(now: int) -> None:
+    assert tell_date(now) == f"date: {formatdate(now, usegmt=True)}"

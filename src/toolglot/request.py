@@ -7,7 +7,6 @@ import time
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Final, Protocol
@@ -19,6 +18,8 @@ from toolglot.packing import PACKED, Unpacking
 JSON_TYPE: Final = "application/json"
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 END: Final = b"0\r\n\r\n"
+DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 REASONS: Final = {status.value: status.phrase for status in HTTPStatus}
 
 
@@ -202,7 +203,9 @@ class Request:
 
 @lru_cache(maxsize=1)
 def tell_date(now: int) -> str:
-    return f"date: {formatdate(now, usegmt=True)}"
+    at = time.gmtime(now)
+    day, month = DAYS[at.tm_wday], MONTHS[at.tm_mon - 1]
+    return f"date: {day}, {at.tm_mday:02} {month} {at.tm_year} {at.tm_hour:02}:{at.tm_min:02}:{at.tm_sec:02} GMT"
 
 
 @lru_cache(maxsize=256)
