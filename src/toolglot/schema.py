@@ -144,25 +144,9 @@ class Toolbox:
         return known[close[0]] if close else None
 
 
-_MOST_KNOWN = 64
-_known: dict[int, tuple[tuple[conversation.Tool, ...], tuple[str, ...], Toolbox]] = {}
-
-
-def compile_tools(tools: tuple[conversation.Tool, ...], supported: tuple[str, ...]) -> Toolbox:
-    """The compiled tools. Agents send the same ones with every turn, so they are compiled once, and if it is the very
-    same tuple, not even compared."""
-    known = _known.get(id(tools))
-    if known is not None and known[0] is tools and known[1] == supported:
-        return known[2]
-    toolbox = _compile_tools(tools, supported)
-    if len(_known) >= _MOST_KNOWN:
-        _known.clear()
-    _known[id(tools)] = tools, supported, toolbox
-    return toolbox
-
-
 @lru_cache(maxsize=256)
-def _compile_tools(tools: tuple[conversation.Tool, ...], supported: tuple[str, ...]) -> Toolbox:
+def compile_tools(tools: tuple[conversation.Tool, ...], supported: tuple[str, ...]) -> Toolbox:
+    """The compiled tools. Agents send the same ones with every turn, so they are compiled once."""
     declared = [{"name": tool.name, "parameters": dict(tool.parameters)} for tool in tools]
     return Toolbox([tool if _is_usable(tool) else {"name": tool["name"]} for tool in declared], supported)
 
