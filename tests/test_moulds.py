@@ -30,6 +30,8 @@ DELTAS = st.one_of(
     TEXTS.map(lambda text: {"tool_calls": [{"index": 1, "function": {"arguments": text}}]}),
     TEXTS.map(lambda text: {"tool_calls": [{"function": {"arguments": text}}], "content": text}),
     TEXTS.map(lambda text: {"tool_calls": [{}], "content": text}),
+    TEXTS.map(lambda text: {"tool_calls": [{"function": {"arguments": text}}]}),
+    st.just({"tool_calls": [{"id": "new", "function": {"arguments": ""}}]}),
     st.just({"tool_calls": [CALL]}),
     st.just({"tool_calls": [{**CALL, "index": 1, "id": "d"}]}),
 )
@@ -112,3 +114,13 @@ def test_chunks_that_always_differ_are_soon_left_alone() -> None:
     for number in range(20):
         reader.feed(chunk({"content": "a"}, obfuscation=str(number)))
     assert reader.casts == 0 and reader.mould is None
+
+
+def test_arguments_go_to_a_call_that_has_no_name_yet() -> None:
+    """Without an index they belong to the last call, though nothing was told of that one."""
+    pieces = [
+        {"tool_calls": [one]} for one in ({**CALL, "index": None}, {"function": {"arguments": '{"a'}}, {"id": "d"})
+    ]
+    pieces += [{"tool_calls": [{"function": {"arguments": '":1}'}}]}, {"content": "."}]
+    sent = [*map(chunk, pieces), b"data: [DONE]\n\n"]
+    assert read(sent, casts=1000) == read(sent, casts=0)

@@ -17,6 +17,7 @@ from toolglot.packing import PACKED, Unpacking
 
 JSON_TYPE: Final = "application/json"
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+PIECE: Final = b"%x\r\n%b\r\n"
 END: Final = b"0\r\n\r\n"
 DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -165,7 +166,7 @@ class Request:
     def write(self, data: bytes) -> bool:
         """Send a piece; whether that is enough until ``drain`` is over."""
         line = self._line
-        piece = b"%x\r\n%b\r\n" % (len(data), data) if self.framed else data
+        piece = PIECE % (len(data), data) if self.framed else data
         if self._lead:
             self._send(piece)
         elif not line.transport.is_closing():
@@ -175,7 +176,7 @@ class Request:
     def end(self, data: bytes = b"") -> None:
         """Send the last piece, if there is one: that was all."""
         self.answered = True
-        piece = b"%x\r\n%b\r\n" % (len(data), data) if self.framed and data else data
+        piece = PIECE % (len(data), data) if self.framed and data else data
         self._send(piece + END if self.framed else piece)
 
     @property

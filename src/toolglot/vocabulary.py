@@ -115,6 +115,7 @@ class Vocabulary:
                     self._by_header.setdefault(header, []).append((dialect, call))
         self._inside: dict[Wrap | None, Openings[Header]] = {}
         self._closing: dict[Wrap | None, Choice] = {}
+        self.landmarks = lru_cache(maxsize=256)(self._find_landmarks)
 
     def _regions(self, place: Place) -> list[Region]:
         return [region for dialect in self.dialects for region in dialect.regions if region.place is place]
@@ -175,8 +176,7 @@ class Vocabulary:
         """Marks of a tool's result: behind a call, the model has made it up."""
         return Choice([tuple(dict.fromkeys(result for dialect in self.dialects for result in dialect.results))])
 
-    @lru_cache(maxsize=256)  # noqa: B019 - there is one vocabulary, and it lives as long as the process
-    def landmarks(self, tools: tuple[str, ...], unknown: bool) -> Landmarks:
+    def _find_landmarks(self, tools: tuple[str, ...], unknown: bool) -> Landmarks:
         """The landmarks with these tools; ``unknown`` if tags that merely look like one are to be reported.
 
         A line that begins like nothing known is text, and so is the line break before it.

@@ -15,10 +15,9 @@ import msgspec
 
 from toolglot.events import CallArguments, Event, ReasoningDelta, TextDelta
 from toolglot.fields import encode
+from toolglot.sse import BLANK, DATA
 from toolglot.wires.openai_chat.shapes import Function, Reply, Said, decode
 
-LEAD: Final = b"data: "
-END: Final = b"\n\n"
 PROBE: Final = "\x01"
 STRINGS: Final = {
     TextDelta: ("content",),
@@ -57,10 +56,12 @@ def cast(piece: bytes, told: Delta, tell: Callable[[str], Event]) -> Mould | Non
     """The mould of a chunk that told this, if it is one event and the string is found in it."""
     text = told.fragment if isinstance(told, CallArguments) else told.text
     before, found, after = piece.partition(encode(text))
-    if not found or before[:6] != LEAD or after[-2:] != END or b"\n" in before or b"\n" in after[:-2]:
+    if not (found and before.startswith(DATA) and after.endswith(BLANK)) or piece.count(b"\n") != len(BLANK):
         return None
     try:
-        chunk, twin = decode(piece[6:-2]), decode((before + encode(PROBE) + after)[6:-2])
+        chunk, twin = (
+            decode(one.removeprefix(DATA).removesuffix(BLANK)) for one in (piece, before + encode(PROBE) + after)
+        )
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None  # it was read with patience
     holder = _find_holder(twin, told)

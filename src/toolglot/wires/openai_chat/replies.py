@@ -219,12 +219,13 @@ class StreamReader(Reader):
             if told is not None:
                 return told
         events: list[Event] = []
+        calls = len(self.calls)
         for data in self.stream.feed(piece):
             if data[:1] == b"{" and not self.over:
                 self.read(data, events)
             else:
                 self.accept(data, events)
-        if events:
+        if events or len(self.calls) > calls:  # a call that has no name yet is not told, and yet arguments may be its
             self.mould = self.cast(piece, events[0]) if len(events) == 1 and self.casts else None
         return events
 
