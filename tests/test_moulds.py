@@ -118,9 +118,7 @@ def test_chunks_that_always_differ_are_soon_left_alone() -> None:
 
 def test_arguments_go_to_a_call_that_has_no_name_yet() -> None:
     """Without an index they belong to the last call, though nothing was told of that one."""
-    pieces = [
-        {"tool_calls": [one]} for one in ({**CALL, "index": None}, {"function": {"arguments": '{"a'}}, {"id": "d"})
-    ]
-    pieces += [{"tool_calls": [{"function": {"arguments": '":1}'}}]}, {"content": "."}]
-    sent = [*map(chunk, pieces), b"data: [DONE]\n\n"]
+    begun, more, other = {**CALL, "index": None}, {"function": {"arguments": '{"a'}}, {"id": "d"}
+    rest = {"function": {"arguments": '":1}'}}
+    sent = [chunk({"tool_calls": [call]}) for call in (begun, more, other, rest)] + [b"data: [DONE]\n\n"]
     assert read(sent, casts=1000) == read(sent, casts=0)

@@ -116,6 +116,8 @@ class Vocabulary:
         self._inside: dict[Wrap | None, Openings[Header]] = {}
         self._closing: dict[Wrap | None, Choice] = {}
         self.landmarks = lru_cache(maxsize=256)(self._find_landmarks)
+        self.commitment = lru_cache(maxsize=1024)(self._find_commitment)
+        self.select = lru_cache(maxsize=4096)(self._select)
 
     def _regions(self, place: Place) -> list[Region]:
         return [region for dialect in self.dialects for region in dialect.regions if region.place is place]
@@ -219,14 +221,12 @@ class Vocabulary:
     def _is_damaged(self, header: Header) -> bool:
         return all(call.repair for _, call in self._by_header[header])
 
-    @lru_cache(maxsize=1024)  # noqa: B019 - there is one vocabulary, and it lives as long as the process
-    def commitment(self, header: Header) -> Commitment:
+    def _find_commitment(self, header: Header) -> Commitment:
         """A header is tentative when one of its dialects is."""
         commitments = {dialect.commitment for dialect, _ in self._by_header.get(header, ())}
         return Commitment.TENTATIVE if Commitment.TENTATIVE in commitments else Commitment.MARKED
 
-    @lru_cache(maxsize=4096)  # noqa: B019 - there is one vocabulary, and it lives as long as the process
-    def select(self, wrap: Wrap | None, header: Header, head: str, hint: str) -> Choosing | None:
+    def _select(self, wrap: Wrap | None, header: Header, head: str, hint: str) -> Choosing | None:
         """The dialect that wrapper, header and the first character of the body make together.
 
         It is marked, so that it may call tools nobody offered, when these belong together, or when the header alone is
