@@ -1,16 +1,19 @@
 """No input makes the reader super-linear, and no history the way to it.
 
 Each text is read at one size and at ten times that size, whole and in small chunks. Linear work takes ten times as long,
-quadratic work a hundred times; the limit stands generously between, on the best of several rounds of CPU time.
+quadratic work a hundred times; the limit stands generously between, on the best of several rounds of CPU time. Floods of
+marks are counted in calls of functions instead, because they would be linear at any price.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from time import process_time
+from types import FrameType
 
 import pytest
-from samples import load_tools
+from samples import load_samples, load_tools
 
 import toolglot
 from toolglot.clients import all_clients
@@ -20,6 +23,7 @@ from toolglot.conversation import Call, Conversation, Message, Result, Role, Tex
 from toolglot.delivery import Delivery
 from toolglot.events import TextDelta
 from toolglot.history import mend
+from toolglot.reading import vocabulary
 from toolglot.speaking import speak
 from toolglot.telemetry import Telemetry
 
@@ -177,6 +181,84 @@ def test_deep_nesting_does_not_exhaust_the_stack(size: int, work: Callable[[str]
         "<a>" * size,
     ):
         work(text)
+
+
+def calls_for_half(work: Callable[[str], None], text: str) -> int:
+    """How many functions are called for the second half of a text."""
+    return calls_of(work, text) - calls_of(work, text[: len(text) // 2])
+
+
+def calls_of(work: Callable[[str], None], text: str) -> int:
+    """How many functions are called for a text, those of the language itself included."""
+    count = 0
+
+    def watch(frame: FrameType, event: str, arg: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    work(text)  # what is compiled once
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        work(text)
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+@pytest.mark.parametrize("unit", ["<", "<|", "<a", "</p", "[", "[a", "[\n", "\n[", "<\n", "<a\n", "<a>\n", "<a_b>x"])
+def test_what_only_begins_like_a_mark_is_passed_without_a_look(unit: str) -> None:
+    text = "x" + unit * (8000 // len(unit))
+    assert calls_for_half(whole, text) < len(text) / 100
+
+
+@pytest.mark.parametrize(
+    "opener",
+    ["<tool_call>", "<tool_call>\n", "[TOOL_CALLS] ", "<tool_code>", "<|tool_call|>", "<function_call>\n"],
+)
+def test_a_wrapper_in_a_wrapper_is_stepped_over_once(opener: str) -> None:
+    assert calls_for_half(whole, opener * 500) < 250 * 160
+
+
+@both_ways
+def test_frames_that_fail_late_are_not_looked_at_again_for_ever(work: Callable[[str], None]) -> None:
+    frames = "<tool_call>{" + """"x": '<tool_call>{"x": ', """ * 150 + "!"
+    text = frames * 10
+    assert calls_for_half(work, text) < 15 * len(text)
+
+
+def test_a_call_behind_frames_that_fail_is_read() -> None:
+    frames = "<tool_call>{" + """"x": '<tool_call>{"x": ', """ * 150 + "!"
+    call = '\n<tool_call>\n{"name": "list_sensors", "arguments": {}}\n</tool_call>'
+    for text in (frames * 10, "<tool_call>" * 500, "<" * 5000):
+        reading = toolglot.read(text + call, tools=HOUSE)
+        assert [found.name for found in reading.calls] == ["list_sensors"]
+        assert reading.text.startswith(text[:-400])
+
+
+def test_no_mark_is_passed_without_a_look() -> None:
+    """The quick look says yes wherever the marks themselves say yes, or that they need more."""
+    known = vocabulary()
+    samples = load_samples()
+    for sample in samples[:: max(1, len(samples) // 300)]:
+        names = tuple(tool.get("function", tool)["name"] for tool in load_tools(sample.tools))
+        marks = known.landmarks(names, False)
+        for end in (*range(1, min(len(sample.text), 120)), len(sample.text)):
+            text = sample.text[:end]
+            for pos in range(max(0, end - 60), end):
+                tag = marks.elements is not None and marks.elements.at(text, pos, False) is not None
+                if tag or known.anywhere.choice.at(text, pos, False) is not None:
+                    assert marks.stops.match(text, pos) is not None, (text, pos)
+                    assert marks.heads.match(text, pos) is not None, (text, pos)
+
+
+def test_no_mark_has_four_signs_of_a_tag_in_a_row() -> None:
+    """Values rely on it: a run of them cannot end there."""
+    for dialect in vocabulary().dialects:
+        marks = [mark for call in dialect.calls for mark in (*call.header, *call.close)]
+        assert not [
+            mark for mark in (*marks, *(close for wrap in dialect.wrap for close in wrap.close)) if "<<<<" in mark
+        ]
 
 
 def say(role: Role, *parts: Text | Call | Result) -> Message:

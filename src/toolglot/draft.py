@@ -56,8 +56,10 @@ class Frame:
     ledger: Ledger
     start: int
     closing: Choice
-    held: bool
+    waits: Callable[[], bool]
+    """Whether it counts only as a whole, or only if nothing follows it; asked when a call begins in it."""
     at_line: bool
+    held: bool = False
     dialect: str = ""
     confidence: float = 1.0
     marked: bool = True
@@ -78,7 +80,10 @@ class Frame:
             return None
         if self.open is not None:
             self.settle(start)
-        first = self.start if not self.drafts else self.drafts[-1].end
+        if self.drafts:
+            first = self.drafts[-1].end
+        else:
+            first, self.held = self.start, self.waits()
         name = tool.name if tool else plain_name(written)
         draft = Draft(self, tool, name, first, self.dialect, dict.fromkeys(self.repairs))
         if tool is None and not name.strip("0123456789"):

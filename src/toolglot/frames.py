@@ -8,7 +8,8 @@ codec reads on. Noise between calls (separators, doubled wrappers, a fence aroun
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from toolglot.dialect import Commitment, Wrap
 from toolglot.draft import Frame, Ledger
@@ -47,12 +48,20 @@ class FrameReader:
     elements: Mark | None
     hint: str = ""
     reached: int = 0
+    spared: int = 0
+    """How much of the way there was known before."""
+    noise: list[int] = field(default_factory=list)
+    """Where a frame stepped over noise, one behind the other: each place, and the one behind the last.
 
-    def begin(self, wrap: Wrap | None, held: bool, at_line: bool) -> Frame:
+    A frame that fails is looked at again behind its first character: it need not find all of it once more.
+    """
+
+    def begin(self, wrap: Wrap | None, waits: Callable[[], bool], at_line: bool) -> Frame:
         """A frame that opens here."""
         start = self.reached = self.source.keep()
+        self.spared = 0
         closing = self.vocabulary.closing(wrap)
-        return Frame(self.source, self.sink, self.toolbox, self.options, self.ledger, start, closing, held, at_line)
+        return Frame(self.source, self.sink, self.toolbox, self.options, self.ledger, start, closing, waits, at_line)
 
     def read(self, frame: Frame, wrap: Wrap | None, header: Header) -> Steps[bool]:
         """Read its calls; whether all of it was as it must be."""
@@ -97,7 +106,8 @@ class FrameReader:
         """The calls inside a wrapper."""
         source = self.source
         consume(source, wrap.open)
-        calls = noise = 0
+        calls = 0
+        noise = (yield from self._pass_known_noise(wrap)) if self.noise else 0
         while True:
             head = yield from source.skip_blanks()
             if calls and (yield from self._is_closed(wrap)):
@@ -114,7 +124,8 @@ class FrameReader:
             if calls and head in _SEPARATORS:
                 source.pos += 1
                 continue
-            if wrap.commitment is Commitment.MARKED and noise < _MOST_NOISE and (yield from self._skip_noise(calls)):
+            may_be_noise = wrap.commitment is Commitment.MARKED and noise < _MOST_NOISE
+            if may_be_noise and (yield from self._skip_noise(calls, header is None)):
                 noise += 1
                 continue
             return (yield from self._end_open(frame, wrap, calls))
@@ -135,14 +146,33 @@ class FrameReader:
         frame.open = None
         return False
 
-    def _skip_noise(self, calls: int) -> Steps[bool]:
+    def _skip_noise(self, calls: int, alone: bool) -> Steps[bool]:
         """Step over a wrapper inside the wrapper, or a fence around the body."""
         source = self.source
-        wraps = self.vocabulary.wraps
+        here, wraps = source.here, self.vocabulary.wraps
         index = yield from source.choose(wraps.choice)
         if index is not None and not calls:
-            return consume(source, wraps.entries[index].open) > 0
-        return (yield from source.match(_NOISE)) is not None
+            consume(source, wraps.entries[index].open)
+        elif (yield from source.match(_NOISE)) is None:
+            return False
+        yield from source.skip_blanks()
+        if not alone or calls:
+            self.noise.clear()
+        elif not self.noise or self.noise[-1] != here:
+            self.noise = [here]
+        self.noise.append(source.here)
+        return True
+
+    def _pass_known_noise(self, wrap: Wrap) -> Steps[int]:
+        """Step over noise that another frame found here already; how many times."""
+        source, known = self.source, self.noise
+        yield from source.skip_blanks()
+        if wrap.commitment is not Commitment.MARKED or source.here not in known:
+            return 0
+        del known[: known.index(source.here)]
+        self.spared = known[-1] - source.here
+        source.pos += self.spared
+        return len(known) - 1
 
     def _is_closed(self, wrap: Wrap) -> Steps[bool]:
         """The closing mark stands here, or what the end of the text left of it, or the opener in its place."""

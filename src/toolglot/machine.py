@@ -9,6 +9,7 @@ executed: inline code, code fences, and JSON that is an answer.
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from toolglot.announcements import TAIL, announces_example
 from toolglot.dialect import Channel, Commitment, Region, Wrap
@@ -28,6 +29,9 @@ TAIL_LIMIT = 450
 
 RESCAN = 4096
 """A frame that fails after this many characters is text as a whole; shorter ones are looked at again."""
+
+AGAIN = 4
+"""No more than this many times an answer is looked at again, a short one somewhat more; then all that fails is text."""
 
 _LIST_ITEM = re.compile(r"(?:\A|\n)[ \t]*(?:[-*+>]|\d+[.)])[ \t]+\Z")
 _STRAY_END = Mark("</think>{before_break}", named=False)
@@ -57,6 +61,8 @@ class Machine:
         self.inline_mark = False
         self.line_start = True
         self.after_call = False
+        self.example = False
+        self.again = 0
         self.tail = ""
 
     # -- text ----------------------------------------------------------------------------------------------------------
@@ -146,7 +152,9 @@ class Machine:
             pass
         elif head == "`" or (head == "~" and self.line_start):
             yield from self.pass_backticks()
-        elif head not in self.heads or self.fences or self.inline or not (yield from self.open()):
+        elif (
+            self.fences or self.inline or not self.heads.match(source.text, source.pos) or not (yield from self.open())
+        ):
             self.line_start = False
             return 1
         return 0
@@ -341,14 +349,13 @@ class Machine:
         if self.held.frames and self.held.reasoning and not self.thinking:
             self.held.drop()
         start = source.here
-        commitment = wrap.commitment if wrap is not None else self.vocabulary.commitment(header)
-        example = bool(self.tail) and announces_example(self.tail, commitment is Commitment.MARKED)
-        frame = self.frames.begin(wrap, example or self.must_wait(wrap, bare), self.line_start)
+        self.example = False
+        frame = self.frames.begin(wrap, partial(self.must_wait, wrap, header), self.line_start)
         taken = yield from self.frames.read(frame, wrap, header)
         if not self.frames.end(frame, taken):
             return (yield from self.give_back(start, bare))
         source.release()
-        if example:
+        if self.example:
             self.say(frame.raw or "")
             return True
         self.line_start = True
@@ -362,16 +369,19 @@ class Machine:
             self.line_start = self.after_call
         return True
 
-    def must_wait(self, wrap: Wrap | None, bare: bool) -> bool:
-        """Whether a frame counts only as a whole, or only if nothing follows it."""
-        whole = wrap is not None and wrap.commitment is Commitment.WHOLE
-        return self.thinking or bool(self.held.frames) or whole or (bare and bool(self.tail.strip()))
+    def must_wait(self, wrap: Wrap | None, header: Header) -> bool:
+        """Whether a frame counts only as a whole, or only if nothing follows it, or never because it is shown."""
+        commitment = wrap.commitment if wrap is not None else self.vocabulary.commitment(header)
+        self.example = bool(self.tail) and announces_example(self.tail, commitment is Commitment.MARKED)
+        if self.example or self.thinking or self.held.frames:
+            return True
+        return commitment is Commitment.WHOLE or (header in BARE_JSON and bool(self.tail.strip()))
 
     def give_back(self, start: int, bare: bool) -> Steps[bool]:
         """What set out to be a frame is text; True when it is told already."""
         source = self.source
         reached = max(source.here, self.frames.reached)
-        long = reached - start >= RESCAN
+        long = reached - start >= RESCAN or not self.may_read_again(start, reached)
         source.rewind(start)
         if long:
             source.rewind(reached)
@@ -380,3 +390,11 @@ class Machine:
         if bare and not long:
             yield from self.pass_json()
         return bare or long
+
+    def may_read_again(self, start: int, reached: int) -> bool:
+        """Whether a frame that failed may be looked at again; what was known before has cost nothing."""
+        again = self.again + reached - start - self.frames.spared
+        if again > AGAIN * (start + 4 * RESCAN):
+            return False
+        self.again = again
+        return True

@@ -70,6 +70,25 @@ def beginnings(marks: Iterable[Sequence[Node]]) -> str:
     return f"(?:{'|'.join(found)})"
 
 
+def outline(marks: Sequence[Sequence[Node]], depth: int) -> str:
+    """The expression of where marks may stand: of them and of every beginning, as far as ``depth`` pieces tell."""
+    if not depth or not all(marks):
+        return ""
+    following: dict[Node, list[Sequence[Node]]] = {}
+    for first, *rest in marks:
+        following.setdefault(first, []).append(rest)
+    found: dict[str, None] = {}
+    for node, rests in following.items():
+        found[node.full + outline(rests, depth - (not _may_be_empty(node)))] = None
+        found[node.prefix] = None
+    return f"(?:{'|'.join(found)})"
+
+
+@lru_cache(maxsize=256)
+def _may_be_empty(node: Node) -> bool:
+    return node.prefix != _END and re.fullmatch(node.full, "") is not None
+
+
 def either(*nodes: Node) -> Node:
     return Node(
         "(?:" + "|".join(node.full for node in nodes) + ")", "(?:" + "|".join(node.prefix for node in nodes) + ")"
@@ -159,6 +178,12 @@ def _nodes(template: str, named: bool, slots: Mapping[str, Node] = SLOTS) -> lis
         else:
             found.extend(map(character, "{" if token[0] == "{{" else "}" if token[0] == "}}" else token[0]))
     return found
+
+
+@lru_cache(maxsize=1024)
+def _nodes_behind(template: str) -> tuple[Node, ...]:
+    """What follows the first character of a template."""
+    return tuple(_nodes(template, False)[1:])
 
 
 def _full(nodes: Iterable[Node]) -> str:
@@ -273,21 +298,18 @@ class Choice:
         found = full.match(text, pos, pos + _LONGEST)
         return indices[found.lastindex - 1] if found is not None and found.lastindex else None
 
-    def stops(self) -> dict[str, str]:
-        """The characters where one of the marks may begin, and what must follow, told by the second one if possible."""
-        seconds: dict[str, set[str]] = {}
-        for group in self.marks:
-            for spelling in group:
-                seconds.setdefault(spelling[:1], set()).add(_second(spelling))
-        return {
-            head: "" if "" in following else f"(?=[{''.join(sorted(following))}]|\\Z)"
-            for head, following in seconds.items()
-        }
-
     def size(self, text: str, pos: int) -> int:
         """How long the mark at ``pos`` is; 0 when there is none."""
         found = self._look_up(text[pos : pos + 2])[0].match(text, pos, pos + _LONGEST)
         return 0 if found is None else found.end() - pos
+
+
+def find_stops(spellings: Iterable[str], depth: int) -> dict[str, str]:
+    """The characters where some marks may begin, and the expression of what must follow, that many pieces deep."""
+    following: dict[str, list[Sequence[Node]]] = {}
+    for spelling in spellings:
+        following.setdefault(spelling[:1], []).append(_nodes_behind(spelling))
+    return {head: outline(marks, depth) for head, marks in following.items()}
 
 
 def compile_stops(stops: Mapping[str, str]) -> re.Pattern[str]:

@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from toolglot.dialect import Call, Commitment, Dialect, Place, Region, Wrap
-from toolglot.pattern import Choice, Mark, compile_stops
+from toolglot.pattern import Choice, Mark, compile_stops, find_stops
 
 Header: TypeAlias = str
 Opening: TypeAlias = "Region | Wrap | Header"
@@ -23,11 +23,17 @@ T = TypeVar("T", bound=Opening)
 ELEMENT: Header = "<{name}>"
 """The header of dialects that use the tool's own name as a tag; it opens a call only for names that are known."""
 
+_SNAKE: Header = "<{snake}> <{key}>"
+"""A tag that looks like a tool, and what looks like its first parameter."""
+
 COMMAND: Header = "{command}"
 """The header of a shell command: any line, so it counts only in a wrapper of its own."""
 
 _LONGEST_NAME = 160
 """What the slots for names can hold."""
+
+_NEAR, _FAR = 2, 4
+"""How far a mark is looked at behind its first character, to know that none stands there."""
 
 BARE_JSON: tuple[Header, ...] = ("{{", "[{before_object}")
 """The headers of calls that are nothing but JSON: shown as often as meant."""
@@ -43,8 +49,14 @@ def _mark_elements(names: tuple[str, ...], unknown: bool) -> Mark | None:
     """The tags that are known tools; and tags that look like one, where those are to be reported."""
     spelled = [f"<{_literal(name)}>" for name in _writable(names)]
     if unknown:
-        spelled.append("<{snake}> <{key}>")
+        spelled.append(_SNAKE)
     return Mark(*spelled, named=False) if spelled else None
+
+
+def _shorten(mark: Mark | None, depth: int) -> Iterable[str]:
+    """The spellings of a mark as far as they are looked at, each beginning once; one with slots is left whole."""
+    spelled = mark.templates if mark is not None else ()
+    return dict.fromkeys(template if template == _SNAKE else template[: depth + 1] for template in spelled)
 
 
 def _writable(names: tuple[str, ...]) -> Iterable[str]:
@@ -74,8 +86,8 @@ class Landmarks(NamedTuple):
 
     names: Mark | None
     elements: Mark | None
-    heads: frozenset[str]
-    """What may begin a line."""
+    heads: re.Pattern[str]
+    """What may begin a line, as far as a quick look tells."""
     stops: re.Pattern[str]
     line_stops: re.Pattern[str]
     """The same where every line break matters."""
@@ -183,26 +195,37 @@ class Vocabulary:
 
         A line that begins like nothing known is text, and so is the line break before it.
         """
-        names = _mark_names(tools)
-        heads = self._line_stops(names.templates if names is not None else ())
-        begin = compile_stops({"`": "", "~": "", **heads}).pattern
-        stops = {"`": "", **self.stops}
-        in_text = compile_stops({"\n": rf"(?!\s{{0,16}}+(?!{begin})\S)", **stops})
-        everywhere = compile_stops({"\n": "", **stops})
-        return Landmarks(names, _mark_elements(tools, unknown), frozenset(heads), in_text, everywhere)
-
-    def _line_stops(self, names: tuple[str, ...]) -> dict[str, str]:
-        """The characters at the start of a line where something may begin, and what must follow them."""
-        choices = (self.anywhere.choice, self.at_line.choice, self.leftovers, self.results)
-        marks = (group for choice in choices for group in choice.marks)
-        return Choice([*marks, (ELEMENT,), names]).stops()
+        names, elements = _mark_names(tools), _mark_elements(tools, unknown)
+        marks = (*self._at_lines, *_shorten(names, _NEAR), *_shorten(elements, _NEAR))
+        heads = compile_stops(find_stops(marks, _NEAR))
+        stops = find_stops((*self._within_lines, *_shorten(elements, _FAR)), _FAR)
+        in_text = compile_stops({"\n": rf"(?!\s{{0,16}}+(?!{heads.pattern})\S)", "`": "", **stops})
+        return Landmarks(names, elements, heads, in_text, self._line_stops)
 
     @cached_property
-    def stops(self) -> dict[str, str]:
-        """The characters in the middle of a line where something may begin, and what must follow them."""
-        results = tuple(result for result in self.results.marks[0] if not result[0].isalnum())
-        closers = tuple(close for dialect in self.dialects for region in dialect.regions for close in region.close)
-        return Choice([*self.anywhere.choice.marks, results, closers, (ELEMENT,)]).stops()
+    def _line_stops(self) -> re.Pattern[str]:
+        return compile_stops({"\n": "", "`": "", **find_stops((*self._within_lines, ELEMENT), _NEAR)})
+
+    @cached_property
+    def _at_lines(self) -> tuple[str, ...]:
+        """What may begin at the start of a line, beside the names and tags of tools."""
+        opening = (spelling for entry in self.at_line.entries for spelling in self._spell_out(entry))
+        return ("`", "~", *self._within_lines, *opening, *self.leftovers.marks[0], *self.results.marks[0])
+
+    def _spell_out(self, opening: Opening) -> Iterable[str]:
+        """How something may open; a wrapper that is ordinary text only together with a header of its own."""
+        if isinstance(opening, str):
+            return (opening,)
+        if not isinstance(opening, Wrap) or opening.commitment is Commitment.MARKED:
+            return opening.open
+        return (f"{mark} {header}" for mark in opening.open for header in self.inside(opening).entries)
+
+    @cached_property
+    def _within_lines(self) -> tuple[str, ...]:
+        """What may begin, or end, in the middle of a line, beside the tags of tools."""
+        opening = (spelling for group in self.anywhere.choice.marks for spelling in group)
+        closing = (close for dialect in self.dialects for region in dialect.regions for close in region.close)
+        return (*opening, *closing)
 
     def closing(self, wrap: Wrap | None) -> Choice:
         """What ends the calls of a wrapper: its own closing marks, or the opener of the next."""

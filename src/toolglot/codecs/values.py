@@ -71,7 +71,7 @@ class _Marks:
     again: Mark
     quoted: Mark | None
     stops: re.Pattern[str]
-    """Where one may begin; the sign of a comparison is none."""
+    """Where one may begin; the sign of a comparison is none, and no mark has four of them."""
     odd: re.Pattern[str]
     """What keeps a piece from passing as it is: stops, layout, and characters that JSON escapes."""
     trim: Trim
@@ -82,7 +82,7 @@ def _marks(parameter: Parameter, key: str) -> _Marks:
     closer = Mark(*(spell(close, key) for close in parameter.close))
     again = Mark(parameter.open.replace("<{key}>", f"<{key}{{attributes}}>"))
     heads = sorted(closer.heads | again.heads | {"<"})
-    stops = compile_stops({head: r"(?![\s=])" if head == "<" else "" for head in heads})
+    stops = compile_stops({head: r"(?![\s=]|<<<)" if head == "<" else "" for head in heads})
     trim = parameter.trim_for(key)
     layout = r"\s" if trim is Trim.BLANKS else ""
     # a quoted parameter of another dialect is counted if what closes it would close ours
