@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
 
 from toolglot.events import (
     CallEnded,
@@ -33,6 +34,11 @@ REPAIR_COST = 0.01
 
 _NOTHING = (None, "", "null", "None")
 """What models write for an optional argument they do not give."""
+
+
+@lru_cache(maxsize=4096)
+def _spell_key(key: str) -> str:
+    return f'"{escape(key)}"'
 
 
 @dataclass(slots=True)
@@ -167,6 +173,11 @@ class Draft:
     keys: dict[str, None] = field(default_factory=dict)
     flaws: list[Defect] = field(default_factory=list)
     pending: list[str] = field(default_factory=list)
+    raw: Callable[[str], None] = field(init=False)
+    """Takes JSON text of the arguments, as it is: it waits, or leaves once the call is live."""
+
+    def __post_init__(self) -> None:
+        self.raw = self.pending.append
 
     # -- what the codecs say ---------------------------------------------------------------------------------------
 
@@ -205,16 +216,10 @@ class Draft:
         if frame.options.unknown_tools != "text":
             frame.source.limit(self.start + RAW_LIMIT)
         frame.sink.event(CallStarted(self.index, frame.ledger.new_id(), self.name))
+        self.raw = partial(frame.sink.arguments, self.index)
         if self.pending:
-            frame.sink.arguments(self.index, "".join(self.pending))
+            self.raw("".join(self.pending))
             self.pending.clear()
-
-    def raw(self, fragment: str) -> None:
-        """JSON text of the arguments, as it is."""
-        if self.live:
-            self.frame.sink.arguments(self.index, fragment)
-        else:
-            self.pending.append(fragment)
 
     def text(self, piece: str) -> None:
         """More of the string value that is open."""
@@ -229,7 +234,7 @@ class Draft:
         """A key and its value, or the beginning of it."""
         if key in self.keys:
             self.flaw(Reason.DUPLICATE_ARGUMENT, f"argument {key}", "a second value", "one value")
-        self.raw(f'{"," if self.keys else "{"}"{escape(key)}":{value}')
+        self.raw(f"{',' if self.keys else '{'}{_spell_key(key)}:{value}")
         self.keys[key] = None
 
     def open_text(self, key: str) -> None:
@@ -285,7 +290,7 @@ class Draft:
         if self.flaws or not self.live:
             self._refuse()
             return
-        frame.sink.arguments(self.index, "}" if self.keys else "{}")
+        self.raw("}" if self.keys else "{}")
         frame.ledger.delivered += 1
         frame.sink.called = True
         span = (self.start, self.end)

@@ -7,7 +7,6 @@ codec reads on. Noise between calls (separators, doubled wrappers, a fence aroun
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -29,8 +28,8 @@ _SEPARATORS = frozenset(",;]})")
 
 def consume(source: Source, templates: tuple[str, ...]) -> int:
     """Step over a mark that is known to stand here; how long it was."""
-    found = mark(templates).at(source.text, source.pos, True)
-    size = found.end() - source.pos if isinstance(found, re.Match) else 0
+    found = mark(templates).match(source.text, source.pos)
+    size = found.end() - source.pos if found is not None else 0
     source.pos += size
     return size
 
@@ -210,15 +209,15 @@ class FrameReader:
         """How to read the call whose header is known to stand here; None when no dialect has it."""
         source = self.source
         spelled = mark((header,))
-        found = spelled.at(source.text, source.pos, True)
-        if not isinstance(found, re.Match):
+        found = spelled.match(source.text, source.pos)
+        if found is None:
             return None
         gap = yield from source.find_nonblank(found.end() - source.pos)
         head = source.text[source.pos + gap : source.pos + gap + 1]
         chosen = self.vocabulary.select(wrap, header, head, self.hint)
         if found.string is not source.text:  # more has arrived meanwhile
-            found = spelled.at(source.text, source.pos, True)
-        if chosen is None or not isinstance(found, re.Match):
+            found = spelled.match(source.text, source.pos)
+        if chosen is None or found is None:
             return None
         frame.dialect = chosen.dialect.name
         frame.headers = chosen.call.header

@@ -146,7 +146,7 @@ class Machine:
         """Something that could matter stands here; how many characters of it turned out to be text."""
         source = self.source
         head = source.text[source.pos]
-        if head == "\n" or (head.isspace() and self.line_start):
+        if head == "\n" or (self.line_start and head.isspace()):
             self.pass_layout()
         elif self.region is not None and (yield from self.close_region(self.region)):
             pass

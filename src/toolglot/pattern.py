@@ -227,6 +227,14 @@ class Mark:
                 return found
         return None
 
+    def match(self, text: str, pos: int) -> Match | None:
+        """The match at ``pos``, whatever may follow."""
+        for full in self._fulls:
+            found = full.match(text, pos, pos + _LONGEST)
+            if found is not None:
+                return found
+        return None
+
     def begins(self, text: str, pos: int) -> bool:
         """Whether the text from ``pos`` to its end is a beginning of the mark (at least two characters)."""
         return len(text) - pos >= 2 and self._prefix.match(text, pos) is not None

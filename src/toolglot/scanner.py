@@ -60,11 +60,12 @@ class Source:
             self._kept.append((start, chunk))
             if start >= self._wanted:
                 self._thin_out(self._kept, self._wanted)
-        # what passed through came behind all that stands here
-        self.offset += self.pos - len(self.left)
-        self.text = self.text[self.pos :] + self.left + chunk
+        if self.left:  # it passed through, and came behind all that stands here
+            self.offset -= len(self.left)
+            chunk, self.left = self.left + chunk, ""
+        self.offset += self.pos
+        self.text = self.text[self.pos :] + chunk
         self.pos = 0
-        self.left = ""
 
     def end(self, truncated: bool) -> None:
         """No more will come."""

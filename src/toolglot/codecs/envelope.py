@@ -151,17 +151,15 @@ class Envelope:
         source = frame.source
         walk = _Walk(source.here)
         source.pos += 1
-        while walk.depth:
-            head = yield from source.skip_blanks()
-            if head in _PUNCTUATION:
-                source.pos += 1
-                walk.depth -= head == "}"
-                continue
-            if head in frame.closing.starts and (yield from self._is_over(frame, head)):
-                return self._end_early(frame, walk, head)
-            key = yield from self.members.key(source)
-            if key is None:
-                return self._broken(frame, walk, head)
+        while True:
+            usual = self.members.usual_member.match(source.text, source.pos)
+            if usual is not None:
+                source.pos, key = usual.end(), usual[2]
+            else:
+                found = yield from self._find_key(frame, walk)
+                if isinstance(found, bool):
+                    return found
+                key = found
             head = yield from source.skip_blanks()
             draft = walk.draft
             if draft is None:
@@ -172,7 +170,19 @@ class Envelope:
                 return walk.calls > 0
             if walk.draft is not None and walk.draft.cut:
                 return True
-        return self._finish(frame, walk)
+
+    def _find_key(self, frame: Frame, walk: _Walk) -> Steps[str | bool]:
+        """The key of the next member; when there is none, whether there was a call."""
+        source = frame.source
+        while (head := (yield from source.skip_blanks())) in _PUNCTUATION:
+            source.pos += 1
+            walk.depth -= head == "}"
+            if not walk.depth:
+                return self._finish(frame, walk)
+        if head in frame.closing.starts and (yield from self._is_over(frame, head)):
+            return self._end_early(frame, walk, head)
+        key = yield from self.members.key(source)
+        return self._broken(frame, walk, head) if key is None else key
 
     def _is_over(self, frame: Frame, head: str) -> Steps[bool]:
         """Whether the text, or the mark around the call, ends before the object does."""

@@ -7,7 +7,6 @@ text) and goes on or stops; where a value ends is the business of ``values``.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -139,8 +138,8 @@ class _Reading:
     header: Mark
     quoted: tuple[Mark, ...]
     behind_parameter: bool = False
-    opener: tuple[Parameter, Match] | None = None
-    """The opener of a parameter that was seen last."""
+    looked: tuple[str, int, tuple[Parameter, Match] | None] = ("", -1, None)
+    """Where the opener of a parameter was looked for last, and which one stands there."""
 
     def read(self) -> Steps[bool]:
         attempts: tuple[Callable[[str], Steps[_Next | None]], ...] = (
@@ -281,17 +280,19 @@ class _Reading:
 
     def find_opener(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]:
         """The opener of a parameter that stands there; it is asked for several times, and looked for once."""
-        source, markup, seen = self.frame.source, self.markup, self.opener
-        if seen is not None and seen[1].string is source.text and seen[1].start() == source.pos + ahead:
+        source, markup = self.frame.source, self.markup
+        text, at, seen = self.looked
+        if text is source.text and at == source.pos + ahead:
             return seen
         while (index := markup.openers.at(source.text, source.pos + ahead, source.final)) is MORE:
             yield
-        if index is None:
-            return None
-        parameter = markup.spellings[index]
-        found = parameter.opener.at(source.text, source.pos + ahead, True)
-        self.opener = (parameter, found) if isinstance(found, re.Match) else None
-        return self.opener
+        opener = None
+        if index is not None:
+            parameter = markup.spellings[index]
+            found = parameter.opener.match(source.text, source.pos + ahead)
+            opener = (parameter, found) if found is not None else None
+        self.looked = (source.text, source.pos + ahead, opener)
+        return opener
 
     def admits(self, parameter: Parameter, key: str) -> bool:
         """A plain element is a parameter only once, and the first one only if the tool declares it."""

@@ -58,29 +58,31 @@ class Members:
     separator: str = ","
     usual_key: re.Pattern[str] = field(init=False)
     """A key in quotes, plainly written, with the sign behind it."""
+    usual_member: re.Pattern[str] = field(init=False)
+    """Such a key with the separator before it, if there is one; nothing where a string may be an argument."""
+    usual_end: re.Pattern[str] = field(init=False)
+    """What stands behind most values: the next such key, or the closer and no text."""
 
     def __post_init__(self) -> None:
         sign = f"[{re.escape(''.join(self.assign))}]" if any(self.assign) else "(?!)"
-        usual = rf'\s{{0,8}}+"([^"\\\n]{{0,256}}+)"\s{{0,8}}+{sign}'
-        object.__setattr__(self, "usual_key", re.compile(usual))
+        key = rf'\s{{0,8}}+"([^"\\\n]{{0,256}}+)"\s{{0,8}}+{sign}\s{{0,8}}+'
+        comma, closer = rf"\s{{0,8}}+{re.escape(self.separator)}", rf"\s{{0,8}}+{re.escape(self.closer)}(?=[\s\]}})<,])"
+        object.__setattr__(self, "usual_key", re.compile(key))
+        object.__setattr__(self, "usual_member", re.compile(f"({comma})?{key}" if self.closer == "}" else "(?!)"))
+        object.__setattr__(self, "usual_end", re.compile(f"{comma}{key}|{closer}"))
 
     def read(self, frame: Frame, draft: Draft) -> Steps[bool]:
         """Read the members up to the closer (the opener is consumed); False when this is not such a list."""
         source = frame.source
         while True:
-            head = yield from source.skip_blanks()
-            if head == self.separator and draft.keys:
-                head = yield from self._pass_separator(source, draft)
-            if head == self.closer:
-                source.pos += 1
-                return True
-            if head in frame.closing.starts and (yield from self._is_over(frame, draft, head)):
-                return True
-            if not draft.keys and (yield from self._unkeyed(frame, draft, head)):
-                continue
-            key = yield from self.key(source)
-            if key is None:
-                return self._broken(draft, head)
+            usual = self.usual_member.match(source.text, source.pos)
+            if usual is not None and (draft.keys or not usual[1]):
+                source.pos, key = usual.end(), usual[2]
+            else:
+                found = yield from self._find_key(frame, draft)
+                if isinstance(found, bool):
+                    return found
+                key = found
             if key in ENVELOPES and (yield from self._is_wrapped(source, draft, key)):
                 draft.repair("unwrapped_arguments")
                 source.pos += 1
@@ -91,6 +93,22 @@ class Members:
                 goes_on = yield from self.value(frame, draft, key)
             if not goes_on:
                 return True
+
+    def _find_key(self, frame: Frame, draft: Draft) -> Steps[str | bool]:
+        """The key of the next member; when there is none, whether this is such a list."""
+        source = frame.source
+        while True:
+            head = yield from source.skip_blanks()
+            if head == self.separator and draft.keys:
+                head = yield from self._pass_separator(source, draft)
+            if head == self.closer:
+                source.pos += 1
+                return True
+            if head in frame.closing.starts and (yield from self._is_over(frame, draft, head)):
+                return True
+            if draft.keys or not (yield from self._unkeyed(frame, draft, head)):
+                key = yield from self.key(source)
+                return self._broken(draft, head) if key is None else key
 
     def _pass_separator(self, source: Source, draft: Draft) -> Steps[str]:
         source.pos += 1
@@ -176,10 +194,10 @@ class Members:
 
     def value(self, frame: Frame, draft: Draft, key: str) -> Steps[bool]:
         """Read the value of one member into the draft; False when the text ended inside it."""
-        source = frame.source
-        yield from source.skip_blanks()
-        quote = yield from find_quote(source, self.literals.quotes)
-        shape = draft.shape(key)
+        source, quote, shape = frame.source, self.literals.quotes[0], draft.shape(key)
+        if not source.text.startswith(quote, source.pos):
+            yield from source.skip_blanks()
+            quote = yield from find_quote(source, self.literals.quotes)
         if not quote:
             return (yield from self._bare_value(frame, draft, key, shape))
         source.pos += len(quote)
@@ -209,6 +227,8 @@ class Members:
         brackets that close the call.
         """
         source = frame.source
+        if not doubted and self.usual_end.match(source.text, source.pos + ahead) is not None:
+            return True
         gap = yield from source.find_nonblank(ahead)
         head = source.text[source.pos + gap : source.pos + gap + 1]
         if not head:

@@ -51,6 +51,7 @@ _QUOTES = ('"', "'")
 _DRIVE = re.compile(r"[A-Za-z]:\\[^\\\"/]")
 """A path whose backslashes nobody escaped: what would be a line break or a tab is part of it."""
 
+_PATH_SIGNS = ("", ":")
 _JSON_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _JSON_ESCAPES = '"\\\\/bfnrt'
 _SHARED_ESCAPES = '"\\\\bfnrt'
@@ -120,7 +121,11 @@ def read_string(
     ``outer`` is what closes the whole call: at the very end of the text it closes the string too.
     """
     doubted = False
-    path = quote == '"' and literals.unescape is None and (yield from _is_path(source, out))
+    # the second character tells nearly always
+    doubtful = (
+        quote == '"' and literals.unescape is None and source.text[source.pos + 1 : source.pos + 2] in _PATH_SIGNS
+    )
+    path = doubtful and (yield from _is_path(source, out))
     plain = _plain(quote, literals.unescape is None, path)
     run: Run | None = None
     while True:
