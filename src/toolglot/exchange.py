@@ -26,6 +26,7 @@ from toolglot.crossing import NO_NAMES, rename_tools
 from toolglot.errors import RefusedError, RequestError, ToolglotError, UpstreamError
 from toolglot.events import Event, Failed
 from toolglot.experience import Lesson
+from toolglot.fields import is_sound
 from toolglot.history import mend
 from toolglot.lessons import coach
 from toolglot.memory import Memory
@@ -99,7 +100,8 @@ class Exchange:
         self.upstream_wire = all_wires()[self.route.upstream.wire]
         self.one_wire = wire.NAME == self.upstream_wire.NAME
         self._tell_route()
-        self._check_bonds()
+        if self.asked.bond is not None:
+            self._check_bonds(self.asked.bond)
         if not self.one_wire:
             conversation = self._cross(conversation)
         self.speech: Speech | None = None
@@ -107,17 +109,12 @@ class Exchange:
         spared = self.route.learns and self.trial.admits(XML if self.guest else READING)
         self.spare = conversation if spared else None
         self.choice = conversation.choice
-        self.mapping = self._map(conversation)
-        self.guards = self._find_guards(conversation)
+        self.mapping: editing.Mapping | None = None
+        self.guards: tuple[str, ...] = ()
         self.tools, self.names = self.guest.tools if self.guest else conversation.tools, NO_NAMES
-        relayed = self.route.manner is Manner.RELAY or (self.guest is None and self.mapping is None)
-        if self.route.manner is Manner.TEXT:
-            self.request = self._ask_as_text(conversation, body)
-        elif self.one_wire and relayed:
-            self.request = self._adapt(body, conversation)
-        else:
-            self.request = self._ask_natively(conversation)
-        self.asked = self.memory.listen(self.asked, body)
+        self.request = self._ask(conversation, body)
+        if self.asked.kept:
+            self.asked = self.memory.listen(self.asked, body)
         self._forget_messages()
 
     def take_request(self) -> bytes:
@@ -154,12 +151,23 @@ class Exchange:
 
     # -- the way there -------------------------------------------------------------------------------------------------
 
+    def _ask(self, conversation: Conversation, body: bytes) -> bytes:
+        """The request as it goes to the upstream: in the client's own words, wherever that can be."""
+        manner = self.route.manner
+        if manner is not Manner.RELAY:
+            self.mapping, self.guards = self._map(conversation), self._find_guards(conversation)
+        if manner is Manner.TEXT:
+            return self._ask_as_text(conversation, body)
+        if self.one_wire and (manner is Manner.RELAY or (self.guest is None and self.mapping is None)):
+            return self._adapt(body, conversation)
+        return self._ask_natively(conversation)
+
     def _ask_as_text(self, conversation: Conversation, body: bytes = b"") -> bytes:
         """Tools taught and told as text. An XML client has done that itself, and its words go on as they are."""
         guest, coached = self.guest, self.route.upstream.coached
         if guest is not None and not coached:
             if body and self.one_wire and not self.route.extra:
-                return self.wire.adapt_request(body, self.route.model.model, without_tools=False)
+                return self._pass_on(body, without_tools=False)
             return self._encode(conversation)
         self.speech = self._speak(guest.translate(conversation) if guest else conversation)
         self.tools, self.names = self.speech.tools, self.speech.names
@@ -197,7 +205,7 @@ class Exchange:
     def _map(self, conversation: Conversation) -> editing.Mapping | None:
         """The tools that the model was trained on for those of the client, where that is wished."""
         wanted = self.route.model.editing
-        if not wanted or self.route.manner is Manner.RELAY or not self.trial.runs(EDITING):
+        if not wanted or not self.trial.runs(EDITING):
             return None
         only, allowed = conversation.choice.only, conversation.limits.parallel_calls is not False
         parallel = self.route.parallel or (allowed and self.route.manner is Manner.NATIVE)
@@ -209,9 +217,7 @@ class Exchange:
     def _find_guards(self, conversation: Conversation) -> tuple[str, ...]:
         """What keeps a client with native tools from changing arguments, where that is wished and it has such tools."""
         guard = self.settings.clients.guard
-        if not guard or self.route.manner is Manner.RELAY:
-            return ()
-        return guard if any(tool.name in GUARDED for tool in conversation.tools) else ()
+        return guard if guard and any(tool.name in GUARDED for tool in conversation.tools) else ()
 
     def _adapt(self, body: bytes, conversation: Conversation) -> bytes:
         """The client's own words, unless the server would not understand its choice among the tools."""
@@ -220,7 +226,14 @@ class Exchange:
             narrowed = narrow(sealed, self._rule()) if sealed.choice != Choice() else sealed
             if narrowed is not conversation:
                 return self._encode(self._suit(narrowed))
-        return self.wire.adapt_request(body, self.route.model.model, without_tools=self.route.mode == "off")
+        return self._pass_on(body, without_tools=self.route.mode == "off")
+
+    def _pass_on(self, body: bytes, *, without_tools: bool) -> bytes:
+        """The client's own words. Nothing is looked for in them if there is nothing to change."""
+        model = self.route.model.model
+        if self.asked.conversation.model == model and not without_tools and is_sound(body):
+            return body
+        return self.wire.adapt_request(body, model, without_tools=without_tools)
 
     def _suit(self, conversation: Conversation) -> Conversation:
         """The conversation as this very server takes it."""
@@ -242,10 +255,10 @@ class Exchange:
 
     # -- what is kept between requests ---------------------------------------------------------------------------------
 
-    def _check_bonds(self) -> None:
+    def _check_bonds(self, bond: RequestError) -> None:
         """What only an upstream of the client's own wire can know goes to no other."""
-        if self.asked.bond is not None and (not self.one_wire or self.route.manner is Manner.TEXT):
-            raise self.asked.bond
+        if not self.one_wire or self.route.manner is Manner.TEXT:
+            raise bond
 
     def _seal(self, conversation: Conversation) -> Conversation:
         """Seals that the client's wire cannot carry are kept here, by the client's key and the upstream."""

@@ -34,9 +34,7 @@ class Memory(Struct, frozen=True):
         return found
 
     def listen(self, asked: Asked, body: bytes) -> Asked:
-        """The request, whose answer will be known if the client wants to refer to it."""
-        if not asked.kept:
-            return asked
+        """The request, whose answer will be known when the client refers to it."""
         drawer = self.kept.open(self.key)
 
         def keep(answer_id: str, items: list[dict[str, Any]]) -> None:

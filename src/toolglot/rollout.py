@@ -161,7 +161,7 @@ class Rollout:
         plan = self.plan_of(transformation)
         if plan.percent == 0:
             return Arm.OFF
-        if plan.divides and _bucket(transformation, conversation_key) >= plan.percent:
+        if plan.percent < 100 and _bucket(transformation, conversation_key) >= plan.percent:
             return Arm.CONTROL
         return Arm.DRY_RUN if plan.dry_run else Arm.ON
 

@@ -111,10 +111,10 @@ class Gateway:
         """The same for those who may ask, and nothing of it for others."""
         keys = self.settings.server.keys
 
-        async def ask(request: Request) -> Response | None:
+        def ask(request: Request) -> Awaitable[Response | None]:
             if not admit(keys, request.key):
                 raise AccessError("No valid API key was presented." if request.key else "An API key is needed.")
-            return await answer(request)
+            return answer(request)
 
         return ask if keys else answer
 
@@ -176,7 +176,8 @@ class Gateway:
         headers = self.headers_for(upstream, request)
         if exchange.one_wire:
             carried = getattr(exchange.wire, "CARRIED", ())
-            headers = {name: request.headers[name] for name in carried if name in request.headers} | headers
+            if carried:
+                headers = {name: request.headers[name] for name in carried if name in request.headers} | headers
         async with self.transport.send("POST", address, upstream, headers, exchange.take_request()) as reply:
             response = await visit.answer(reply)
         exchange.conclude()
@@ -196,12 +197,12 @@ class Gateway:
 
     def headers_for(self, upstream: Upstream, request: Request) -> dict[str, str]:
         headers = {"Content-Type": JSON_TYPE, "Accept-Encoding": "identity", REQUEST_ID: request.id}
-        key = upstream.api_key.reveal() if upstream.api_key else ""
+        key = upstream.api_key.reveal()
         if not key and not self.settings.server.keys:
             key = request.key
         if key:
             headers |= all_wires()[upstream.wire].authorize(key)
-        return headers | dict(upstream.headers)
+        return {**headers, **upstream.headers}
 
     async def answer_extra(self, extra: Extra, request: Request) -> Response:
         body = await request.read()
@@ -276,16 +277,17 @@ def make_tokens() -> Iterator[str]:
 
 def identify(request: Request, source: Source) -> str:
     """The id that the client gave, or a new one."""
-    given = request.headers.get(REQUEST_ID, "")
-    return given if 0 < len(given) <= 200 and given.isprintable() else f"req_{source.token()}"
+    given = request.headers.get(REQUEST_ID)
+    return given if given and len(given) <= 200 and given.isprintable() else f"req_{source.token()}"
 
 
 def find_key(request: Request) -> str:
     """The key that a client shows, whichever way its wire does that."""
+    headers = request.headers
     for name in KEY_HEADERS:
-        if key := request.headers.get(name):
+        if key := headers.get(name):
             return key
-    scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
+    scheme, _, bearer = headers.get("authorization", "").partition(" ")
     return (bearer.strip() if scheme.lower() == "bearer" else "") or request.query.get("key", "")
 
 

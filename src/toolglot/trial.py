@@ -27,7 +27,7 @@ from toolglot.routing import Manner, Route
 from toolglot.wire import ReplyReader
 
 LOG = logging.getLogger("toolglot.rollout")
-OF_MANNER: Final[Mapping[Manner, str]] = {Manner.TEXT: READING, Manner.NATIVE: RESCUE}
+OF_MANNER: Final[Mapping[Manner, str | None]] = {Manner.RELAY: None, Manner.NATIVE: RESCUE, Manner.TEXT: READING}
 REHEARSED: Final = (READING, RESCUE, SHELL, XML)
 """Transformations of answers alone; one that changes the request first cannot be seen without doing so."""
 BROKEN: Final = "rehearsal_failed"
@@ -35,7 +35,7 @@ BROKEN: Final = "rehearsal_failed"
 
 def name_transformation(route: Route) -> str | None:
     """What is done to a request and its answer on this way. For an XML client all of it is one step."""
-    return XML if route.client and route.manner is not Manner.RELAY else OF_MANNER.get(route.manner)
+    return XML if route.client and route.manner is not Manner.RELAY else OF_MANNER[route.manner]
 
 
 class Trial:

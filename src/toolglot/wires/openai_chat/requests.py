@@ -85,20 +85,20 @@ CHOICES: Mapping[str, Mode] = {"none": "none", "auto": "auto", "required": "requ
 def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
     """The request in neutral words; ``RequestError`` names the field that cannot be meant."""
     asked = parse_body(body, read_functions)
-    if asked.get("n") not in (None, 1):
+    if "n" in asked and asked["n"] not in (None, 1):
         raise RequestError("Only one answer can be given to a request: n must be 1.", "n")
     tools, skipped = asked.get("tools", NO_TOOLS)
     notes = list(skipped)
-    options = asked.get("stream_options")
     conversation = Conversation(
         model=text_at(asked, "model"),
         messages=tuple([_decode_message(message, at, notes) for at, message in enumerate(check_messages(asked))]),
         tools=tools,
-        choice=_decode_choice(asked.get("tool_choice"), tools),
-        limits=_decode_limits(asked),
-        extra={key: value for key, value in asked.items() if key not in MODELLED},
+        choice=_decode_choice(asked["tool_choice"], tools) if "tool_choice" in asked else ANY_CHOICE,
+        limits=NO_LIMITS if LIMITED.isdisjoint(asked) else _decode_limits(asked),
+        extra={} if MODELLED.issuperset(asked) else {key: asked[key] for key in asked if key not in MODELLED},
     )
-    wants_usage = isinstance(options, dict) and options.get("include_usage") is True
+    options = asked.get("stream_options")
+    wants_usage = type(options) is dict and options.get("include_usage") is True
     return Asked(conversation, asked.get("stream") is True, wants_usage, tuple(notes))
 
 
@@ -106,13 +106,13 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
 
 
 def _decode_message(message: object, at: int, notes: list[str]) -> Message:
-    if not isinstance(message, dict):
+    if type(message) is not dict:
         raise RequestError(f"messages[{at}] must be an object with a role and content.", f"messages[{at}]")
     told, content = message.get("role"), message.get("content")
-    role = ROLES.get(told) if isinstance(told, str) else None
-    if role is None:
+    if type(told) is not str or told not in ROLES:
         raise RequestError(f"messages[{at}].role must be one of {', '.join(ROLES)}.", f"messages[{at}].role")
-    parts = (Text(content),) if isinstance(content, str) else _decode_content(content, f"messages[{at}].content")
+    role = ROLES[told]
+    parts = (Text(content),) if type(content) is str else _decode_content(content, f"messages[{at}].content")
     if role == "tool":
         parts = (_decode_result(message, parts, at),)
     elif role == "assistant" and not BESIDES.isdisjoint(message):
@@ -231,8 +231,6 @@ def _name_of(entry: object) -> str:
 
 
 def _decode_limits(asked: Mapping[str, Any]) -> Limits:
-    if LIMITED.isdisjoint(asked):
-        return NO_LIMITS
     stop = asked.get("stop")
     parallel = asked.get("parallel_tool_calls")
     return Limits(
@@ -303,7 +301,7 @@ def _encode_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
 
 def _encode_message(message: Message) -> dict[str, Any]:
     parts = message.parts
-    if len(parts) == 1 and isinstance(only := parts[0], Text):
+    if len(parts) == 1 and type(only := parts[0]) is Text:
         return {"role": message.role, "content": only.text}
     encoded = {"role": message.role, "content": _encode_content(parts), **_encode_calls(parts)}
     thoughts = [part for part in parts if isinstance(part, Reasoning) and part.text]
