@@ -10,7 +10,7 @@ whoever keeps the doors looks after all of them from time to time.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable
 from contextlib import suppress
 from typing import Final, Protocol, cast
 
@@ -59,7 +59,7 @@ class Door(asyncio.Protocol):
             "_answering",
             "_coming",
             "_deaf",
-            "_head",
+            "_fields",
             "_head_size",
             "_heard",
             "_house",
@@ -84,7 +84,7 @@ class Door(asyncio.Protocol):
         self._task: asyncio.Task[None] | None = None
         self._coming: Request | None = None
         self._target = b""
-        self._head: list[bytes] = []
+        self._fields: dict[str, str] = {}
         self._head_size = 0
         self._heard = self._moved = loop.time()
         self._waiting = 0
@@ -162,14 +162,17 @@ class Door(asyncio.Protocol):
     def on_message_begin(self) -> None:
         self._heard = self.loop.time()
         self._target = b""
-        self._head = []
+        self._fields = {}
 
     def on_url(self, piece: bytes) -> None:
         self._target += piece
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._coming is None:  # what comes later is a trailer
-            self._head += name, value
+        if self._coming is not None:  # a trailer
+            return
+        known, told = name.decode("latin-1").lower(), value.decode("utf-8", "surrogateescape")
+        fields = self._fields
+        fields[known] = f"{fields[known]}, {told}" if known in fields else told
 
     def on_headers_complete(self) -> None:
         if self._head_size > self._house.head_limit and not self._fits():
@@ -180,7 +183,7 @@ class Door(asyncio.Protocol):
                 raise RequestError("This is no proxy.")
             return
         method, version = parser.get_method().decode("latin-1"), parser.get_http_version()
-        request = self._coming = Request(self, method, self._target, read_fields(self._head), version)
+        request = self._coming = Request(self, method, self._target, self._fields, version)
         request.lasting = parser.should_keep_alive()
         self._head_size = 0
         if self._task is None:
@@ -201,20 +204,19 @@ class Door(asyncio.Protocol):
 
     def _decline(self, rest: bytes) -> None:
         """A client that would rather speak another protocol is heard in this one: its head again, without the wish."""
-        fields = read_fields(self._head)
-        kept = {name: value for name, value in fields.items() if name not in ("connection", "upgrade")}
-        if "close" in fields["connection"].lower():
-            kept["connection"] = "close"
+        fields = {name: value for name, value in self._fields.items() if name not in ("connection", "upgrade")}
+        if "close" in self._fields["connection"].lower():
+            fields["connection"] = "close"
         version = self._parser.get_http_version().encode()
         lines = [b"%b %b HTTP/%b" % (self._parser.get_method(), self._target, version)]
-        lines += [f"{name}: {value}".encode("utf-8", "surrogateescape") for name, value in kept.items()]
+        lines += [f"{name}: {value}".encode("utf-8", "surrogateescape") for name, value in fields.items()]
         self._parser = HttpRequestParser(self)
         self._parser.feed_data(b"\r\n".join(lines) + b"\r\n\r\n" + rest)
 
     def _fits(self) -> bool:
         """What came with the end of a head may be body."""
-        size = len(self._target) + sum(map(len, self._head)) + 2 * len(self._head)
-        return size <= self._house.head_limit
+        size = sum(len(name) + len(value) + 4 for name, value in self._fields.items())
+        return size + len(self._target) <= self._house.head_limit
 
     def _too_long(self) -> HeadError:
         return HeadError(f"The head is larger than {self._house.head_limit} bytes.")
@@ -267,16 +269,3 @@ class Door(asyncio.Protocol):
         self._heard = self.loop.time()
         with suppress(OSError, RuntimeError):
             self.transport.write_eof()
-
-
-def read_fields(head: Sequence[bytes]) -> dict[str, str]:
-    """The fields of a head, given as names and values in turn. Values of one name are joined. All are decoded at once:
-    the parser lets no line break into them."""
-    told = b"\n".join(head).decode("utf-8", "surrogateescape").split("\n")
-    names, values = list(map(str.lower, told[::2])), told[1::2]
-    fields = dict(zip(names, values, strict=False))
-    if len(fields) < len(values):
-        fields = {}
-        for name, value in zip(names, values, strict=True):
-            fields[name] = f"{fields[name]}, {value}" if name in fields else value
-    return fields

@@ -177,7 +177,7 @@ class Exchange:
         if self.guest is not None and self.route.manner is not Manner.RELAY:
             conversation = self.guest.translate(conversation)
         conversation = self._suit(self._mend(self._seal(conversation)))
-        conversation, self.names = rename_tools(conversation, getattr(self.upstream_wire, "TOOL_NAMES", None))
+        conversation, self.names = rename_tools(conversation, self.upstream_wire.TOOL_NAMES)
         self.tools = self.guest.tools if self.guest else conversation.tools
         return self._encode(conversation)
 
@@ -187,7 +187,7 @@ class Exchange:
             speech = coach(conversation, dialect)
         else:
             speech = speak(conversation, dialect, parallel=self.route.parallel)
-            if conversation.choice.mode == "required" and hasattr(self.upstream_wire, "THOUGHT_FIELDS"):
+            if conversation.choice.mode == "required" and self.upstream_wire.THOUGHT_FIELDS:
                 speech = hold_to_call(speech, self._rule(), dialect, parallel=self.route.parallel)
         self.watch.notes += speech.notes
         return speech
@@ -238,7 +238,7 @@ class Exchange:
     def _suit(self, conversation: Conversation) -> Conversation:
         """The conversation as this very server takes it."""
         rule = self._rule()
-        if hasattr(self.upstream_wire, "THOUGHT_FIELDS"):
+        if self.upstream_wire.THOUGHT_FIELDS:
             conversation = retell_thoughts(conversation, rule)
         return narrow(conversation, rule)
 
@@ -262,7 +262,7 @@ class Exchange:
 
     def _seal(self, conversation: Conversation) -> Conversation:
         """Seals that the client's wire cannot carry are kept here, by the client's key and the upstream."""
-        if not self._seals or getattr(self.wire, "CARRIES_SEALS", False):
+        if not self._seals or self.wire.CARRIES_SEALS:
             return conversation
         self.place = find_place(conversation.messages)
         restored = restore(conversation.messages, self.memory.open_seals(self.route.upstream.base_url))
@@ -271,9 +271,9 @@ class Exchange:
     @property
     def _seals(self) -> bool:
         """Whether the upstream proves its reasoning; on a wire that has no agreed place for it only some do."""
-        if hasattr(self.upstream_wire, "THOUGHT_FIELDS"):
+        if self.upstream_wire.THOUGHT_FIELDS:
             return SIGNED_CALLS in self._rule().quirks
-        return getattr(self.upstream_wire, "SEALS", False) and not self.one_wire
+        return self.upstream_wire.SEALS and not self.one_wire
 
     # -- the second way there ------------------------------------------------------------------------------------------
 

@@ -21,8 +21,7 @@ class Memory(Struct, frozen=True):
     def expand(self, wire: Wire, body: bytes, limit: int) -> bytes:
         """The request with what it refers to in the place of the reference, as far as that is known; at most so many
         bytes."""
-        expand = getattr(wire, "expand_request", None)
-        return body if expand is None else expand(body, self.find_answer, limit)
+        return body if wire.expand_request is None else wire.expand_request(body, self.find_answer, limit)
 
     def find_answer(self, answer_id: str) -> tuple[bytes, bytes] | None:
         """The request and the items of an earlier answer, by its id or by that of an item."""

@@ -39,7 +39,6 @@ from toolglot.wire import Extra, Wire
 from toolglot.wires import all_wires, openai_chat
 
 OUR_FAULT = "Something went wrong here; the log knows more."
-OPENAI_ROOT = "/v1"
 TOKEN_LENGTH = 24
 KEY_HEADERS = ("x-api-key", "x-goog-api-key")
 GONE = 499
@@ -68,7 +67,7 @@ class Gateway:
         for wire in all_wires().values():
             for path in wire.ROUTES:
                 paths.add("POST", path, (self.admitted(partial(self.complete, wire)), wire))
-            for extra in getattr(wire, "EXTRAS", ()):
+            for extra in wire.EXTRAS:
                 paths.add(extra.method, extra.path, (self.admitted(partial(self.answer_extra, extra)), wire))
         for prefix in ("/v1", ""):
             paths.add("GET", f"{prefix}/models", (self.admitted(self.list_models), USUAL_WIRE))
@@ -172,12 +171,11 @@ class Gateway:
     async def ask_once(self, request: Request, exchange: Exchange, visit: Visit) -> Response | None:
         upstream = exchange.route.upstream
         place = exchange.upstream_wire.locate(exchange.route.model.model, stream=exchange.streamed)
-        address = upstream.endpoint(place, getattr(exchange.upstream_wire, "ROOT", OPENAI_ROOT))
+        address = upstream.endpoint(place, exchange.upstream_wire.ROOT)
         headers = self.headers_for(upstream, request)
-        if exchange.one_wire:
-            carried = getattr(exchange.wire, "CARRIED", ())
-            if carried:
-                headers = {name: request.headers[name] for name in carried if name in request.headers} | headers
+        carried = exchange.wire.CARRIED
+        if carried and exchange.one_wire:
+            headers = {name: request.headers[name] for name in carried if name in request.headers} | headers
         async with self.transport.send("POST", address, upstream, headers, exchange.take_request()) as reply:
             response = await visit.answer(reply)
         exchange.conclude()
