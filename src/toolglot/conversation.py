@@ -92,9 +92,9 @@ class Message(Struct, frozen=True):
     parts: tuple[Part, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.role not in PARTS_OF_ROLE:
+        allowed = PARTS_OF_ROLE.get(self.role)
+        if allowed is None:
             raise ValueError(f"{self.role!r} is not a role; roles are {', '.join(PARTS_OF_ROLE)}")
-        allowed = PARTS_OF_ROLE[self.role]
         for part in self.parts:
             if type(part) not in allowed:
                 raise ValueError(f"a message of role {self.role} cannot hold {type(part).__name__}")
@@ -103,13 +103,13 @@ class Message(Struct, frozen=True):
     def text(self) -> str:
         """All the plain text of the message, joined."""
         parts = self.parts
-        if len(parts) == 1 and type(only := parts[0]) is Text:
+        if len(parts) == 1 and isinstance(only := parts[0], Text):
             return only.text
-        return "".join([part.text for part in parts if type(part) is Text])
+        return "".join([part.text for part in parts if isinstance(part, Text)])
 
     @property
     def calls(self) -> tuple[Call, ...]:
-        return tuple([part for part in self.parts if type(part) is Call])
+        return tuple([part for part in self.parts if isinstance(part, Call)])
 
 
 class Tool(Struct, frozen=True):
@@ -196,7 +196,7 @@ class Conversation(Struct, frozen=True):
     extra: Mapping[str, Any] = {}
 
     def __post_init__(self) -> None:
-        if self.tools and type(self.tools) is not Tools:
+        if self.tools and not isinstance(self.tools, Tools):
             _require_difference({tool.name for tool in self.tools}, self.tools)
 
     def __hash__(self) -> int:

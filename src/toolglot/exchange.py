@@ -26,14 +26,13 @@ from toolglot.crossing import NO_NAMES, rename_tools
 from toolglot.errors import RefusedError, RequestError, ToolglotError, UpstreamError
 from toolglot.events import Event, Failed
 from toolglot.experience import Lesson
-from toolglot.fields import is_sound
 from toolglot.history import mend
 from toolglot.lessons import coach
 from toolglot.memory import Memory
 from toolglot.profiles import SIGNED_CALLS, Rule
 from toolglot.quirks import hold_to_call, narrow, retell_thoughts
 from toolglot.rollout import EDITING, READING, XML
-from toolglot.routing import Knowledge, Manner, Route, choose
+from toolglot.routing import NATIVE, RELAY, TEXT, Knowledge, Route, choose
 from toolglot.seals import Place, find_place, restore
 from toolglot.speaking import Speech, speak
 from toolglot.telemetry import Watch, redact
@@ -133,32 +132,32 @@ class Exchange:
         route, watch = self.route, self.watch
         watch.upstream, watch.upstream_model, watch.mode = route.upstream.name, route.model.model, str(route.manner)
         watch.client = route.client
-        if route.manner is Manner.TEXT:
+        if route.manner is TEXT:
             watch.dialect = route.dialect
 
     @property
     def untouched(self) -> bool:
         """Whether bytes pass as they are: upstreams are always asked for the usual kind of stream."""
         usual = self.stream_type == self.upstream_wire.STREAM_TYPE
-        return self.one_wire and usual and self.route.manner is Manner.RELAY
+        return self.one_wire and usual and self.route.manner is RELAY
 
     @property
     def unchanged(self) -> bool:
         """Whether bytes may pass as they are, as long as nothing about the answer has to be put right."""
         usual = self.stream_type == self.upstream_wire.STREAM_TYPE
         touched = self.mapping is not None or self.guest is not None or self.guards
-        return self.one_wire and usual and self.route.manner is Manner.NATIVE and not touched
+        return self.one_wire and usual and self.route.manner is NATIVE and not touched
 
     # -- the way there -------------------------------------------------------------------------------------------------
 
     def _ask(self, conversation: Conversation, body: bytes) -> bytes:
         """The request as it goes to the upstream: in the client's own words, wherever that can be."""
         manner = self.route.manner
-        if manner is not Manner.RELAY:
+        if manner is not RELAY:
             self.mapping, self.guards = self._map(conversation), self._find_guards(conversation)
-        if manner is Manner.TEXT:
+        if manner is TEXT:
             return self._ask_as_text(conversation, body)
-        if self.one_wire and (manner is Manner.RELAY or (self.guest is None and self.mapping is None)):
+        if self.one_wire and (manner is RELAY or (self.guest is None and self.mapping is None)):
             return self._adapt(body, conversation)
         return self._ask_natively(conversation)
 
@@ -167,14 +166,14 @@ class Exchange:
         guest, coached = self.guest, self.route.upstream.coached
         if guest is not None and not coached:
             if body and self.one_wire and not self.route.extra:
-                return self._pass_on(body, without_tools=False)
+                return self.wire.adapt_request(body, self.route.model.model, without_tools=False)
             return self._encode(conversation)
         self.speech = self._speak(guest.translate(conversation) if guest else conversation)
         self.tools, self.names = self.speech.tools, self.speech.names
         return self._encode(self.speech.conversation)
 
     def _ask_natively(self, conversation: Conversation) -> bytes:
-        if self.guest is not None and self.route.manner is not Manner.RELAY:
+        if self.guest is not None and self.route.manner is not RELAY:
             conversation = self.guest.translate(conversation)
         conversation = self._suit(self._mend(self._seal(conversation)))
         conversation, self.names = rename_tools(conversation, self.upstream_wire.TOOL_NAMES)
@@ -208,7 +207,7 @@ class Exchange:
         if not wanted or not self.trial.runs(EDITING):
             return None
         only, allowed = conversation.choice.only, conversation.limits.parallel_calls is not False
-        parallel = self.route.parallel or (allowed and self.route.manner is Manner.NATIVE)
+        parallel = self.route.parallel or (allowed and self.route.manner is NATIVE)
         found = editing.find(conversation.tools, wanted, only=only, parallel=parallel, known_as=conversation.model)
         if found is None and conversation.tools:
             self.watch.notes.append(f"the client's tools have no twins in {wanted} and stay as they are")
@@ -221,19 +220,12 @@ class Exchange:
 
     def _adapt(self, body: bytes, conversation: Conversation) -> bytes:
         """The client's own words, unless the server would not understand its choice among the tools."""
-        if self.route.manner is Manner.NATIVE:
+        if self.route.manner is NATIVE:
             sealed = self._seal(conversation)
             narrowed = narrow(sealed, self._rule()) if sealed.choice != Choice() else sealed
             if narrowed is not conversation:
                 return self._encode(self._suit(narrowed))
-        return self._pass_on(body, without_tools=self.route.mode == "off")
-
-    def _pass_on(self, body: bytes, *, without_tools: bool) -> bytes:
-        """The client's own words. Nothing is looked for in them if there is nothing to change."""
-        model = self.route.model.model
-        if self.asked.conversation.model == model and not without_tools and is_sound(body):
-            return body
-        return self.wire.adapt_request(body, model, without_tools=without_tools)
+        return self.wire.adapt_request(body, self.route.model.model, without_tools=self.route.mode == "off")
 
     def _suit(self, conversation: Conversation) -> Conversation:
         """The conversation as this very server takes it."""
@@ -257,7 +249,7 @@ class Exchange:
 
     def _check_bonds(self, bond: RequestError) -> None:
         """What only an upstream of the client's own wire can know goes to no other."""
-        if not self.one_wire or self.route.manner is Manner.TEXT:
+        if not self.one_wire or self.route.manner is TEXT:
             raise bond
 
     def _seal(self, conversation: Conversation) -> Conversation:

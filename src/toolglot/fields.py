@@ -21,7 +21,6 @@ Offer: TypeAlias = tuple[Tools, tuple[str, ...]]
 
 NO_TOOLS: Final[Offer] = (Tools(), ())
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_OBJECT = msgspec.json.Decoder(dict[str, Any])
 _write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _decode = msgspec.json.Decoder().decode
 _SHARED = 1 << 20
@@ -36,29 +35,17 @@ def parse_body(body: bytes, read_tools: Callable[[Any], Any] | None = None) -> d
     In the place of the tools stands what ``read_tools`` makes of them. Other requests may share it, so it must stay as
     it is."""
     try:
-        if read_tools and b'"tools"' in body:
-            return _parse_in_parts(body, read_tools)
-        asked = _OBJECT.decode(body)
+        written = _FIELDS.decode(body)
+        tools = written.pop("tools", None) if read_tools else None
+        asked = {name: _decode(value) for name, value in written.items()}
+        if read_tools and tools is not None:
+            read = _read_once if len(tools) <= _SHARED else _read
+            asked["tools"] = read(bytes(tools), read_tools)
     except (msgspec.DecodeError, UnicodeDecodeError):
         asked = _parse_patiently(body)
-    if read_tools and "tools" in asked:
-        asked["tools"] = read_tools(asked["tools"])
+        if read_tools and "tools" in asked:
+            asked["tools"] = read_tools(asked["tools"])
     return asked
-
-
-def _parse_in_parts(body: bytes, read_tools: Callable[[Any], Any]) -> dict[str, Any]:
-    written = _FIELDS.decode(body)
-    tools = written.pop("tools", None)
-    asked: dict[str, Any] = {name: _decode(value) for name, value in written.items()}
-    if tools is not None:
-        read = _read_once if len(tools) <= _SHARED else _read
-        asked["tools"] = read(bytes(tools), read_tools)
-    return asked
-
-
-def is_sound(body: bytes) -> bool:
-    """Whether JSON that could be read cannot have half a surrogate pair in it, which would have to be replaced."""
-    return b"\\ud" not in body and b"\\uD" not in body
 
 
 def adapt_body(body: bytes, model: str, without: Collection[str] = ()) -> bytes:

@@ -79,7 +79,7 @@ def speak(conversation: Conversation, dialect: str, *, parallel: bool = False) -
         for message in conversation.messages
         if message.role == "assistant"
         for part in message.parts
-        if type(part) is Call
+        if isinstance(part, Call)
     }
     taught = _prepare(conversation.tools, tuple(past), record_of(dialect).name, conversation.choice, parallel)
     speaker = _Speaker(taught, conversation)
@@ -206,7 +206,7 @@ _SILENCE = Text("")
 
 def _bare(parts: Iterable[Part]) -> tuple[Part, ...]:
     """What of some parts a plain message holds."""
-    return tuple([part for part in parts if type(part) in _PLAIN and part != _SILENCE])
+    return tuple([part for part in parts if isinstance(part, _PLAIN) and part != _SILENCE])
 
 
 def _joined(groups: Sequence[Iterable[Part]]) -> tuple[Part, ...]:
@@ -216,12 +216,12 @@ def _joined(groups: Sequence[Iterable[Part]]) -> tuple[Part, ...]:
     for group in groups:
         meets = True
         for part in group:
-            if type(part) not in _PLAIN or part == _SILENCE:
+            if not isinstance(part, _PLAIN) or part == _SILENCE:
                 continue
-            if meeting and not (meets and type(part) is Text):
+            if meeting and not (meets and isinstance(part, Text)):
                 parts.append(Text("\n\n".join(meeting)))
                 meeting = []
-            if type(part) is Text:
+            if isinstance(part, Text):
                 meeting.append(part.text)
             else:
                 parts.append(part)
@@ -305,7 +305,7 @@ class _Speaker:
     def quote(self, message: Message) -> Message:
         """What the user says, with marks that do nothing."""
         for part in message.parts:
-            if type(part) is Text and self.taught.marks.are_in(part.text):
+            if isinstance(part, Text) and self.taught.marks.are_in(part.text):
                 parts = [Text(self.mute(part.text)) if isinstance(part, Text) else part for part in message.parts]
                 return Message("user", tuple(parts))
         return message

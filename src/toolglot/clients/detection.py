@@ -76,7 +76,7 @@ def _prompts(conversation: Conversation) -> Iterator[tuple[tuple[int, int], str,
         if number and not instructed:
             continue
         for place, part in enumerate(message.parts if instructed else message.parts[:1]):
-            if type(part) is Text and len(part.text) <= LOOKED_AT:
+            if isinstance(part, Text) and len(part.text) <= LOOKED_AT:
                 yield (number, place), part.text, instructed or part.text.lstrip().startswith(OPENING)
 
 

@@ -98,7 +98,7 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
         extra={} if MODELLED.issuperset(asked) else {key: asked[key] for key in asked if key not in MODELLED},
     )
     options = asked.get("stream_options")
-    wants_usage = type(options) is dict and options.get("include_usage") is True
+    wants_usage = isinstance(options, dict) and options.get("include_usage") is True
     return Asked(conversation, asked.get("stream") is True, wants_usage, tuple(notes))
 
 
@@ -106,13 +106,13 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
 
 
 def _decode_message(message: object, at: int, notes: list[str]) -> Message:
-    if type(message) is not dict:
+    if not isinstance(message, dict):
         raise RequestError(f"messages[{at}] must be an object with a role and content.", f"messages[{at}]")
     told, content = message.get("role"), message.get("content")
-    if type(told) is not str or told not in ROLES:
+    role = ROLES.get(told) if isinstance(told, str) else None
+    if role is None:
         raise RequestError(f"messages[{at}].role must be one of {', '.join(ROLES)}.", f"messages[{at}].role")
-    role = ROLES[told]
-    parts = (Text(content),) if type(content) is str else _decode_content(content, f"messages[{at}].content")
+    parts = (Text(content),) if isinstance(content, str) else _decode_content(content, f"messages[{at}].content")
     if role == "tool":
         parts = (_decode_result(message, parts, at),)
     elif role == "assistant" and not BESIDES.isdisjoint(message):
@@ -301,7 +301,7 @@ def _encode_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
 
 def _encode_message(message: Message) -> dict[str, Any]:
     parts = message.parts
-    if len(parts) == 1 and type(only := parts[0]) is Text:
+    if len(parts) == 1 and isinstance(only := parts[0], Text):
         return {"role": message.role, "content": only.text}
     encoded = {"role": message.role, "content": _encode_content(parts), **_encode_calls(parts)}
     thoughts = [part for part in parts if isinstance(part, Reasoning) and part.text]
