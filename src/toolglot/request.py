@@ -21,7 +21,7 @@ PIECE: Final = b"%x\r\n%b\r\n"
 END: Final = b"0\r\n\r\n"
 DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-BONDS: Final = {True: "connection: keep-alive\r\n", False: "connection: close\r\n"}
+CONNECTION: Final = {True: "connection: keep-alive\r\n", False: "connection: close\r\n"}
 """What becomes of the connection, where that has to be said."""
 REASONS: Final = {status.value: status.phrase for status in HTTPStatus}
 
@@ -196,10 +196,10 @@ class Request:
 
     def _head(self, status: int, headers: Mapping[str, str], content_type: str, length: str) -> bytes:
         self.lasting = self.lasting and self.whole and not self._line.closing
-        bond = "" if self.lasting and self.framed else BONDS[self.lasting]
+        connection = "" if self.lasting and self.framed else CONNECTION[self.lasting]
         told = "".join([f"{name}: {value}\r\n" for name, value in headers.items() if value.isprintable()])
         opening = open_head(int(time.time()), status, content_type)
-        return f"{opening}{length}{bond}{told}\r\n".encode("utf-8", "surrogateescape")
+        return f"{opening}{length}{connection}{told}\r\n".encode("utf-8", "surrogateescape")
 
 
 @lru_cache(maxsize=64)
