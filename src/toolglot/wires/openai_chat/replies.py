@@ -44,6 +44,8 @@ DONE = b"[DONE]"
 CUT = {"length", "content_filter"}
 CASTS = 8
 """How often in one answer it is tried to tell what its chunks have in common."""
+PATIENCE = 8
+"""How many chunks are read before that: a short answer would not earn it back."""
 FINISHES = {"stop", "length", "tool_calls", "content_filter"}
 
 
@@ -85,8 +87,12 @@ class Reader:
 
     def read(self, data: bytes, events: list[Event]) -> None:
         """What one reply, or one piece of it, says."""
-        reply = _parse(data)
-        if reply is None:
+        try:
+            reply = decode(data)
+            usual = reply.choices is not None or reply.usage or reply.error
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            usual = False
+        if not usual:
             reply, self.tidy = _read_patiently(data), False
         if not self.started:
             self.started = True
@@ -120,7 +126,9 @@ class Reader:
 
     def take_call(self, call: Call, events: list[Event]) -> None:
         told = call.function or Function()
-        name, arguments = told.name or "", self.flatten(told.arguments)
+        name, arguments = told.name or "", told.arguments
+        if type(arguments) is not str:
+            arguments = self.flatten(arguments)
         known = self.find(call, name)
         if known is None:
             known = self.expect(call)
@@ -132,7 +140,8 @@ class Reader:
         if name and not known.name:
             known.name, known.index = name, self.named
             self.named += 1
-            self.seal(call.extra_content, events)
+            if call.extra_content:
+                self.seal(call.extra_content, events)
             events.append(CallStarted(known.index, known.id, name))
         if known.name and known.early:
             known.pieces.append(known.early)
@@ -144,9 +153,9 @@ class Reader:
             events.append(ReasoningSealed(seal, NAME))
 
     def flatten(self, arguments: object) -> str:
-        """Arguments as text, also where a server writes them as an object."""
-        if isinstance(arguments, str) or arguments is None:
-            return arguments or ""
+        """Arguments as text, where a server writes them as an object or not at all."""
+        if arguments is None:
+            return ""
         self.tidy = False
         return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
 
@@ -183,6 +192,12 @@ class Reader:
         self.over = True
         self.tidy = self.tidy and bool(self.finish)
         finish = self.finish or ("tool_calls" if self.named else "stop")
+        if self.calls:
+            finish = self.end_calls(finish, events)
+        events.append(Finished(finish if finish in FINISHES else "stop", self.usage))
+
+    def end_calls(self, finish: str, events: list[Event]) -> str:
+        """How the calls ended, and so the answer."""
         if finish in CUT:
             whole = [call.is_whole() for call in self.calls]
         else:
@@ -198,7 +213,7 @@ class Reader:
                     events.append(CallArguments(call.index, "{}"))
                     self.tidy = False
                 events.append(CallEnded(call.index))
-        events.append(Finished(finish if finish in FINISHES else "stop", self.usage))
+        return finish
 
 
 class StreamReader(Reader):
@@ -212,6 +227,7 @@ class StreamReader(Reader):
         self.stream = EventStream()
         self.mould: Mould | None = None
         self.casts = CASTS
+        self.patience = PATIENCE
 
     def feed(self, piece: bytes) -> list[Event]:
         if self.mould is not None and not (self.stream.waiting or self.over):
@@ -232,6 +248,9 @@ class StreamReader(Reader):
     def cast(self, piece: bytes, event: Event) -> Mould | None:
         """The mould of the chunks that are to come, if this one is like them."""
         if self.stream.waiting or self.over:
+            return None
+        if self.patience:
+            self.patience -= 1
             return None
         self.casts -= 1
         if isinstance(event, TextDelta | ReasoningDelta):
@@ -258,7 +277,7 @@ class StreamReader(Reader):
     def accept(self, data: bytes, events: list[Event]) -> None:
         if self.over:
             return
-        if data[:1] == b"[" and data.strip() == DONE:
+        if data.rstrip() == DONE:
             self.end(events)
         else:
             self.read(data, events)
@@ -287,15 +306,6 @@ def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
         reader.fail(events, "upstream_invalid", "The upstream's answer holds neither text nor calls.")
     reader.end(events)
     return events
-
-
-def _parse(data: bytes) -> Reply | None:
-    """A reply as nearly all are; nothing if it is not one."""
-    try:
-        reply = decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    return reply if reply.choices is not None or reply.usage or reply.error else None
 
 
 def _read_patiently(data: bytes) -> Reply:
