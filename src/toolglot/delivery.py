@@ -131,11 +131,8 @@ class Delivery:
         return out
 
     def tell(self, event: Event, origin: str, out: list[Event]) -> None:
-        if self.twins is None:
+        if self.twins is None or self.twins.admit(event, origin):
             self.pass_on(event, origin, out)
-            return
-        for single in self.twins.sift(event, origin):
-            self.pass_on(single, origin, out)
 
     def pass_on(self, event: Event, origin: str, out: list[Event]) -> None:
         match event:

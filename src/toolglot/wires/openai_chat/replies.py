@@ -95,8 +95,7 @@ class Reader:
         if not usual:
             reply, self.tidy = _read_patiently(data), False
         if not self.started:
-            self.started = True
-            events.append(Started(reply.id or "", reply.model or ""))
+            self.start(reply, events)
         if reply.error:
             self.fail(events, *describe(reply.error))
             return
@@ -108,6 +107,10 @@ class Reader:
                 if said is not None:
                     self.take(said, events)
                 self.finish = choice.finish_reason or self.finish
+
+    def start(self, reply: Reply, events: list[Event]) -> None:
+        self.started = True
+        events.append(Started(reply.id or "", reply.model or ""))
 
     def take(self, said: Said, events: list[Event]) -> None:
         thought = said.reasoning_content or said.reasoning
@@ -131,9 +134,7 @@ class Reader:
             arguments = self.flatten(arguments)
         known = self.find(call, name)
         if known is None:
-            known = self.expect(call)
-            if not name or call.id != known.id or call.index != len(self.calls) - 1:
-                self.tidy = False
+            known = self.expect(call, name)
         elif name or call.id or call.index != known.index:
             self.tidy = False
         known.early += arguments
@@ -174,8 +175,10 @@ class Reader:
             return self.known.get((call.index, call.id))
         return None if known.pieces and name != known.name else known
 
-    def expect(self, call: Call) -> _Told:
+    def expect(self, call: Call, name: str) -> _Told:
         known = _Told(call.id if call.id and call.id not in self.ids else self.new_id(), call.id)
+        if not name or call.id != known.id or call.index != len(self.calls):
+            self.tidy = False
         self.ids.add(known.id)
         self.calls.append(known)
         self.known |= {call.index: known, call.id: known, (call.index, call.id): known}
