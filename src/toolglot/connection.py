@@ -13,6 +13,7 @@ import asyncio
 import zlib
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import lru_cache
 from typing import Final, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
@@ -61,6 +62,7 @@ class Reply:
         self._left = False
         self._unpacking: Unpacking | None = None
         self._waiter: asyncio.Future[None] | None = None
+        self._fields: list[bytes] = []
         self._came: list[bytes] = []
         self.on_body = self._came.append
         self._parser: HttpResponseParser | None = HttpResponseParser(self)
@@ -75,7 +77,7 @@ class Reply:
 
     async def is_streamed(self, stream_type: str = STREAM_TYPE) -> bool:
         """Whether it comes as events. A server that does not tell gives itself away by how it begins."""
-        told = self.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        told = _name_type(self.headers.get("Content-Type", ""))
         if told in (STREAM_TYPE, stream_type) or told.endswith("json"):
             return told in (STREAM_TYPE, stream_type)
         while True:
@@ -90,6 +92,9 @@ class Reply:
         """What has come since the last time; empty at the end."""
         while not self._kept and not self.over:
             await self._wait()
+        return self._take_kept()
+
+    def _take_kept(self) -> bytes:
         piece = b"".join(self._kept)
         self._kept.clear()
         self._kept_size = 0
@@ -104,7 +109,7 @@ class Reply:
         """Hand on every piece in the moment it comes, until the end."""
         self._left = False
         while self._kept and not self._left:
-            if take(await self.piece()) and drain:
+            if take(self._take_kept()) and drain:
                 await drain()
         self._take = take
         try:
@@ -122,8 +127,6 @@ class Reply:
 
     async def part(self) -> None:
         """All has been said: wait a moment for the end, so that the connection can be used again."""
-        if self.over:
-            return
         with suppress(UpstreamError, TimeoutError):
             async with asyncio.timeout(PARTING):
                 await self.whole()
@@ -132,13 +135,15 @@ class Reply:
         """Until something is new: the head, a piece, the end or, while it is poured, that it is too much."""
         if self._error is not None:
             raise self._error
-        self._connection.resume()
+        if self._connection.paused:
+            self._connection.resume()
         self._waiter = self._connection.loop.create_future()
         await self._waiter
 
     def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
 
     # -- for the connection --------------------------------------------------------------------------------------------
 
@@ -156,7 +161,7 @@ class Reply:
             readable = self.lasting = False
         if came:
             self._barren = 0
-            piece = came[0] if len(came) == 1 else b"".join(came)
+            piece = b"".join(came)
             came.clear()
             try:
                 if self._unpacking is not None:
@@ -219,16 +224,22 @@ class Reply:
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self.status:  # what comes later is a trailer
-            self.headers.add(name.decode("latin-1"), value.decode("latin-1"))
+            self._fields += (name, value)
 
     def on_headers_complete(self) -> None:
-        status = cast("HttpResponseParser", self._parser).get_status_code()
+        assert self._parser is not None  # it is calling
+        status = self._parser.get_status_code()
+        fields, self._fields = self._fields, []
         if status < 200:  # only a word in between
-            self.headers.clear()
             return
+        told = b"\n".join(fields).decode("latin-1").split("\n")
+        self.headers.extend(zip(told[::2], told[1::2], strict=False))
         self.status = status
         self._complete = self._bodiless
-        packed = self.headers.get("content-encoding", "identity").strip().lower()
+        if "content-encoding" in self.headers:
+            self._unpack(self.headers["content-encoding"].strip().lower())
+
+    def _unpack(self, packed: str) -> None:
         if packed in PACKED:
             self._unpacking = Unpacking()
         elif packed not in ("", "identity"):
@@ -236,8 +247,9 @@ class Reply:
 
     def on_message_complete(self) -> None:
         if self.status:
+            assert self._parser is not None
             self._complete = True
-            self.lasting = not self._bodiless and cast("HttpResponseParser", self._parser).should_keep_alive()
+            self.lasting = not self._bodiless and self._parser.should_keep_alive()
 
 
 class Connection(asyncio.Protocol):
@@ -259,7 +271,7 @@ class Connection(asyncio.Protocol):
     def ask(self, request: bytes, patience: float, *, bodiless: bool = False) -> Reply:
         """Send a request. Silence for longer than ``patience`` seconds is the end of it."""
         reply = self._reply = Reply(self, bodiless=bodiless)
-        if self.closing:
+        if self._transport.is_closing():
             reply.lose(broken=True)
             return reply
         self._transport.write(request)
@@ -272,10 +284,11 @@ class Connection(asyncio.Protocol):
         """Done with the reply; whether another can follow it. If not, the connection ends with it."""
         reply, self._reply = self._reply, None
         whole = reply is not None and reply.over and reply.lasting
-        if not whole or self.closing or self._transport.get_write_buffer_size():
+        if not whole or self._transport.is_closing() or self._transport.get_write_buffer_size():
             self.abort()
             return False
-        self.resume()
+        if self.paused:
+            self.resume()
         self.idle_since = self.loop.time()
         return True
 
@@ -292,10 +305,9 @@ class Connection(asyncio.Protocol):
         self._transport.pause_reading()
 
     def resume(self) -> None:
-        if self.paused:
-            self.paused = False
-            self._heard = self.loop.time()
-            self._transport.resume_reading()
+        self.paused = False
+        self._heard = self.loop.time()
+        self._transport.resume_reading()
 
     # -- silence -------------------------------------------------------------------------------------------------------
 
@@ -337,3 +349,9 @@ class Connection(asyncio.Protocol):
             self._timer = None
         if self._reply is not None:
             self._reply.lose(broken=error is not None)
+
+
+@lru_cache(maxsize=64)
+def _name_type(told: str) -> str:
+    """The type of a body, without what is said about it besides."""
+    return told.partition(";")[0].strip().lower()

@@ -35,7 +35,7 @@ class EventStream:
         rest = self.waiting
         if not rest and piece[:6] == DATA and piece[-2:] == BLANK:
             events = piece[6:-2].split(BLANK + DATA)
-            if piece.count(b"\n") == len(BLANK) * len(events):  # none of them has a second line
+            if piece.count(b"\n") == 2 * len(events):  # none of them has a second line
                 return events
         if rest:
             if BLANK not in piece and not (piece[:1] == b"\n" and rest[-1][-1:] == b"\n"):

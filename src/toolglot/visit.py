@@ -73,7 +73,8 @@ class Visit:
             return
         if not self.request.answered:
             self.end(stream.close())
-        await reply.part()
+        if not reply.over:
+            await reply.part()
 
     def pass_on(self, stream: Stream, reply: Reply) -> Take:
         """What is done with each piece."""
@@ -118,7 +119,7 @@ class Visit:
 
     def headers(self, whole: bool = False) -> dict[str, str]:
         route, watch = self.exchange.route, self.watch
-        headers = {REQUEST_ID: watch.request_id, "x-toolglot-mode": route.manner.value}
+        headers = {REQUEST_ID: watch.request_id, "x-toolglot-mode": watch.mode}
         if self.exchange.speech is not None:
             headers["x-toolglot-dialect"] = (watch.read_as or [route.dialect])[0]
         if whole:
