@@ -17,7 +17,6 @@ from functools import lru_cache
 from typing import Final, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
-from multidict import CIMultiDict
 
 from toolglot.errors import SilenceError, UpstreamError
 from toolglot.packing import PACKED, Unpacking
@@ -47,7 +46,6 @@ class Reply:
 
     def __init__(self, connection: Connection, *, bodiless: bool) -> None:
         self.status = 0
-        self.headers: CIMultiDict[str] = CIMultiDict()
         self.over = False
         self.lasting = False
         self.unheard = True
@@ -62,7 +60,7 @@ class Reply:
         self._left = False
         self._unpacking: Unpacking | None = None
         self._waiter: asyncio.Future[None] | None = None
-        self._fields: list[bytes] = []
+        self._fields: dict[bytes, bytes] = {}
         self._came: list[bytes] = []
         self.on_body = self._came.append
         self._parser: HttpResponseParser | None = HttpResponseParser(self)
@@ -75,9 +73,14 @@ class Reply:
         while not self.status:
             await self._wait()
 
+    @property
+    def headers(self) -> dict[str, str]:
+        """What the head says; names are written small."""
+        return {name.decode("latin-1"): value.decode("latin-1") for name, value in self._fields.items()}
+
     async def is_streamed(self, stream_type: str = STREAM_TYPE) -> bool:
         """Whether it comes as events. A server that does not tell gives itself away by how it begins."""
-        told = _name_type(self.headers.get("Content-Type", ""))
+        told = _name_type(self._fields.get(b"content-type", b""))
         if told in (STREAM_TYPE, stream_type) or told.endswith("json"):
             return told in (STREAM_TYPE, stream_type)
         while True:
@@ -197,7 +200,8 @@ class Reply:
 
     def lose(self, *, broken: bool) -> None:
         """The connection is gone, which is how an answer of unknown length ends."""
-        measured = "content-length" in self.headers or "chunked" in self.headers.get("transfer-encoding", "").lower()
+        fields = self._fields
+        measured = b"content-length" in fields or b"chunked" in fields.get(b"transfer-encoding", b"").lower()
         if self.status and not measured and not broken:
             self._end()
         else:
@@ -223,20 +227,19 @@ class Reply:
             raise ValueError("a second answer")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if not self.status:  # what comes later is a trailer
-            self._fields += (name, value)
+        name = name.lower()
+        if not self.status and name not in self._fields:  # what comes later is a trailer
+            self._fields[name] = value
 
     def on_headers_complete(self) -> None:
         assert self._parser is not None  # it is calling
         status = self._parser.get_status_code()
-        fields, self._fields = self._fields, []
         if status < 200:  # only a word in between
+            self._fields.clear()
             return
-        told = b"\n".join(fields).decode("latin-1").split("\n")
-        self.headers.extend(zip(told[::2], told[1::2], strict=False))
         self.status = status
         self._complete = self._bodiless
-        if "content-encoding" in self.headers:
+        if b"content-encoding" in self._fields:
             self._unpack(self.headers["content-encoding"].strip().lower())
 
     def _unpack(self, packed: str) -> None:
@@ -352,6 +355,6 @@ class Connection(asyncio.Protocol):
 
 
 @lru_cache(maxsize=64)
-def _name_type(told: str) -> str:
+def _name_type(told: bytes) -> str:
     """The type of a body, without what is said about it besides."""
-    return told.partition(";")[0].strip().lower()
+    return told.decode("latin-1").partition(";")[0].strip().lower()

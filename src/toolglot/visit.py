@@ -39,7 +39,8 @@ class Visit:
         if reply.status >= 400:
             error = self.exchange.upstream_wire.decode_error(reply.status, await reply.whole())
             error.message = redact(error.message, self.exchange.route.upstream.secrets)
-            error.headers = {name: reply.headers[name] for name in KEPT_HEADERS if name in reply.headers}
+            headers = reply.headers
+            error.headers = {name: headers[name] for name in KEPT_HEADERS if name in headers}
             raise error
         if not self.exchange.streamed:
             return await self.answer_whole(reply)

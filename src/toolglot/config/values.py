@@ -38,7 +38,7 @@ from toolglot.config.kinds import (
 )
 from toolglot.editing import NAMES as EDITING
 from toolglot.errors import UnknownModelError
-from toolglot.options import SHELL_SYNTAX, UNKNOWN_TOOLS, Options
+from toolglot.options import SHELL_SYNTAX, UNKNOWN_TOOLS, Options, make_options
 from toolglot.reading import vocabulary
 from toolglot.rollout import FULL, TRANSFORMATIONS, Live, Plan, Rollout
 from toolglot.wires import wire_names
@@ -141,11 +141,7 @@ class Reading:
     def options(self, unknown: str, parallel: bool, supported: tuple[str, ...], shell: tuple[str, ...]) -> Options:
         """The same for a reader; what a request decides is given."""
         syntax = self.shell_syntax, self.shell_cwd
-        return _choose(unknown, self.min_confidence, parallel, supported, shell, *syntax)
-
-
-_choose = lru_cache(maxsize=64)(Options)
-"""Options that were checked once; most requests have the same."""
+        return make_options(unknown, self.min_confidence, parallel, supported, shell, *syntax)
 
 
 @dataclass(frozen=True, slots=True)
