@@ -215,13 +215,10 @@ class Relay:
         for end in (*self.ends, b"\n"):
             if end in read:
                 break
-        events = read.rsplit(end, LAST + 2)
-        partial = len(events) > LAST + 2 or bool(self.recent and self.first is not self.recent[0])
+        _, *events = read.rsplit(end, LAST + 2)
+        partial = len(events) > LAST + 1 or bool(self.recent and self.first is not self.recent[0])
         if partial:
-            events = events[1:][-LAST - 1 :]
-            if [event for event in events[:-1] if event[:1] in b":"]:  # nearly always there are none
-                speaking = islice(filter(_speaks, reversed(read.split(end)[1:-1])), LAST)
-                events = [*reversed([*speaking]), events[-1]]
+            events = _find_last(events, read, end)
             if not any(events):
                 return []
             first, whole, _rest = self.first.partition(end)
@@ -234,6 +231,14 @@ class Relay:
             # the reason was told before what is known of the end
             told = [replace(event, reason="") if isinstance(event, Finished) else event for event in told]
         return told
+
+
+def _find_last(events: list[bytes], read: bytes, end: bytes) -> list[bytes]:
+    """The last events that say something, and what has come of another."""
+    events = events[-LAST - 1 :]
+    if [event for event in events[:-1] if event[:1] in b":"]:  # which is rare
+        events[:-1] = [*islice(filter(_speaks, reversed(read.split(end)[1:-1])), LAST)][::-1]
+    return events
 
 
 def _speaks(event: bytes) -> bool:
