@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -49,8 +48,7 @@ PATIENCE = 8
 FINISHES = {"stop", "length", "tool_calls", "content_filter"}
 
 
-@dataclass(slots=True)
-class _Told:
+class _Told(msgspec.Struct):
     """A call as far as the upstream has told of it. It has a number as soon as it has a name."""
 
     id: str
@@ -58,7 +56,7 @@ class _Told:
     index: int = -1
     name: str = ""
     early: str = ""
-    pieces: list[str] = field(default_factory=list)
+    pieces: list[str] = []
 
     def is_whole(self) -> bool:
         """Whether nothing can be missing: an object that is closed is not the beginning of another."""
