@@ -453,6 +453,16 @@ async def test_a_connection_that_says_more_than_it_was_asked_is_not_used_again(s
 
 
 @awaited
+async def test_of_a_header_that_is_given_twice_the_first_counts() -> None:
+    async def serve(call: Call) -> None:
+        await call.hear()
+        await call.say(b"HTTP/1.1 200 OK\r\nX-A: 1\r\nx-a: 2\r\nContent-Length: 0\r\n\r\n")
+
+    async with small(serve) as server, server.send() as reply:
+        assert reply.headers == {"x-a": "1", "content-length": "0"}
+
+
+@awaited
 async def test_a_trailer_is_no_header_of_the_next_answer() -> None:
     async def serve(call: Call) -> None:
         await call.hear()
