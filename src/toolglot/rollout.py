@@ -154,6 +154,11 @@ class Rollout:
     def divides(self) -> bool:
         return self.plan.divides or any(plan.divides for plan in self.plans.values())
 
+    @cached_property
+    def restricts(self) -> bool:
+        """Whether any plan is more careful about reading than the settings are."""
+        return any(plan.tools or plan.min_confidence is not None for plan in (self.plan, *self.plans.values()))
+
     def plan_of(self, transformation: str) -> Plan:
         return self.plans.get(transformation, self.plan)
 

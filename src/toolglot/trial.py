@@ -75,6 +75,8 @@ class Trial:
 
     def restrict(self, options: Options, route: Route) -> tuple[Options, tuple[str, ...]]:
         """How careful reading is by plan: the options, and the tools that calls are made to (none named: to all)."""
+        if not self.rollout.restricts:
+            return options, ()
         plan, shell = self.rollout.plan_of(name_transformation(route) or READING), self.rollout.plan_of(SHELL)
         if plan.tools and not route.client:
             options = replace(options, unknown_tools="text")
