@@ -50,7 +50,7 @@ def chunk(delta: object, style: dict[str, Any] = STYLES[0], **more: object) -> b
 def read(pieces: list[bytes], casts: int) -> list[Event]:
     ids = count()
     reader = StreamReader(lambda: f"id{next(ids)}")
-    reader.casts = casts
+    reader.casts, reader.patience = casts, 0
     return [event for piece in pieces for event in reader.feed(piece)] + reader.close()
 
 
@@ -95,6 +95,7 @@ def test_a_chunk_like_the_one_before_is_not_taken_apart(
     first: object, second: object, told: Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reader = StreamReader(lambda: "id")
+    reader.patience = 0
     reader.feed(chunk({"tool_calls": [CALL]}))
     reader.feed(chunk(first))
     monkeypatch.setattr(replies, "decode", None)
@@ -107,6 +108,15 @@ def test_a_string_that_stands_elsewhere_is_no_place_to_cut() -> None:
     piece = chunk({"content": "m"}, model="m")
     assert moulds.cast(piece, TextDelta("m"), TextDelta) is None
     assert moulds.cast(chunk({"content": "n"}, model="m"), TextDelta("n"), TextDelta) is not None
+
+
+def test_few_chunks_are_not_worth_a_mould() -> None:
+    reader = StreamReader(lambda: "id")
+    for _ in range(replies.PATIENCE + 1):  # the first one tells besides that the answer has started
+        reader.feed(chunk({"content": "a"}))
+        assert reader.mould is None
+    reader.feed(chunk({"content": "a"}))
+    assert reader.mould is not None
 
 
 def test_chunks_that_always_differ_are_soon_left_alone() -> None:

@@ -464,3 +464,13 @@ def test_server_sent_events_of_every_kind(size: int) -> None:
         stream = EventStream()
         events = [event for at in range(0, len(text), size) for event in stream.feed(text[at : at + size])]
         assert [*events, *stream.close()] == [b"1", b"2", b"3\n4", b"5"]
+
+
+@pytest.mark.parametrize(
+    "second", [b"data: 2", b"data:2", b"data: 2\nid: 7", b"event: x\ndata: 2", b"\ndata: 2", b": \ndata: 2"]
+)
+def test_a_read_of_whole_events_is_cut_the_same(second: bytes) -> None:
+    raw = b"".join(block + b"\n\n" for block in (b"data: 1", second, b"data: 3"))
+    whole, single = EventStream(), EventStream()
+    assert whole.feed(raw) == [b"1", b"2", b"3"] and not whole.waiting
+    assert [event for at in range(len(raw)) for event in single.feed(raw[at : at + 1])] == [b"1", b"2", b"3"]

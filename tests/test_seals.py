@@ -39,8 +39,8 @@ OTHER = "c2VhbCB0d28="
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
 TOOLS = (Tool("read", "Read a file", SCHEMA), Tool("write", "Write a file", SCHEMA))
 QUESTION = Message("user", (Text("What is this?"),))
-SEALING = sorted(name for name, wire in all_wires().items() if getattr(wire, "SEALS", False))
-CARRYING = {name for name, wire in all_wires().items() if getattr(wire, "CARRIES_SEALS", False)}
+SEALING = sorted(name for name, wire in all_wires().items() if wire.SEALS)
+CARRYING = {name for name, wire in all_wires().items() if wire.CARRIES_SEALS}
 PAIRS = [(client, upstream) for client in sorted(all_wires()) for upstream in SEALING if client != upstream]
 
 SEALED: dict[str, Callable[[str], list[Event]]] = {

@@ -226,7 +226,7 @@ async def test_the_answer_to_head_has_no_body() -> None:
 async def test_redirects_are_answers() -> None:
     moved = b"HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 4\r\n\r\ngone"
     async with small(says(moved)) as server, server.send() as reply:
-        assert (reply.status, reply.headers["LOCATION"], await reply.whole()) == (302, "/elsewhere", b"gone")
+        assert (reply.status, reply.headers["location"], await reply.whole()) == (302, "/elsewhere", b"gone")
 
 
 @pytest.mark.parametrize(
@@ -453,6 +453,16 @@ async def test_a_connection_that_says_more_than_it_was_asked_is_not_used_again(s
 
 
 @awaited
+async def test_of_a_header_that_is_given_twice_the_first_counts() -> None:
+    async def serve(call: Call) -> None:
+        await call.hear()
+        await call.say(b"HTTP/1.1 200 OK\r\nX-A: 1\r\nx-a: 2\r\nContent-Length: 0\r\n\r\n")
+
+    async with small(serve) as server, server.send() as reply:
+        assert reply.headers == {"x-a": "1", "content-length": "0"}
+
+
+@awaited
 async def test_a_trailer_is_no_header_of_the_next_answer() -> None:
     async def serve(call: Call) -> None:
         await call.hear()
@@ -463,7 +473,7 @@ async def test_a_trailer_is_no_header_of_the_next_answer() -> None:
     async with small(serve) as server:
         assert await server.ask() == b"hello world"
         async with server.send() as reply:
-            assert list(reply.headers) == ["Content-Length"]
+            assert list(reply.headers) == ["content-length"]
         assert len(server.calls) == 1
 
 

@@ -46,7 +46,7 @@ from toolglot.exchange import Exchange, Source
 from toolglot.inquiry import gather_knowledge
 from toolglot.streams import open_stream
 from toolglot.telemetry import Telemetry
-from toolglot.wire import Answerer, Asked
+from toolglot.wire import USUAL, Answerer, Asked
 from toolglot.wires import all_wires
 
 WIRES = sorted(all_wires())
@@ -189,6 +189,14 @@ def test_an_error_is_told_in_every_wire(client: str) -> None:
     wire = all_wires()[client]
     error = wire.decode_error(429, wire.encode_error(ToolglotError("slow down")))
     assert (error.status, error.message) == (429, "slow down")
+
+
+@pytest.mark.parametrize("name", WIRES)
+def test_what_a_wire_does_not_say_is_as_usual(name: str) -> None:
+    wire = vars(all_wires()[name])
+    told = {key for key in USUAL if wire[key] is not USUAL[key]}
+    assert told <= set(wire["__all__"])
+    assert wire["ROOT"] == {"gemini": "/v1beta", "ollama": "/api"}.get(name, "/v1")
 
 
 def test_reasoning_of_one_wire_is_not_sent_to_another() -> None:

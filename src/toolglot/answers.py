@@ -68,7 +68,8 @@ def remember(exchange: Exchange, reader: ReplyReader) -> None:
 
 def bring_back(exchange: Exchange, streamed: bool) -> list[Step]:
     """How what was delivered becomes what the client should be given, one step after the other."""
-    notes, steps = exchange.watch.notes, list[Step]()
+    notes = exchange.watch.notes
+    steps: list[Step] = []
     if exchange.mapping:
         steps.append(editing.Return(exchange.mapping, notes, streamed))
     if exchange.guards:

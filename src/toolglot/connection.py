@@ -13,10 +13,10 @@ import asyncio
 import zlib
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import lru_cache
 from typing import Final, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
-from multidict import CIMultiDict
 
 from toolglot.errors import SilenceError, UpstreamError
 from toolglot.packing import PACKED, Unpacking
@@ -46,7 +46,6 @@ class Reply:
 
     def __init__(self, connection: Connection, *, bodiless: bool) -> None:
         self.status = 0
-        self.headers: CIMultiDict[str] = CIMultiDict()
         self.over = False
         self.lasting = False
         self.unheard = True
@@ -61,6 +60,7 @@ class Reply:
         self._left = False
         self._unpacking: Unpacking | None = None
         self._waiter: asyncio.Future[None] | None = None
+        self._fields: dict[bytes, bytes] = {}
         self._came: list[bytes] = []
         self.on_body = self._came.append
         self._parser: HttpResponseParser | None = HttpResponseParser(self)
@@ -73,9 +73,14 @@ class Reply:
         while not self.status:
             await self._wait()
 
+    @property
+    def headers(self) -> dict[str, str]:
+        """What the head says; names are written small."""
+        return {name.decode("latin-1"): value.decode("latin-1") for name, value in self._fields.items()}
+
     async def is_streamed(self, stream_type: str = STREAM_TYPE) -> bool:
         """Whether it comes as events. A server that does not tell gives itself away by how it begins."""
-        told = self.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        told = _name_type(self._fields.get(b"content-type", b""))
         if told in (STREAM_TYPE, stream_type) or told.endswith("json"):
             return told in (STREAM_TYPE, stream_type)
         while True:
@@ -90,6 +95,9 @@ class Reply:
         """What has come since the last time; empty at the end."""
         while not self._kept and not self.over:
             await self._wait()
+        return self._take_kept()
+
+    def _take_kept(self) -> bytes:
         piece = b"".join(self._kept)
         self._kept.clear()
         self._kept_size = 0
@@ -104,7 +112,7 @@ class Reply:
         """Hand on every piece in the moment it comes, until the end."""
         self._left = False
         while self._kept and not self._left:
-            if take(await self.piece()) and drain:
+            if take(self._take_kept()) and drain:
                 await drain()
         self._take = take
         try:
@@ -122,8 +130,6 @@ class Reply:
 
     async def part(self) -> None:
         """All has been said: wait a moment for the end, so that the connection can be used again."""
-        if self.over:
-            return
         with suppress(UpstreamError, TimeoutError):
             async with asyncio.timeout(PARTING):
                 await self.whole()
@@ -132,13 +138,15 @@ class Reply:
         """Until something is new: the head, a piece, the end or, while it is poured, that it is too much."""
         if self._error is not None:
             raise self._error
-        self._connection.resume()
+        if self._connection.paused:
+            self._connection.resume()
         self._waiter = self._connection.loop.create_future()
         await self._waiter
 
     def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
 
     # -- for the connection --------------------------------------------------------------------------------------------
 
@@ -156,7 +164,7 @@ class Reply:
             readable = self.lasting = False
         if came:
             self._barren = 0
-            piece = came[0] if len(came) == 1 else b"".join(came)
+            piece = b"".join(came)
             came.clear()
             try:
                 if self._unpacking is not None:
@@ -192,7 +200,8 @@ class Reply:
 
     def lose(self, *, broken: bool) -> None:
         """The connection is gone, which is how an answer of unknown length ends."""
-        measured = "content-length" in self.headers or "chunked" in self.headers.get("transfer-encoding", "").lower()
+        fields = self._fields
+        measured = b"content-length" in fields or b"chunked" in fields.get(b"transfer-encoding", b"").lower()
         if self.status and not measured and not broken:
             self._end()
         else:
@@ -218,17 +227,22 @@ class Reply:
             raise ValueError("a second answer")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if not self.status:  # what comes later is a trailer
-            self.headers.add(name.decode("latin-1"), value.decode("latin-1"))
+        name = name.lower()
+        if not self.status and name not in self._fields:  # what comes later is a trailer
+            self._fields[name] = value
 
     def on_headers_complete(self) -> None:
-        status = cast("HttpResponseParser", self._parser).get_status_code()
+        assert self._parser is not None  # it is calling
+        status = self._parser.get_status_code()
         if status < 200:  # only a word in between
-            self.headers.clear()
+            self._fields.clear()
             return
         self.status = status
         self._complete = self._bodiless
-        packed = self.headers.get("content-encoding", "identity").strip().lower()
+        if b"content-encoding" in self._fields:
+            self._unpack(self.headers["content-encoding"].strip().lower())
+
+    def _unpack(self, packed: str) -> None:
         if packed in PACKED:
             self._unpacking = Unpacking()
         elif packed not in ("", "identity"):
@@ -236,8 +250,9 @@ class Reply:
 
     def on_message_complete(self) -> None:
         if self.status:
+            assert self._parser is not None
             self._complete = True
-            self.lasting = not self._bodiless and cast("HttpResponseParser", self._parser).should_keep_alive()
+            self.lasting = not self._bodiless and self._parser.should_keep_alive()
 
 
 class Connection(asyncio.Protocol):
@@ -259,7 +274,7 @@ class Connection(asyncio.Protocol):
     def ask(self, request: bytes, patience: float, *, bodiless: bool = False) -> Reply:
         """Send a request. Silence for longer than ``patience`` seconds is the end of it."""
         reply = self._reply = Reply(self, bodiless=bodiless)
-        if self.closing:
+        if self._transport.is_closing():
             reply.lose(broken=True)
             return reply
         self._transport.write(request)
@@ -272,10 +287,11 @@ class Connection(asyncio.Protocol):
         """Done with the reply; whether another can follow it. If not, the connection ends with it."""
         reply, self._reply = self._reply, None
         whole = reply is not None and reply.over and reply.lasting
-        if not whole or self.closing or self._transport.get_write_buffer_size():
+        if not whole or self._transport.is_closing() or self._transport.get_write_buffer_size():
             self.abort()
             return False
-        self.resume()
+        if self.paused:
+            self.resume()
         self.idle_since = self.loop.time()
         return True
 
@@ -292,10 +308,9 @@ class Connection(asyncio.Protocol):
         self._transport.pause_reading()
 
     def resume(self) -> None:
-        if self.paused:
-            self.paused = False
-            self._heard = self.loop.time()
-            self._transport.resume_reading()
+        self.paused = False
+        self._heard = self.loop.time()
+        self._transport.resume_reading()
 
     # -- silence -------------------------------------------------------------------------------------------------------
 
@@ -337,3 +352,9 @@ class Connection(asyncio.Protocol):
             self._timer = None
         if self._reply is not None:
             self._reply.lose(broken=error is not None)
+
+
+@lru_cache(maxsize=64)
+def _name_type(told: bytes) -> str:
+    """The type of a body, without what is said about it besides."""
+    return told.decode("latin-1").partition(";")[0].strip().lower()

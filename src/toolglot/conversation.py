@@ -102,7 +102,10 @@ class Message(Struct, frozen=True):
     @property
     def text(self) -> str:
         """All the plain text of the message, joined."""
-        return "".join([part.text for part in self.parts if isinstance(part, Text)])
+        parts = self.parts
+        if len(parts) == 1 and isinstance(only := parts[0], Text):
+            return only.text
+        return "".join([part.text for part in parts if isinstance(part, Text)])
 
     @property
     def calls(self) -> tuple[Call, ...]:

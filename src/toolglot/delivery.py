@@ -13,8 +13,8 @@ with it, a complete call at its end was the action, put in the wrong channel, an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolglot.conversation import Choice
@@ -46,8 +46,7 @@ SHELL_FENCE = "shell_fence"
 ANY_CALL = Choice()
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """What of the calls that an upstream makes by itself the client wants: those of its choice, and at most one if
     ``single``. Upstreams do not always keep to it."""
 
@@ -131,11 +130,8 @@ class Delivery:
         return out
 
     def tell(self, event: Event, origin: str, out: list[Event]) -> None:
-        if self.twins is None:
+        if self.twins is None or self.twins.admit(event, origin):
             self.pass_on(event, origin, out)
-            return
-        for single in self.twins.sift(event, origin):
-            self.pass_on(single, origin, out)
 
     def pass_on(self, event: Event, origin: str, out: list[Event]) -> None:
         match event:

@@ -68,7 +68,7 @@ class Door(asyncio.Protocol):
             "_target",
             "_task",
         ),
-        *("_moved", "_waiting", "blocked", "loop", "transport"),
+        *("_moved", "_waiting", "blocked", "body_limit", "loop", "transport"),
     )
 
     transport: asyncio.Transport
@@ -76,13 +76,14 @@ class Door(asyncio.Protocol):
 
     def __init__(self, house: House, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
+        self.body_limit = house.body_limit
         self.blocked: asyncio.Future[None] | None = None
         self._house = house
         self._parser = HttpRequestParser(self)
         self._queue: list[Request] = []
         self._task: asyncio.Task[None] | None = None
         self._coming: Request | None = None
-        self._target: list[bytes] = []
+        self._target = b""
         self._fields: dict[str, str] = {}
         self._head_size = 0
         self._heard = self._moved = loop.time()
@@ -90,10 +91,6 @@ class Door(asyncio.Protocol):
         self._deaf = False
 
     # -- for the request -----------------------------------------------------------------------------------------------
-
-    @property
-    def body_limit(self) -> int:
-        return self._house.body_limit
 
     @property
     def closing(self) -> bool:
@@ -164,17 +161,18 @@ class Door(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         self._heard = self.loop.time()
-        self._target = []
+        self._target = b""
         self._fields = {}
 
     def on_url(self, piece: bytes) -> None:
-        self._target.append(piece)
+        self._target += piece
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._coming is not None:  # a trailer
             return
         known, told = name.decode("latin-1").lower(), value.decode("utf-8", "surrogateescape")
-        self._fields[known] = f"{self._fields[known]}, {told}" if known in self._fields else told
+        fields = self._fields
+        fields[known] = f"{fields[known]}, {told}" if known in fields else told
 
     def on_headers_complete(self) -> None:
         if self._head_size > self._house.head_limit and not self._fits():
@@ -185,13 +183,13 @@ class Door(asyncio.Protocol):
                 raise RequestError("This is no proxy.")
             return
         method, version = parser.get_method().decode("latin-1"), parser.get_http_version()
-        request = Request(self, method, b"".join(self._target), self._fields, version)
+        request = self._coming = Request(self, method, self._target, self._fields, version)
         request.lasting = parser.should_keep_alive()
         self._head_size = 0
-        self._coming = request
-        self._queue.append(request)
         if self._task is None:
-            self._next()
+            self._begin(request)
+        else:
+            self._queue.append(request)
 
     def on_body(self, piece: bytes) -> None:
         if len(piece) >= TRICKLE:
@@ -210,7 +208,7 @@ class Door(asyncio.Protocol):
         if "close" in self._fields["connection"].lower():
             fields["connection"] = "close"
         version = self._parser.get_http_version().encode()
-        lines = [b"%b %b HTTP/%b" % (self._parser.get_method(), b"".join(self._target), version)]
+        lines = [b"%b %b HTTP/%b" % (self._parser.get_method(), self._target, version)]
         lines += [f"{name}: {value}".encode("utf-8", "surrogateescape") for name, value in fields.items()]
         self._parser = HttpRequestParser(self)
         self._parser.feed_data(b"\r\n".join(lines) + b"\r\n\r\n" + rest)
@@ -218,16 +216,16 @@ class Door(asyncio.Protocol):
     def _fits(self) -> bool:
         """What came with the end of a head may be body."""
         size = sum(len(name) + len(value) + 4 for name, value in self._fields.items())
-        return size + sum(map(len, self._target)) <= self._house.head_limit
+        return size + len(self._target) <= self._house.head_limit
 
     def _too_long(self) -> HeadError:
         return HeadError(f"The head is larger than {self._house.head_limit} bytes.")
 
     # -- answering -----------------------------------------------------------------------------------------------------
 
-    def _next(self) -> None:
-        self._answering = self._queue.pop(0)
-        self._task = self.loop.create_task(self._answer(self._answering))
+    def _begin(self, request: Request) -> None:
+        self._answering = request
+        self._task = self.loop.create_task(self._answer(request))
 
     async def _answer(self, request: Request) -> None:
         try:
@@ -248,7 +246,7 @@ class Door(asyncio.Protocol):
         elif not request.whole:
             self._linger()
         elif self._queue and request.lasting:
-            self._next()
+            self._begin(self._queue.pop(0))
         elif self._deaf or not request.lasting:
             self.transport.close()
         else:

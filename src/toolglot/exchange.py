@@ -32,7 +32,7 @@ from toolglot.memory import Memory
 from toolglot.profiles import SIGNED_CALLS, Rule
 from toolglot.quirks import hold_to_call, narrow, retell_thoughts
 from toolglot.rollout import EDITING, READING, XML
-from toolglot.routing import Knowledge, Manner, Route, choose
+from toolglot.routing import NATIVE, RELAY, TEXT, Knowledge, Route, choose
 from toolglot.seals import Place, find_place, restore
 from toolglot.speaking import Speech, speak
 from toolglot.telemetry import Watch, redact
@@ -99,7 +99,8 @@ class Exchange:
         self.upstream_wire = all_wires()[self.route.upstream.wire]
         self.one_wire = wire.NAME == self.upstream_wire.NAME
         self._tell_route()
-        self._check_bonds()
+        if self.asked.bond is not None:
+            self._check_bonds(self.asked.bond)
         if not self.one_wire:
             conversation = self._cross(conversation)
         self.speech: Speech | None = None
@@ -107,17 +108,12 @@ class Exchange:
         spared = self.route.learns and self.trial.admits(XML if self.guest else READING)
         self.spare = conversation if spared else None
         self.choice = conversation.choice
-        self.mapping = self._map(conversation)
-        self.guards = self._find_guards(conversation)
+        self.mapping: editing.Mapping | None = None
+        self.guards: tuple[str, ...] = ()
         self.tools, self.names = self.guest.tools if self.guest else conversation.tools, NO_NAMES
-        relayed = self.route.manner is Manner.RELAY or (self.guest is None and self.mapping is None)
-        if self.route.manner is Manner.TEXT:
-            self.request = self._ask_as_text(conversation, body)
-        elif self.one_wire and relayed:
-            self.request = self._adapt(body, conversation)
-        else:
-            self.request = self._ask_natively(conversation)
-        self.asked = self.memory.listen(self.asked, body)
+        self.request = self._ask(conversation, body)
+        if self.asked.kept:
+            self.asked = self.memory.listen(self.asked, body)
         self._forget_messages()
 
     def take_request(self) -> bytes:
@@ -136,23 +132,34 @@ class Exchange:
         route, watch = self.route, self.watch
         watch.upstream, watch.upstream_model, watch.mode = route.upstream.name, route.model.model, str(route.manner)
         watch.client = route.client
-        if route.manner is Manner.TEXT:
+        if route.manner is TEXT:
             watch.dialect = route.dialect
 
     @property
     def untouched(self) -> bool:
         """Whether bytes pass as they are: upstreams are always asked for the usual kind of stream."""
         usual = self.stream_type == self.upstream_wire.STREAM_TYPE
-        return self.one_wire and usual and self.route.manner is Manner.RELAY
+        return self.one_wire and usual and self.route.manner is RELAY
 
     @property
     def unchanged(self) -> bool:
         """Whether bytes may pass as they are, as long as nothing about the answer has to be put right."""
         usual = self.stream_type == self.upstream_wire.STREAM_TYPE
         touched = self.mapping is not None or self.guest is not None or self.guards
-        return self.one_wire and usual and self.route.manner is Manner.NATIVE and not touched
+        return self.one_wire and usual and self.route.manner is NATIVE and not touched
 
     # -- the way there -------------------------------------------------------------------------------------------------
+
+    def _ask(self, conversation: Conversation, body: bytes) -> bytes:
+        """The request as it goes to the upstream: in the client's own words, wherever that can be."""
+        manner = self.route.manner
+        if manner is not RELAY:
+            self.mapping, self.guards = self._map(conversation), self._find_guards(conversation)
+        if manner is TEXT:
+            return self._ask_as_text(conversation, body)
+        if self.one_wire and (manner is RELAY or (self.guest is None and self.mapping is None)):
+            return self._adapt(body, conversation)
+        return self._ask_natively(conversation)
 
     def _ask_as_text(self, conversation: Conversation, body: bytes = b"") -> bytes:
         """Tools taught and told as text. An XML client has done that itself, and its words go on as they are."""
@@ -166,10 +173,10 @@ class Exchange:
         return self._encode(self.speech.conversation)
 
     def _ask_natively(self, conversation: Conversation) -> bytes:
-        if self.guest is not None and self.route.manner is not Manner.RELAY:
+        if self.guest is not None and self.route.manner is not RELAY:
             conversation = self.guest.translate(conversation)
         conversation = self._suit(self._mend(self._seal(conversation)))
-        conversation, self.names = rename_tools(conversation, getattr(self.upstream_wire, "TOOL_NAMES", None))
+        conversation, self.names = rename_tools(conversation, self.upstream_wire.TOOL_NAMES)
         self.tools = self.guest.tools if self.guest else conversation.tools
         return self._encode(conversation)
 
@@ -179,7 +186,7 @@ class Exchange:
             speech = coach(conversation, dialect)
         else:
             speech = speak(conversation, dialect, parallel=self.route.parallel)
-            if conversation.choice.mode == "required" and hasattr(self.upstream_wire, "THOUGHT_FIELDS"):
+            if conversation.choice.mode == "required" and self.upstream_wire.THOUGHT_FIELDS:
                 speech = hold_to_call(speech, self._rule(), dialect, parallel=self.route.parallel)
         self.watch.notes += speech.notes
         return speech
@@ -197,10 +204,10 @@ class Exchange:
     def _map(self, conversation: Conversation) -> editing.Mapping | None:
         """The tools that the model was trained on for those of the client, where that is wished."""
         wanted = self.route.model.editing
-        if not wanted or self.route.manner is Manner.RELAY or not self.trial.runs(EDITING):
+        if not wanted or not self.trial.runs(EDITING):
             return None
         only, allowed = conversation.choice.only, conversation.limits.parallel_calls is not False
-        parallel = self.route.parallel or (allowed and self.route.manner is Manner.NATIVE)
+        parallel = self.route.parallel or (allowed and self.route.manner is NATIVE)
         found = editing.find(conversation.tools, wanted, only=only, parallel=parallel, known_as=conversation.model)
         if found is None and conversation.tools:
             self.watch.notes.append(f"the client's tools have no twins in {wanted} and stay as they are")
@@ -209,13 +216,11 @@ class Exchange:
     def _find_guards(self, conversation: Conversation) -> tuple[str, ...]:
         """What keeps a client with native tools from changing arguments, where that is wished and it has such tools."""
         guard = self.settings.clients.guard
-        if not guard or self.route.manner is Manner.RELAY:
-            return ()
-        return guard if any(tool.name in GUARDED for tool in conversation.tools) else ()
+        return guard if guard and any(tool.name in GUARDED for tool in conversation.tools) else ()
 
     def _adapt(self, body: bytes, conversation: Conversation) -> bytes:
         """The client's own words, unless the server would not understand its choice among the tools."""
-        if self.route.manner is Manner.NATIVE:
+        if self.route.manner is NATIVE:
             sealed = self._seal(conversation)
             narrowed = narrow(sealed, self._rule()) if sealed.choice != Choice() else sealed
             if narrowed is not conversation:
@@ -225,7 +230,7 @@ class Exchange:
     def _suit(self, conversation: Conversation) -> Conversation:
         """The conversation as this very server takes it."""
         rule = self._rule()
-        if hasattr(self.upstream_wire, "THOUGHT_FIELDS"):
+        if self.upstream_wire.THOUGHT_FIELDS:
             conversation = retell_thoughts(conversation, rule)
         return narrow(conversation, rule)
 
@@ -242,14 +247,14 @@ class Exchange:
 
     # -- what is kept between requests ---------------------------------------------------------------------------------
 
-    def _check_bonds(self) -> None:
+    def _check_bonds(self, bond: RequestError) -> None:
         """What only an upstream of the client's own wire can know goes to no other."""
-        if self.asked.bond is not None and (not self.one_wire or self.route.manner is Manner.TEXT):
-            raise self.asked.bond
+        if not self.one_wire or self.route.manner is TEXT:
+            raise bond
 
     def _seal(self, conversation: Conversation) -> Conversation:
         """Seals that the client's wire cannot carry are kept here, by the client's key and the upstream."""
-        if not self._seals or getattr(self.wire, "CARRIES_SEALS", False):
+        if not self._seals or self.wire.CARRIES_SEALS:
             return conversation
         self.place = find_place(conversation.messages)
         restored = restore(conversation.messages, self.memory.open_seals(self.route.upstream.base_url))
@@ -258,9 +263,9 @@ class Exchange:
     @property
     def _seals(self) -> bool:
         """Whether the upstream proves its reasoning; on a wire that has no agreed place for it only some do."""
-        if hasattr(self.upstream_wire, "THOUGHT_FIELDS"):
+        if self.upstream_wire.THOUGHT_FIELDS:
             return SIGNED_CALLS in self._rule().quirks
-        return getattr(self.upstream_wire, "SEALS", False) and not self.one_wire
+        return self.upstream_wire.SEALS and not self.one_wire
 
     # -- the second way there ------------------------------------------------------------------------------------------
 

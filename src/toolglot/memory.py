@@ -21,8 +21,7 @@ class Memory(Struct, frozen=True):
     def expand(self, wire: Wire, body: bytes, limit: int) -> bytes:
         """The request with what it refers to in the place of the reference, as far as that is known; at most so many
         bytes."""
-        expand = getattr(wire, "expand_request", None)
-        return body if expand is None else expand(body, self.find_answer, limit)
+        return body if wire.expand_request is None else wire.expand_request(body, self.find_answer, limit)
 
     def find_answer(self, answer_id: str) -> tuple[bytes, bytes] | None:
         """The request and the items of an earlier answer, by its id or by that of an item."""
@@ -34,9 +33,7 @@ class Memory(Struct, frozen=True):
         return found
 
     def listen(self, asked: Asked, body: bytes) -> Asked:
-        """The request, whose answer will be known if the client wants to refer to it."""
-        if not asked.kept:
-            return asked
+        """The request, whose answer will be known when the client refers to it."""
         drawer = self.kept.open(self.key)
 
         def keep(answer_id: str, items: list[dict[str, Any]]) -> None:

@@ -178,7 +178,10 @@ class Metrics:
         for complaint in record.complaints:
             self.complaints[*group, complaint].total += 1
         would = record.would if arm == Arm.DRY_RUN else None
-        ends = (would or record).outcomes.get(transformation, {})
+        outcomes = (would or record).outcomes
+        if transformation not in outcomes:
+            return
+        ends = outcomes[transformation]
         for outcome, times in ends.items():
             self.attempts[*group, outcome].total += times
         if SUCCESS in ends:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from toolglot.errors import UsageError
 
@@ -44,6 +45,10 @@ class Options:
         for name in self.shell_syntax:
             if name not in SHELL_SYNTAX:
                 raise UsageError(f"shell_syntax has {name!r}; it can have {', '.join(SHELL_SYNTAX)}")
+
+
+make_options = lru_cache(maxsize=64)(Options)
+"""Options that are checked once; most requests have the same."""
 
 
 def names(given: Collection[str] | bool | None, what: str) -> tuple[str, ...]:

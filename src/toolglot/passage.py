@@ -94,4 +94,4 @@ class Passage:
 
 
 def _length(events: Sequence[Event]) -> int:
-    return sum(len(event.text) for event in events if isinstance(event, TextDelta))
+    return sum([len(event.text) for event in events if type(event) is TextDelta])

@@ -129,8 +129,8 @@ def _count(usage: Usage) -> dict[str, int]:
 
 
 def _write_time(seconds: float) -> str:
-    second, micro = divmod(round(seconds * 1e6), 1_000_000)
-    return f"{_write_second(second)}.{micro // 1000:03}+00:00"
+    millis = round(seconds * 1e6) // 1000
+    return f"{_write_second(millis // 1000)}.{millis % 1000:03}+00:00"
 
 
 @lru_cache(maxsize=16)

@@ -21,6 +21,8 @@ PIECE: Final = b"%x\r\n%b\r\n"
 END: Final = b"0\r\n\r\n"
 DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+CONNECTION: Final = {True: "connection: keep-alive\r\n", False: "connection: close\r\n"}
+"""What becomes of the connection, where that has to be said."""
 REASONS: Final = {status.value: status.phrase for status in HTTPStatus}
 
 
@@ -41,9 +43,7 @@ class Line(Protocol):
     transport: asyncio.Transport
     loop: asyncio.AbstractEventLoop
     blocked: asyncio.Future[None] | None
-
-    @property
-    def body_limit(self) -> int: ...
+    body_limit: int
 
     @property
     def closing(self) -> bool: ...
@@ -94,21 +94,26 @@ class Request:
     async def read(self) -> bytes:
         """The body. Raises if it is too large, or packed in a way that is not understood."""
         limit = self._line.body_limit
-        length = self.headers.get("content-length", "")
-        if length.isdecimal() and int(length) > limit:
-            self._left = -1
-        if not self.whole and self._left >= 0 and self._spoiled is None:
-            if self.headers.get("expect", "").lower() == "100-continue":
-                self._line.transport.write(CONTINUE)
-            self._waiter = self.loop.create_future()
-            await self._waiter
+        if not self.whole:
+            await self._wait()
         if self._spoiled is not None:
             raise self._spoiled
         if self._left < 0:
             raise SizeError(f"The body is larger than {limit} bytes.")
         body, self._body = bytes(self._body), b""
-        packed = self.headers.get("content-encoding", "identity").lower()
+        packed = self.headers["content-encoding"].lower() if "content-encoding" in self.headers else ""
         return body if packed in ("identity", "") else unpack(body, packed, limit)
+
+    async def _wait(self) -> None:
+        """Until all of the body has come, or it is clear that it will be of no use."""
+        length = self.headers.get("content-length", "")
+        if length.isdecimal() and int(length) > self._line.body_limit:
+            self._left = -1
+        if self._left >= 0 and self._spoiled is None:
+            if self.headers.get("expect", "").lower() == "100-continue":
+                self._line.transport.write(CONTINUE)
+            self._waiter = self.loop.create_future()
+            await self._waiter
 
     def take(self, piece: bytes) -> None:
         """A piece of the body has come."""
@@ -130,7 +135,8 @@ class Request:
 
     def complete(self) -> None:
         self.whole = True
-        self._wake()
+        if self._waiter is not None:
+            self._wake()
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
@@ -141,7 +147,7 @@ class Request:
     def send(self, response: Response) -> None:
         """Answer with all of it at once."""
         self.begun = self.answered = True
-        length = f"content-length: {len(response.body)}"
+        length = f"content-length: {len(response.body)}\r\n"
         head = self._head(response.status, response.headers, response.content_type, length)
         self._line.transport.write(head if self.method == "HEAD" else head + response.body)
 
@@ -150,7 +156,7 @@ class Request:
         once, for every write costs the client a look, and alone if it is not."""
         self.begun = True
         self.lasting = self.lasting and self.framed
-        length = "transfer-encoding: chunked" if self.framed else ""
+        length = "transfer-encoding: chunked\r\n" if self.framed else ""
         self._lead = self._head(200, headers, content_type, length)
         self.loop.call_soon(self._send_lead)
 
@@ -190,19 +196,18 @@ class Request:
 
     def _head(self, status: int, headers: Mapping[str, str], content_type: str, length: str) -> bytes:
         self.lasting = self.lasting and self.whole and not self._line.closing
-        lines = [f"HTTP/1.1 {status} {REASONS.get(status, '')}", tell_date(int(time.time()))]
-        lines.append(f"content-type: {content_type}")
-        if length:
-            lines.append(length)
-        if not self.lasting:
-            lines.append("connection: close")
-        elif not self.framed:
-            lines.append("connection: keep-alive")
-        lines += [f"{name}: {value}" for name, value in headers.items() if value.isprintable()]
-        return ("\r\n".join(lines) + "\r\n\r\n").encode("utf-8", "surrogateescape")
+        connection = "" if self.lasting and self.framed else CONNECTION[self.lasting]
+        told = "".join([f"{name}: {value}\r\n" for name, value in headers.items() if value.isprintable()])
+        opening = open_head(int(time.time()), status, content_type)
+        return f"{opening}{length}{connection}{told}\r\n".encode("utf-8", "surrogateescape")
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=64)
+def open_head(now: int, status: int, content_type: str) -> str:
+    """How the heads of all answers begin that are given in the same second."""
+    return f"HTTP/1.1 {status} {REASONS.get(status, '')}\r\n{tell_date(now)}\r\ncontent-type: {content_type}\r\n"
+
+
 def tell_date(now: int) -> str:
     at = time.gmtime(now)
     day, month = DAYS[at.tm_wday], MONTHS[at.tm_mon - 1]

@@ -1,7 +1,7 @@
 """How far each transformation of the gateway is rolled out, and on which side of it a conversation falls.
 
     rollout = Rollout(plans={"reading": read_plan("canary-10")})
-    rollout.decide("reading", identify(conversation))   # Arm.ON for one conversation in ten, Arm.CONTROL for others
+    rollout.decide("reading", identify(conversation))   # ON for one conversation in ten, CONTROL for others
 
 *Strategy.* Chance would give one conversation two faces, so the arm is a hash of the transformation and of what stays
 the same in a conversation: the model asked for and the user's first message. Its later turns, and a system prompt that
@@ -53,7 +53,8 @@ class Arm(StrEnum):
     ON = "on"
 
 
-UNTOUCHED: Final = {"none": Arm.OFF.value}
+OFF, CONTROL, DRY_RUN, ON = Arm
+UNTOUCHED: Final = {"none": OFF.value}
 """The arms of a request that met no transformation: what clients complain of there is worth knowing too."""
 
 SUCCESS: Final = "success"
@@ -153,6 +154,11 @@ class Rollout:
     def divides(self) -> bool:
         return self.plan.divides or any(plan.divides for plan in self.plans.values())
 
+    @cached_property
+    def restricts(self) -> bool:
+        """Whether any plan is more careful about reading than the settings are."""
+        return any(plan.tools or plan.min_confidence is not None for plan in (self.plan, *self.plans.values()))
+
     def plan_of(self, transformation: str) -> Plan:
         return self.plans.get(transformation, self.plan)
 
@@ -160,10 +166,10 @@ class Rollout:
         """The arm of a conversation; every turn of it gets the same one."""
         plan = self.plan_of(transformation)
         if plan.percent == 0:
-            return Arm.OFF
-        if plan.divides and _bucket(transformation, conversation_key) >= plan.percent:
-            return Arm.CONTROL
-        return Arm.DRY_RUN if plan.dry_run else Arm.ON
+            return OFF
+        if plan.percent < 100 and _bucket(transformation, conversation_key) >= plan.percent:
+            return CONTROL
+        return DRY_RUN if plan.dry_run else ON
 
     def compare(self, newer: Rollout) -> list[str]:
         """What changes for each transformation when the newer one comes into force."""

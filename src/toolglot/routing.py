@@ -39,6 +39,10 @@ class Manner(StrEnum):
     TEXT = "text"
 
 
+RELAY, NATIVE, TEXT = Manner
+"""An enumeration takes its time to find its own members, and these are asked for a dozen times in every request."""
+
+
 class Route(Struct, frozen=True):
     """Where a request goes. ``parallel``: whether several calls may be made in one answer.
 
@@ -60,11 +64,11 @@ class Route(Struct, frozen=True):
     @property
     def learns(self) -> bool:
         """Whether native tools are on trial: a mode that was set is not called into question."""
-        return self.mode == AUTO and self.manner is Manner.NATIVE
+        return self.mode == AUTO and self.manner is NATIVE
 
     def retreat(self, lesson: Lesson) -> Route:
         """The same as text, for this is what was learned."""
-        return structs.replace(self, manner=Manner.TEXT, lesson=lesson, extra=add_fields(self.rule))
+        return structs.replace(self, manner=TEXT, lesson=lesson, extra=add_fields(self.rule))
 
 
 class UnsureError(Exception):
@@ -136,14 +140,14 @@ def choose(
         raise RequestError(f"The mode {mode!r} is not one of {', '.join(MODES)}.", "x-toolglot-mode")
     model, upstream = settings.model_for(conversation.model)
     mode = "off" if not settings.tool_calling.enabled else mode or model.mode
-    manner = Manner.NATIVE if mode == "native" else Manner.TEXT
+    manner = NATIVE if mode == "native" else TEXT
     if mode == "off" or not (_matters(conversation, settings) or client):
-        manner = Manner.RELAY
+        manner = RELAY
     parallel = _parallel(conversation, settings, model)
     route = Route(upstream, model, manner, mode, model.dialect, parallel)
-    if mode == AUTO and manner is not Manner.RELAY and not upstream.coached:
+    if mode == AUTO and manner is not RELAY and not upstream.coached:
         route = _decide(route, conversation, settings, knowledge)
-    return structs.replace(route, client=client, parallel=False) if client and manner is not Manner.RELAY else route
+    return structs.replace(route, client=client, parallel=False) if client and manner is not RELAY else route
 
 
 def _decide(route: Route, conversation: Conversation, settings: Settings, knowledge: Knowledge) -> Route:
@@ -155,7 +159,7 @@ def _decide(route: Route, conversation: Conversation, settings: Settings, knowle
         route = structs.replace(route, dialect=rule.dialect, model=replace(route.model, dialect=rule.dialect))
     if rule.native and lesson is None:
         return structs.replace(
-            route, manner=Manner.NATIVE, parallel=_parallel(conversation, settings, route.model, rule.parallel)
+            route, manner=NATIVE, parallel=_parallel(conversation, settings, route.model, rule.parallel)
         )
     return structs.replace(route, parallel=_parallel(conversation, settings, route.model), extra=add_fields(rule))
 

@@ -39,7 +39,6 @@ from toolglot.wire import Extra, Wire
 from toolglot.wires import all_wires, openai_chat
 
 OUR_FAULT = "Something went wrong here; the log knows more."
-OPENAI_ROOT = "/v1"
 TOKEN_LENGTH = 24
 KEY_HEADERS = ("x-api-key", "x-goog-api-key")
 GONE = 499
@@ -68,7 +67,7 @@ class Gateway:
         for wire in all_wires().values():
             for path in wire.ROUTES:
                 paths.add("POST", path, (self.admitted(partial(self.complete, wire)), wire))
-            for extra in getattr(wire, "EXTRAS", ()):
+            for extra in wire.EXTRAS:
                 paths.add(extra.method, extra.path, (self.admitted(partial(self.answer_extra, extra)), wire))
         for prefix in ("/v1", ""):
             paths.add("GET", f"{prefix}/models", (self.admitted(self.list_models), USUAL_WIRE))
@@ -111,10 +110,10 @@ class Gateway:
         """The same for those who may ask, and nothing of it for others."""
         keys = self.settings.server.keys
 
-        async def ask(request: Request) -> Response | None:
+        def ask(request: Request) -> Awaitable[Response | None]:
             if not admit(keys, request.key):
                 raise AccessError("No valid API key was presented." if request.key else "An API key is needed.")
-            return await answer(request)
+            return answer(request)
 
         return ask if keys else answer
 
@@ -172,10 +171,10 @@ class Gateway:
     async def ask_once(self, request: Request, exchange: Exchange, visit: Visit) -> Response | None:
         upstream = exchange.route.upstream
         place = exchange.upstream_wire.locate(exchange.route.model.model, stream=exchange.streamed)
-        address = upstream.endpoint(place, getattr(exchange.upstream_wire, "ROOT", OPENAI_ROOT))
+        address = upstream.endpoint(place, exchange.upstream_wire.ROOT)
         headers = self.headers_for(upstream, request)
-        if exchange.one_wire:
-            carried = getattr(exchange.wire, "CARRIED", ())
+        carried = exchange.wire.CARRIED
+        if carried and exchange.one_wire:
             headers = {name: request.headers[name] for name in carried if name in request.headers} | headers
         async with self.transport.send("POST", address, upstream, headers, exchange.take_request()) as reply:
             response = await visit.answer(reply)
@@ -196,12 +195,12 @@ class Gateway:
 
     def headers_for(self, upstream: Upstream, request: Request) -> dict[str, str]:
         headers = {"Content-Type": JSON_TYPE, "Accept-Encoding": "identity", REQUEST_ID: request.id}
-        key = upstream.api_key.reveal() if upstream.api_key else ""
+        key = upstream.api_key.reveal()
         if not key and not self.settings.server.keys:
             key = request.key
         if key:
             headers |= all_wires()[upstream.wire].authorize(key)
-        return headers | dict(upstream.headers)
+        return {**headers, **upstream.headers}
 
     async def answer_extra(self, extra: Extra, request: Request) -> Response:
         body = await request.read()
@@ -276,16 +275,17 @@ def make_tokens() -> Iterator[str]:
 
 def identify(request: Request, source: Source) -> str:
     """The id that the client gave, or a new one."""
-    given = request.headers.get(REQUEST_ID, "")
-    return given if 0 < len(given) <= 200 and given.isprintable() else f"req_{source.token()}"
+    given = request.headers.get(REQUEST_ID)
+    return given if given and len(given) <= 200 and given.isprintable() else f"req_{source.token()}"
 
 
 def find_key(request: Request) -> str:
     """The key that a client shows, whichever way its wire does that."""
+    headers = request.headers
     for name in KEY_HEADERS:
-        if key := request.headers.get(name):
+        if key := headers.get(name):
             return key
-    scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
+    scheme, _, bearer = headers.get("authorization", "").partition(" ")
     return (bearer.strip() if scheme.lower() == "bearer" else "") or request.query.get("key", "")
 
 

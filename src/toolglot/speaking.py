@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import chain, count, takewhile
+from itertools import chain, count
 from math import inf
 
 from msgspec import Struct
@@ -30,6 +30,7 @@ from toolglot.conversation import (
     Foreign,
     Image,
     Message,
+    Part,
     Reasoning,
     Result,
     Text,
@@ -51,6 +52,7 @@ ERROR = "Error"
 _Made = tuple[float, str]
 """The place of a call among all calls, and its name."""
 
+_ANY = Choice()
 _NEVER: _Made = (inf, "unknown")
 _SLOT = re.compile(r"\{(verdict|name|content|json)\}")
 
@@ -72,12 +74,17 @@ class Speech(Struct, frozen=True):
 
 def speak(conversation: Conversation, dialect: str, *, parallel: bool = False) -> Speech:
     """The conversation as a model that speaks the dialect can follow it."""
-    parts = chain.from_iterable([message.parts for message in conversation.messages if message.role == "assistant"])
-    past = dict.fromkeys([part.name for part in parts if isinstance(part, Call)])
+    past = {
+        part.name: None
+        for message in conversation.messages
+        if message.role == "assistant"
+        for part in message.parts
+        if isinstance(part, Call)
+    }
     taught = _prepare(conversation.tools, tuple(past), record_of(dialect).name, conversation.choice, parallel)
     speaker = _Speaker(taught, conversation)
     messages = tuple(_instruct(speaker.say(conversation.messages), taught.section))
-    spoken = replace(conversation, messages=messages, tools=(), choice=Choice())
+    spoken = replace(conversation, messages=messages, tools=(), choice=_ANY)
     return Speech(spoken, taught.offered, taught.names, speaker.joiner, taught.notes)
 
 
@@ -181,9 +188,11 @@ def _definition(tool: Tool) -> str:
 
 def _instruct(messages: list[Message], section: str) -> list[Message]:
     """The messages with the section behind the client's own system prompt, unless it holds that section already."""
-    parts: list[Iterable[object]] = []
+    parts: list[Iterable[Part]] = []
     taught = False
-    for message in takewhile(_instructs, messages):
+    for message in messages:
+        if message.role != "system":
+            break
         parts.append(message.parts)
         taught = taught or section in message.text
     rest = messages[len(parts) :]
@@ -191,36 +200,32 @@ def _instruct(messages: list[Message], section: str) -> list[Message]:
     return [Message("system", prompt), *rest] if prompt else rest
 
 
-def _instructs(message: Message) -> bool:
-    return message.role == "system"
-
-
-_Part = Text | Image | Foreign
 _PLAIN = (Text, Image, Foreign)
 _SILENCE = Text("")
 
 
-def _bare(parts: Iterable[object]) -> tuple[_Part, ...]:
+def _bare(parts: Iterable[Part]) -> tuple[Part, ...]:
     """What of some parts a plain message holds."""
     return tuple([part for part in parts if isinstance(part, _PLAIN) and part != _SILENCE])
 
 
-def _joined(groups: Sequence[Iterable[object]]) -> tuple[_Part, ...]:
+def _joined(groups: Sequence[Iterable[Part]]) -> tuple[Part, ...]:
     """The parts of several messages as parts of one: texts that meet are parted by an empty line."""
-    parts: list[_Part] = []
+    parts: list[Part] = []
     meeting: list[str] = []
     for group in groups:
-        fresh = [part for part in group if isinstance(part, _PLAIN) and part != _SILENCE]
-        if meeting and fresh and isinstance(fresh[0], Text):
-            meeting.append(fresh[0].text)
-            fresh = fresh[1:]
-        if meeting and fresh:
-            parts.append(Text("\n\n".join(meeting)))
-            meeting = []
-        if fresh and isinstance(last := fresh[-1], Text):
-            meeting.append(last.text)
-            fresh.pop()
-        parts += fresh
+        meets = True
+        for part in group:
+            if not isinstance(part, _PLAIN) or part == _SILENCE:
+                continue
+            if meeting and not (meets and isinstance(part, Text)):
+                parts.append(Text("\n\n".join(meeting)))
+                meeting = []
+            if isinstance(part, Text):
+                meeting.append(part.text)
+            else:
+                parts.append(part)
+            meets = False
     return (*parts, Text("\n\n".join(meeting))) if meeting else tuple(parts)
 
 
@@ -234,18 +239,21 @@ class _Speaker:
 
     def say(self, messages: Sequence[Message]) -> list[Message]:
         """Results and what the user says beside them stand in one message."""
-        rows: list[list[Message]] = []
+        said: list[Message] = []
+        rows: dict[int, list[Sequence[Part]]] = {}
         last, telling = "", False
         for message, told in self.turns(messages):
             if not message.parts:
                 continue
             if message.role == last == "user" and (told or telling):
-                rows[-1].append(message)
+                rows.setdefault(len(said) - 1, [said[-1].parts]).append(message.parts)
                 telling = True
             else:
-                rows.append([message])
+                said.append(message)
                 last, telling = message.role, told
-        return [row[0] if len(row) == 1 else Message("user", _joined([each.parts for each in row])) for row in rows]
+        for at, parts in rows.items():
+            said[at] = Message("user", _joined(parts))
+        return said
 
     def turns(self, messages: Sequence[Message]) -> Iterator[tuple[Message, bool]]:
         """What each side says, and whether that holds results."""
@@ -262,7 +270,7 @@ class _Speaker:
             if message.role == "user":
                 yield self.quote(message), False
                 continue
-            calls = message.calls
+            calls = message.calls if message.role == "assistant" else ()
             for call in calls:
                 # an id that is used again stands for the later call, in its place
                 called[call.id] = next(numbers), call.name
@@ -271,7 +279,7 @@ class _Speaker:
         if results:
             yield self.report(results, called), True
 
-    def recall(self, parts: Sequence[object], calls: Sequence[Call]) -> tuple[_Part, ...]:
+    def recall(self, parts: Sequence[Part], calls: Sequence[Call]) -> tuple[Part, ...]:
         """What the assistant said, and behind it what it called."""
         made = [(self.taught.given[call.name], call.arguments) for call in calls]
         written = (Text(write_calls(self.taught.dialect, made, self.taught.tools)),)
@@ -287,7 +295,7 @@ class _Speaker:
         told = [self.tell(result, called.get(result.call_id, _NEVER)[1]) for result in results]
         return Message("user", told[0] if len(told) == 1 else _joined(told))
 
-    def tell(self, result: Result, called: str) -> tuple[_Part, ...]:
+    def tell(self, result: Result, called: str) -> tuple[Part, ...]:
         own = result.name or called
         text = "".join([part.text for part in result.content if isinstance(part, Text)])
         images = [part for part in result.content if isinstance(part, Image)]

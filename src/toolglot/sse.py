@@ -1,8 +1,8 @@
 """Server-sent events, read from pieces of bytes that may be cut anywhere.
 
-Strategy. Nearly every event is one ``data:`` line and a blank line, so whole reads are split at blank lines and only
-what looks different is taken apart line by line. What is left over waits for the next piece; pieces of a long event
-are kept apart and joined once, so the cost stays linear.
+Strategy. Nearly every event is one ``data:`` line and a blank line, and reads end where events do. Such a read is cut
+in one go; any other is split at blank lines, and only what looks different is taken apart line by line. What is left
+over waits for the next piece; pieces of a long event are kept apart and joined once, so the cost stays linear.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ class EventStream:
         if not piece:
             return []
         rest = self.waiting
-        if not rest and piece.find(b"\n") == len(piece) - 2 and piece[:6] == DATA and piece[-1:] == b"\n":
-            # one event in one piece, as most servers send them
-            return [piece[6:-2]]
+        if not rest and piece[:6] == DATA and piece[-2:] == BLANK:
+            events = piece[6:-2].split(BLANK + DATA)
+            if piece.count(b"\n") == 2 * len(events):  # none of them has a second line
+                return events
         if rest:
             if BLANK not in piece and not (piece[:1] == b"\n" and rest[-1][-1:] == b"\n"):
                 rest.append(piece)

@@ -16,9 +16,10 @@ from msgspec.structs import replace
 
 from toolglot.answers import bring_back, name_answerer, open_delivery, rehearse, remember
 from toolglot.errors import ToolglotError
-from toolglot.events import Event, Failed, Finished
+from toolglot.events import CallArguments, Event, Failed, Finished, ReasoningDelta, Started, TextDelta
 from toolglot.exchange import Exchange, describe_failure
 from toolglot.passage import Passage, ResumingWriter, TidyReader
+from toolglot.sse import DATA
 from toolglot.wire import ReplyWriter
 
 TAIL = 64
@@ -29,6 +30,8 @@ RECENT = 8
 
 LAST = 3
 """How many events may tell of the end: why it came, what it cost, and that it is here."""
+UNRECORDED = frozenset({Started, TextDelta, ReasoningDelta, CallArguments})
+"""Events that a record has nothing to say of."""
 BLANK_LINES = (b"\n\n", b"\r\n\r\n", b"\r\r")
 ENDS: Mapping[str, tuple[bytes, ...]] = {"application/x-ndjson": (b"\n",)}
 """What ends an event, by the type of a stream; blank lines in all others."""
@@ -80,7 +83,8 @@ class Translation:
         return self.writer.write(self.delivery.deliver(self.reader.feed(piece)))
 
     def close(self) -> bytes:
-        return self.carry(b"", self.reader.close())
+        events = self.reader.close()
+        return self.carry(b"", events) if events else b""
 
     def carry(self, piece: bytes, events: list[Event]) -> bytes:
         """What the client is sent for a piece and the events in it."""
@@ -140,7 +144,6 @@ class Relay:
     def __init__(self, exchange: Exchange) -> None:
         self.exchange = exchange
         self.last_words = exchange.wire.LAST_WORDS
-        self.interject = getattr(exchange.wire, "interject", self.say)
         self.first = b""
         self.recent: deque[bytes] = deque(maxlen=RECENT)
         self.ends = ENDS.get(exchange.wire.STREAM_TYPE, BLANK_LINES)
@@ -161,6 +164,8 @@ class Relay:
         *before, line = end.splitlines()
         if not before:
             return False  # nobody knows what the line begins with
+        if line == self.last_words:
+            return line.startswith(DATA)
         reader = self.exchange.wire.read_stream(self.exchange.source.new_call_id)
         return any(isinstance(event, Finished) for event in reader.feed(line + BLANK_LINES[0]))
 
@@ -183,17 +188,21 @@ class Relay:
         gap = b"" if self.between_events else self.ends[0]
         if self._says_last():
             return gap
-        told: bytes = self.interject(Failed(error.code, error.message), begun=bool(self.first))
-        return gap + told
+        return gap + self.say(Failed(error.code, error.message))
 
     def beat(self) -> bytes:
-        return self.interject(None, begun=bool(self.first)) if self.between_events else b""
+        return self.say(None) if self.between_events else b""
 
     @cached_property
     def writer(self) -> ReplyWriter:
         return self.exchange.wire.write_stream(name_answerer(self.exchange), self.exchange.asked)
 
-    def say(self, failure: Failed | None, *, begun: bool) -> bytes:
+    def say(self, failure: Failed | None) -> bytes:
+        """A failure in the words of the wire, or a sign of life."""
+        interject = getattr(self.exchange.wire, "interject", None)
+        if interject is not None:
+            told: bytes = interject(failure, begun=bool(self.first))
+            return told
         return self.writer.beat() if failure is None else self.writer.write([failure])
 
     @property
@@ -203,23 +212,33 @@ class Relay:
     def sum_up(self) -> list[Event]:
         """The events of the beginning and of the end; none if not even one whole event is known of the end."""
         read = b"".join(self.recent)
-        end = next((end for end in self.ends if end in read), b"\n")
-        _, *events = read.split(end)
+        for end in (*self.ends, b"\n"):
+            if end in read:
+                break
+        _, *events = read.rsplit(end, LAST + 2)
         partial = len(events) > LAST + 1 or bool(self.recent and self.first is not self.recent[0])
         if partial:
-            speaking = islice(filter(_speaks, reversed(events[:-1])), LAST)
-            events = [*reversed(list(speaking)), *events[-1:]]
+            events = _find_last(events, read, end)
             if not any(events):
                 return []
             first, whole, _rest = self.first.partition(end)
-            read = end.join([*([first] if whole else []), *events])
+            read = end.join((first, *events) if whole else events)
         reader = self.exchange.wire.read_stream(self.exchange.source.new_call_id)
-        told: list[Event] = [*reader.feed(read), *reader.close()]
+        told: list[Event] = [event for event in reader.feed(read) if type(event) not in UNRECORDED]
+        told += reader.close()
         remember(self.exchange, reader)
         if partial and getattr(reader, "finish", None) == "":
             # the reason was told before what is known of the end
             told = [replace(event, reason="") if isinstance(event, Finished) else event for event in told]
         return told
+
+
+def _find_last(events: list[bytes], read: bytes, end: bytes) -> list[bytes]:
+    """The last events that say something, and what has come of another."""
+    events = events[-LAST - 1 :]
+    if [event for event in events[:-1] if event[:1] in b":"]:  # which is rare
+        events[:-1] = [*islice(filter(_speaks, reversed(read.split(end)[1:-1])), LAST)][::-1]
+    return events
 
 
 def _speaks(event: bytes) -> bool:

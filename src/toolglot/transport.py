@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from typing import Final
@@ -38,7 +38,6 @@ class Address:
     headers: Mapping[str, str]
 
 
-@lru_cache(maxsize=256)
 def locate(url: str) -> Address:
     try:
         parts = urlsplit(url)
@@ -59,18 +58,22 @@ def _usual_headers(parts: SplitResult, host: str) -> dict[str, str]:
     return headers
 
 
-def compose(method: str, address: Address, headers: Mapping[str, str], body: bytes | None) -> bytes:
+@lru_cache(maxsize=256)
+def open_head(method: str, url: str, given: tuple[str, ...]) -> tuple[Place, str]:
+    """Who is asked, and how every request to him begins that brings headers of these names."""
+    address = locate(url)
+    known = set(map(str.lower, given))
+    usual = [f"{name}: {value}\r\n" for name, value in address.headers.items() if name not in known]
+    return address.place, f"{method} {address.target} HTTP/1.1\r\n{''.join(usual)}"
+
+
+def compose(opening: str, headers: Mapping[str, str], body: bytes | None) -> bytes:
     """A request as it is sent."""
-    given = set(map(str.lower, headers))
-    lines = [f"{method} {address.target} HTTP/1.1"]
-    lines += [f"{name}: {value}" for name, value in address.headers.items() if name not in given]
-    lines += [f"{name}: {value}" for name, value in headers.items()]
-    if body is not None:
-        lines.append(f"content-length: {len(body)}")
-    head = "\r\n".join(lines)
-    if not len(lines) - 1 == head.count("\r") == head.count("\n"):
+    told = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+    if not len(headers) == told.count("\r") == told.count("\n"):
         raise UpstreamError("A header for the upstream has a line break in it.")
-    return f"{head}\r\n\r\n".encode("utf-8", "surrogateescape") + (body or b"")
+    length = "" if body is None else f"content-length: {len(body)}\r\n"
+    return f"{opening}{told}{length}\r\n".encode("utf-8", "surrogateescape") + (body or b"")
 
 
 class Transport:
@@ -88,21 +91,19 @@ class Transport:
         self, method: str, url: str, upstream: Upstream, headers: Mapping[str, str], body: bytes | None = None
     ) -> Errand:
         """Ask; the reply is there as soon as its head has come. Left before the end, it ends its connection."""
-        address = locate(url)
-        request = compose(method, address, headers, body)
-        return Errand(self, address.place, upstream, request, bodiless=method == "HEAD")
+        place, opening = open_head(method, url, tuple(headers))
+        return Errand(self, place, upstream, compose(opening, headers, body), bodiless=method == "HEAD")
 
-    async def ask(
-        self, place: Place, upstream: Upstream, request: bytes, *, bodiless: bool
-    ) -> tuple[Connection, Reply]:
+    async def ask(self, errand: Errand) -> Reply:
         """Until the head has come. A kept connection may have been closed in this moment: then it is asked again."""
-        kept = self._kept(place)
+        request, errand.request = errand.request, b""  # it may be large, and the answer long
+        upstream, kept = errand.upstream, self._kept(errand.place)
         while True:
-            connection = kept or await self._connect(place, upstream)
-            reply = connection.ask(request, upstream.read_timeout, bodiless=bodiless)
+            connection = errand.connection = kept or await self._connect(errand.place, upstream)
+            reply = connection.ask(request, upstream.read_timeout, bodiless=errand.bodiless)
             try:
                 await reply.begin()
-                return connection, reply
+                return reply
             except UpstreamError as error:
                 if kept is None or not reply.unheard or isinstance(error, SilenceError):
                     raise
@@ -166,29 +167,25 @@ class Transport:
 class Errand:
     """A request, sent and answered inside of ``async with``."""
 
-    __slots__ = ("_bodiless", "_connection", "_place", "_request", "_transport", "_upstream")
+    __slots__ = ("bodiless", "connection", "place", "request", "transport", "upstream")
 
-    _connection: Connection
+    connection: Connection
 
     def __init__(
         self, transport: Transport, place: Place, upstream: Upstream, request: bytes, *, bodiless: bool
     ) -> None:
-        self._transport = transport
-        self._place = place
-        self._upstream = upstream
-        self._request = request
-        self._bodiless = bodiless
+        self.transport = transport
+        self.place = place
+        self.upstream = upstream
+        self.request = request
+        self.bodiless = bodiless
 
-    async def __aenter__(self) -> Reply:
-        request, self._request = self._request, b""  # it may be large, and the answer long
-        self._connection, reply = await self._transport.ask(
-            self._place, self._upstream, request, bodiless=self._bodiless
-        )
-        return reply
+    def __aenter__(self) -> Awaitable[Reply]:
+        return self.transport.ask(self)
 
     async def __aexit__(self, *_: object) -> None:
-        if self._connection.release():
-            self._transport.keep(self._place, self._connection)
+        if self.connection.release():
+            self.transport.keep(self.place, self.connection)
 
 
 def _is_usable(connection: Connection) -> bool:

@@ -22,12 +22,12 @@ from toolglot.errors import ToolglotError
 from toolglot.events import Event
 from toolglot.options import Options
 from toolglot.records import SHELL_DIALECT, Watch
-from toolglot.rollout import READING, RESCUE, SHELL, XML, Arm, Rollout, identify
-from toolglot.routing import Manner, Route
+from toolglot.rollout import DRY_RUN, ON, READING, RESCUE, SHELL, XML, Arm, Rollout, identify
+from toolglot.routing import NATIVE, RELAY, TEXT, Manner, Route
 from toolglot.wire import ReplyReader
 
 LOG = logging.getLogger("toolglot.rollout")
-OF_MANNER: Final[Mapping[Manner, str]] = {Manner.TEXT: READING, Manner.NATIVE: RESCUE}
+OF_MANNER: Final[Mapping[Manner, str | None]] = {RELAY: None, NATIVE: RESCUE, TEXT: READING}
 REHEARSED: Final = (READING, RESCUE, SHELL, XML)
 """Transformations of answers alone; one that changes the request first cannot be seen without doing so."""
 BROKEN: Final = "rehearsal_failed"
@@ -35,7 +35,7 @@ BROKEN: Final = "rehearsal_failed"
 
 def name_transformation(route: Route) -> str | None:
     """What is done to a request and its answer on this way. For an XML client all of it is one step."""
-    return XML if route.client and route.manner is not Manner.RELAY else OF_MANNER.get(route.manner)
+    return XML if route.client and route.manner is not RELAY else OF_MANNER[route.manner]
 
 
 class Trial:
@@ -52,18 +52,18 @@ class Trial:
     def arm(self, transformation: str) -> Arm:
         arm = self.rollout.decide(transformation, self.watch.conversation)
         self.watch.arms[transformation] = str(arm)
-        if arm is Arm.DRY_RUN and transformation in REHEARSED:
+        if arm is DRY_RUN and transformation in REHEARSED:
             self.rehearses = True
         return arm
 
     def runs(self, transformation: str, rehearsed: bool = False) -> bool:
         """Whether the transformation is done; in a rehearsal those of a dry run are too."""
         arm = self.arm(transformation)
-        return arm is Arm.ON or (rehearsed and arm is Arm.DRY_RUN)
+        return arm is ON or (rehearsed and arm is DRY_RUN)
 
     def admits(self, transformation: str) -> bool:
         """Whether it would be done if it came to that; nothing is told."""
-        return self.rollout.decide(transformation, self.watch.conversation) is Arm.ON
+        return self.rollout.decide(transformation, self.watch.conversation) is ON
 
     def enter(self, route: Route) -> Route:
         """The way of the request: as it was chosen, or past what is not on."""
@@ -71,10 +71,12 @@ class Trial:
         transformation = name_transformation(route)
         if transformation is None or self.runs(transformation):
             return route
-        return structs.replace(route, manner=Manner.RELAY)
+        return structs.replace(route, manner=RELAY)
 
     def restrict(self, options: Options, route: Route) -> tuple[Options, tuple[str, ...]]:
         """How careful reading is by plan: the options, and the tools that calls are made to (none named: to all)."""
+        if not self.rollout.restricts:
+            return options, ()
         plan, shell = self.rollout.plan_of(name_transformation(route) or READING), self.rollout.plan_of(SHELL)
         if plan.tools and not route.client:
             options = replace(options, unknown_tools="text")

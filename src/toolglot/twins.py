@@ -7,7 +7,7 @@ the same then, it is dropped, because a client would execute it a second time; i
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from toolglot.events import CallArguments, CallEnded, CallRejected, CallStarted, Event
 
@@ -25,27 +25,30 @@ class Twins:
         self._complete: set[Key] = set()
         self._waiting: dict[Key, list[Event]] = {}
 
-    def sift(self, event: Event, origin: str) -> Sequence[Event]:
-        """What of it may go on now."""
-        if not isinstance(event, CallStarted | CallArguments | CallEnded | CallRejected) or event.index is None:
-            return (event,)
-        key = (origin, event.index)
-        if isinstance(event, CallStarted):
-            if any(name == event.name and maker != origin for (maker, _), name in self._names.items()):
-                self._waiting[key] = []
-            self._names[key], self._arguments[key] = event.name, []
-        elif isinstance(event, CallArguments):
-            self._arguments[key].append(event.fragment)
-        elif isinstance(event, CallEnded):
-            self._complete.add(key)
-        waiting = self._waiting.get(key)
-        if waiting is None:
-            return (event,)
-        waiting.append(event)
-        return ()
+    def admit(self, event: Event, origin: str) -> bool:
+        """Whether it may go on now."""
+        match event:
+            case CallArguments(index=index, fragment=fragment):
+                self._arguments[origin, index].append(fragment)
+            case CallStarted(index=index, name=name):
+                if [maker for (maker, _), known in self._names.items() if known == name and maker != origin]:
+                    self._waiting[origin, index] = []
+                self._names[origin, index], self._arguments[origin, index] = name, []
+            case CallEnded(index=index):
+                self._complete.add((origin, index))
+            case CallRejected(index=int(index)):
+                pass
+            case _:
+                return True
+        waits = (origin, index) in self._waiting
+        if waits:
+            self._waiting[origin, index].append(event)
+        return not waits
 
     def settle(self) -> Iterator[tuple[Event, str]]:
         """The answer is over: what waited and is no twin, and who made it."""
+        if not self._waiting:
+            return
         told = {self._describe(key) for key in self._complete if key not in self._waiting}
         for key, events in self._waiting.items():
             if key in self._complete and self._describe(key) in told:

@@ -39,7 +39,8 @@ class Visit:
         if reply.status >= 400:
             error = self.exchange.upstream_wire.decode_error(reply.status, await reply.whole())
             error.message = redact(error.message, self.exchange.route.upstream.secrets)
-            error.headers = {name: reply.headers[name] for name in KEPT_HEADERS if name in reply.headers}
+            headers = reply.headers
+            error.headers = {name: headers[name] for name in KEPT_HEADERS if name in headers}
             raise error
         if not self.exchange.streamed:
             return await self.answer_whole(reply)
@@ -73,7 +74,8 @@ class Visit:
             return
         if not self.request.answered:
             self.end(stream.close())
-        await reply.part()
+        if not reply.over:
+            await reply.part()
 
     def pass_on(self, stream: Stream, reply: Reply) -> Take:
         """What is done with each piece."""
@@ -118,7 +120,7 @@ class Visit:
 
     def headers(self, whole: bool = False) -> dict[str, str]:
         route, watch = self.exchange.route, self.watch
-        headers = {REQUEST_ID: watch.request_id, "x-toolglot-mode": route.manner.value}
+        headers = {REQUEST_ID: watch.request_id, "x-toolglot-mode": watch.mode}
         if self.exchange.speech is not None:
             headers["x-toolglot-dialect"] = (watch.read_as or [route.dialect])[0]
         if whole:

@@ -7,7 +7,7 @@ A wire reads requests into a ``Conversation`` and writes them, reads replies int
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -85,13 +85,14 @@ class Wire(Protocol):
     ``ROUTES`` are the paths at which clients ask; parts in braces are named. ``STREAM_TYPE`` is the content type of a
     streamed answer, ``LAST_WORDS`` how it ends, if it always ends the same way.
 
-    A wire may also have ``EXTRAS``, ``Extra`` answers; ``ROOT``, the path of an upstream whose address has none, if
-    not ``/v1``; ``TOOL_NAMES``, an expression for the names it allows; ``CARRIED``, headers of a client that an
-    upstream of the same wire needs to see; ``interject(failure, begun=...)``, a sign of life or a failure inside a
-    stream that is passed on, where its own writer would disturb that; ``expand_request(body, find, limit)``,
-    which puts earlier answers in the place of references to them; ``SEALS``, if its models prove their reasoning;
-    ``CARRIES_SEALS``, if its clients hand thoughts and proofs of any wire back; and ``THOUGHT_FIELDS``, names that the
-    field for thoughts of earlier turns may have, if servers do not agree on one.
+    What a wire need not have stands in ``USUAL``: ``EXTRAS``, ``Extra`` answers; ``ROOT``, the path of an upstream that
+    has none in its address; ``TOOL_NAMES``, an expression for the names it allows; ``CARRIED``, headers of a client
+    that an upstream of the same wire needs to see; ``expand_request(body, find, limit)``, which puts earlier answers in
+    the place of references to them; ``SEALS``, if its models prove their reasoning; ``CARRIES_SEALS``, if its clients
+    hand thoughts and proofs of any wire back; and ``THOUGHT_FIELDS``, names that the field for thoughts of earlier
+    turns may have, if servers do not agree on one.
+    It may also have ``interject(failure, begun=...)``, a sign of life or a failure inside a stream that is passed on,
+    where its own writer would disturb that.
     Healthy native answers pass as they are if the reader of streams tells what ``passage.TidyReader`` lists and the
     writer has ``resume(place)``. A reader may have ``answer``: the id and the items of an answer that was not kept
     where it was made.
@@ -101,6 +102,14 @@ class Wire(Protocol):
     ROUTES: tuple[str, ...]
     STREAM_TYPE: str
     LAST_WORDS: bytes
+    EXTRAS: tuple[Extra, ...]
+    ROOT: str
+    TOOL_NAMES: str | None
+    CARRIED: tuple[str, ...]
+    SEALS: bool
+    CARRIES_SEALS: bool
+    THOUGHT_FIELDS: tuple[str, ...]
+    expand_request: Callable[[bytes, Callable[[str], tuple[bytes, bytes] | None], int], bytes] | None
 
     def decode_request(self, body: bytes, path: Mapping[str, str]) -> Asked:
         """What a client asks; ``path`` are the named parts of the path it asked at."""
@@ -132,6 +141,19 @@ class Wire(Protocol):
 
     def encode_error(self, error: ToolglotError) -> bytes: ...
 
+
+USUAL: Final[Mapping[str, Any]] = {
+    "EXTRAS": (),
+    "ROOT": "/v1",
+    "TOOL_NAMES": None,
+    "CARRIED": (),
+    "SEALS": False,
+    "CARRIES_SEALS": False,
+    "THOUGHT_FIELDS": (),
+    "expand_request": None,
+}
+"""What a wire has that does not say otherwise. It is given that when it is loaded, for to ask a module for what it has
+not takes longer than most steps of a request."""
 
 ERROR_NOTE = "[The tool reported an error]\n"
 """Stands in front of a result on wires that have no flag for errors."""

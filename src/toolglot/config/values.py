@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
@@ -38,7 +38,7 @@ from toolglot.config.kinds import (
 )
 from toolglot.editing import NAMES as EDITING
 from toolglot.errors import UnknownModelError
-from toolglot.options import SHELL_SYNTAX, UNKNOWN_TOOLS, Options
+from toolglot.options import SHELL_SYNTAX, UNKNOWN_TOOLS, Options, make_options
 from toolglot.reading import vocabulary
 from toolglot.rollout import FULL, TRANSFORMATIONS, Live, Plan, Rollout
 from toolglot.wires import wire_names
@@ -141,7 +141,7 @@ class Reading:
     def options(self, unknown: str, parallel: bool, supported: tuple[str, ...], shell: tuple[str, ...]) -> Options:
         """The same for a reader; what a request decides is given."""
         syntax = self.shell_syntax, self.shell_cwd
-        return Options(unknown, self.min_confidence, parallel, supported, shell, *syntax)
+        return make_options(unknown, self.min_confidence, parallel, supported, shell, *syntax)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ class Stages:
         return Rollout(self.stage, own)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Upstream:
     """A place that answers."""
 
@@ -212,7 +212,7 @@ class Upstream:
     connect_timeout: float = setting(SECONDS, "time to reach it", 10.0)
     read_timeout: float = setting(SECONDS, "silence after which it is given up", 600.0)
 
-    @property
+    @cached_property
     def secrets(self) -> tuple[str, ...]:
         """What nobody else may see: its key, and whatever long words are in its headers."""
         words = (value.split()[-1] for value in self.headers.values() if value.strip())
@@ -303,12 +303,11 @@ class Settings:
 
         In the model that is returned nothing is left open: ``name`` is the one asked for, ``model`` the upstream's.
         """
-        found = self._found.get(asked)
-        if found is None:
+        if asked not in self._found:
             if len(self._found) >= REMEMBERED:
                 self._found.clear()
-            found = self._found[asked] = self._find(asked)
-        return found
+            self._found[asked] = self._find(asked)
+        return self._found[asked]
 
     def _find(self, asked: str) -> tuple[Model, Upstream]:
         model, known_as = self._match(asked)

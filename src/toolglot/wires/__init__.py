@@ -8,7 +8,7 @@ from functools import cache
 from importlib import import_module
 from typing import cast
 
-from toolglot.wire import Wire
+from toolglot.wire import USUAL, Wire
 
 
 def wire_names() -> tuple[str, ...]:
@@ -19,4 +19,10 @@ def wire_names() -> tuple[str, ...]:
 @cache
 def all_wires() -> Mapping[str, Wire]:
     """Every wire by its name."""
-    return {name: cast("Wire", import_module(f"{__name__}.{name}")) for name in wire_names()}
+    return {name: _load(name) for name in wire_names()}
+
+
+def _load(name: str) -> Wire:
+    wire = import_module(f"{__name__}.{name}")
+    vars(wire).update({**USUAL, **vars(wire)})
+    return cast("Wire", wire)

@@ -36,15 +36,20 @@ OPEN = b'},"finish_reason":null}]}\n\n'
 """What follows a delta as long as more is to come."""
 
 DONE = b"data: [DONE]\n\n"
+ARGUMENTS = b'"tool_calls":[{"index":%d,"function":{"arguments":%b}}]'
 
 
 class StreamWriter:
     """Writes one streamed answer."""
 
     def __init__(self, answerer: Answerer, asked: Asked) -> None:
-        told = {"id": f"chatcmpl-{answerer.id}", "object": "chat.completion.chunk", "created": answerer.created}
-        head = b"data: " + encode(told)[:-1] + b',"model":' + encode(answerer.model) + b',"choices":['
-        self.bare = head
+        told = {
+            "id": f"chatcmpl-{answerer.id}",
+            "object": "chat.completion.chunk",
+            "created": answerer.created,
+            "model": answerer.model,
+        }
+        self.bare = head = b"data: " + encode(told)[:-1] + b',"choices":['
         self.prefix = head + b'{"index":0,"delta":{'
         self.role = b'"role":"assistant",'
         self.wants_usage = asked.wants_usage
@@ -52,17 +57,19 @@ class StreamWriter:
 
     def write(self, events: Sequence[Event]) -> bytes:
         """The chunks for these events, in one piece."""
-        if len(events) == 1 and not self.role and (delta := _DELTAS.get(type(events[0]))):
-            return self.prefix + delta(events[0]) + OPEN
-        return b"".join(map(self.step, events))
+        return self.step(events[0]) if len(events) == 1 else b"".join(map(self.step, events))
 
     def step(self, event: Event) -> bytes:
-        kind = type(event)
-        delta = _DELTAS.get(kind)
-        if delta is not None:
-            first, self.role = self.role, b""
-            return self.prefix + first + delta(event) + OPEN
-        return _STEPS[kind](self, event) if kind in _STEPS else b""
+        if type(event) is TextDelta:
+            delta = b'"content":' + encode(event.text)
+        elif type(event) is CallArguments:
+            delta = ARGUMENTS % (event.index, encode(event.fragment))
+        elif type(event) is ReasoningDelta:
+            delta = b'"reasoning_content":' + encode(event.text)
+        else:
+            return STEPS[type(event)](self, event) if type(event) in STEPS else b""
+        first, self.role = self.role, b""
+        return self.prefix + first + delta + OPEN
 
     def resume(self, place: object) -> None:
         """Somebody else wrote the beginning of this answer."""
@@ -103,14 +110,7 @@ class StreamWriter:
         return b"data: " + encode_failure(event.kind, event.message) + b"\n\n"
 
 
-_DELTAS: dict[type, Callable[[Any], bytes]] = {
-    TextDelta: lambda event: b'"content":' + encode(event.text),
-    CallArguments: lambda event: (
-        b'"tool_calls":[{"index":%d,"function":{"arguments":%b}}]' % (event.index, encode(event.fragment))
-    ),
-    ReasoningDelta: lambda event: b'"reasoning_content":' + encode(event.text),
-}
-_STEPS: dict[type, Callable[[StreamWriter, Any], bytes]] = {
+STEPS: dict[type, Callable[[StreamWriter, Any], bytes]] = {
     CallStarted: StreamWriter.start_call,
     ReasoningSealed: StreamWriter.keep_seal,
     Foreign: StreamWriter.carry,

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -44,11 +43,12 @@ DONE = b"[DONE]"
 CUT = {"length", "content_filter"}
 CASTS = 8
 """How often in one answer it is tried to tell what its chunks have in common."""
+PATIENCE = 8
+"""How many chunks are read before that: a short answer would not earn it back."""
 FINISHES = {"stop", "length", "tool_calls", "content_filter"}
 
 
-@dataclass(slots=True)
-class _Told:
+class _Told(msgspec.Struct):
     """A call as far as the upstream has told of it. It has a number as soon as it has a name."""
 
     id: str
@@ -56,7 +56,7 @@ class _Told:
     index: int = -1
     name: str = ""
     early: str = ""
-    pieces: list[str] = field(default_factory=list)
+    pieces: list[str] = []
 
     def is_whole(self) -> bool:
         """Whether nothing can be missing: an object that is closed is not the beginning of another."""
@@ -85,12 +85,15 @@ class Reader:
 
     def read(self, data: bytes, events: list[Event]) -> None:
         """What one reply, or one piece of it, says."""
-        reply = _parse(data)
-        if reply is None:
+        try:
+            reply = decode(data)
+            usual = reply.choices is not None or reply.usage or reply.error
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            usual = False
+        if not usual:
             reply, self.tidy = _read_patiently(data), False
         if not self.started:
-            self.started = True
-            events.append(Started(reply.id or "", reply.model or ""))
+            self.start(reply, events)
         if reply.error:
             self.fail(events, *describe(reply.error))
             return
@@ -102,6 +105,10 @@ class Reader:
                 if said is not None:
                     self.take(said, events)
                 self.finish = choice.finish_reason or self.finish
+
+    def start(self, reply: Reply, events: list[Event]) -> None:
+        self.started = True
+        events.append(Started(reply.id or "", reply.model or ""))
 
     def take(self, said: Said, events: list[Event]) -> None:
         thought = said.reasoning_content or said.reasoning
@@ -120,19 +127,20 @@ class Reader:
 
     def take_call(self, call: Call, events: list[Event]) -> None:
         told = call.function or Function()
-        name, arguments = told.name or "", self.flatten(told.arguments)
+        name, arguments = told.name or "", told.arguments
+        if type(arguments) is not str:
+            arguments = self.flatten(arguments)
         known = self.find(call, name)
         if known is None:
-            known = self.expect(call)
-            if not name or call.id != known.id or call.index != len(self.calls) - 1:
-                self.tidy = False
+            known = self.expect(call, name)
         elif name or call.id or call.index != known.index:
             self.tidy = False
         known.early += arguments
         if name and not known.name:
             known.name, known.index = name, self.named
             self.named += 1
-            self.seal(call.extra_content, events)
+            if call.extra_content:
+                self.seal(call.extra_content, events)
             events.append(CallStarted(known.index, known.id, name))
         if known.name and known.early:
             known.pieces.append(known.early)
@@ -144,9 +152,9 @@ class Reader:
             events.append(ReasoningSealed(seal, NAME))
 
     def flatten(self, arguments: object) -> str:
-        """Arguments as text, also where a server writes them as an object."""
-        if isinstance(arguments, str) or arguments is None:
-            return arguments or ""
+        """Arguments as text, where a server writes them as an object or not at all."""
+        if arguments is None:
+            return ""
         self.tidy = False
         return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
 
@@ -165,8 +173,10 @@ class Reader:
             return self.known.get((call.index, call.id))
         return None if known.pieces and name != known.name else known
 
-    def expect(self, call: Call) -> _Told:
+    def expect(self, call: Call, name: str) -> _Told:
         known = _Told(call.id if call.id and call.id not in self.ids else self.new_id(), call.id)
+        if not name or call.id != known.id or call.index != len(self.calls):
+            self.tidy = False
         self.ids.add(known.id)
         self.calls.append(known)
         self.known |= {call.index: known, call.id: known, (call.index, call.id): known}
@@ -183,6 +193,12 @@ class Reader:
         self.over = True
         self.tidy = self.tidy and bool(self.finish)
         finish = self.finish or ("tool_calls" if self.named else "stop")
+        if self.calls:
+            finish = self.end_calls(finish, events)
+        events.append(Finished(finish if finish in FINISHES else "stop", self.usage))
+
+    def end_calls(self, finish: str, events: list[Event]) -> str:
+        """How the calls ended, and so the answer."""
         if finish in CUT:
             whole = [call.is_whole() for call in self.calls]
         else:
@@ -198,7 +214,7 @@ class Reader:
                     events.append(CallArguments(call.index, "{}"))
                     self.tidy = False
                 events.append(CallEnded(call.index))
-        events.append(Finished(finish if finish in FINISHES else "stop", self.usage))
+        return finish
 
 
 class StreamReader(Reader):
@@ -212,6 +228,7 @@ class StreamReader(Reader):
         self.stream = EventStream()
         self.mould: Mould | None = None
         self.casts = CASTS
+        self.patience = PATIENCE
 
     def feed(self, piece: bytes) -> list[Event]:
         if self.mould is not None and not (self.stream.waiting or self.over):
@@ -232,6 +249,9 @@ class StreamReader(Reader):
     def cast(self, piece: bytes, event: Event) -> Mould | None:
         """The mould of the chunks that are to come, if this one is like them."""
         if self.stream.waiting or self.over:
+            return None
+        if self.patience:
+            self.patience -= 1
             return None
         self.casts -= 1
         if isinstance(event, TextDelta | ReasoningDelta):
@@ -258,7 +278,7 @@ class StreamReader(Reader):
     def accept(self, data: bytes, events: list[Event]) -> None:
         if self.over:
             return
-        if data[:1] == b"[" and data.strip() == DONE:
+        if data.rstrip() == DONE:
             self.end(events)
         else:
             self.read(data, events)
@@ -287,15 +307,6 @@ def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
         reader.fail(events, "upstream_invalid", "The upstream's answer holds neither text nor calls.")
     reader.end(events)
     return events
-
-
-def _parse(data: bytes) -> Reply | None:
-    """A reply as nearly all are; nothing if it is not one."""
-    try:
-        reply = decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    return reply if reply.choices is not None or reply.usage or reply.error else None
 
 
 def _read_patiently(data: bytes) -> Reply:

@@ -85,19 +85,19 @@ CHOICES: Mapping[str, Mode] = {"none": "none", "auto": "auto", "required": "requ
 def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
     """The request in neutral words; ``RequestError`` names the field that cannot be meant."""
     asked = parse_body(body, read_functions)
-    if asked.get("n") not in (None, 1):
+    if "n" in asked and asked["n"] not in (None, 1):
         raise RequestError("Only one answer can be given to a request: n must be 1.", "n")
     tools, skipped = asked.get("tools", NO_TOOLS)
     notes = list(skipped)
-    options = asked.get("stream_options")
     conversation = Conversation(
         model=text_at(asked, "model"),
         messages=tuple([_decode_message(message, at, notes) for at, message in enumerate(check_messages(asked))]),
         tools=tools,
-        choice=_decode_choice(asked.get("tool_choice"), tools),
-        limits=_decode_limits(asked),
-        extra={key: value for key, value in asked.items() if key not in MODELLED},
+        choice=_decode_choice(asked["tool_choice"], tools) if "tool_choice" in asked else ANY_CHOICE,
+        limits=NO_LIMITS if LIMITED.isdisjoint(asked) else _decode_limits(asked),
+        extra={} if MODELLED.issuperset(asked) else {key: asked[key] for key in asked if key not in MODELLED},
     )
+    options = asked.get("stream_options")
     wants_usage = isinstance(options, dict) and options.get("include_usage") is True
     return Asked(conversation, asked.get("stream") is True, wants_usage, tuple(notes))
 
@@ -231,8 +231,6 @@ def _name_of(entry: object) -> str:
 
 
 def _decode_limits(asked: Mapping[str, Any]) -> Limits:
-    if LIMITED.isdisjoint(asked):
-        return NO_LIMITS
     stop = asked.get("stop")
     parallel = asked.get("parallel_tool_calls")
     return Limits(
