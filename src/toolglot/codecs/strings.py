@@ -121,11 +121,7 @@ def read_string(
     ``outer`` is what closes the whole call: at the very end of the text it closes the string too.
     """
     doubted = False
-    # the second character tells nearly always
-    doubtful = (
-        quote == '"' and literals.unescape is None and source.text[source.pos + 1 : source.pos + 2] in _PATH_SIGNS
-    )
-    path = doubtful and (yield from _is_path(source, out))
+    path = _may_be_path(source, quote, literals) and (yield from _is_path(source, out))
     plain = _plain(quote, literals.unescape is None, path)
     run: Run | None = None
     while True:
@@ -156,6 +152,12 @@ def read_string(
             out.repair("unescaped_quote")
             _keep(source, quote, out)
             doubted = True
+
+
+def _may_be_path(source: Source, quote: str, literals: Literals) -> bool:
+    """Whether it is worth waiting for more: the second character tells nearly always."""
+    second = source.text[source.pos + 1 : source.pos + 2]
+    return quote == '"' and literals.unescape is None and second in _PATH_SIGNS
 
 
 def _is_path(source: Source, out: Receiver) -> Steps[bool]:
