@@ -30,7 +30,8 @@ RESCAN = 4096
 """A frame that fails after this many characters is text as a whole; shorter ones are looked at again."""
 
 _LIST_ITEM = re.compile(r"(?:\A|\n)[ \t]*(?:[-*+>]|\d+[.)])[ \t]+\Z")
-_STRAY_END = Mark("</think>{before_break}", named=False)
+_STRAY_END = Mark("</think{ing}>{before_break}", "</think{ing}>{before_mark}", named=False)
+"""The end of thinking that began in the prompt: the last thing on its line, or right before a mark."""
 _BLANKS = re.compile(r"\s+")
 _JSON_STOPS = re.compile(r'["{}\[\]\\\n]')
 _SHOWN_STOPS = re.compile("[\n`]")
@@ -244,6 +245,9 @@ class Machine:
             return True
         if self.line_start and (yield from self.open_line()):
             return True
+        if self.region is None and (yield from source.match(_STRAY_END)) is not None:
+            self.line_start = True
+            return True
         if self.elements is None or (yield from source.look(self.elements)) is None:
             return False
         return (yield from self.open_frame(None, ELEMENT))
@@ -252,8 +256,6 @@ class Machine:
         """What may open only at the start of a line."""
         opening = yield from self.find_opening(self.vocabulary.at_line)
         if opening is not None and (yield from self.begin(opening)):
-            return True
-        if self.region is None and (yield from self.source.match(_STRAY_END)) is not None:
             return True
         if self.names is None or (yield from self.source.look(self.names)) is None:
             return False

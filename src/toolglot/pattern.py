@@ -88,7 +88,7 @@ _QUOTED = r'[^"\\\n]{0,256}(?:\\.[^"\\\n]{0,256}){0,64}'
 SLOTS: dict[str, Node] = {
     # names may be dotted, hyphenated, or carry markdown escapes
     "name": chars(r"[\w.\-/\\]", 1, 128),
-    "name_id": chars(r"[\w.\-/\\:]", 1, 160),
+    "name_id": chars(r"[\w.\-/\\:!]", 1, 160),
     "name_group": either(*map(literal, ("parameters", "arguments", "args", "params", "input", "file"))),
     "key": chars(r"[\w.\-$\\]", 1, 128),
     "id": chars(r"[\w.\-/\\:]", 1, 160),
@@ -110,15 +110,18 @@ SLOTS: dict[str, Node] = {
     "gap": chars("[▁_ ]", 1, 1),
     "marker": Node(r"[\w\- ]{0,20}(?:tool|call|func|action|TOOL|CALL|FUNC|ACTION)[\w\- ]{0,20}", r"[\w\- ]{0,48}+\Z"),
     "slash": chars("/", 0, 1),
+    "ing": optional(literal("ing")),
     "language": chars(r"[\w\-+]", 0, 20),
     # what must follow is looked at, not consumed
     "before_object": Node(r"(?=\s*\{)", r"\s*\Z"),
     "before_quoted": Node(r"(?=\s*\{\s*[\"'}])", r"\s*(?:\{\s*)?\Z"),
     "before_json": Node(r"(?=\s*[\[{])", r"\s*\Z"),
+    "before_mark": Node(r"(?=\s*[<\[{])", r"\s*\Z"),
     "before_break": Node(r"(?=[ \t\r]*(?:\n|\Z))", r"[ \t\r]*\Z"),
     "before_parenthesis": Node(r"(?=\s?\()", r"\s?\Z"),
     "before_arg_key": Node(r"(?=\s*<arg_key>)", rf"\s*{literal('<arg_key>').prefix}"),
     "before_parameter": Node(r"(?=\s*<parameter=)", rf"\s*{literal('<parameter=').prefix}"),
+    "before_dsml": Node(r"(?=\s*<\s*[|｜‖]{1,2}\s*DSML)", r"\s*(?:<\s*(?:[|｜‖]{1,2}\s*(?:D(?:S(?:M)?)?)?)?)?\Z"),
     "before_call": Node(r"(?=\s*(?:[\[{]|<tool_call))", rf"\s*{literal('<tool_call').prefix}"),
 }
 

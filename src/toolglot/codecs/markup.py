@@ -253,9 +253,11 @@ class _Reading:
         return _Next.DONE if draft.cut else _Next.GO_ON
 
     def stray_closer(self, head: str) -> Steps[_Next | None]:
-        if not self.draft.keys or (yield from self.frame.source.match(FOREIGN_CLOSER)) is None:
+        draft = self.draft
+        harmless = draft.keys or (draft.tool is not None and not draft.tool.required)
+        if not harmless or (yield from self.frame.source.match(FOREIGN_CLOSER)) is None:
             return None
-        self.draft.repair("stray_closer")
+        draft.repair("stray_closer")
         return _Next.GO_ON
 
     def broken(self, head: str) -> _Next:

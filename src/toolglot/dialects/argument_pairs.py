@@ -12,6 +12,7 @@ from toolglot.codecs.markup import Markup, Parameter
 from toolglot.dialect import Call, Dialect, Place, Region, Wrap
 from toolglot.marks import TOOL_CALL, TOOL_RESPONSE
 
+VALUE_END = ("</arg_value>",)
 PAIRS = Markup(
     (
         Parameter(
@@ -22,6 +23,13 @@ PAIRS = Markup(
             "<longcat_arg_key>{key}</longcat_arg_key> <longcat_arg_value>",
             ("</longcat_arg_value>",),
         ),
+        # known damage: doubled marks, a mark of the pair that was lost, the call's mark in place of the key's
+        Parameter("<arg_key><arg_key>{key}</arg_key> <arg_value>", VALUE_END, repair="doubled_mark"),
+        Parameter("<arg_key>{key}</arg_key></arg_key> <arg_value>", VALUE_END, repair="doubled_mark"),
+        Parameter("<tool_call>{key}</arg_key> <arg_value>", VALUE_END, repair="damaged_opener"),
+        Parameter("<arg_key>{key} <arg_value>", VALUE_END, repair="damaged_opener"),
+        Parameter("{key}</arg_key> <arg_value>", VALUE_END, repair="damaged_opener"),
+        Parameter("<arg_key>{key}</arg_key>", VALUE_END, repair="missing_value_opener"),
     )
 )
 
@@ -31,7 +39,10 @@ DIALECTS = (
         Call(("{name}",), PAIRS, place=Place.WRAPPED),
         sample="<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n</tool_call>",
         wrap=TOOL_CALL,
-        also=(Call(("{name}{before_arg_key}",), PAIRS, ("</tool_call>",), Place.LINE, "missing_opener"),),
+        also=(
+            Call(("{name}{before_arg_key}",), PAIRS, ("</tool_call>",), Place.LINE, "missing_opener"),
+            Call(("{name}</think>",), PAIRS, place=Place.WRAPPED, repair="damaged_header"),
+        ),
         returns=TOOL_RESPONSE,
         models=("glm-4.5*", "glm-4.6*", "laguna-xs*"),
     ),
