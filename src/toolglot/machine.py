@@ -288,10 +288,11 @@ class Machine:
         return self.open_frame(opening, "") if isinstance(opening, Wrap) else self.open_frame(None, opening)
 
     def enter(self, region: Region) -> Steps[bool]:
-        """Begin a region; behind visible text, reasoning begins only where its mark has a line of its own."""
+        """Begin a region; behind visible text, a tag begins reasoning only where it has a line of its own."""
         source = self.source
         size = consume(source, region.open)
-        if self.sink.spoken and region.channel is Channel.REASONING:
+        tag = region.commitment is not Commitment.MARKED
+        if self.sink.spoken and tag and region.channel is Channel.REASONING:
             following = yield from source.peek()
             if (following and not following.isspace()) or following == " ":
                 source.pos -= size

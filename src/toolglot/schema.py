@@ -89,8 +89,9 @@ _TRIMMINGS = (
     (re.compile(r"^(?:(?:functions?|tools?|default_api|api)\.|functions:)"), ""),
 )
 _LONGEST_NAME = 256
-_REWRITTEN_ID = re.compile(r"functions[._](\S+?)[:_!][0-9]+")
-"""The id of a call, as relays respell it that allow fewer characters; models then imitate it as the name."""
+_REWRITTEN_ID = re.compile(r"functions[._](\S+?)(?:[:_!][0-9]+|json)")
+"""The id of a call, as relays respell it that allow fewer characters; models then imitate it as the name. Or the kind
+of content that follows a name, without the blank between them."""
 
 
 def _respell(written: str) -> Iterator[str]:
