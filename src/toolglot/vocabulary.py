@@ -222,9 +222,12 @@ class Vocabulary:
         return all(call.repair for _, call in self._by_header[header])
 
     def _find_commitment(self, header: Header) -> Commitment:
-        """A header is tentative when one of its dialects is."""
-        commitments = {dialect.commitment for dialect, _ in self._by_header.get(header, ())}
-        return Commitment.TENTATIVE if Commitment.TENTATIVE in commitments else Commitment.MARKED
+        """A header is tentative when one of its dialects is, or when it counts only at the start of a line."""
+        users = self._by_header.get(header, ())
+        tentative = any(
+            dialect.commitment is Commitment.TENTATIVE or call.place is Place.LINE for dialect, call in users
+        )
+        return Commitment.TENTATIVE if tentative else Commitment.MARKED
 
     def _select(self, wrap: Wrap | None, header: Header, head: str, hint: str) -> Choosing | None:
         """The dialect that wrapper, header and the first character of the body make together.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from toolglot.codecs.gathering import gather_up_to
 from toolglot.dialect import Call
-from toolglot.draft import Draft, Frame
+from toolglot.draft import Frame
 from toolglot.jsontext import Value
 from toolglot.pattern import Choice, Mark, Match, mark
 from toolglot.scanner import Steps
@@ -46,10 +46,16 @@ class FreeText:
         if draft is None or key is None:
             return False
         draft.repair("free_text_argument")
-        draft.sure()
-        draft.open_text(key)
-        yield from self._text(frame, draft)
-        draft.close_text()
+        shape = draft.shape(key)
+        if shape.streams or not shape.kinds:
+            draft.sure()
+            draft.open_text(key)
+            yield from self._text(frame, draft.text)
+            draft.close_text()
+        else:
+            pieces: list[str] = []
+            yield from self._text(frame, pieces.append)
+            draft.add(key, read_text("".join(pieces), shape, f"argument {key}"))
         if source.truncated:
             draft.truncate()
         return True
@@ -58,13 +64,13 @@ class FreeText:
         """None: the object that the same dialects write says more."""
         return iter(())
 
-    def _text(self, frame: Frame, draft: Draft) -> Steps[None]:
+    def _text(self, frame: Frame, say: Callable[[str], None]) -> Steps[None]:
         source = frame.source
         ends = _choose(self.ends)
         while True:
             end = source.text.find("\n", source.pos)
             stop = len(source.text) if end < 0 else end
-            draft.text(source.text[source.pos : stop])
+            say(source.text[source.pos : stop])
             source.pos = stop
             if source.at_end:
                 return
@@ -74,7 +80,7 @@ class FreeText:
             gap = yield from source.find_nonblank()
             if source.pos + gap >= len(source.text) or (yield from source.choose(ends, gap)) is not None:
                 return
-            draft.text(source.text[source.pos : source.pos + gap])
+            say(source.text[source.pos : source.pos + gap])
             source.pos += gap
 
 
