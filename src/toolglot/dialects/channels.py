@@ -30,22 +30,20 @@ DAMAGED = (
     f"{START}<|channel|>{{words}}{CONSTRAINED}",
     f"{START}<|channel|>{{words}}{MESSAGE}",
     # no <|channel|>
-    f"{START} {{debris}}to={{name_id}} {{debris}}<|constrain|>{{words}}<|message|>",
-    f"{START} {{debris}}to={{name_id}} {{debris}}<|message|>{{before_object}}",
+    f"{START}{{debris}}to={{name_id}}{{debris}}<|constrain|>{{words}}<|message|>",
+    f"{START}{{debris}}to={{name_id}}{{debris}}<|message|>{{before_object}}",
     # no <|message|>
     f"{START}<|channel|>{{words}}to={{name_id}} {{words}}<|constrain|>{{language}} {{before_object}}",
     "<|channel|>{words}to={name_id} {words}<|constrain|>{language} {before_object}",
 )
 STRIPPED = (
-    "commentary to={name_id} {words}{before_object}",
-    "assistantcommentary to={name_id} {words}{before_object}",
-    "assistant commentary to={name_id} {debris}{before_object}",
-    "assistant to={name_id} {debris}{before_object}",
-    "assistantanalysis to=functions.{name_id} {debris}{before_object}",
-    "assistant analysis to=functions.{name_id} {debris}{before_object}",
-    "analysis to=functions.{name_id} {debris}{before_object}",
-    "to=functions.{name_id} {debris}{before_object}",
-    "to={name_parallel} {debris}{before_object}",
+    "commentary to={name_id}{debris}{before_object}",
+    "assistant commentary to={name_id}{debris}{before_object}",
+    "assistant to={name_id}{debris}{before_object}",
+    "assistant analysis to=functions.{name_id}{debris}{before_object}",
+    "analysis to=functions.{name_id}{debris}{before_object}",
+    "to=functions.{name_id}{debris}{before_object}",
+    "to={name_parallel}{debris}{before_object}",
 )
 CLOSE = ("<|call|>", "<|end|>", "] <|call|>")
 
@@ -54,7 +52,7 @@ def open_message(channel: str) -> tuple[str, ...]:
     """The header of a message to nobody, with what may be missing of it."""
     return (
         f"{START}<|channel|>{channel}<|message|>",
-        f"{START} {channel}<|message|>",
+        f"{START}{channel}<|message|>",
         f"<|channel|>{channel}<|message|>",
         f"assistant<|channel|>{channel}<|message|>",
     )
@@ -78,11 +76,11 @@ DIALECTS = (
             Call((f"assistant{CONSTRAINED}", f"assistant{MESSAGE}"), Addressed(), CLOSE, Place.LINE, "damaged_header"),
             # the special tokens were stripped on the way
             Call(STRIPPED, Addressed(), place=Place.LINE, repair="missing_marks"),
-            Call(("+#+#+#+#+#+assistant to={name_id} {debris}{before_object}",), Addressed(), repair="missing_marks"),
+            Call(("+#+#+#+#+#+assistant to={name_id}{debris}{before_object}",), Addressed(), repair="missing_marks"),
         ),
         regions=(
-            Region(open_message("analysis{debris}"), ("<|end|>",), commitment=Commitment.MARKED),
-            Region(open_next("analysis{debris}"), ("<|end|>",), place=Place.ANYWHERE, commitment=Commitment.MARKED),
+            Region(open_message(" analysis{debris}"), ("<|end|>",), commitment=Commitment.MARKED),
+            Region(open_next(" analysis{debris}"), ("<|end|>",), place=Place.ANYWHERE, commitment=Commitment.MARKED),
             # a header that never got as far as its message: whatever it holds was said to nobody
             Region(
                 (
