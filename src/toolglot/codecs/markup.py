@@ -15,6 +15,7 @@ from functools import lru_cache
 from html import unescape
 from typing import NamedTuple
 
+from toolglot.codecs.attributes import take_attributes
 from toolglot.codecs.elements import parse_elements
 from toolglot.codecs.gathering import parse_object
 from toolglot.codecs.members import ENVELOPES, OBJECT
@@ -111,7 +112,10 @@ class Markup:
         if draft is None:
             return at_once(False)
         frame.source.pos = found.end()
-        if found[0].rstrip(">").endswith("/"):
+        closed = found[0].endswith("/>")
+        if not take_attributes(draft, found, certain=frame.marked or not closed):
+            return at_once(False)
+        if closed:
             draft.sure()
             return at_once(True)
         marks = _marks(call.close or frame.wrap_close, call.header, draft.name)
