@@ -245,7 +245,9 @@ class Machine:
             return True
         if self.line_start and (yield from self.open_line()):
             return True
-        if self.region is None and (yield from source.match(_STRAY_END)) is not None:
+        stray = (yield from source.match(_STRAY_END)) if self.region is None else None
+        if stray is not None:
+            self.sink.pass_mark(stray[0])
             self.line_start = True
             return True
         element = (yield from source.look(self.elements)) if self.elements is not None else None

@@ -188,8 +188,8 @@ class Vocabulary:
         """
         names = _mark_names(tools)
         heads = self._line_stops(names.templates if names is not None else ())
-        begin = compile_stops({"`": "", "~": "", **heads}).pattern
-        stops = {"`": "", **self.stops}
+        begin = compile_stops({**heads, "`": "", "~": ""}).pattern
+        stops = {**self.stops, "`": ""}
         in_text = compile_stops({"\n": rf"(?!\s{{0,16}}+(?!{begin})\S)", **stops})
         everywhere = compile_stops({"\n": "", **stops})
         return Landmarks(names, _mark_elements(tools, unknown), frozenset(heads), in_text, everywhere)

@@ -58,13 +58,14 @@ BORROWED = (
 
 
 def _spellings(own: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
-    """The dialect's own spellings, then everybody else's with its layout."""
+    """The dialect's own spellings, then everybody else's with its layout; plain elements last, for any tag is one."""
     known = {parameter.open for parameter in own}
-    return own + tuple(
+    borrowed = (
         Parameter(opener, close, own[0].trim, own[0].verbatim, decode=unescape if opener.endswith('"') else None)
         for opener, close in BORROWED
         if opener not in known
     )
+    return tuple(sorted((*own, *borrowed), key=lambda parameter: parameter.is_element))
 
 
 @lru_cache(maxsize=64)
@@ -257,10 +258,12 @@ class _Reading:
         return _Next.DONE if draft.cut else _Next.GO_ON
 
     def stray_closer(self, head: str) -> Steps[_Next | None]:
-        draft = self.draft
+        draft, source = self.draft, self.frame.source
+        found = yield from source.look(FOREIGN_CLOSER)
         harmless = draft.keys or (draft.tool is not None and not draft.tool.required)
-        if not harmless or (yield from self.frame.source.match(FOREIGN_CLOSER)) is None:
+        if found is None or not (harmless or found[0] == "</think>"):
             return None
+        source.pos = found.end()
         draft.repair("stray_closer")
         return _Next.GO_ON
 
