@@ -15,7 +15,7 @@ from functools import lru_cache
 from html import unescape
 from typing import NamedTuple
 
-from toolglot.codecs.attributes import take_attributes
+from toolglot.codecs.attributes import read_pairs, take_attributes
 from toolglot.codecs.elements import parse_elements
 from toolglot.codecs.gathering import parse_object
 from toolglot.codecs.members import ENVELOPES, OBJECT
@@ -37,6 +37,7 @@ _HTML = frozenset(
 ) | {"form", "input", "title", "label", "table", "button"}
 """Elements that are no undeclared parameter but a page."""
 
+_LONGEST_PAIRS = 2048
 _CDATA = Mark("<![CDATA[")
 _GROUP = Mark("<{slash}{ns}{name_group}>")
 
@@ -153,6 +154,7 @@ class _Reading:
             self.parameter,
             self.end,
             self.json_body,
+            self.bare_pairs,
             self.end_of_text,
             self.end_of_wrapper,
             self.loose_text,
@@ -224,6 +226,25 @@ class _Reading:
         if not (yield from OBJECT.read(self.frame, self.draft)):
             return _Next.REFUSED
         return _Next.DONE if self.draft.cut else _Next.GO_ON
+
+    def bare_pairs(self, head: str) -> Steps[_Next | None]:
+        """Nothing but pairs of key and value up to the end of the call, all of them declared."""
+        source, draft = self.frame.source, self.draft
+        if draft.keys or draft.tool is None or not head.isalpha() or not self.frame.marked:
+            return None
+        while (end := source.text.find("<", source.pos)) < 0 and not source.final:
+            if len(source.text) - source.pos > _LONGEST_PAIRS:
+                return None
+            yield
+        pairs = read_pairs(source.text[source.pos : end]) if end >= 0 else None
+        if not pairs or not all(map(draft.declares, pairs)):
+            return None
+        source.pos = end
+        draft.sure()
+        draft.repair("bare_pairs")
+        for key, text in pairs.items():
+            self.add(key, text, draft.shape(key))
+        return _Next.GO_ON
 
     def end_of_text(self, head: str) -> Steps[_Next | None]:
         """The text is over, perhaps inside the closing mark: harmless if nothing but that mark is missing."""
