@@ -21,7 +21,7 @@ from toolglot.pattern import MORE, Mark, mark
 from toolglot.scanner import Source, Steps
 from toolglot.schema import Toolbox
 from toolglot.sink import Sink
-from toolglot.vocabulary import BARE_JSON, ELEMENT, Header, Opening, Openings, T, Vocabulary
+from toolglot.vocabulary import BARE_JSON, CLOSED_ELEMENT, ELEMENT, Header, Opening, Openings, T, Vocabulary
 
 TAIL_LIMIT = 450
 """The last text is remembered, and cut back to ``TAIL`` when it has grown to this."""
@@ -245,12 +245,17 @@ class Machine:
             return True
         if self.line_start and (yield from self.open_line()):
             return True
-        if self.region is None and (yield from source.match(_STRAY_END)) is not None:
+        stray = (yield from source.match(_STRAY_END)) if self.region is None else None
+        if stray is not None:
+            self.sink.pass_mark(stray[0])
             self.line_start = True
             return True
-        if self.elements is None or (yield from source.look(self.elements)) is None:
+        element = (yield from source.look(self.elements)) if self.elements is not None else None
+        if element is None:
             return False
-        return (yield from self.open_frame(None, ELEMENT))
+        if not element[0].endswith("/>"):
+            return (yield from self.open_frame(None, ELEMENT))
+        return self.line_start and (yield from self.open_frame(None, CLOSED_ELEMENT))
 
     def open_line(self) -> Steps[bool]:
         """What may open only at the start of a line."""

@@ -86,7 +86,7 @@ _TRIMMINGS = (
     (re.compile(r":[0-9]+$"), ""),
     (re.compile(r"\(\)$"), ""),
     (re.compile(r"\.call$"), ""),
-    (re.compile(r"^(?:(?:functions?|tools?|default_api|api)\.|functions:)"), ""),
+    (re.compile(r"^(?:(?:functions?|tools?|default_api|api)\.|functions:|default_api:)"), ""),
 )
 _LONGEST_NAME = 256
 _REWRITTEN_ID = re.compile(r"functions[._](\S+?)(?:[:_!][0-9]+|json)")

@@ -39,10 +39,7 @@ DIALECTS = (
         Call(("{name}",), PAIRS, place=Place.WRAPPED),
         sample="<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n</tool_call>",
         wrap=TOOL_CALL,
-        also=(
-            Call(("{name}{before_arg_key}",), PAIRS, ("</tool_call>",), Place.LINE, "missing_opener"),
-            Call(("{name}</think>",), PAIRS, place=Place.WRAPPED, repair="damaged_header"),
-        ),
+        also=(Call(("{name}{before_arg_key}",), PAIRS, ("</tool_call>",), Place.LINE, "missing_opener"),),
         returns=TOOL_RESPONSE,
         models=("glm-4.5*", "glm-4.6*", "laguna-xs*"),
     ),
