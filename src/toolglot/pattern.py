@@ -145,7 +145,7 @@ SLOTS: dict[str, Node] = {
     "before_parameter": Node(r"(?=\s*<parameter=)", rf"\s*{literal('<parameter=').prefix}"),
     "before_dsml": Node(r"(?=\s*<\s*[|｜‖]{1,2}\s*DSML)", r"\s*(?:<\s*(?:[|｜‖]{1,2}\s*(?:D(?:S(?:M)?)?)?)?)?\Z"),
     "before_turn": ahead(_TURN),
-    "before_end": ahead(chars(r"[^<>{}\n]", 0, 60), literal("<|end|>"), _TURN),
+    "before_stray_end": ahead(chars(r"[^<>{}\n]", 0, 60), literal("<|end|>"), _TURN),
     "before_call": Node(r"(?=\s*(?:[\[{]|<tool_call))", rf"\s*{literal('<tool_call').prefix}"),
 }
 

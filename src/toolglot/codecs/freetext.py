@@ -91,7 +91,7 @@ class Enclosed:
     close: str
 
     def accepts(self, head: str) -> bool:
-        return head not in ("", "{")
+        return head not in ("", "{", "<")
 
     def read(self, frame: Frame, call: Call, found: Match) -> Steps[bool]:
         source = frame.source

@@ -84,9 +84,9 @@ DIALECTS = (
             # a header that never got as far as its message: whatever it holds was said to nobody
             Region(
                 (
-                    f"{START}<|channel|>{{before_end}}",
-                    "<|channel|>{before_end}",
-                    "<|channel|>{words}to=assistant<|channel|>{before_end}",
+                    f"{START}<|channel|>{{before_stray_end}}",
+                    "<|channel|>{before_stray_end}",
+                    "<|channel|>{words}to=assistant<|channel|>{before_stray_end}",
                 ),
                 ("<|end|>",),
                 commitment=Commitment.MARKED,
