@@ -18,7 +18,7 @@ from toolglot.pattern import MORE, Mark, mark
 from toolglot.scanner import Source, Steps
 from toolglot.schema import Toolbox
 from toolglot.sink import Sink
-from toolglot.vocabulary import ELEMENT, Header, Vocabulary
+from toolglot.vocabulary import CLOSED_ELEMENT, ELEMENT, ELEMENTS, Header, Vocabulary
 
 _NOISE = Mark("```{language}\n", "```{language} ", "json\n", "</think>", "<?xml {attributes}?>", named=False)
 _LINE_END = Mark("{before_break}", named=False)
@@ -172,9 +172,10 @@ class FrameReader:
             # a bare name fits almost any text: behind another call it counts only if that one began like this too
             loose = calls and header.startswith("{name") and header not in frame.headers
             return None if loose else header
-        if self.elements is not None and (yield from source.look(self.elements)) is not None:
-            return ELEMENT
-        return None
+        element = (yield from source.look(self.elements)) if self.elements is not None else None
+        if element is None:
+            return None
+        return CLOSED_ELEMENT if element[0].endswith("/>") else ELEMENT
 
     def _prepare(self, frame: Frame, wrap: Wrap | None, header: Header) -> Steps[Steps[bool] | None]:
         """How to read the call whose header is known to stand here; None when no dialect has it."""
@@ -194,7 +195,7 @@ class FrameReader:
         frame.headers = chosen.call.header
         frame.confidence = chosen.dialect.confidence
         frame.repairs = chosen.repairs
-        unknown = header == ELEMENT and self.toolbox.find(found["name"]) is None
+        unknown = header in ELEMENTS and self.toolbox.find(found["name"]) is None
         frame.marked = chosen.marked or (unknown and self.options.unknown_tools == "reject")
         frame.wrap_close = wrap.close if wrap is not None else ()
         return chosen.call.body.read(frame, chosen.call, found)

@@ -21,7 +21,7 @@ from toolglot.pattern import MORE, Mark, mark
 from toolglot.scanner import Source, Steps
 from toolglot.schema import Toolbox
 from toolglot.sink import Sink
-from toolglot.vocabulary import BARE_JSON, ELEMENT, Header, Opening, Openings, T, Vocabulary
+from toolglot.vocabulary import BARE_JSON, CLOSED_ELEMENT, ELEMENT, Header, Opening, Openings, T, Vocabulary
 
 TAIL_LIMIT = 450
 """The last text is remembered, and cut back to ``TAIL`` when it has grown to this."""
@@ -30,7 +30,8 @@ RESCAN = 4096
 """A frame that fails after this many characters is text as a whole; shorter ones are looked at again."""
 
 _LIST_ITEM = re.compile(r"(?:\A|\n)[ \t]*(?:[-*+>]|\d+[.)])[ \t]+\Z")
-_STRAY_END = Mark("</think>{before_break}", named=False)
+_STRAY_END = Mark("</think{ing}>{before_break}", "</think{ing}>{before_mark}", named=False)
+"""The end of thinking that began in the prompt: the last thing on its line, or right before a mark."""
 _BLANKS = re.compile(r"\s+")
 _JSON_STOPS = re.compile(r'["{}\[\]\\\n]')
 _SHOWN_STOPS = re.compile("[\n`]")
@@ -244,16 +245,22 @@ class Machine:
             return True
         if self.line_start and (yield from self.open_line()):
             return True
-        if self.elements is None or (yield from source.look(self.elements)) is None:
+        stray = (yield from source.match(_STRAY_END)) if self.region is None else None
+        if stray is not None:
+            self.sink.pass_mark(stray[0])
+            self.line_start = True
+            return True
+        element = (yield from source.look(self.elements)) if self.elements is not None else None
+        if element is None:
             return False
-        return (yield from self.open_frame(None, ELEMENT))
+        if not element[0].endswith("/>"):
+            return (yield from self.open_frame(None, ELEMENT))
+        return self.line_start and (yield from self.open_frame(None, CLOSED_ELEMENT))
 
     def open_line(self) -> Steps[bool]:
         """What may open only at the start of a line."""
         opening = yield from self.find_opening(self.vocabulary.at_line)
         if opening is not None and (yield from self.begin(opening)):
-            return True
-        if self.region is None and (yield from self.source.match(_STRAY_END)) is not None:
             return True
         if self.names is None or (yield from self.source.look(self.names)) is None:
             return False
@@ -286,10 +293,11 @@ class Machine:
         return self.open_frame(opening, "") if isinstance(opening, Wrap) else self.open_frame(None, opening)
 
     def enter(self, region: Region) -> Steps[bool]:
-        """Begin a region; behind visible text, reasoning begins only where its mark has a line of its own."""
+        """Begin a region; behind visible text, a tag begins reasoning only where it has a line of its own."""
         source = self.source
         size = consume(source, region.open)
-        if self.sink.spoken and region.channel is Channel.REASONING:
+        tag = region.commitment is not Commitment.MARKED
+        if self.sink.spoken and tag and region.channel is Channel.REASONING:
             following = yield from source.peek()
             if (following and not following.isspace()) or following == " ":
                 source.pos -= size

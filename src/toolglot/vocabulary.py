@@ -21,6 +21,9 @@ Opening: TypeAlias = "Region | Wrap | Header"
 T = TypeVar("T", bound=Opening)
 
 ELEMENT: Header = "<{name}>"
+CLOSED_ELEMENT: Header = "<{name}{attributes}/>{before_end}"
+ELEMENTS: tuple[Header, ...] = (ELEMENT, CLOSED_ELEMENT)
+"""The headers of calls whose tag is the tool's own name."""
 """The header of dialects that use the tool's own name as a tag; it opens a call only for names that are known."""
 
 COMMAND: Header = "{command}"
@@ -41,7 +44,7 @@ def _mark_names(names: tuple[str, ...]) -> Mark | None:
 
 def _mark_elements(names: tuple[str, ...], unknown: bool) -> Mark | None:
     """The tags that are known tools; and tags that look like one, where those are to be reported."""
-    spelled = [f"<{_literal(name)}>" for name in _writable(names)]
+    spelled = [header.replace("{name}", _literal(name)) for name in _writable(names) for header in ELEMENTS]
     if unknown:
         spelled.append("<{snake}> <{key}>")
     return Mark(*spelled, named=False) if spelled else None
@@ -128,7 +131,7 @@ class Vocabulary:
 
     def _headers(self, *places: Place) -> list[Header]:
         calls = [call for dialect in self.dialects for call in dialect.calls]
-        headers = [header for call in calls if call.place in places for header in call.header if header != ELEMENT]
+        headers = [header for call in calls if call.place in places for header in call.header if header not in ELEMENTS]
         return sorted(headers, key=self._is_damaged)
 
     @cached_property
@@ -154,7 +157,7 @@ class Vocabulary:
         if found is None:
             calls = [call for dialect in self.dialects if owner in (None, *dialect.wrap) for call in dialect.calls]
             headers = [header for call in calls for header in call.header]
-            headers = [header for header in headers if header not in (ELEMENT, COMMAND) or owner is not None]
+            headers = [header for header in headers if header not in (*ELEMENTS, COMMAND) or owner is not None]
             headers.sort(key=lambda header: (header.startswith("{name"), self._is_damaged(header), -len(header)))
             found = self._inside[owner] = Openings.of(headers)
         return found
@@ -185,8 +188,8 @@ class Vocabulary:
         """
         names = _mark_names(tools)
         heads = self._line_stops(names.templates if names is not None else ())
-        begin = compile_stops({"`": "", "~": "", **heads}).pattern
-        stops = {"`": "", **self.stops}
+        begin = compile_stops({**heads, "`": "", "~": ""}).pattern
+        stops = {**self.stops, "`": ""}
         in_text = compile_stops({"\n": rf"(?!\s{{0,16}}+(?!{begin})\S)", **stops})
         everywhere = compile_stops({"\n": "", **stops})
         return Landmarks(names, _mark_elements(tools, unknown), frozenset(heads), in_text, everywhere)
@@ -195,14 +198,14 @@ class Vocabulary:
         """The characters at the start of a line where something may begin, and what must follow them."""
         choices = (self.anywhere.choice, self.at_line.choice, self.leftovers, self.results)
         marks = (group for choice in choices for group in choice.marks)
-        return Choice([*marks, (ELEMENT,), names]).stops()
+        return Choice([*marks, ELEMENTS, names]).stops()
 
     @cached_property
     def stops(self) -> dict[str, str]:
         """The characters in the middle of a line where something may begin, and what must follow them."""
         results = tuple(result for result in self.results.marks[0] if not result[0].isalnum())
         closers = tuple(close for dialect in self.dialects for region in dialect.regions for close in region.close)
-        return Choice([*self.anywhere.choice.marks, results, closers, (ELEMENT,)]).stops()
+        return Choice([*self.anywhere.choice.marks, results, closers, ELEMENTS]).stops()
 
     def closing(self, wrap: Wrap | None) -> Choice:
         """What ends the calls of a wrapper: its own closing marks, or the opener of the next."""
@@ -222,9 +225,12 @@ class Vocabulary:
         return all(call.repair for _, call in self._by_header[header])
 
     def _find_commitment(self, header: Header) -> Commitment:
-        """A header is tentative when one of its dialects is."""
-        commitments = {dialect.commitment for dialect, _ in self._by_header.get(header, ())}
-        return Commitment.TENTATIVE if Commitment.TENTATIVE in commitments else Commitment.MARKED
+        """A header is tentative when one of its dialects is, or when it counts only at the start of a line."""
+        users = self._by_header.get(header, ())
+        tentative = any(
+            dialect.commitment is Commitment.TENTATIVE or call.place is Place.LINE for dialect, call in users
+        )
+        return Commitment.TENTATIVE if tentative else Commitment.MARKED
 
     def _select(self, wrap: Wrap | None, header: Header, head: str, hint: str) -> Choosing | None:
         """The dialect that wrapper, header and the first character of the body make together.
