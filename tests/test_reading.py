@@ -83,3 +83,26 @@ def test_tools_are_compiled_once() -> None:
     for number in range(300):
         compile_tools((Tool(f"tool_{number}"),), ())
     assert compile_tools(tools, ()).names == compiled.names
+
+
+@pytest.mark.parametrize(
+    ("shape", "written", "read"),
+    [
+        ({"type": "integer"}, "5", '{"n":5}'),
+        ({"type": "integer"}, '"5"', '{"n":5}'),
+        ({"type": "string"}, "5", '{"n":"5"}'),
+        ({"enum": ["low", "high"]}, "low", '{"n":"low"}'),
+        ({"enum": ["low", "high"]}, "middle", None),
+    ],
+)
+def test_a_free_text_becomes_what_the_tool_takes(shape: dict[str, object], written: str, read: str | None) -> None:
+    tools = [{"name": "set", "parameters": {"type": "object", "properties": {"n": shape}, "required": ["n"]}}]
+    reading = toolglot.read(f"Action: set\nAction Input: {written}\nObservation:", tools)
+    assert [call.arguments for call in reading.calls] == ([read] if read else [])
+
+
+def test_the_kind_of_content_is_part_of_a_name_that_is_offered() -> None:
+    text = "<|channel|>commentary to=functions.parse_json<|message|>{}<|call|>"
+    assert toolglot.read(text, [{"name": "parse_json"}, {"name": "parse_"}]).calls[0].name == "parse_json"
+    assert toolglot.read(text.replace("e_", "e"), [{"name": "parse"}]).calls[0].name == "parse"
+    assert toolglot.read(text.replace("e_", "e"), [{"name": "other"}]).calls[0].name == "parsejson"

@@ -88,12 +88,16 @@ class Channel(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Marks around text that is reasoning, or plainly text; the marks themselves are nobody's to read."""
+    """Marks around text that is reasoning, or plainly text; the marks themselves are nobody's to read.
+
+    Marks that are ordinary text too begin no reasoning behind an answer, unless they have a line of their own.
+    """
 
     open: tuple[str, ...]
     close: tuple[str, ...] = ()
     channel: Channel = Channel.REASONING
     place: Place = Place.LINE
+    commitment: Commitment = Commitment.TENTATIVE
 
 
 class Show(Enum):

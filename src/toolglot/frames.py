@@ -18,11 +18,18 @@ from toolglot.pattern import MORE, Mark, mark
 from toolglot.scanner import Source, Steps
 from toolglot.schema import Toolbox
 from toolglot.sink import Sink
-from toolglot.vocabulary import ELEMENT, Header, Vocabulary
+from toolglot.vocabulary import CLOSED_ELEMENT, ELEMENT, ELEMENTS, Header, Vocabulary
 
 _NOISE = Mark("```{language}\n", "```{language} ", "json\n", "</think>", "<?xml {attributes}?>", named=False)
 _LINE_END = Mark("{before_break}", named=False)
 _MOST_NOISE = 8
+
+RESCAN = 4096
+"""A frame that fails after this many characters is text as a whole; shorter ones are looked at again."""
+
+AGAIN = 4
+"""No more than this many times an answer is looked at again, a short one somewhat more; then all that fails is text."""
+
 _SEPARATORS = frozenset(",;]})")
 
 
@@ -49,6 +56,8 @@ class FrameReader:
     reached: int = 0
     spared: int = 0
     """How much of the way there was known before."""
+    again: int = 0
+    """How much was looked at again so far."""
     noise: list[int] = field(default_factory=list)
     """Where a frame stepped over noise, one behind the other: each place, and the one behind the last.
 
@@ -74,6 +83,15 @@ class FrameReader:
             return False
         frame.settle()
         frame.raw = source.since(frame.start) if frame.held else None
+        return True
+
+    def may_read_again(self, start: int) -> bool:
+        """Whether the frame that began there and failed may be looked at again."""
+        size = self.reached - start
+        again = self.again + size - self.spared
+        if size >= RESCAN or again > AGAIN * (start + 4 * RESCAN):
+            return False
+        self.again = again
         return True
 
     def _chain(self, frame: Frame, header: Header) -> Steps[bool]:
@@ -201,9 +219,10 @@ class FrameReader:
             # a bare name fits almost any text: behind another call it counts only if that one began like this too
             loose = calls and header.startswith("{name") and header not in frame.headers
             return None if loose else header
-        if self.elements is not None and (yield from source.look(self.elements)) is not None:
-            return ELEMENT
-        return None
+        element = (yield from source.look(self.elements)) if self.elements is not None else None
+        if element is None:
+            return None
+        return CLOSED_ELEMENT if element[0].endswith("/>") else ELEMENT
 
     def _prepare(self, frame: Frame, wrap: Wrap | None, header: Header) -> Steps[Steps[bool] | None]:
         """How to read the call whose header is known to stand here; None when no dialect has it."""
@@ -223,7 +242,7 @@ class FrameReader:
         frame.headers = chosen.call.header
         frame.confidence = chosen.dialect.confidence
         frame.repairs = chosen.repairs
-        unknown = header == ELEMENT and self.toolbox.find(found["name"]) is None
+        unknown = header in ELEMENTS and self.toolbox.find(found["name"]) is None
         frame.marked = chosen.marked or (unknown and self.options.unknown_tools == "reject")
         frame.wrap_close = wrap.close if wrap is not None else ()
         return chosen.call.body.read(frame, chosen.call, found)

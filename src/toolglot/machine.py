@@ -22,19 +22,14 @@ from toolglot.pattern import MORE, Mark, mark
 from toolglot.scanner import Source, Steps
 from toolglot.schema import Toolbox
 from toolglot.sink import Sink
-from toolglot.vocabulary import BARE_JSON, ELEMENT, Header, Opening, Openings, T, Vocabulary
+from toolglot.vocabulary import BARE_JSON, CLOSED_ELEMENT, ELEMENT, Header, Opening, Openings, T, Vocabulary
 
 TAIL_LIMIT = 450
 """The last text is remembered, and cut back to ``TAIL`` when it has grown to this."""
 
-RESCAN = 4096
-"""A frame that fails after this many characters is text as a whole; shorter ones are looked at again."""
-
-AGAIN = 4
-"""No more than this many times an answer is looked at again, a short one somewhat more; then all that fails is text."""
-
 _LIST_ITEM = re.compile(r"(?:\A|\n)[ \t]*(?:[-*+>]|\d+[.)])[ \t]+\Z")
-_STRAY_END = Mark("</think>{before_break}", named=False)
+STRAY_END = Mark("</think{ing}>{before_break}", "</think{ing}>{before_mark}", named=False)
+"""The end of thinking that began in the prompt: the last thing on its line, or right before a mark."""
 _BLANKS = re.compile(r"\s+")
 _JSON_STOPS = re.compile(r'["{}\[\]\\\n]')
 _SHOWN_STOPS = re.compile("[\n`]")
@@ -62,7 +57,6 @@ class Machine:
         self.line_start = True
         self.after_call = False
         self.example = False
-        self.again = 0
         self.tail = ""
 
     # -- text ----------------------------------------------------------------------------------------------------------
@@ -252,16 +246,22 @@ class Machine:
             return True
         if self.line_start and (yield from self.open_line()):
             return True
-        if self.elements is None or (yield from source.look(self.elements)) is None:
+        stray = (yield from source.match(STRAY_END)) if self.region is None else None
+        if stray is not None:
+            self.sink.pass_mark(stray[0])
+            self.line_start = True
+            return True
+        element = (yield from source.look(self.elements)) if self.elements is not None else None
+        if element is None:
             return False
-        return (yield from self.open_frame(None, ELEMENT))
+        if not element[0].endswith("/>"):
+            return (yield from self.open_frame(None, ELEMENT))
+        return self.line_start and (yield from self.open_frame(None, CLOSED_ELEMENT))
 
     def open_line(self) -> Steps[bool]:
         """What may open only at the start of a line."""
         opening = yield from self.find_opening(self.vocabulary.at_line)
         if opening is not None and (yield from self.begin(opening)):
-            return True
-        if self.region is None and (yield from self.source.match(_STRAY_END)) is not None:
             return True
         if self.names is None or (yield from self.source.look(self.names)) is None:
             return False
@@ -294,10 +294,11 @@ class Machine:
         return self.open_frame(opening, "") if isinstance(opening, Wrap) else self.open_frame(None, opening)
 
     def enter(self, region: Region) -> Steps[bool]:
-        """Begin a region; behind visible text, reasoning begins only where its mark has a line of its own."""
+        """Begin a region; behind visible text, a tag begins reasoning only where it has a line of its own."""
         source = self.source
         size = consume(source, region.open)
-        if self.sink.spoken and region.channel is Channel.REASONING:
+        tag = region.commitment is not Commitment.MARKED
+        if self.sink.spoken and tag and region.channel is Channel.REASONING:
             following = yield from source.peek()
             if (following and not following.isspace()) or following == " ":
                 source.pos -= size
@@ -379,22 +380,13 @@ class Machine:
 
     def give_back(self, start: int, bare: bool) -> Steps[bool]:
         """What set out to be a frame is text; True when it is told already."""
-        source = self.source
-        reached = max(source.here, self.frames.reached)
-        long = reached - start >= RESCAN or not self.may_read_again(start, reached)
+        source, reached = self.source, self.frames.reached
+        again = self.frames.may_read_again(start)
         source.rewind(start)
-        if long:
+        if not again:
             source.rewind(reached)
             self.say(source.since(start))
         source.release()
-        if bare and not long:
+        if bare and again:
             yield from self.pass_json()
-        return bare or long
-
-    def may_read_again(self, start: int, reached: int) -> bool:
-        """Whether a frame that failed may be looked at again; what was known before has cost nothing."""
-        again = self.again + reached - start - self.frames.spared
-        if again > AGAIN * (start + 4 * RESCAN):
-            return False
-        self.again = again
-        return True
+        return bare or not again

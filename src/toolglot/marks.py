@@ -7,7 +7,12 @@ from toolglot.dialect import Manner, Region, Show, Wrap
 TOOL_CALL = (
     Wrap(open=("<tool_call>",), close=("</tool_call>", "</tool_call{junk} >")),
     Wrap(
-        open=("<tool_call{junk} >", "<tool_call_{type} >{before_json}", "<tool_call{junk}{before_call}"),
+        open=(
+            "<tool_call{junk} >",
+            "<tool_call id={q}{id}{q}>",
+            "<tool_call_{type} >{before_json}",
+            "<tool_call{junk}{before_call}",
+        ),
         close=("</tool_call{junk} >", "</tool_call_{type} >"),
         repair="damaged_opener",
     ),
@@ -73,6 +78,9 @@ TURN_STARTS = (
     "<tool_result>",
     "<tool_results>",
     "<tool_output>",
+    "<result> <name>",
+    "<result> <output>",
+    "```tool_output",
     "<function_results>",
     "<function_result>",
     "<function_response>",

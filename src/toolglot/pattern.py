@@ -99,15 +99,32 @@ def optional(node: Node) -> Node:
     return Node(f"(?:{node.full})?", node.prefix)
 
 
+def ahead(*nodes: Node) -> Node:
+    """What must follow: looked at, not consumed."""
+    node = sequence(*nodes)
+    return Node(f"(?={node.full})", node.prefix)
+
+
+def some_of(most: int, *nodes: Node) -> Node:
+    """Any of the pieces, in any order and each as often as it comes."""
+    each = either(*nodes)
+    return Node(f"{each.full}{{0,{most}}}", f"{each.full}{{0,{most}}}+{each.prefix}")
+
+
 BLANKS = chars(r"\s", 0)
 BREAK = sequence(chars(r"[ \t\r]", 0), literal("\n"))
 
 _QUOTED = r'[^"\\\n]{0,256}(?:\\.[^"\\\n]{0,256}){0,64}'
 
+_CHANNEL_WORDS = ("analysis", "commentary", "final", "json", "code")
+_TURN = Node(r"\s*(?:<\|start\|>|\Z)", rf"\s*{literal('<|start|>').prefix}")
+"""The end of a message in channels: another one follows, or nothing."""
+
 SLOTS: dict[str, Node] = {
     # names may be dotted, hyphenated, or carry markdown escapes
     "name": chars(r"[\w.\-/\\]", 1, 128),
-    "name_id": chars(r"[\w.\-/\\:]", 1, 160),
+    "name_id": chars(r"[\w.\-/\\:!]", 1, 160),
+    "name_parallel": literal("multi_tool_use.parallel"),
     "name_group": either(*map(literal, ("parameters", "arguments", "args", "params", "input", "file"))),
     "key": chars(r"[\w.\-$\\]", 1, 128),
     "id": chars(r"[\w.\-/\\:]", 1, 160),
@@ -115,6 +132,7 @@ SLOTS: dict[str, Node] = {
     "command": chars(r"[^\n`]", 1, 400),
     "type": chars(r"[\w]", 1, 32),
     "index": chars(r"\d", 1, 8),
+    "number": optional(sequence(chars(" ", 0, 1), chars(r"\d", 1, 8))),
     "q": chars("[\"']", 0, 1),
     "ns": Node(r"(?:[\w\-]{1,32}+:)?", r"(?:[\w\-]{1,32}+:?)?\Z"),
     "suffix": optional(sequence(literal(":"), chars(r"[\w\-]", 1, 32))),
@@ -123,21 +141,30 @@ SLOTS: dict[str, Node] = {
     "quoted": Node(_QUOTED, _QUOTED + r"\\?\Z"),
     "quoted_once": chars(r"[^'\n]", 0, 256),
     "words": chars(r"[^<>{}\n]", 0, 60),
+    # what a header of channels may hold by mistake: its own words, a few signs, letters that are not Latin; no sentence
+    "debris": some_of(24, *map(literal, _CHANNEL_WORDS), chars(r"[ \t(?!\d–—]", 1, 1), chars(r"[^\W\x00-\x7f]", 1, 1)),
     "tick": chars("[`\"'\\[\\]]", 0, 1),
     "junk": chars("[\"'=]", 0, 2),
     "eqkey": optional(sequence(literal("="), chars(r"[\w.\-]", 1, 128))),
     "gap": chars("[▁_ ]", 1, 1),
     "marker": Node(r"[\w\- ]{0,20}(?:tool|call|func|action|TOOL|CALL|FUNC|ACTION)[\w\- ]{0,20}", r"[\w\- ]{0,48}+\Z"),
     "slash": chars("/", 0, 1),
+    "ing": optional(literal("ing")),
     "language": chars(r"[\w\-+]", 0, 20),
     # what must follow is looked at, not consumed
     "before_object": Node(r"(?=\s*\{)", r"\s*\Z"),
     "before_quoted": Node(r"(?=\s*\{\s*[\"'}])", r"\s*(?:\{\s*)?\Z"),
     "before_json": Node(r"(?=\s*[\[{])", r"\s*\Z"),
+    "before_mark": Node(r"(?=\s*[<\[{])", r"\s*\Z"),
+    "before_end": Node(r"(?=[ \t\r]*(?:[\n<]|\Z))", r"[ \t\r]*\Z"),
     "before_break": Node(r"(?=[ \t\r]*(?:\n|\Z))", r"[ \t\r]*\Z"),
     "before_parenthesis": Node(r"(?=\s?\()", r"\s?\Z"),
+    "before_api": Node(r"(?=default_api\.)", literal("default_api.").prefix),
     "before_arg_key": Node(r"(?=\s*<arg_key>)", rf"\s*{literal('<arg_key>').prefix}"),
     "before_parameter": Node(r"(?=\s*<parameter=)", rf"\s*{literal('<parameter=').prefix}"),
+    "before_dsml": Node(r"(?=\s*<\s*[|｜‖]{1,2}\s*DSML)", r"\s*(?:<\s*(?:[|｜‖]{1,2}\s*(?:D(?:S(?:M)?)?)?)?)?\Z"),
+    "before_turn": ahead(_TURN),
+    "before_stray_end": ahead(chars(r"[^<>{}\n]", 0, 60), literal("<|end|>"), _TURN),
     "before_call": Node(r"(?=\s*(?:[\[{]|<tool_call))", rf"\s*{literal('<tool_call').prefix}"),
 }
 
@@ -151,7 +178,9 @@ _NAMED = {
     "name": "name",
     "name_id": "name",
     "name_group": "name",
+    "name_parallel": "name",
     "key": "key",
+    "attributes": "attributes",
     "type": "type",
     "quoted": "quoted",
     "quoted_once": "quoted",

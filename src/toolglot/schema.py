@@ -86,9 +86,12 @@ _TRIMMINGS = (
     (re.compile(r":[0-9]+$"), ""),
     (re.compile(r"\(\)$"), ""),
     (re.compile(r"\.call$"), ""),
-    (re.compile(r"^(?:(?:functions?|tools?|default_api|api)\.|functions:)"), ""),
+    (re.compile(r"^(?:(?:functions?|tools?|default_api|api)\.|functions:|default_api:)"), ""),
 )
 _LONGEST_NAME = 256
+_REWRITTEN_ID = re.compile(r"functions[._](\S+?)(?:[:_!][0-9]+|json)")
+"""The id of a call, as relays respell it that allow fewer characters; models then imitate it as the name. Or the kind
+of content that follows a name, without the blank between them."""
 
 
 def _respell(written: str) -> Iterator[str]:
@@ -135,7 +138,10 @@ class Toolbox:
     def find(self, written: str) -> Tool | None:
         """The tool of that name, as written or without what models put around names; never a similar one."""
         found = self._tools.get(written)
-        return found or next((self._tools[name] for name in _respell(written) if name in self._tools), None)
+        found = found or next((self._tools[name] for name in _respell(written) if name in self._tools), None)
+        if found is None and (rewritten := _REWRITTEN_ID.fullmatch(written)) is not None:
+            return self._tools.get(rewritten[1])
+        return found
 
     def nearest(self, written: str) -> str | None:
         """The name that may have been meant: a suggestion to show, not to act on."""

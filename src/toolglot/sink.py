@@ -71,7 +71,7 @@ class Sink:
 
     def end(self) -> None:
         """The answer is over: layout behind a call is nobody's, other layout is text."""
-        if not self.used and self._marks:
+        if not self.used and not self._parts and self._marks:
             self.text("".join(self._marks))
         elif self._layout and not self.called:
             self.text("")

@@ -120,7 +120,7 @@ class Translation:
         return self.write([*told, last if isinstance(last, Finished) else Failed(error.code, error.message)])
 
     def beat(self) -> bytes:
-        interject = getattr(self.exchange.wire, "interject", None) if self.passage else None
+        interject = self.exchange.wire.interject
         return interject(None, begun=self.passage.used) if interject and self.passage else self.writer.beat()
 
     def write(self, events: list[Event]) -> bytes:
@@ -199,10 +199,9 @@ class Relay:
 
     def say(self, failure: Failed | None) -> bytes:
         """A failure in the words of the wire, or a sign of life."""
-        interject = getattr(self.exchange.wire, "interject", None)
+        interject = self.exchange.wire.interject
         if interject is not None:
-            told: bytes = interject(failure, begun=bool(self.first))
-            return told
+            return interject(failure, begun=bool(self.first))
         return self.writer.beat() if failure is None else self.writer.write([failure])
 
     @property

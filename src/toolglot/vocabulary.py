@@ -21,6 +21,9 @@ Opening: TypeAlias = "Region | Wrap | Header"
 T = TypeVar("T", bound=Opening)
 
 ELEMENT: Header = "<{name}>"
+CLOSED_ELEMENT: Header = "<{name}{attributes}/>{before_end}"
+ELEMENTS: tuple[Header, ...] = (ELEMENT, CLOSED_ELEMENT)
+"""The headers of calls whose tag is the tool's own name."""
 """The header of dialects that use the tool's own name as a tag; it opens a call only for names that are known."""
 
 _SNAKE: Header = "<{snake}> <{key}>"
@@ -47,16 +50,22 @@ def _mark_names(names: tuple[str, ...]) -> Mark | None:
 
 def _mark_elements(names: tuple[str, ...], unknown: bool) -> Mark | None:
     """The tags that are known tools; and tags that look like one, where those are to be reported."""
-    spelled = [f"<{_literal(name)}>" for name in _writable(names)]
+    spelled = [header.replace("{name}", _literal(name)) for name in _writable(names) for header in ELEMENTS]
     if unknown:
         spelled.append(_SNAKE)
     return Mark(*spelled, named=False) if spelled else None
 
 
-def _shorten(mark: Mark | None, depth: int) -> Iterable[str]:
-    """The spellings of a mark as far as they are looked at, each beginning once; one with slots is left whole."""
-    spelled = mark.templates if mark is not None else ()
-    return dict.fromkeys(template if template == _SNAKE else template[: depth + 1] for template in spelled)
+def _begin_names(names: tuple[str, ...], depth: int) -> Iterable[str]:
+    """How the known names begin, as far as they are looked at."""
+    spelled = (prefix + _literal(name) for name in _writable(names) for prefix in ("", "functions."))
+    return dict.fromkeys(spelling[: depth + 1] for spelling in spelled)
+
+
+def _begin_elements(names: tuple[str, ...], unknown: bool, depth: int) -> Iterable[str]:
+    """The same for the tags that are known tools."""
+    tags = dict.fromkeys(f"<{_literal(name)}"[: depth + 1] for name in _writable(names))
+    return (*tags, _SNAKE) if unknown else tags
 
 
 def _writable(names: tuple[str, ...]) -> Iterable[str]:
@@ -140,7 +149,7 @@ class Vocabulary:
 
     def _headers(self, *places: Place) -> list[Header]:
         calls = [call for dialect in self.dialects for call in dialect.calls]
-        headers = [header for call in calls if call.place in places for header in call.header if header != ELEMENT]
+        headers = [header for call in calls if call.place in places for header in call.header if header not in ELEMENTS]
         return sorted(headers, key=self._is_damaged)
 
     @cached_property
@@ -166,7 +175,7 @@ class Vocabulary:
         if found is None:
             calls = [call for dialect in self.dialects if owner in (None, *dialect.wrap) for call in dialect.calls]
             headers = [header for call in calls for header in call.header]
-            headers = [header for header in headers if header not in (ELEMENT, COMMAND) or owner is not None]
+            headers = [header for header in headers if header not in (*ELEMENTS, COMMAND) or owner is not None]
             headers.sort(key=lambda header: (header.startswith("{name"), self._is_damaged(header), -len(header)))
             found = self._inside[owner] = Openings.of(headers)
         return found
@@ -196,15 +205,15 @@ class Vocabulary:
         A line that begins like nothing known is text, and so is the line break before it.
         """
         names, elements = _mark_names(tools), _mark_elements(tools, unknown)
-        marks = (*self._at_lines, *_shorten(names, _NEAR), *_shorten(elements, _NEAR))
+        marks = (*self._at_lines, *_begin_names(tools, _NEAR), *_begin_elements(tools, unknown, _NEAR))
         heads = compile_stops(find_stops(marks, _NEAR))
-        stops = find_stops((*self._within_lines, *_shorten(elements, _FAR)), _FAR)
-        in_text = compile_stops({"\n": rf"(?!\s{{0,16}}+(?!{heads.pattern})\S)", "`": "", **stops})
+        stops = find_stops((*self._within_lines, *_begin_elements(tools, unknown, _FAR)), _FAR)
+        in_text = compile_stops({"\n": rf"(?!\s{{0,16}}+(?!{heads.pattern})\S)", **stops, "`": ""})
         return Landmarks(names, elements, heads, in_text, self._line_stops)
 
     @cached_property
     def _line_stops(self) -> re.Pattern[str]:
-        return compile_stops({"\n": "", "`": "", **find_stops((*self._within_lines, ELEMENT), _NEAR)})
+        return compile_stops({"\n": "", **find_stops((*self._within_lines, *ELEMENTS), _NEAR), "`": ""})
 
     @cached_property
     def _at_lines(self) -> tuple[str, ...]:
@@ -245,9 +254,12 @@ class Vocabulary:
         return all(call.repair for _, call in self._by_header[header])
 
     def _find_commitment(self, header: Header) -> Commitment:
-        """A header is tentative when one of its dialects is."""
-        commitments = {dialect.commitment for dialect, _ in self._by_header.get(header, ())}
-        return Commitment.TENTATIVE if Commitment.TENTATIVE in commitments else Commitment.MARKED
+        """A header is tentative when one of its dialects is, or when it counts only at the start of a line."""
+        users = self._by_header.get(header, ())
+        tentative = any(
+            dialect.commitment is Commitment.TENTATIVE or call.place is Place.LINE for dialect, call in users
+        )
+        return Commitment.TENTATIVE if tentative else Commitment.MARKED
 
     def _select(self, wrap: Wrap | None, header: Header, head: str, hint: str) -> Choosing | None:
         """The dialect that wrapper, header and the first character of the body make together.

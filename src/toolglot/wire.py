@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from toolglot.conversation import Conversation, Image, Result, Text
 from toolglot.errors import RefusedError, RequestError, ToolglotError
-from toolglot.events import Event
+from toolglot.events import Event, Failed
 
 
 class Asked(Struct, frozen=True):
@@ -79,6 +79,10 @@ class ReplyWriter(Protocol):
         ...
 
 
+class Interject(Protocol):
+    def __call__(self, failure: Failed | None, *, begun: bool) -> bytes: ...
+
+
 class Wire(Protocol):
     """Both directions of a protocol.
 
@@ -89,10 +93,9 @@ class Wire(Protocol):
     has none in its address; ``TOOL_NAMES``, an expression for the names it allows; ``CARRIED``, headers of a client
     that an upstream of the same wire needs to see; ``expand_request(body, find, limit)``, which puts earlier answers in
     the place of references to them; ``SEALS``, if its models prove their reasoning; ``CARRIES_SEALS``, if its clients
-    hand thoughts and proofs of any wire back; and ``THOUGHT_FIELDS``, names that the field for thoughts of earlier
-    turns may have, if servers do not agree on one.
-    It may also have ``interject(failure, begun=...)``, a sign of life or a failure inside a stream that is passed on,
-    where its own writer would disturb that.
+    hand thoughts and proofs of any wire back; ``THOUGHT_FIELDS``, names that the field for thoughts of earlier
+    turns may have, if servers do not agree on one; and ``interject``, which makes a sign of life or a failure inside a
+    stream that is passed on, where its own writer would disturb that.
     Healthy native answers pass as they are if the reader of streams tells what ``passage.TidyReader`` lists and the
     writer has ``resume(place)``. A reader may have ``answer``: the id and the items of an answer that was not kept
     where it was made.
@@ -110,6 +113,7 @@ class Wire(Protocol):
     CARRIES_SEALS: bool
     THOUGHT_FIELDS: tuple[str, ...]
     expand_request: Callable[[bytes, Callable[[str], tuple[bytes, bytes] | None], int], bytes] | None
+    interject: Interject | None
 
     def decode_request(self, body: bytes, path: Mapping[str, str]) -> Asked:
         """What a client asks; ``path`` are the named parts of the path it asked at."""
@@ -151,6 +155,7 @@ USUAL: Final[Mapping[str, Any]] = {
     "CARRIES_SEALS": False,
     "THOUGHT_FIELDS": (),
     "expand_request": None,
+    "interject": None,
 }
 """What a wire has that does not say otherwise. It is given that when it is loaded, for to ask a module for what it has
 not takes longer than most steps of a request."""

@@ -76,24 +76,19 @@ LEADING_KEYS = frozenset(
 RESULT_KEYS = frozenset(("result", "output", "exit_code", "stdout", "stderr", "ok", "error", "at", "duration_ms"))
 """Keys of a record of past calls."""
 
-LIST_KEYS = frozenset(
-    [
-        "tool_calls",
-        "toolCalls",
-        "tool_call",
-        "function_call",
-        "function_calls",
-        "calls",
-        "tool_uses",
-        "functionCall",
-        "tool_request",
-    ]
-)
+LIST_KEYS = frozenset(("tool_calls", "toolCalls", "tool_call", "function_call", "function_calls", "calls")) | {
+    "tool_uses",
+    "functionCall",
+    "tool_request",
+}
 
 
 _PUNCTUATION = ("}", ",")
 _NAME_QUOTES = ('"', "'")
 _NAME = Mark('" {name_id} "', "' {name_id} '")
+_SLIPPED_NAME = Mark('"name="{name_id}"', '"name: "{name_id}"')
+_DOUBLED_SIGN = Mark('": "{name_id}"')
+"""Key and value run into each other, or the sign between them is quoted and comes twice."""
 
 
 @dataclass(slots=True)
@@ -174,15 +169,22 @@ class Envelope:
     def _find_key(self, frame: Frame, walk: _Walk) -> Steps[str | bool]:
         """The key of the next member; when there is none, whether there was a call."""
         source = frame.source
-        while (head := (yield from source.skip_blanks())) in _PUNCTUATION:
-            source.pos += 1
-            walk.depth -= head == "}"
-            if not walk.depth:
-                return self._finish(frame, walk)
-        if head in frame.closing.starts and (yield from self._is_over(frame, head)):
-            return self._end_early(frame, walk, head)
-        key = yield from self.members.key(source)
-        return self._broken(frame, walk, head) if key is None else key
+        while True:
+            head = yield from source.skip_blanks()
+            if head in _PUNCTUATION:
+                source.pos += 1
+                walk.depth -= head == "}"
+                if not walk.depth:
+                    return self._finish(frame, walk)
+                continue
+            if head in frame.closing.starts and (yield from self._is_over(frame, head)):
+                return self._end_early(frame, walk, head)
+            here = source.here
+            key = yield from self.members.key(source)
+            if key is not None:
+                return key
+            if walk.draft is not None or not (yield from self._slipped_name(frame, walk, here)):
+                return self._broken(frame, walk, head)
 
     def _is_over(self, frame: Frame, head: str) -> Steps[bool]:
         """Whether the text, or the mark around the call, ends before the object does."""
@@ -214,8 +216,28 @@ class Envelope:
         return self._aside(frame, walk, key)
 
     def _name(self, frame: Frame, walk: _Walk) -> Steps[bool]:
+        if (doubled := (yield from frame.source.match(_DOUBLED_SIGN))) is not None:
+            return self._mend_name(frame, walk, doubled["name"])
         found = yield from frame.source.match(_NAME)
         walk.draft = frame.begin(found["name"], walk.start) if found is not None else None
+        return walk.draft is not None
+
+    def _slipped_name(self, frame: Frame, walk: _Walk, here: int) -> Steps[bool]:
+        """Whether what stood there and was no key is one that ran into its value."""
+        source = frame.source
+        reached = source.here
+        source.rewind(here)
+        found = yield from source.match(_SLIPPED_NAME)
+        if found is not None and self._mend_name(frame, walk, found["name"]):
+            return True
+        source.rewind(reached)
+        return False
+
+    def _mend_name(self, frame: Frame, walk: _Walk, name: str) -> bool:
+        """The name of a damaged envelope counts if it is known."""
+        walk.draft = frame.begin(name, walk.start) if frame.toolbox.find(name) is not None else None
+        if walk.draft is not None:
+            walk.draft.repair("damaged_key")
         return walk.draft is not None
 
     def _calls(self, frame: Frame, walk: _Walk) -> Steps[bool]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from toolglot.codecs.gathering import gather_up_to
 from toolglot.dialect import Call
-from toolglot.draft import Draft, Frame
+from toolglot.draft import Frame
 from toolglot.jsontext import Value
-from toolglot.pattern import Choice, Match
+from toolglot.pattern import Choice, Mark, Match, mark
 from toolglot.scanner import Steps
+from toolglot.schema import read_text
+
+_NOTHING = Mark(*(f"{word}{{before_break}}" for word in ("None", "none", "null", "N/A", "n/a")), named=False)
 
 
 @lru_cache(maxsize=16)
@@ -32,16 +36,26 @@ class FreeText:
         start = source.here
         source.pos = found.end()
         tool = frame.toolbox.find(found["name"])
-        key = tool.sole_text_parameter if tool is not None else None
+        if tool is None:
+            return False
+        yield from source.skip_blanks()
+        if not tool.required and (yield from source.match(_NOTHING)) is not None:
+            return frame.begin(found["name"], start) is not None
+        key = tool.sole_text_parameter
         draft = frame.begin(found["name"], start) if key else None
         if draft is None or key is None:
             return False
-        yield from source.skip_blanks()
         draft.repair("free_text_argument")
-        draft.sure()
-        draft.open_text(key)
-        yield from self._text(frame, draft)
-        draft.close_text()
+        shape = draft.shape(key)
+        if shape.streams or not shape.kinds:
+            draft.sure()
+            draft.open_text(key)
+            yield from self._text(frame, draft.text)
+            draft.close_text()
+        else:
+            pieces: list[str] = []
+            yield from self._text(frame, pieces.append)
+            draft.add(key, read_text("".join(pieces), shape, f"argument {key}"))
         if source.truncated:
             draft.truncate()
         return True
@@ -50,13 +64,13 @@ class FreeText:
         """None: the object that the same dialects write says more."""
         return iter(())
 
-    def _text(self, frame: Frame, draft: Draft) -> Steps[None]:
+    def _text(self, frame: Frame, say: Callable[[str], None]) -> Steps[None]:
         source = frame.source
         ends = _choose(self.ends)
         while True:
             end = source.text.find("\n", source.pos)
             stop = len(source.text) if end < 0 else end
-            draft.text(source.text[source.pos : stop])
+            say(source.text[source.pos : stop])
             source.pos = stop
             if source.at_end:
                 return
@@ -66,5 +80,33 @@ class FreeText:
             gap = yield from source.find_nonblank()
             if source.pos + gap >= len(source.text) or (yield from source.choose(ends, gap)) is not None:
                 return
-            draft.text(source.text[source.pos : source.pos + gap])
+            say(source.text[source.pos : source.pos + gap])
             source.pos += gap
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosed:
+    """The text goes up to the mark ``close``; if another token comes before it, this is no call."""
+
+    close: str
+
+    def accepts(self, head: str) -> bool:
+        return head not in ("", "{", "<")
+
+    def read(self, frame: Frame, call: Call, found: Match) -> Steps[bool]:
+        source = frame.source
+        start = source.here
+        source.pos = found.end()
+        tool = frame.toolbox.find(found["name"])
+        key = tool.sole_text_parameter if tool is not None else None
+        text = (yield from gather_up_to(source, mark((self.close,)), other="<|")) if key else None
+        draft = frame.begin(found["name"], start) if text is not None else None
+        if draft is None or key is None or text is None:
+            return False
+        draft.repair("free_text_argument")
+        draft.add(key, read_text(text, draft.shape(key), f"argument {key}"))
+        return True
+
+    def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
+        """None: not every text can be told from the mark that ends it."""
+        return iter(())

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from toolglot.codecs.strings import Collector
 from toolglot.jsontext import JSON, Literals, NotJson, Parsed, Value, parse
-from toolglot.pattern import Choice
+from toolglot.pattern import Choice, Mark
 from toolglot.scanner import Source, Steps
 
 QUOTES = ('"', "'")
@@ -62,6 +62,30 @@ def gather(source: Source, ends: str, closing: Choice, quotes: tuple[str, ...] =
             state.take_bracket(source, source.text[source.pos])
         elif not (yield from _gather_string(source, quote, state)):
             return None
+
+
+def gather_up_to(source: Source, close: Mark, head: str = "<", other: str = "") -> Steps[str | None]:
+    """The text up to a mark, which is consumed and begins with ``head``.
+
+    None when the text ends first, or ``other`` comes before the mark.
+    """
+    pieces: list[str] = []
+    while True:
+        end = source.text.find(head, source.pos)
+        stop = len(source.text) if end < 0 else end
+        pieces.append(source.text[source.pos : stop])
+        source.pos = stop
+        if source.at_end:
+            return None
+        if end < 0:
+            yield
+        elif (yield from source.match(close)) is not None:
+            return "".join(pieces)
+        elif other and (yield from source.peek(len(other))) == other:
+            return None
+        else:
+            pieces.append(head)
+            source.pos += 1
 
 
 def find_quote(source: Source, quotes: tuple[str, ...]) -> Steps[str]:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from html import unescape
 from typing import NamedTuple
 
+from toolglot.codecs.attributes import read_pairs, take_attributes
 from toolglot.codecs.elements import parse_elements
 from toolglot.codecs.gathering import parse_object
 from toolglot.codecs.members import ENVELOPES, OBJECT
@@ -35,6 +36,7 @@ _HTML = frozenset(
 ) | {"form", "input", "title", "label", "table", "button"}
 """Elements that are no undeclared parameter but a page."""
 
+_LONGEST_PAIRS = 2048
 _CDATA = Mark("<![CDATA[")
 _GROUP = Mark("<{slash}{ns}{name_group}>")
 
@@ -56,13 +58,14 @@ BORROWED = (
 
 
 def _spellings(own: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
-    """The dialect's own spellings, then everybody else's with its layout."""
+    """The dialect's own spellings, then everybody else's with its layout; plain elements last, for any tag is one."""
     known = {parameter.open for parameter in own}
-    return own + tuple(
+    borrowed = (
         Parameter(opener, close, own[0].trim, own[0].verbatim, decode=unescape if opener.endswith('"') else None)
         for opener, close in BORROWED
         if opener not in known
     )
+    return tuple(sorted((*own, *borrowed), key=lambda parameter: parameter.is_element))
 
 
 @lru_cache(maxsize=64)
@@ -110,7 +113,10 @@ class Markup:
         if draft is None:
             return at_once(False)
         frame.source.pos = found.end()
-        if found[0].rstrip(">").endswith("/"):
+        closed = found[0].endswith("/>")
+        if not take_attributes(draft, found, certain=frame.marked or not closed):
+            return at_once(False)
+        if closed:
             draft.sure()
             return at_once(True)
         marks = _marks(call.close or frame.wrap_close, call.header, draft.name)
@@ -147,6 +153,7 @@ class _Reading:
             self.parameter,
             self.end,
             self.json_body,
+            self.bare_pairs,
             self.end_of_text,
             self.end_of_wrapper,
             self.loose_text,
@@ -219,6 +226,25 @@ class _Reading:
             return _Next.REFUSED
         return _Next.DONE if self.draft.cut else _Next.GO_ON
 
+    def bare_pairs(self, head: str) -> Steps[_Next | None]:
+        """Nothing but pairs of key and value up to the end of the call, all of them declared."""
+        source, draft = self.frame.source, self.draft
+        if draft.keys or draft.tool is None or not head.isalpha() or not self.frame.marked:
+            return None
+        while (end := source.text.find("<", source.pos)) < 0 and not source.final:
+            if len(source.text) - source.pos > _LONGEST_PAIRS:
+                return None
+            yield
+        pairs = read_pairs(source.text[source.pos : end]) if end >= 0 else None
+        if not pairs or not all(map(draft.declares, pairs)):
+            return None
+        source.pos = end
+        draft.sure()
+        draft.repair("bare_pairs")
+        for key, text in pairs.items():
+            self.add(key, text, draft.shape(key))
+        return _Next.GO_ON
+
     def end_of_text(self, head: str) -> Steps[_Next | None]:
         """The text is over, perhaps inside the closing mark: harmless if nothing but that mark is missing."""
         yield from ()
@@ -252,9 +278,13 @@ class _Reading:
         return _Next.DONE if draft.cut else _Next.GO_ON
 
     def stray_closer(self, head: str) -> Steps[_Next | None]:
-        if not self.draft.keys or (yield from self.frame.source.match(FOREIGN_CLOSER)) is None:
+        draft, source = self.draft, self.frame.source
+        found = yield from source.look(FOREIGN_CLOSER)
+        harmless = draft.keys or (draft.tool is not None and not draft.tool.required)
+        if found is None or not (harmless or found[0] == "</think>"):
             return None
-        self.draft.repair("stray_closer")
+        source.pos = found.end()
+        draft.repair("stray_closer")
         return _Next.GO_ON
 
     def broken(self, head: str) -> _Next:

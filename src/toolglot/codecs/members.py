@@ -31,6 +31,9 @@ _DEFINITION = ("type", "properties", "$schema")
 _CLOSING_BRACKETS = ("}", "]", ")")
 _BEHIND_CALLS = ("<", "`", ",", ";")
 _NOT_PLAIN = re.compile(r"[\"<>{}\[\]\n]")
+_NAME = "name"
+_NAME_AGAIN = Mark('"{name}" ,')
+_AROUND = (*ENVELOPES, _NAME)
 _KEY = Mark('"{quoted}"', "'{quoted_once}'", '<|"|>{key}<|"|>', "<escape>{key}<escape>", "{key}")
 
 
@@ -83,10 +86,8 @@ class Members:
                 if isinstance(found, bool):
                     return found
                 key = found
-            if key in ENVELOPES and (yield from self._is_wrapped(source, draft, key)):
-                draft.repair("unwrapped_arguments")
-                source.pos += 1
-                goes_on = (yield from self.read(frame, draft)) and not draft.cut
+            if key in _AROUND and (yield from self._is_wrapped(source, draft, key)):
+                goes_on = yield from self._unwrap(frame, draft, key)
             elif not self._admit(frame, draft, key):
                 return False
             else:
@@ -146,10 +147,25 @@ class Members:
         return True
 
     def _is_wrapped(self, source: Source, draft: Draft, key: str) -> Steps[bool]:
-        """The arguments are wrapped once more, under a name that is none of them."""
+        """The arguments are wrapped once more, under a name that is none of them; or the whole call is, with its name.
+
+        What is around them is stepped over.
+        """
         if draft.keys or draft.is_open_ended or draft.declares(key):
             return False
-        return (yield from source.skip_blanks()) == self.opener
+        head = yield from source.skip_blanks()
+        if key != _NAME:
+            source.pos += head == self.opener
+            return head == self.opener
+        found = yield from source.look(_NAME_AGAIN)
+        if found is None or draft.frame.toolbox.find(found["name"]) is not draft.tool:
+            return False
+        source.pos = found.end()
+        return True
+
+    def _unwrap(self, frame: Frame, draft: Draft, key: str) -> Steps[bool]:
+        draft.repair("unwrapped_arguments")
+        return key == _NAME or ((yield from self.read(frame, draft)) and not draft.cut)
 
     def _broken(self, draft: Draft, head: str) -> bool:
         if is_cut_in_key(draft.frame.source):

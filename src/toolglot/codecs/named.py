@@ -7,18 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from toolglot.codecs.forms import write_by_sample
-from toolglot.codecs.gathering import decode, parse_object
+from toolglot.codecs.gathering import decode, gather_up_to, parse_object
 from toolglot.codecs.members import KEYWORDS, OBJECT, Members
 from toolglot.codecs.strings import Collector, read_string
 from toolglot.dialect import Call, Place
-from toolglot.draft import Frame
-from toolglot.jsontext import JSON, Parsed, Value
-from toolglot.pattern import Mark, Match, mark
-from toolglot.scanner import Steps
+from toolglot.draft import Draft, Frame
+from toolglot.jsontext import JSON, Value
+from toolglot.pattern import Choice, Mark, Match, mark
+from toolglot.scanner import Steps, at_once
+from toolglot.schema import read_text
 
+_FENCE_END = Mark("\n```{before_break}")
 _FENCE = Mark("```{language}\n", "```{language} ", "json\n")
+
+
+@lru_cache(maxsize=64)
+def _close_with(closing: Choice, close: tuple[str, ...]) -> Choice:
+    """What ends a call without a wrapper: its own closing mark too."""
+    return Choice([close, *closing.marks])
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +45,17 @@ class Named:
         source.pos = found.end()
         yield from source.skip_blanks()
         fenced = (yield from source.match(_FENCE)) is not None
+        inside = source.here
         head = yield from source.skip_blanks()
         members = next((members for members in self.members if members.opener == head), None)
         if members is None:
-            return (yield from self._irregular(frame, call, found, start, head))
+            text = self._shown(frame, inside) if fenced else self._encoded(frame) if head == '"' else at_once(None)
+            return (yield from self._irregular(frame, call, found, start, text))
         draft = frame.begin(found["name"], start)
         if draft is None:
             return False
+        if call.close and frame.marked and not frame.wrap_close:
+            frame.closing = _close_with(frame.closing, call.close)
         source.pos += 1
         if frame.marked and draft.tool is not None:
             draft.sure()
@@ -56,37 +69,33 @@ class Named:
     def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
         return write_by_sample(sample, name, arguments)
 
-    def _irregular(self, frame: Frame, call: Call, found: Match, start: int, head: str) -> Steps[bool]:
-        """No members follow: no arguments at all, or arguments encoded as a string."""
+    def _irregular(self, frame: Frame, call: Call, found: Match, start: int, body: Steps[str | None]) -> Steps[bool]:
+        """No members follow: no arguments at all, arguments encoded as a string, or the one text the tool takes."""
         empty = bool(call.close) and (yield from frame.source.look(mark(call.close))) is not None
-        if head != '"' and not empty:
+        text = "{}" if empty else (yield from body)
+        draft = frame.begin(found["name"], start) if text is not None else None
+        if draft is None or text is None or not (empty or _fill(draft, text)):
             return False
-        draft = frame.begin(found["name"], start)
-        if draft is None:
-            return False
-        if not empty:
-            parsed = yield from self._encoded(frame)
-            if parsed is None or not isinstance(parsed.value, dict):
-                return False
-            draft.repair("double_encoded")
-            for key, value in parsed.value.items():
-                draft.add_value(key, value)
         yield from self._close(frame, call, False)
         return True
 
-    def _encoded(self, frame: Frame) -> Steps[Parsed | None]:
+    def _encoded(self, frame: Frame) -> Steps[str | None]:
         """Arguments that were encoded once more, as a string."""
         source = frame.source
         out = Collector()
 
         def confirm(ahead: int, doubted: bool) -> Steps[bool]:
             gap = yield from source.find_nonblank(ahead)
-            return source.text[source.pos + gap : source.pos + gap + 1] in ("", "<", "[", ")", "`")
+            ends_line = not doubted and "\n" in source.text[source.pos + ahead : source.pos + gap]
+            return ends_line or source.text[source.pos + gap : source.pos + gap + 1] in ("", "<", "[", ")", "`")
 
         source.pos += 1
-        if not (yield from read_string(source, '"', JSON, out, confirm)):
-            return None
-        return parse_object(decode(out))
+        return decode(out) if (yield from read_string(source, '"', JSON, out, confirm)) else None
+
+    def _shown(self, frame: Frame, inside: int) -> Steps[str | None]:
+        """A text in a fence, which must be closed."""
+        frame.source.rewind(inside)
+        return (yield from gather_up_to(frame.source, _FENCE_END, "\n"))
 
     def _close(self, frame: Frame, call: Call, fenced: bool) -> Steps[None]:
         for closers in (call.close, ("```",) if fenced else ()):
@@ -95,6 +104,21 @@ class Named:
                 found = yield from frame.source.look(mark(closers), gap)
                 if found is not None:
                     frame.source.pos = found.end()
+
+
+def _fill(draft: Draft, text: str) -> bool:
+    """Take the arguments out of a text, or the text as the only one that the tool can mean."""
+    parsed = parse_object(text)
+    if parsed is not None:
+        draft.repair("double_encoded")
+        draft.add_members(parsed.value)
+        return True
+    key = draft.tool.sole_text_parameter if draft.tool is not None else None
+    if key is None or text.lstrip().startswith(("{", "[")):
+        return False
+    draft.repair("free_text_argument")
+    draft.add(key, read_text(text, draft.shape(key), f"argument {key}"))
+    return True
 
 
 PYTHON_CALL = Call(

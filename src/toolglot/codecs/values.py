@@ -29,6 +29,9 @@ _QUOTED_CALLS = (
 )
 _QUOTED_PARAMETER = Mark("<{ns}parameter name={q}{key}{q}", "<parameter={key}>", named=False)
 _ELEMENT = Mark("<{key}>", named=False)
+_TAG = re.compile(r"</ ?((?:\{ns\}|\{bar\}DSML\{bar\})?(?:\{key\}|\w+))")
+"""The name in a closing mark."""
+_MOST_STRAYS = 4
 _GROUP_END = Mark("</{ns}{name_group}>")
 
 
@@ -70,6 +73,10 @@ class _Marks:
     closer: Mark
     again: Mark
     quoted: Mark | None
+    stray: Mark | None
+    """Closing marks that models write once too often: the true one, or one named like the parameter."""
+    kin: Mark | None
+    """Openers of which such a mark may be the end."""
     stops: re.Pattern[str]
     """Where one may begin; the sign of a comparison is none, and no mark has four of them."""
     odd: re.Pattern[str]
@@ -87,7 +94,18 @@ def _marks(parameter: Parameter, key: str) -> _Marks:
     layout = r"\s" if trim is Trim.BLANKS else ""
     # a quoted parameter of another dialect is counted if what closes it would close ours
     quoted = _QUOTED_PARAMETER if closer.at("</parameter>", 0, True) is not None else None
-    return _Marks(closer, again, quoted, stops, re.compile(f"[{re.escape(''.join(heads))}{ESCAPED}{layout}]"), trim)
+    stray, kin = _strays(parameter.close, key)
+    odd = re.compile(f"[{re.escape(''.join(heads))}{ESCAPED}{layout}]")
+    return _Marks(closer, again, quoted, stray, kin, stops, odd, trim)
+
+
+def _strays(close: tuple[str, ...], key: str) -> tuple[Mark | None, Mark | None]:
+    tags = [found[1] for closer in (*close, "</{key}>") if (found := _TAG.match(closer)) is not None]
+    if not _TAG.match(close[0]):
+        return None, None
+    own = spell("</{key}>", key)
+    closers = [spell(closer, key) for closer in close]
+    return Mark(*closers, own, named=False), Mark(*(spell(f"<{tag}", key) for tag in tags), named=False)
 
 
 def quoted_headers(closer: Mark) -> tuple[Mark, ...]:
@@ -120,6 +138,7 @@ class Value:
     depth: int = 0
     calls: int = 0
     clean: bool = True
+    kin: bool = False
     line_start: bool = True
     marks: _Marks = field(init=False)
     trimmer: Trimmer = field(init=False)
@@ -190,8 +209,12 @@ class Value:
             if (yield from self.structure_follows(size, self.depth > 0)):
                 source.pos += size
                 return True
+            if (yield from self.ends_twice()):
+                return True
             self.depth = max(0, self.depth - 1)
             return False
+        if (yield from self.ends_twice()):
+            return True
         opened = yield from source.look(self.marks.again)
         quoted = self.marks.quoted
         if opened is None and quoted is not None and (yield from source.look(quoted)) is not None:
@@ -203,6 +226,29 @@ class Value:
             draft.repair("missing_parameter_closer")
             return True
         self.depth += 1
+        return False
+
+    def ends_twice(self) -> Steps[bool]:
+        """Whether a closing mark too many stands here, right before the one that counts; both are consumed.
+
+        Not in a value that holds an opener of that name: there it may well close that one.
+        """
+        marks, source = self.marks, self.call.frame.source
+        if self.kin or marks.stray is None or marks.kin is None:
+            return False
+        self.kin = (yield from source.look(marks.kin)) is not None
+        ahead = 0
+        for strays in range(_MOST_STRAYS):
+            found = yield from source.look(marks.stray, ahead)
+            if self.kin or found is None:
+                return False
+            end = found.end() - source.pos
+            closes = strays > 0 and (yield from source.look(marks.closer, ahead)) is not None
+            if closes and (yield from self.structure_follows(end, False)):
+                source.pos += end
+                self.call.draft.repair("stray_closer")
+                return True
+            ahead = yield from source.find_nonblank(end)
         return False
 
     def is_next(self, key: str, is_element: bool) -> bool:

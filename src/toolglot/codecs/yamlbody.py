@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import yaml
 
 from toolglot.codecs.forms import HARD_JSON, JSON, KEY, TOOL, VALUE
+from toolglot.codecs.gathering import gather_up_to
 from toolglot.dialect import Call
 from toolglot.draft import Draft, Frame
 from toolglot.events import Reason
@@ -59,7 +60,8 @@ class YamlBody:
         first = yield from source.look(_KEY)
         if first is None or not draft.declares(first["key"]):
             return False
-        text = yield from self._body(frame, mark(tuple(close.replace("{key}", found["name"]) for close in call.close)))
+        close = mark(tuple(close.replace("{key}", found["name"]) for close in call.close))
+        text = yield from gather_up_to(source, close)
         if text is None:
             draft.truncate()
             return True
@@ -71,25 +73,6 @@ class YamlBody:
         yield before + (document if arguments else "") + after
         for notation in (JSON, HARD_JSON):
             yield f"{before}{notation.write(dict(arguments))}\n{after}"
-
-    def _body(self, frame: Frame, closer: Mark) -> Steps[str | None]:
-        """The text up to the closing mark, which is consumed; None when the text ends first."""
-        source = frame.source
-        pieces: list[str] = []
-        while True:
-            end = source.text.find("<", source.pos)
-            stop = len(source.text) if end < 0 else end
-            pieces.append(source.text[source.pos : stop])
-            source.pos = stop
-            if source.at_end:
-                return None
-            if end < 0:
-                yield
-            elif (yield from source.match(closer)) is not None:
-                return "".join(pieces)
-            else:
-                pieces.append("<")
-                source.pos += 1
 
     def _fill(self, draft: Draft, text: str) -> bool:
         try:

@@ -12,6 +12,7 @@ from toolglot.codecs.markup import Markup, Parameter
 from toolglot.dialect import Call, Dialect, Place, Region, Wrap
 from toolglot.marks import TOOL_CALL, TOOL_RESPONSE
 
+VALUE_END = ("</arg_value>",)
 PAIRS = Markup(
     (
         Parameter(
@@ -22,6 +23,13 @@ PAIRS = Markup(
             "<longcat_arg_key>{key}</longcat_arg_key> <longcat_arg_value>",
             ("</longcat_arg_value>",),
         ),
+        # known damage: doubled marks, a mark of the pair that was lost, the call's mark in place of the key's
+        Parameter("<arg_key><arg_key>{key}</arg_key> <arg_value>", VALUE_END, repair="doubled_mark"),
+        Parameter("<arg_key>{key}</arg_key></arg_key> <arg_value>", VALUE_END, repair="doubled_mark"),
+        Parameter("<tool_call>{key}</arg_key> <arg_value>", VALUE_END, repair="damaged_opener"),
+        Parameter("<arg_key>{key} <arg_value>", VALUE_END, repair="damaged_opener"),
+        Parameter("{key}</arg_key> <arg_value>", VALUE_END, repair="damaged_opener"),
+        Parameter("<arg_key>{key}</arg_key>", VALUE_END, repair="missing_value_opener"),
     )
 )
 

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from toolglot.codecs.envelope import OBJECT
+from toolglot.codecs.flags import Flags
 from toolglot.codecs.markup import Markup, Parameter
-from toolglot.codecs.members import Members
 from toolglot.codecs.named import Named
 from toolglot.dialect import Call, Commitment, Dialect, Place, Wrap
 
 # an invented notation that replaces the colon by an arrow and writes arguments like command-line flags
-FLAGS = Members(assign=("",))
+ARROWS = ('{{tool => "{name}", args =>', '{{tool => "{name}" args =>')
 
 DIALECTS = (
     Dialect(
@@ -26,7 +26,10 @@ DIALECTS = (
                 ("[/TOOL_CALL]", "[END_TOOL_CALL]", "[END TOOL CALL]", "[END_TOOL_REQUEST]", "[/tool_call]"),
             ),
         ),
-        also=(Call(('{{tool => "{name}", args =>',), Named((FLAGS,)), ("}}",), Place.WRAPPED),),
+        also=(
+            Call(tuple(f"{arrows} {{before_quoted}}" for arrows in ARROWS), Named(), ("}}",), Place.WRAPPED),
+            Call(ARROWS, Named((Flags(),)), ("}}",), Place.WRAPPED),
+        ),
     ),
     Dialect(
         "calling_tool_bracket",

@@ -5,59 +5,94 @@
 
 from __future__ import annotations
 
+from toolglot.codecs.addressed import Addressed
 from toolglot.codecs.envelope import OBJECT
+from toolglot.codecs.freetext import Enclosed
 from toolglot.codecs.markup import Markup, Parameter
-from toolglot.codecs.named import Named
-from toolglot.dialect import Call, Channel, Dialect, Manner, Place, Region, Show, Wrap
+from toolglot.dialect import Call, Channel, Commitment, Dialect, Manner, Place, Region, Show, Wrap
 
+START = "<|start|>assistant"
 MESSAGE = "<|channel|>{words}to={name_id} {words}<|message|>"
 CONSTRAINED = "<|channel|>{words}to={name_id} {words}<|constrain|>{words}<|message|>"
-IN_ROLE = "<|start|>assistant to={name_id} {words}<|channel|>{words}<|message|>"
+DOUBLED = "<|channel|>{words}to={name_id}<|channel|>{words}<|constrain|>{words}<|message|>"
+ADDRESSED = (
+    f"{START}{CONSTRAINED}",
+    f"{START}{MESSAGE}",
+    f"{START} to={{name_id}} {{words}}<|channel|>{{words}}<|constrain|>{{words}}<|message|>",
+    f"{START} to={{name_id}} {{words}}<|channel|>{{words}}<|message|>",
+    DOUBLED,
+    CONSTRAINED,
+    MESSAGE,
+)
+DAMAGED = (
+    f"{START}{DOUBLED}",
+    # something else in the place of the channel
+    f"{START}<|channel|>{{words}}{CONSTRAINED}",
+    f"{START}<|channel|>{{words}}{MESSAGE}",
+    # no <|channel|>
+    f"{START}{{debris}}to={{name_id}}{{debris}}<|constrain|>{{words}}<|message|>",
+    f"{START}{{debris}}to={{name_id}}{{debris}}<|message|>{{before_object}}",
+    # no <|message|>
+    f"{START}<|channel|>{{words}}to={{name_id}} {{words}}<|constrain|>{{language}} {{before_object}}",
+    "<|channel|>{words}to={name_id} {words}<|constrain|>{language} {before_object}",
+)
+STRIPPED = (
+    "commentary to={name_id}{debris}{before_object}",
+    "assistant commentary to={name_id}{debris}{before_object}",
+    "assistant to={name_id}{debris}{before_object}",
+    "assistant analysis to=functions.{name_id}{debris}{before_object}",
+    "analysis to=functions.{name_id}{debris}{before_object}",
+    "to=functions.{name_id}{debris}{before_object}",
+    "to={name_parallel}{debris}{before_object}",
+)
+CLOSE = ("<|call|>", "<|end|>", "] <|call|>")
+
+
+def open_message(channel: str) -> tuple[str, ...]:
+    """The header of a message to nobody, with what may be missing of it."""
+    return (
+        f"{START}<|channel|>{channel}<|message|>",
+        f"{START}{channel}<|message|>",
+        f"<|channel|>{channel}<|message|>",
+        f"assistant<|channel|>{channel}<|message|>",
+    )
+
+
+def open_next(channel: str) -> tuple[str, ...]:
+    """The same right behind another message, of which nobody saw the beginning."""
+    return (f"<|end|> {START}<|channel|>{channel}<|message|>",)
+
 
 DIALECTS = (
     Dialect(
         "harmony",
-        Call(
-            (
-                f"<|start|>assistant{CONSTRAINED}",
-                f"<|start|>assistant{MESSAGE}",
-                "<|start|>assistant to={name_id} {words}<|channel|>{words}<|constrain|>{words}<|message|>",
-                IN_ROLE,
-                "<|channel|>{words}to={name_id}<|channel|>{words}<|constrain|>{words}<|message|>",
-                CONSTRAINED,
-                MESSAGE,
-            ),
-            Named(),
-            ("<|call|>", "<|end|>"),
-        ),
+        Call(ADDRESSED, Addressed(), CLOSE),
         sample="<|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>"
         '{"city": "Oslo"}<|call|>',
         also=(
+            # code, a patch or a command as it is
+            Call(ADDRESSED, Enclosed("<|call|>{before_turn}")),
+            Call(DAMAGED, Addressed(), CLOSE, repair="damaged_header"),
+            Call((f"assistant{CONSTRAINED}", f"assistant{MESSAGE}"), Addressed(), CLOSE, Place.LINE, "damaged_header"),
             # the special tokens were stripped on the way
-            Call(
-                (
-                    "commentary to={name_id} {words}{before_object}",
-                    "assistantcommentary to={name_id} {words}{before_object}",
-                ),
-                Named(),
-                place=Place.LINE,
-                repair="missing_marks",
-            ),
+            Call(STRIPPED, Addressed(), place=Place.LINE, repair="missing_marks"),
+            Call(("+#+#+#+#+#+assistant to={name_id}{debris}{before_object}",), Addressed(), repair="missing_marks"),
         ),
         regions=(
-            Region(
-                ("<|start|>assistant<|channel|>analysis<|message|>", "<|channel|>analysis<|message|>"), ("<|end|>",)
-            ),
+            Region(open_message(" analysis{debris}"), ("<|end|>",), commitment=Commitment.MARKED),
+            Region(open_next(" analysis{debris}"), ("<|end|>",), place=Place.ANYWHERE, commitment=Commitment.MARKED),
+            # a header that never got as far as its message: whatever it holds was said to nobody
             Region(
                 (
-                    "<|start|>assistant<|channel|>commentary<|message|>",
-                    "<|start|>assistant<|channel|>final<|message|>",
-                    "<|channel|>commentary<|message|>",
-                    "<|channel|>final<|message|>",
+                    f"{START}<|channel|>{{before_stray_end}}",
+                    "<|channel|>{before_stray_end}",
+                    "<|channel|>{words}to=assistant<|channel|>{before_stray_end}",
                 ),
-                ("<|end|>", "<|return|>"),
-                Channel.TEXT,
+                ("<|end|>",),
+                commitment=Commitment.MARKED,
             ),
+            Region(open_message("{debris}"), ("<|end|>", "<|return|>"), Channel.TEXT),
+            Region(open_next("{debris}"), ("<|end|>", "<|return|>"), Channel.TEXT, Place.ANYWHERE),
         ),
         results=("<|start|>functions.",),
         teach=Manner(Show.TYPES, "## functions\n\nnamespace functions {\n", "\n} // namespace functions"),

@@ -54,7 +54,9 @@ DIALECTS = (
             Call(("<name>{name} </parameter>",), SPACED, CLOSE, repair="damaged_header"),
             Call(DRIFTED, SPACED, CLOSE, repair="damaged_header"),
             Call(("<tool_call={q}{name}{q}>",), SPACED, ("</tool_call>",), repair="damaged_header"),
-            Call(("<function={name}\n",), SPACED, CLOSE, repair="damaged_header"),
+            Call(
+                ("<function={name}\n", "<function_{name}> {before_parameter}"), SPACED, CLOSE, repair="damaged_header"
+            ),
             Call(("function={name}>",), SPACED, CLOSE, Place.WRAPPED, "damaged_header"),
             Call(
                 (

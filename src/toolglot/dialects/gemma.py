@@ -12,8 +12,19 @@ from toolglot.jsontext import Literals
 
 LITERALS = Literals(quotes=('<|"|>', "<escape>", '"', "'"), native=frozenset({"unquoted_key"}))
 BODY = Named((Members(literals=LITERALS), Members("(", ")", (":", "="), LITERALS)))
-CALL = Call(("call: {name}",), BODY, place=Place.WRAPPED)
-BARE = Call(("call:{name}{before_object}",), BODY, place=Place.LINE, repair="missing_opener")
+CALL = Call(("call: {name}", "call:default_api:{name}"), BODY, place=Place.WRAPPED)
+BARE = Call(
+    # Gemini's larger models write the same without marks, under the name of the module that they see
+    (
+        "call:{name}{before_object}",
+        "call:default_api:{name}{before_object}",
+        "declaration:default_api:{name}{before_object}",
+        "default_api:{name}{before_object}",
+    ),
+    BODY,
+    place=Place.LINE,
+    repair="missing_opener",
+)
 NAME_ONLY = Call(("{name}",), BODY, place=Place.WRAPPED, repair="damaged_header")
 
 DIALECTS = (

@@ -27,23 +27,37 @@ INVOKE = Call(
     ),
     ("</{ns}invoke>",),
 )
-DSML_END = ("</{bar}DSML{bar}parameter>", "<{bar}/DSML{bar}parameter>", "</parameter>")
-DSML = Call(
-    ("<{bar}DSML{bar}invoke name={q}{name}{q} {slash}>",),
-    Markup(
-        (
-            Parameter("<{bar}DSML{bar}parameter name={q}{key}{q} string={q}{type}{q}>", DSML_END),
-            Parameter("<{bar}DSML{bar}parameter name={q}{key}{q}{attributes}>", DSML_END),
-        )
-    ),
-    ("</{bar}DSML{bar}invoke>", "<{bar}/DSML{bar}invoke>", "</invoke>"),
+
+
+def call_dsml(sign: str, repair: str = "", end: str = ">") -> Call:
+    """A call whose marks carry this sign; the bracket of the header may have been lost."""
+    closers = (f"</{sign}parameter>", "<{bar}/DSML{bar}parameter>", "</parameter>")
+    return Call(
+        (f"<{sign}invoke name={{q}}{{name}}{{q}} {{slash}}{end}",),
+        Markup(
+            (
+                Parameter(f"<{sign}parameter name={{q}}{{key}}{{q}} string={{q}}{{type}}{{q}}>", closers),
+                Parameter(f"<{sign}parameter name={{q}}{{key}}{{q}}{{attributes}}>", closers),
+            )
+        ),
+        (f"</{sign}invoke>", "<{bar}/DSML{bar}invoke>", "</invoke>"),
+        repair=repair,
+    )
+
+
+def wrap_dsml(*words: str) -> tuple[Wrap, ...]:
+    sound = tuple(f"<{SIGN}{word}>" for word in words)
+    close = tuple(f"{closer}{word}>" for word in words for closer in (f"</{SPACED_SIGN}", "<{bar}/DSML{bar}", "</"))
+    damaged = tuple(f"<{SPACED_SIGN}{word}{end}" for word in words for end in (">", "\n{before_dsml}"))
+    return Wrap(sound, close), Wrap(damaged, close, repair="damaged_opener")
+
+
+SIGN, SPACED_SIGN = "{bar}DSML{bar}", " {bar} DSML {bar} "
+DSML = call_dsml(SIGN)
+DAMAGED_DSML = (
+    call_dsml(SPACED_SIGN, "damaged_header"),
+    call_dsml(SIGN, "damaged_header", "\n{before_dsml}"),
 )
-
-
-def wrap_dsml(word: str) -> Wrap:
-    opener = "<{bar}DSML{bar}" + word + ">"
-    return Wrap((opener,), (opener.replace("<", "</"), opener.replace("DSML", "/DSML"), f"</{word}>"))
-
 
 PARAMS = Markup(
     (
@@ -58,6 +72,7 @@ PARAMS = Markup(
 FUNCTION = (
     "<function name={q}{name}{q}{attributes}>",
     "<tool_call name={q}{name}{q}{attributes}>",
+    "<tool_call id={q}{id}{q} name={q}{name}{q}{attributes}>",
     "<function_call name={q}{name}{q}{attributes}>",
     "<tool_use name={q}{name}{q}{attributes}>",
     "<tool name={q}{name}{q}{attributes}>",
@@ -69,7 +84,8 @@ DIALECTS = (
         DSML,
         sample='<｜DSML｜function_calls>\n<｜DSML｜invoke name="get_weather">\n<｜DSML｜parameter name="city" '
         'string="true">Oslo</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>',
-        wrap=(wrap_dsml("function_calls"),),
+        wrap=wrap_dsml("function_calls"),
+        also=DAMAGED_DSML,
         between="\n",
         teach=FUNCTIONS,
         returns="<function_results>\n<result>{content}</result>\n</function_results>",
@@ -80,7 +96,8 @@ DIALECTS = (
         DSML,
         sample='<｜DSML｜tool_calls>\n<｜DSML｜invoke name="get_weather">\n<｜DSML｜parameter name="city" '
         'string="true">Oslo</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>',
-        wrap=(wrap_dsml("tool_calls"),),
+        wrap=wrap_dsml("tool_calls", "calls", "tool_use"),
+        also=DAMAGED_DSML,
         between="\n",
         teach=Manner(open="### Available Tool Schemas\n", close=""),
         returns="<tool_result>{content}</tool_result>",

@@ -12,13 +12,15 @@ from toolglot.codecs.named import Named
 from toolglot.dialect import Call, Channel, Commitment, Dialect, Manner, Place, Region, Show
 
 REACT = (
-    "Action: {tick}{name}{tick}\n Action Input:",
+    "Action{number}: {tick}{name}{tick}\n Action Input{number}:",
+    "Action\n{tick}{name}{tick}\n Action Input:",
     "Action: {tick}{name}{tick}\n Action_Input:",
     "Action: {tick}{name}{tick}\n Input:",
     "Action: {tick}{name}{tick}\n Arguments:",
     "**Action:** {tick}{name}{tick}\n **Action Input:**",
     "**Action**: {tick}{name}{tick}\n **Action Input**:",
 )
+LABELS = ("Observation{number}:", "Thought{number}:", "Action{number}:")
 FLOWERS = ("✿FUNCTION✿: {name}\n ✿ARGS✿:",)
 
 DIALECTS = (
@@ -26,9 +28,9 @@ DIALECTS = (
         "react",
         Call(REACT, Named(), place=Place.LINE),
         sample='Action: get_weather\nAction Input: {"city": "Oslo"}\nObservation:',
-        also=(Call(REACT, FreeText(("Observation:", "Thought:", "Action:")), place=Place.LINE),),
+        also=(Call(REACT, FreeText(LABELS), place=Place.LINE),),
         commitment=Commitment.TENTATIVE,
-        results=("Observation:",),
+        results=("Observation:", "Observation {index}:"),
         teach=Manner(open="", close=""),
         returns="Observation: {content}",
     ),

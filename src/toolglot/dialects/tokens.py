@@ -6,6 +6,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from toolglot.codecs.envelope import OBJECT
 from toolglot.codecs.named import Named
 from toolglot.dialect import Call, Dialect, Manner, Place, Show, Wrap
 
@@ -73,6 +76,7 @@ DIALECTS = (
                 Place.LINE,
                 "missing_opener",
             ),
+            replace(OBJECT, header=("<|tool_call_begin|> {{",), place=Place.ANYWHERE),
         ),
         results=("## Return of functions.",),
         between="",

@@ -26,7 +26,7 @@ ELEMENTS = Markup((Parameter("<{key}>", ("</ {key} >",), Trim.BLANKS, VERBATIM),
 DIALECTS = (
     Dialect(
         "roo_xml",
-        Call(("<{name}>",), ELEMENTS, ("</ {key} >",)),
+        Call(("<{name}>", "<{name}{attributes}/>{before_end}"), ELEMENTS, ("</ {key} >",)),
         sample="<get_weather>\n<city>Oslo</city>\n</get_weather>",
         commitment=Commitment.TENTATIVE,
         teach=Manner(Show.DOCUMENTS),

@@ -1,0 +1,55 @@
+"""Arguments like the flags of a command: ``{ --path "a.py" --limit 5 }``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from toolglot.codecs.members import Members
+from toolglot.draft import Draft, Frame
+from toolglot.events import Reason
+from toolglot.jsontext import NotJson, parse
+from toolglot.pattern import Mark
+from toolglot.scanner import Source, Steps
+from toolglot.schema import Shape, conform
+
+_FLAG = Mark("--{key}")
+_BARE_END = re.compile(r"\n|\}|\s--")
+_LONGEST_BARE = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Flags(Members):
+    """The notation: nothing parts the flags but blanks, and a value without quotes ends with its line."""
+
+    assign: tuple[str, ...] = ("", ":", "=")
+
+    def key(self, source: Source) -> Steps[str | None]:
+        key = yield from Members.key(self, source)
+        return key.removeprefix("--") if key is not None else None
+
+    def _ends_value(self, frame: Frame, draft: Draft, ahead: int, doubted: bool) -> Steps[bool]:
+        source = frame.source
+        gap = yield from source.find_nonblank(ahead)
+        following = yield from source.look(_FLAG, gap)
+        if following is not None:
+            return self._is_due(draft, following)
+        return (yield from Members._ends_value(self, frame, draft, ahead, doubted))
+
+    def _bare_value(self, frame: Frame, draft: Draft, key: str, shape: Shape) -> Steps[bool]:
+        source = frame.source
+        while (end := _BARE_END.search(source.text, source.pos)) is None:
+            if source.final or len(source.text) - source.pos > _LONGEST_BARE:
+                draft.truncate()
+                return False
+            yield
+        text = source.text[source.pos : end.start()].strip()
+        source.pos = end.start()
+        if text.startswith("--"):
+            draft.flaw(Reason.INVALID_VALUE, f"argument {key}", "the next flag", "a value")
+            return True
+        try:
+            draft.add(key, conform(parse(text).value, shape, f"argument {key}"))
+        except NotJson:
+            self._unquoted(draft, key, text, shape)
+        return True
