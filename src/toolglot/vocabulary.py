@@ -23,8 +23,7 @@ T = TypeVar("T", bound=Opening)
 ELEMENT: Header = "<{name}>"
 CLOSED_ELEMENT: Header = "<{name}{attributes}/>{before_end}"
 ELEMENTS: tuple[Header, ...] = (ELEMENT, CLOSED_ELEMENT)
-"""The headers of calls whose tag is the tool's own name."""
-"""The header of dialects that use the tool's own name as a tag; it opens a call only for names that are known."""
+"""The headers of dialects that use the tool's own name as a tag; they open a call only for names that are known."""
 
 _SNAKE: Header = "<{snake}> <{key}>"
 """A tag that looks like a tool, and what looks like its first parameter."""
