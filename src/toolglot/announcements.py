@@ -16,6 +16,11 @@ _PARTS = re.compile(r"(.*\w)?(\W*)", re.DOTALL)
 
 _HEADING = re.compile(r"(?<!\w)(?:examples?|usage|beispiel|ejemplo|пример|示例|例如|例)\Z", re.IGNORECASE)
 """A line of its own that announces an example."""
+_LONGEST_HEADING = 9
+"""The longest word of those, and the character before it."""
+
+_SIGNS = re.compile(r"[:,：]|\A\.")
+"""Signs that may follow an announcement."""
 
 _EXAMPLE = (
     (re.compile(r"for example\b", re.IGNORECASE), (":", ",")),
@@ -44,7 +49,7 @@ def announces_example(text: str, marked: bool) -> bool:
     if _is_heading(said):
         return True
     line, signs = said.rpartition("\n")[2], rest.partition("\n")[0]
-    if not signs:
+    if _SIGNS.search(signs) is None:
         return False
     ending = _EXAMPLE if marked else (*_EXAMPLE, _SHOWN)
     return any(any(sign in signs for sign in those) and words.search(line) for words, those in ending) or any(
@@ -59,7 +64,7 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _is_heading(said: str) -> bool:
-    found = _HEADING.search(said)
+    found = _HEADING.search(said, max(0, len(said) - _LONGEST_HEADING))
     if found is None:
         return False
     before, signs = _split(said[: found.start()])
