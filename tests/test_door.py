@@ -226,6 +226,17 @@ async def test_requests_that_come_together_are_answered_in_order() -> None:
         assert (await wire.ask(post()))[0] == 200
 
 
+@awaited
+async def test_a_request_that_comes_early_may_bring_its_body_later() -> None:
+    async with called() as wire:
+        assert (await wire.ask(post() + post()[:-20]))[0] == 200
+        assert (await wire.ask(post()[-20:]))[0] == 200
+        cautious = post(b"", f"Content-Length: {len(BODY)}", "Expect: 100-continue", length=False)
+        assert (await wire.ask(post() + cautious))[0] == 200
+        assert (await wire.head())[0] == 100
+        assert (await wire.ask(BODY))[0] == 200
+
+
 @pytest.mark.parametrize(
     ("request_", "lasting"),
     [

@@ -247,6 +247,8 @@ class Door(asyncio.Protocol):
             self._linger()
         elif self._queue and request.lasting:
             self._begin(self._queue.pop(0))
+            if not self._queue:  # the rest of its body may still be on the way
+                self.transport.resume_reading()
         elif self._deaf or not request.lasting:
             self.transport.close()
         else:

@@ -37,8 +37,8 @@ class Response:
 
 
 class Line(Protocol):
-    """The connection that a request came over. ``blocked`` is what ends when a slow client has caught up; ``lasting``:
-    whether it is kept after this answer."""
+    """The connection that a request came over. ``blocked`` is what ends when a slow client has caught up; ``closing``:
+    whether the next answer is the last."""
 
     transport: asyncio.Transport
     loop: asyncio.AbstractEventLoop
