@@ -76,6 +76,17 @@ def test_a_route_is_explained(capsys: pytest.CaptureFixture[str], request_file: 
     assert KEY not in told
 
 
+@pytest.mark.parametrize(("wire", "address"), [("ollama", "/api/chat"), ("gemini", "/v1beta/models/m:generateContent")])
+def test_the_address_is_the_one_that_is_asked(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, wire: str, address: str
+) -> None:
+    settings, request = tmp_path / "toolglot.toml", tmp_path / "request.json"
+    told = f"[[upstream]]\nname='u'\nbase_url='http://127.0.0.1:1'\nwire='{wire}'\n"
+    settings.write_text(f"{told}[[model]]\nname='m'\nupstream='u'\n", encoding="utf-8")
+    request.write_text(json.dumps(ASK | {"model": "m"}), encoding="utf-8")
+    assert explain(capsys, str(request), "--config", str(settings))["request"]["url"] == f"http://127.0.0.1:1{address}"
+
+
 def test_tools_that_stand_for_others_are_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     settings, request = tmp_path / "toolglot.toml", tmp_path / "request.json"
     settings.write_text(

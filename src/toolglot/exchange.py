@@ -116,6 +116,12 @@ class Exchange:
             self.asked = self.memory.listen(self.asked, body)
         self._forget_messages()
 
+    @property
+    def address(self) -> str:
+        """Where the request goes."""
+        place = self.upstream_wire.locate(self.route.model.model, stream=self.streamed)
+        return self.route.upstream.endpoint(place, self.upstream_wire.ROOT)
+
     def take_request(self) -> bytes:
         """The request, to be sent and not to be kept."""
         request, self.request = self.request, b""

@@ -113,8 +113,7 @@ class Probe:
         began = self.clock()
         try:
             exchange = self.make(test)
-            place = exchange.upstream_wire.locate(self.model, stream=test.stream)
-            body = await self.fetch("POST", exchange.route.upstream.endpoint(place), exchange.request, exchange)
+            body = await self.fetch("POST", exchange.address, exchange.request, exchange)
             calls = read_calls(reply(exchange, body, streamed=body.lstrip().startswith((b"data:", b"event:", b":"))))
         except ToolglotError as error:
             return Finding(test.name, FAILED, self.clean(error.message), self.clock() - began)

@@ -170,13 +170,11 @@ class Gateway:
 
     async def ask_once(self, request: Request, exchange: Exchange, visit: Visit) -> Response | None:
         upstream = exchange.route.upstream
-        place = exchange.upstream_wire.locate(exchange.route.model.model, stream=exchange.streamed)
-        address = upstream.endpoint(place, exchange.upstream_wire.ROOT)
         headers = self.headers_for(upstream, request)
         carried = exchange.wire.CARRIED
         if carried and exchange.one_wire:
             headers = {name: request.headers[name] for name in carried if name in request.headers} | headers
-        async with self.transport.send("POST", address, upstream, headers, exchange.take_request()) as reply:
+        async with self.transport.send("POST", exchange.address, upstream, headers, exchange.take_request()) as reply:
             response = await visit.answer(reply)
         exchange.conclude()
         return response

@@ -145,7 +145,6 @@ def describe(exchange: Exchange, notes: list[str], now: float) -> dict[str, Any]
     from toolglot.telemetry import redact
 
     route, upstream = exchange.route, exchange.route.upstream
-    place = exchange.upstream_wire.locate(route.model.model, stream=exchange.streamed)
     secret = {*SECRET_HEADERS, *upstream.headers}
     headers = {name: MASK if name in secret else value for name, value in present(upstream).items()}
     body = _blacken(json.loads(exchange.request), lambda text: redact(text, upstream.secrets))
@@ -169,7 +168,7 @@ def describe(exchange: Exchange, notes: list[str], now: float) -> dict[str, Any]
         "mapping": exchange.mapping and exchange.mapping.describe(),
         "learned": route.lesson and asdict(route.lesson),
         "notes": [*notes, *exchange.watch.notes],
-        "request": {"url": mask_address(upstream.endpoint(place)), "headers": headers, "body": body},
+        "request": {"url": mask_address(exchange.address), "headers": headers, "body": body},
     }
 
 
