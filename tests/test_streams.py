@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from time import perf_counter, time
+from typing import Any
 
 import pytest
 from line import path_of
@@ -80,6 +82,26 @@ def test_other_line_ends(wire: str, line_end: bytes) -> None:
         stream.feed(frame.replace(b"\n", line_end))
     exchange.conclude()
     assert exchange.watch.finish == "stop" and exchange.watch.usage == USAGE
+
+
+@pytest.mark.parametrize("first", ["", '{"pa'])
+@pytest.mark.parametrize("usage", [True, False])
+@pytest.mark.parametrize("reason", ["tool_calls", "length"])
+def test_a_call_whose_middle_was_not_looked_at_was_not_cut(first: str, usage: bool, reason: str) -> None:
+    arguments: list[dict[str, Any]] = [{"arguments": piece} for piece in ('":', '"', "a", ".", "txt", '"}')]
+    deltas: list[dict[str, Any]] = [
+        {"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "read", "arguments": first}}]},
+        *({"tool_calls": [{"index": 0, "function": told}]} for told in arguments),
+    ]
+    chunks: list[dict[str, Any]] = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+    chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
+    chunks += [{"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 2}}] * usage
+    exchange = relay(CHAT)
+    stream = open_stream(exchange)
+    for chunk in [*map(json.dumps, chunks), "[DONE]"]:
+        stream.feed(f"data: {chunk}\n\n".encode())
+    exchange.conclude()
+    assert exchange.watch.finish == reason and (exchange.watch.usage is not None) is usage
 
 
 @pytest.mark.parametrize("wire", WIRES)

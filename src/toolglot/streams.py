@@ -20,7 +20,7 @@ from toolglot.events import CallArguments, Event, Failed, Finished, ReasoningDel
 from toolglot.exchange import Exchange, describe_failure
 from toolglot.passage import Passage, ResumingWriter, TidyReader
 from toolglot.sse import DATA
-from toolglot.wire import ReplyWriter
+from toolglot.wire import ReplyReader, ReplyWriter
 
 TAIL = 64
 """How many bytes of a relayed answer tell whether it has ended, or an event of it has."""
@@ -226,10 +226,22 @@ class Relay:
         told: list[Event] = [event for event in reader.feed(read) if type(event) not in UNRECORDED]
         told += reader.close()
         remember(self.exchange, reader)
-        if partial and getattr(reader, "finish", None) == "":
-            # the reason was told before what is known of the end
-            told = [replace(event, reason="") if isinstance(event, Finished) else event for event in told]
+        if partial and hasattr(reader, "finish"):
+            told = [self.doubt(event, reader, events, end) if type(event) is Finished else event for event in told]
         return told
+
+    def doubt(self, finished: Finished, reader: ReplyReader, events: list[bytes], end: bytes) -> Finished:
+        """The reason as the upstream told it: a call whose middle is not known only looks as if it had been cut."""
+        if not getattr(reader, "finish", ""):  # it was told before what is known of the end
+            return replace(finished, reason="")
+        if finished.reason == "length":
+            for event in reversed(events):
+                alone = self.exchange.wire.read_stream(self.exchange.source.new_call_id)
+                alone.feed(event + end)
+                if getattr(alone, "finish", ""):
+                    reasons = [one.reason for one in alone.close() if isinstance(one, Finished)]
+                    return replace(finished, reason=reasons[0]) if reasons else finished
+        return finished
 
 
 def _find_last(events: list[bytes], read: bytes, end: bytes) -> list[bytes]:
