@@ -211,7 +211,7 @@ class Relay:
     def sum_up(self) -> list[Event]:
         """The events of the beginning and of the end; none if not even one whole event is known of the end."""
         read = b"".join(self.recent)
-        for end in (*self.ends, b"\n"):
+        for end in (*self.ends, b"\n"):  # the last one serves where none is found
             if end in read:
                 break
         _, *events = read.rsplit(end, LAST + 2)
