@@ -19,10 +19,21 @@ from toolglot.frames import FrameReader, consume
 from toolglot.held import Held
 from toolglot.options import Options
 from toolglot.pattern import MORE, Mark, mark
-from toolglot.scanner import Source, Steps
+from toolglot.scanner import Source, Steps, at_once
 from toolglot.schema import Toolbox
 from toolglot.sink import Sink
-from toolglot.vocabulary import BARE_JSON, CLOSED_ELEMENT, ELEMENT, Header, Opening, Openings, T, Vocabulary
+from toolglot.vocabulary import (
+    BARE_JSON,
+    CLOSED_ELEMENT,
+    CODE,
+    ELEMENT,
+    SHOWN,
+    Header,
+    Opening,
+    Openings,
+    T,
+    Vocabulary,
+)
 
 TAIL_LIMIT = 450
 """The last text is remembered, and cut back to ``TAIL`` when it has grown to this."""
@@ -30,6 +41,7 @@ TAIL_LIMIT = 450
 _LIST_ITEM = re.compile(r"(?:\A|\n)[ \t]*(?:[-*+>]|\d+[.)])[ \t]+\Z")
 STRAY_END = Mark("</think{ing}>{before_break}", "</think{ing}>{before_mark}", named=False)
 """The end of thinking that began in the prompt: the last thing on its line, or right before a mark."""
+_MARGIN = (" ", "\t")
 _BLANKS = re.compile(r"\s+")
 _JSON_STOPS = re.compile(r'["{}\[\]\\\n]')
 _SHOWN_STOPS = re.compile("[\n`]")
@@ -246,17 +258,23 @@ class Machine:
             return True
         if self.line_start and (yield from self.open_line()):
             return True
-        stray = (yield from source.match(STRAY_END)) if self.region is None else None
-        if stray is not None:
-            self.sink.pass_mark(stray[0])
-            self.line_start = True
+        if (yield from self.pass_stray_end()):
             return True
         element = (yield from source.look(self.elements)) if self.elements is not None else None
         if element is None:
             return False
         if not element[0].endswith("/>"):
             return (yield from self.open_frame(None, ELEMENT))
-        return self.line_start and (yield from self.open_frame(None, CLOSED_ELEMENT))
+        return self.line_start and self.tail[-1:] not in _MARGIN and (yield from self.open_frame(None, CLOSED_ELEMENT))
+
+    def pass_stray_end(self) -> Steps[bool]:
+        """The end of thinking that began in the prompt; behind a blank it is a word of a sentence about the mark."""
+        word = self.region is not None or (self.tail[-1:] in _MARGIN and not self.line_start)
+        found = None if word else (yield from self.source.match(STRAY_END))
+        if found is not None:
+            self.sink.pass_mark(found[0])
+            self.line_start = True
+        return found is not None
 
     def open_line(self) -> Steps[bool]:
         """What may open only at the start of a line."""
@@ -289,6 +307,8 @@ class Machine:
 
     def begin(self, opening: Opening) -> Steps[bool]:
         """Read what opens here; False when it is none of that and nothing was consumed."""
+        if self.tail[-1:] in _MARGIN and (opening if isinstance(opening, str) else opening.open[0]) in CODE:
+            return at_once(False)
         if isinstance(opening, Region):
             return self.enter(opening)
         return self.open_frame(opening, "") if isinstance(opening, Wrap) else self.open_frame(None, opening)
@@ -347,6 +367,7 @@ class Machine:
         """Read a frame of calls that opens here; False when it is none and nothing was consumed."""
         source = self.source
         bare = header in BARE_JSON
+        last = bare or (self.tail != "" and (wrap.open[0] if wrap is not None else header) in SHOWN)
         if self.held.frames and self.held.reasoning and not self.thinking:
             self.held.drop()
         start = source.here
@@ -362,7 +383,7 @@ class Machine:
         self.line_start = True
         if frame.held:
             self.held.add(frame, self.thinking)
-        if not self.thinking and not (bare and frame.held):
+        if not self.thinking and not (last and frame.held):
             frame.give_up_if_cut(source.truncated)
             if self.held.frames:
                 self.held.promote()
@@ -376,7 +397,7 @@ class Machine:
         self.example = bool(self.tail) and announces_example(self.tail, commitment is Commitment.MARKED)
         if self.example or self.thinking or self.held.frames:
             return True
-        return commitment is Commitment.WHOLE or (header in BARE_JSON and bool(self.tail.strip()))
+        return commitment is Commitment.WHOLE or (header in SHOWN and bool(self.tail.strip()))
 
     def give_back(self, start: int, bare: bool) -> Steps[bool]:
         """What set out to be a frame is text; True when it is told already."""

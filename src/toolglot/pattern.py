@@ -125,6 +125,8 @@ SLOTS: dict[str, Node] = {
     "name": chars(r"[\w.\-/\\]", 1, 128),
     "name_id": chars(r"[\w.\-/\\:!]", 1, 160),
     "name_parallel": literal("multi_tool_use.parallel"),
+    # behind "function_": words that make it the name of a wrapper are none
+    "name_own": Node(r"(?!(?:calls?|name|results?|response)>)[\w.\-/\\]{1,128}", r"[\w.\-/\\]{0,128}+\Z"),
     "name_group": either(*map(literal, ("parameters", "arguments", "args", "params", "input", "file"))),
     "key": chars(r"[\w.\-$\\]", 1, 128),
     "id": chars(r"[\w.\-/\\:]", 1, 160),
@@ -179,6 +181,7 @@ _NAMED = {
     "name_id": "name",
     "name_group": "name",
     "name_parallel": "name",
+    "name_own": "name",
     "key": "key",
     "attributes": "attributes",
     "type": "type",

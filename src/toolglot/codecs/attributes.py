@@ -8,31 +8,58 @@ from html import unescape
 from toolglot.codecs.gathering import parse_object
 from toolglot.codecs.members import ENVELOPES
 from toolglot.draft import Draft
+from toolglot.events import Reason
 from toolglot.pattern import Match
 from toolglot.schema import read_text
 
-_ATTRIBUTE = re.compile(r"""([\w.\-:$]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>]+))""")
+_ATTRIBUTE = re.compile(r"""([\w.\-:$]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>{}]++))(?=\s|\Z)""")
+_PAIRS = re.compile(rf"""(?:\s*{_ATTRIBUTE.pattern})++\s*""")
+"""Nothing but attributes: a quote within a value leaves a rest, and nobody knows then where the values end."""
+
+_ASSIGNED = re.compile(r"([\w.\-:$]++)\s*=")
 
 _ABOUT_THE_CALL = frozenset(("id", "call_id", "tool_call_id", "index", "type", "string", "status", "xmlns"))
 """Attributes that tell of the call and not of what the tool is to do."""
 
-
-_PAIRS = re.compile(rf"""(?:\s*{_ATTRIBUTE.pattern})+\s*/?>?""")
 _KEY = re.compile(r"[\w.\-$]+")
+_LINE_VALUE = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|(.*?\S))\s*""")
+_ENTITY = re.compile(r"&(?:#\w{1,8}|[A-Za-z]\w{1,30});")
+"""Only with its sign at the end: the parts of an address are parted by ``&`` as well."""
 
 
-def _split(found: Match) -> tuple[str, str]:
-    return found[1], next(value for value in found.group(2, 3, 4) if value is not None)
+def _decode(text: str) -> str:
+    return _ENTITY.sub(lambda found: unescape(found[0]), text)
+
+
+def _value(found: Match, *groups: int) -> str:
+    return next(value for value in found.group(*groups) if value is not None)
+
+
+def _read_attributes(text: str) -> list[tuple[str, str]] | None:
+    if not _PAIRS.fullmatch(text):
+        return None
+    return [(found[1], _decode(_value(found, 2, 3, 4))) for found in _ATTRIBUTE.finditer(text)]
+
+
+def _read_lines(text: str) -> list[tuple[str, str]] | None:
+    pairs = []
+    for line in text.strip().splitlines():
+        key, _, written = line.partition(":")
+        value = _LINE_VALUE.fullmatch(written)
+        if value is None or not _KEY.fullmatch(key.strip()):
+            return None
+        pairs.append((key.strip(), _value(value, 1, 2, 3)))
+    return pairs
 
 
 def read_pairs(text: str) -> dict[str, str] | None:
-    """Keys and values of a text that is nothing but ``key="value"`` pairs, or lines of ``key: value``."""
-    if _PAIRS.fullmatch(text.rstrip()):
-        return dict(map(_split, _ATTRIBUTE.finditer(text)))
-    lines = [line.partition(":") for line in text.strip().splitlines()]
-    if lines and all(_KEY.fullmatch(key.strip()) and value.strip() for key, _, value in lines):
-        return {key.strip(): value.strip() for key, _, value in lines}
-    return None
+    """Keys and values of a text that is nothing but ``key="value"`` pairs, or lines of ``key: value``.
+
+    None as well if a key comes twice: the second may be a line of the value before it.
+    """
+    pairs = _read_attributes(text.rstrip().removesuffix(">").removesuffix("/")) or _read_lines(text)
+    found = dict(pairs or ())
+    return found if pairs and len(found) == len(pairs) else None
 
 
 def take_attributes(draft: Draft, header: Match, certain: bool) -> bool:
@@ -40,9 +67,14 @@ def take_attributes(draft: Draft, header: Match, certain: bool) -> bool:
     written = header.groupdict().get("attributes")
     if not written or "=" not in written:
         return certain
-    for found in _ATTRIBUTE.finditer(written):
-        key, value = _split(found)
-        value = unescape(value)
+    if header[0].endswith(f"{written}>"):
+        written = written.removesuffix("/")
+    attributes = _read_attributes(written)
+    if attributes is None:
+        if any(draft.declares(found[1]) for found in _ASSIGNED.finditer(written)):
+            draft.flaw(Reason.MALFORMED, "call", "attributes that cannot be told apart", "one parameter for each value")
+        return certain
+    for key, value in attributes:
         if draft.declares(key):
             draft.add(key, read_text(value, draft.shape(key), f"argument {key}"))
         elif key in ENVELOPES and (members := parse_object(value)) is not None:

@@ -14,7 +14,8 @@ from toolglot.scanner import Source, Steps
 from toolglot.schema import Shape, conform
 
 _FLAG = Mark("--{key}")
-_BARE_END = re.compile(r"\n|\}|\s--")
+_BARE_END = re.compile(r"[\n}]")
+_NEXT_FLAG = re.compile(r"\s--([\w.\-$]+)")
 _LONGEST_BARE = 400
 
 
@@ -43,8 +44,12 @@ class Flags(Members):
                 draft.truncate()
                 return False
             yield
-        text = source.text[source.pos : end.start()].strip()
-        source.pos = end.start()
+        text = source.text[source.pos : end.start()]
+        # flags that the tool does not have belong to the value: a command has flags too
+        following = (found.start() for found in _NEXT_FLAG.finditer(text) if self._may_follow(draft, key, found[1]))
+        size = next(following, len(text))
+        source.pos += size
+        text = text[:size].strip()
         if text.startswith("--"):
             draft.flaw(Reason.INVALID_VALUE, f"argument {key}", "the next flag", "a value")
             return True
@@ -53,3 +58,6 @@ class Flags(Members):
         except NotJson:
             self._unquoted(draft, key, text, shape)
         return True
+
+    def _may_follow(self, draft: Draft, key: str, flag: str) -> bool:
+        return draft.declares(flag) and flag != key and flag not in draft.keys

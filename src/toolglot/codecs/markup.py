@@ -238,7 +238,11 @@ class _Reading:
         pairs = read_pairs(source.text[source.pos : end]) if end >= 0 else None
         if not pairs or not all(map(draft.declares, pairs)):
             return None
-        source.pos = end
+        size = end - source.pos
+        closed = (yield from source.look(self.closer, size)) is not None
+        if not closed and (yield from source.choose(self.frame.closing, size)) is None:
+            return None
+        source.pos += size
         draft.sure()
         draft.repair("bare_pairs")
         for key, text in pairs.items():

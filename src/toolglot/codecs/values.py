@@ -140,6 +140,8 @@ class Value:
     clean: bool = True
     kin: bool = False
     line_start: bool = True
+    margin: str = ""
+    """The blanks before what comes next, if nothing else stands on its line."""
     marks: _Marks = field(init=False)
     trimmer: Trimmer = field(init=False)
 
@@ -182,6 +184,7 @@ class Value:
             if odd(piece) is None and trimmer.idle:
                 if self.line_start:
                     self.line_start = not piece.strip(" \t")
+                    self.margin += piece if self.line_start else ""
                 return [CallArguments(index, piece)]
             if stop(piece) is not None:
                 return None
@@ -196,7 +199,8 @@ class Value:
             self.clean = False
         blanks_apart = piece.rstrip(" \t")
         if blanks_apart:
-            self.line_start = blanks_apart.endswith("\n")
+            self.line_start, self.margin = blanks_apart.endswith("\n"), ""
+        self.margin += piece[len(blanks_apart) :]
         return self.trimmer.take(piece)
 
     def ends(self) -> Steps[bool]:
@@ -231,24 +235,28 @@ class Value:
     def ends_twice(self) -> Steps[bool]:
         """Whether a closing mark too many stands here, right before the one that counts; both are consumed.
 
-        Not in a value that holds an opener of that name: there it may well close that one.
+        Not in a value that holds an opener of that name: there it may well close that one. Nor where it is indented
+        more than the one that counts: a part of a file is.
         """
         marks, source = self.marks, self.call.frame.source
         if self.kin or marks.stray is None or marks.kin is None:
             return False
         self.kin = (yield from source.look(marks.kin)) is not None
-        ahead = 0
+        ahead, margin = 0, ""
         for strays in range(_MOST_STRAYS):
             found = yield from source.look(marks.stray, ahead)
             if self.kin or found is None:
                 return False
             end = found.end() - source.pos
             closes = strays > 0 and (yield from source.look(marks.closer, ahead)) is not None
+            if closes and self.line_start and len(self.margin) > len(margin):
+                return False
             if closes and (yield from self.structure_follows(end, False)):
                 source.pos += end
                 self.call.draft.repair("stray_closer")
                 return True
             ahead = yield from source.find_nonblank(end)
+            margin = source.text[source.pos + end : source.pos + ahead].rpartition("\n")[2]
         return False
 
     def is_next(self, key: str, is_element: bool) -> bool:

@@ -55,7 +55,10 @@ DIALECTS = (
             Call(DRIFTED, SPACED, CLOSE, repair="damaged_header"),
             Call(("<tool_call={q}{name}{q}>",), SPACED, ("</tool_call>",), repair="damaged_header"),
             Call(
-                ("<function={name}\n", "<function_{name}> {before_parameter}"), SPACED, CLOSE, repair="damaged_header"
+                ("<function={name}\n", "<function_{name_own}> {before_parameter}"),
+                SPACED,
+                CLOSE,
+                repair="damaged_header",
             ),
             Call(("function={name}>",), SPACED, CLOSE, Place.WRAPPED, "damaged_header"),
             Call(
