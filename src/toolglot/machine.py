@@ -19,21 +19,10 @@ from toolglot.frames import FrameReader, consume
 from toolglot.held import Held
 from toolglot.options import Options
 from toolglot.pattern import MORE, Mark, mark
-from toolglot.scanner import Source, Steps, at_once
+from toolglot.scanner import Source, Steps
 from toolglot.schema import Toolbox
 from toolglot.sink import Sink
-from toolglot.vocabulary import (
-    BARE_JSON,
-    CLOSED_ELEMENT,
-    CODE,
-    ELEMENT,
-    SHOWN,
-    Header,
-    Opening,
-    Openings,
-    T,
-    Vocabulary,
-)
+from toolglot.vocabulary import BARE_JSON, CLOSED_ELEMENT, ELEMENT, SHOWN, Header, Opening, Openings, T, Vocabulary
 
 TAIL_LIMIT = 450
 """The last text is remembered, and cut back to ``TAIL`` when it has grown to this."""
@@ -307,8 +296,6 @@ class Machine:
 
     def begin(self, opening: Opening) -> Steps[bool]:
         """Read what opens here; False when it is none of that and nothing was consumed."""
-        if self.tail[-1:] in _MARGIN and (opening if isinstance(opening, str) else opening.open[0]) in CODE:
-            return at_once(False)
         if isinstance(opening, Region):
             return self.enter(opening)
         return self.open_frame(opening, "") if isinstance(opening, Wrap) else self.open_frame(None, opening)
@@ -367,7 +354,7 @@ class Machine:
         """Read a frame of calls that opens here; False when it is none and nothing was consumed."""
         source = self.source
         bare = header in BARE_JSON
-        last = bare or (self.tail != "" and (wrap.open[0] if wrap is not None else header) in SHOWN)
+        last = bare or (header in SHOWN and self.tail != "")
         if self.held.frames and self.held.reasoning and not self.thinking:
             self.held.drop()
         start = source.here

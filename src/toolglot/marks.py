@@ -79,7 +79,6 @@ TURN_STARTS = (
     "<tool_results>",
     "<tool_output>",
     "<result> <name>",
-    "<result> <output>",
     "```tool_output",
     "<function_results>",
     "<function_result>",

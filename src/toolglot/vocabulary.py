@@ -40,9 +40,8 @@ _NEAR, _FAR = 2, 4
 BARE_JSON: tuple[Header, ...] = ("{{", "[{before_object}")
 """The headers of calls that are nothing but JSON: shown as often as meant."""
 
-CODE: tuple[Header, ...] = ("default_api.{name}{before_parenthesis}", "print({before_api}")
-SHOWN: tuple[Header, ...] = (*BARE_JSON, CLOSED_ELEMENT, *CODE)
-"""Headers, and what opens a wrapper, of all that is shown as often as meant: JSON, an element of a page, code."""
+SHOWN: tuple[Header, ...] = (*BARE_JSON, CLOSED_ELEMENT)
+"""Headers of what is shown as often as meant: JSON, and elements that might be a page's."""
 
 
 def _mark_names(names: tuple[str, ...]) -> Mark | None:

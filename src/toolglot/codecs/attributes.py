@@ -21,6 +21,8 @@ _ASSIGNED = re.compile(r"([\w.\-:$]++)\s*=")
 _ABOUT_THE_CALL = frozenset(("id", "call_id", "tool_call_id", "index", "type", "string", "status", "xmlns"))
 """Attributes that tell of the call and not of what the tool is to do."""
 
+_TYPES = frozenset(("string", "integer", "number", "boolean", "array", "object"))
+
 _KEY = re.compile(r"[\w.\-$]+")
 _LINE_VALUE = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|(.*?\S))\s*""")
 _ENTITY = re.compile(r"&(?:#\w{1,8}|[A-Za-z]\w{1,30});")
@@ -74,15 +76,25 @@ def take_attributes(draft: Draft, header: Match, certain: bool) -> bool:
         if any(draft.declares(found[1]) for found in _ASSIGNED.finditer(written)):
             draft.flaw(Reason.MALFORMED, "call", "attributes that cannot be told apart", "one parameter for each value")
         return certain
-    for key, value in attributes:
-        if draft.declares(key):
-            draft.add(key, read_text(value, draft.shape(key), f"argument {key}"))
-        elif key in ENVELOPES and (members := parse_object(value)) is not None:
-            draft.add_members(members.value)
-        elif not certain:
-            return False
-        elif key not in _ABOUT_THE_CALL:
-            draft.add(key, read_text(value, draft.shape(key), f"argument {key}"))
+    if all(value in _TYPES for _, value in attributes):
+        return False  # this tells what a tool takes
+    if not all([_take(draft, key, value, certain) for key, value in attributes]):
+        return False
     if draft.keys:
         draft.repair("arguments_in_tag")
     return certain or bool(draft.keys)
+
+
+def _take(draft: Draft, key: str, value: str, certain: bool) -> bool:
+    """Add one attribute; False if only what is certainly a call may have it."""
+    if draft.declares(key):
+        draft.add(key, read_text(value, draft.shape(key), f"argument {key}"))
+    elif key in ENVELOPES and (members := parse_object(value)) is not None:
+        draft.add_members(members.value)
+    elif not certain or key in _ABOUT_THE_CALL:
+        return certain
+    elif draft.is_open_ended:
+        draft.add(key, read_text(value, draft.shape(key), f"argument {key}"))
+    else:
+        draft.flaw(Reason.MALFORMED, "call", f'the attribute "{key}"', "arguments that the tool has")
+    return True

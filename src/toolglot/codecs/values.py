@@ -32,6 +32,10 @@ _ELEMENT = Mark("<{key}>", named=False)
 _TAG = re.compile(r"</ ?((?:\{ns\}|\{bar\}DSML\{bar\})?(?:\{key\}|\w+))")
 """The name in a closing mark."""
 _MOST_STRAYS = 4
+_PIECES = frozenset(
+    ("oldstring", "newstring", "oldstr", "newstr", "oldtext", "newtext", "search", "replace", "diff", "patch", "insert")
+)
+"""Parameters that hold pieces of files: what they open or close may lie outside of them."""
 _GROUP_END = Mark("</{ns}{name_group}>")
 
 
@@ -101,7 +105,7 @@ def _marks(parameter: Parameter, key: str) -> _Marks:
 
 def _strays(close: tuple[str, ...], key: str) -> tuple[Mark | None, Mark | None]:
     tags = [found[1] for closer in (*close, "</{key}>") if (found := _TAG.match(closer)) is not None]
-    if not _TAG.match(close[0]):
+    if not _TAG.match(close[0]) or key.replace("_", "").lower() in _PIECES:
         return None, None
     own = spell("</{key}>", key)
     closers = [spell(closer, key) for closer in close]

@@ -28,7 +28,6 @@ PAIRS = Markup(
         Parameter("<arg_key>{key}</arg_key></arg_key> <arg_value>", VALUE_END, repair="doubled_mark"),
         Parameter("<tool_call>{key}</arg_key> <arg_value>", VALUE_END, repair="damaged_opener"),
         Parameter("<arg_key>{key} <arg_value>", VALUE_END, repair="damaged_opener"),
-        Parameter("{key}</arg_key> <arg_value>", VALUE_END, repair="damaged_opener"),
         Parameter("<arg_key>{key}</arg_key>", VALUE_END, repair="missing_value_opener"),
     )
 )

@@ -9,8 +9,6 @@ A fence is ordinary text, so the tool must be known; words that announce an exam
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from toolglot.codecs.envelope import LIST, OBJECT
 from toolglot.codecs.markup import Markup, Parameter
 from toolglot.codecs.named import PYTHON_CALL
@@ -39,7 +37,6 @@ TOOL_CODE = Wrap(
 )
 SHELL = Wrap(("```bash\n", "```sh\n", "```shell\n", "```zsh\n", "```console\n"), CLOSE, Place.LINE, Commitment.WHOLE)
 
-BARE = "default_api.{name}{before_parenthesis}"
 LINES = Markup((Parameter("BEGIN_ARG: {key}", ("END_ARG: {key}", "END_ARG"), Trim.BREAK),))
 
 
@@ -69,16 +66,9 @@ DIALECTS = (
         "gemma_tool_code",
         PYTHON_CALL,
         sample='```tool_code\nprint(default_api.get_weather(city="Oslo"))\n```',
-        wrap=(
-            TOOL_CODE,
-            Wrap(("<tool_code>",), ("</tool_code>",)),
-            Wrap(("<ctrl42>call\n",)),
-            # without the fence, as a line of its own
-            Wrap(("print({before_api}",), (")",), Place.LINE, Commitment.WHOLE, "missing_opener"),
-        ),
+        wrap=(TOOL_CODE, Wrap(("<tool_code>",), ("</tool_code>",)), Wrap(("<ctrl42>call\n",))),
         confidence=0.95,
         commitment=Commitment.TENTATIVE,
-        also=(replace(PYTHON_CALL, header=(BARE,), place=Place.LINE, repair="missing_opener"),),
         teach=PYTHON_STUBS,
         returns="```tool_output\n{content}\n```",
         models=("gemini*",),
