@@ -36,11 +36,13 @@ _SPELLED = (
 
 _SHOWN = (
     re.compile(
-        r"\bexamples?\b|for instance|sample call|looks? like|the format is|placeholder|比如|zum beispiel", re.IGNORECASE
+        r"\bexamples?\b|for instance|sample call|looks? like|the format is|placeholder|比如|zum beispiel"
+        r"|\b(?:wrote|said|replied|printed)\b|\btranscripts?\b",
+        re.IGNORECASE,
     ),
     (":", "："),
 )
-"""Words that make what is ordinary text an example."""
+"""Words that make what is ordinary text an example, or a quotation."""
 
 
 def announces_example(text: str, marked: bool) -> bool:
