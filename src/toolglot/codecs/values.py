@@ -240,7 +240,7 @@ class Value:
         """Whether a closing mark too many stands here, right before the one that counts; both are consumed.
 
         Not in a value that holds an opener of that name: there it may well close that one. Nor where it is indented
-        more than the one that counts: a part of a file is.
+        more than the one that counts, or parted from it by an empty line: a part of a file is.
         """
         marks, source = self.marks, self.call.frame.source
         if self.kin or marks.stray is None or marks.kin is None:
@@ -260,7 +260,9 @@ class Value:
                 self.call.draft.repair("stray_closer")
                 return True
             ahead = yield from source.find_nonblank(end)
-            margin = source.text[source.pos + end : source.pos + ahead].rpartition("\n")[2]
+            line, _, margin = source.text[source.pos + end : source.pos + ahead].rpartition("\n")
+            if "\n" in line:
+                return False
         return False
 
     def is_next(self, key: str, is_element: bool) -> bool:
