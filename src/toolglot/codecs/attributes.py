@@ -76,13 +76,17 @@ def take_attributes(draft: Draft, header: Match, certain: bool) -> bool:
         if any(draft.declares(found[1]) for found in _ASSIGNED.finditer(written)):
             draft.flaw(Reason.MALFORMED, "call", "attributes that cannot be told apart", "one parameter for each value")
         return certain
-    if all(value in _TYPES for _, value in attributes):
-        return False  # this tells what a tool takes
-    if not all([_take(draft, key, value, certain) for key, value in attributes]):
+    if _tells_types(draft, attributes) or not all([_take(draft, key, value, certain) for key, value in attributes]):
         return False
     if draft.keys:
         draft.repair("arguments_in_tag")
     return certain or bool(draft.keys)
+
+
+def _tells_types(draft: Draft, attributes: list[tuple[str, str]]) -> bool:
+    """Whether this says what a tool takes, and not what it is given."""
+    given = [value for key, value in attributes if draft.declares(key) or key not in _ABOUT_THE_CALL]
+    return bool(given) and _TYPES.issuperset(given)
 
 
 def _take(draft: Draft, key: str, value: str, certain: bool) -> bool:

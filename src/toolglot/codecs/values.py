@@ -31,12 +31,18 @@ _QUOTED_PARAMETER = Mark("<{ns}parameter name={q}{key}{q}", "<parameter={key}>",
 _ELEMENT = Mark("<{key}>", named=False)
 _TAG = re.compile(r"</ ?((?:\{ns\}|\{bar\}DSML\{bar\})?(?:\{key\}|\w+))")
 """The name in a closing mark."""
-_MOST_STRAYS = 4
-_PIECES = frozenset(
-    ("oldstring", "newstring", "oldstr", "newstr", "oldtext", "newtext", "search", "replace", "diff", "patch", "insert")
-)
-"""Parameters that hold pieces of files: what they open or close may lie outside of them."""
 _GROUP_END = Mark("</{ns}{name_group}>")
+_MOST_STRAYS = 4
+
+PIECES = frozenset(
+    ("oldstring", "newstring", "oldstr", "newstr", "oldtext", "newtext", "inserttext", "search", "replace", "diff")
+) | {"patch"}
+"""Parameters that hold pieces of files: what they open or close may lie outside of them."""
+
+
+def _fold(key: str) -> str:
+    """The key as it stands in lists of keys, which are spelled in many ways."""
+    return key.replace("_", "").lower()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +69,7 @@ class Parameter:
         object.__setattr__(self, "opener", mark((self.open,)))
 
     def trim_for(self, key: str) -> Trim:
-        return Trim.BREAK if key.replace("_", "").lower() in self.verbatim else self.trim
+        return Trim.BREAK if _fold(key) in self.verbatim else self.trim
 
 
 def spell(template: str, key: str) -> str:
@@ -105,7 +111,7 @@ def _marks(parameter: Parameter, key: str) -> _Marks:
 
 def _strays(close: tuple[str, ...], key: str) -> tuple[Mark | None, Mark | None]:
     tags = [found[1] for closer in (*close, "</{key}>") if (found := _TAG.match(closer)) is not None]
-    if not _TAG.match(close[0]) or key.replace("_", "").lower() in _PIECES:
+    if not _TAG.match(close[0]) or _fold(key) in PIECES:
         return None, None
     own = spell("</{key}>", key)
     closers = [spell(closer, key) for closer in close]

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from toolglot.codecs.markup import Markup, Parameter
 from toolglot.codecs.trim import Trim
+from toolglot.codecs.values import PIECES
 from toolglot.codecs.yamlbody import YamlBody
 from toolglot.dialect import Call, Commitment, Dialect, Manner, Region, Show, Wrap
 from toolglot.marks import FUNCTION_CALLS, FUNCTION_RESULTS
 
-VERBATIM = frozenset(
-    ("content", "contents", "diff", "patch", "filetext", "inserttext", "oldstring", "newstring", "oldstr", "newstr")
-) | {"search", "replace", "body", "code", "text", "input"}
-"""Parameters that hold pieces of files: only one line break on each side is layout, blanks are data."""
+VERBATIM = PIECES | {"content", "contents", "filetext", "body", "code", "text", "input"}
+"""Parameters that hold files or pieces of them: only one line break on each side is layout, blanks are data."""
 
 PREFIXED = Markup((Parameter("]<]minimax[>[<{key}>", ("]<]minimax[>[</{key}>", "</{key}>")),))
 ELEMENTS = Markup((Parameter("<{key}>", ("</ {key} >",), Trim.BLANKS, VERBATIM),), heads="<{")
