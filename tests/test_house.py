@@ -23,7 +23,7 @@ import toolglot
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 
-FILE_LINES = 400
+FILE_LINES = 500
 FUNCTION_LINES = 60
 COMPLEXITY = 15
 MEAN_COMPLEXITY = 4
