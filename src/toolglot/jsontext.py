@@ -166,7 +166,7 @@ class _Loose:
             raise NotJson("nested too deeply")
         head = self.skip_blanks()
         if head == "{":
-            return self.members(depth)
+            return self.doubled(depth) if self.text.startswith("{{", self.pos) else self.members(depth)
         if head == "[" or head == "(":
             return self.items(depth, "]" if head == "[" else ")")
         quote = self.opening_quote()
@@ -210,6 +210,16 @@ class _Loose:
             found[key] = self.value(depth + 1)
             self.separator("}")
         self.pos += 1
+        return found
+
+    def doubled(self, depth: int) -> dict[str, Value]:
+        """An object in doubled braces, as templates escape them."""
+        self.pos += 1
+        found = self.members(depth)
+        if self.skip_blanks() != "}":
+            raise NotJson(f"no second brace at character {self.pos}")
+        self.pos += 1
+        self.repair("doubled_braces")
         return found
 
     def key(self) -> str:

@@ -104,6 +104,11 @@ class _Walk:
     aside: dict[str, Value] = field(default_factory=dict)
     calls: int = 0
 
+    @property
+    def is_fresh(self) -> bool:
+        """Whether only the opening brace of the object was read."""
+        return self.depth == 1 and not (self.draft or self.has_arguments or self.aside or self.calls)
+
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
@@ -176,6 +181,10 @@ class Envelope:
                 walk.depth -= head == "}"
                 if not walk.depth:
                     return self._finish(frame, walk)
+                continue
+            if head == "{" and walk.is_fresh:
+                source.pos += 1
+                walk.depth, walk.repairs = 2, ("doubled_braces",)
                 continue
             if head in frame.closing.starts and (yield from self._is_over(frame, head)):
                 return self._end_early(frame, walk, head)
@@ -258,7 +267,8 @@ class Envelope:
             return self._cut(walk)
         parsed = parse_object(_only_element(text))
         if parsed is not None and isinstance(parsed.value, dict):
-            walk.has_arguments, walk.arguments, walk.repairs = True, parsed.value, parsed.repairs
+            walk.has_arguments, walk.arguments = True, parsed.value
+            walk.repairs = (*walk.repairs, *parsed.repairs)
             return True
         return self._odd_arguments(frame, walk, key, text)
 
@@ -305,7 +315,7 @@ class Envelope:
     def _may_be_beside(self, walk: _Walk, key: str) -> bool:
         """Whether a tentative call may have this key beside its name; what tells of a result makes it a record."""
         draft = walk.draft
-        if draft is None or not draft.live:
+        if draft is None or not draft.keys:
             return False
         if key in RESULT_KEYS:
             draft.flaw(Reason.MALFORMED, "call", f'the key "{key}"', "the call alone")
@@ -328,7 +338,7 @@ class Envelope:
         draft = walk.draft
         if draft is None:
             return walk.calls > 0
-        if not walk.has_arguments and not head:
+        if not head and (not walk.has_arguments or frame.source.truncated):
             draft.truncate()
             return True
         draft.repair("missing_bracket")
@@ -351,14 +361,13 @@ class Envelope:
         if draft is None:
             return walk.calls > 0
         given = walk.arguments if walk.arguments is not None else self._flat(walk, draft)
-        sure = frame.marked or draft.live or draft.is_open_ended
-        if not sure and not all(draft.declares(key) for key in given):
-            return False
         for name in walk.repairs:
             draft.repair(name)
+        if "properties" in given and not (frame.marked or draft.declares("properties")):
+            return False  # the definition of the tool
         if given:
             draft.add_members(given)
-        return True
+        return frame.marked or draft.live or draft.is_plausible
 
     def _named_by_type(self, frame: Frame, walk: _Walk) -> Draft | None:
         """Some envelopes put the tool where the kind of call belongs."""

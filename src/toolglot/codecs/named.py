@@ -59,10 +59,11 @@ class Named:
         source.pos += 1
         if frame.marked and draft.tool is not None:
             draft.sure()
-        if not (yield from members.read(frame, draft)):
+        if not (yield from members.read(frame, draft)) or not (frame.marked or draft.is_plausible):
             return False
         if not draft.cut:
-            draft.sure()
+            if frame.marked or draft.has_required:
+                draft.sure()
             yield from self._close(frame, call, fenced)
         return True
 
