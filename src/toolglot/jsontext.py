@@ -216,7 +216,7 @@ class _Loose:
         """An object in doubled braces, as templates escape them."""
         self.pos += 1
         found = self.members(depth)
-        if self.skip_blanks() != "}":
+        if not found or self.skip_blanks() != "}":
             raise NotJson(f"no second brace at character {self.pos}")
         self.pos += 1
         self.repair("doubled_braces")
