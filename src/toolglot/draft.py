@@ -69,6 +69,10 @@ class Frame:
     waits: Callable[[], bool]
     """Whether it counts only as a whole, or only if nothing follows it; asked when a call begins in it."""
     at_line: bool
+    introduced: Callable[[], bool]
+    """Whether nothing of substance was said before it."""
+    alone: bool = False
+    """It counts only if the answer says nothing else."""
     held: bool = False
     dialect: str = ""
     confidence: float = 1.0
@@ -93,7 +97,7 @@ class Frame:
         if self.drafts:
             first = self.drafts[-1].end
         else:
-            first, self.held = self.start, self.waits()
+            first, self.held = self.start, self.waits() or self.alone
         name = tool.name if tool else plain_name(written)
         draft = Draft(self, tool, name, first, self.dialect, dict.fromkeys(self.repairs))
         if tool is None and not name.strip("0123456789"):
@@ -102,6 +106,11 @@ class Frame:
             draft.flaw(Reason.UNKNOWN_TOOL, "tool name", f'"{written}"', self._offer(written))
         self.open = draft
         return draft
+
+    def count_alone(self) -> bool:
+        """Let the frame count only as the whole answer; False when more was said before it."""
+        self.alone = self.alone or self.introduced()
+        return self.alone
 
     def _offer(self, written: str) -> str:
         nearest = self.toolbox.nearest(written)
@@ -211,6 +220,12 @@ class Draft:
     def has_required(self) -> bool:
         """Whether all required arguments were read."""
         return self.tool is None or self.tool.required.issubset(self.keys)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether nothing is missing, wrong, undeclared or without the quotes it needs."""
+        declared = self.is_open_ended or all(map(self.declares, self.keys))
+        return declared and self.has_required and not self.flaws and "unquoted_value" not in self.repairs
 
     @property
     def is_plausible(self) -> bool:
