@@ -224,7 +224,7 @@ class Draft:
     @property
     def is_exact(self) -> bool:
         """Whether nothing is missing, wrong, undeclared or without the quotes it needs."""
-        declared = self.is_open_ended or all(map(self.declares, self.keys))
+        declared = all(map(self.declares, self.keys))
         return declared and self.has_required and not self.flaws and "unquoted_value" not in self.repairs
 
     @property

@@ -184,7 +184,7 @@ class Members:
 
     def _admit(self, frame: Frame, draft: Draft, key: str) -> bool:
         """Whether the call may go on with this key; the first right one makes a tentative call sure."""
-        if not frame.marked and not draft.live and key in _DEFINITION and not draft.declares(key):
+        if not frame.marked and not draft.keys and key in _DEFINITION and not draft.declares(key):
             return False
         if frame.marked or draft.declares(key) or draft.is_open_ended:
             draft.sure()
