@@ -245,7 +245,7 @@ class Machine:
         opening = yield from self.find_opening(vocabulary.anywhere)
         if opening is not None and (yield from self.begin(opening)):
             return True
-        if (self.line_start or (yield from self.opens_list())) and (yield from self.open_line()):
+        if (yield from self.open_line()):
             return True
         if (yield from self.pass_stray_end()):
             return True
@@ -267,6 +267,8 @@ class Machine:
 
     def open_line(self) -> Steps[bool]:
         """What may open only at the start of a line."""
+        if not (self.line_start or (yield from self.opens_list())):
+            return False
         opening = yield from self.find_opening(self.vocabulary.at_line)
         if opening is not None and (yield from self.begin(opening)):
             return True
