@@ -84,6 +84,7 @@ class Call:
 class Channel(Enum):
     REASONING = "reasoning"
     TEXT = "text"
+    ANSWER = "text for the user, in which JSON is no call"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +133,8 @@ class Dialect:
     """A way of writing tool calls in text.
 
     ``also`` are damaged or drifted shapes of the call, ``regions`` its marks for reasoning and plain text, ``results``
-    the marks of tool results (a model that writes one has made it up), ``noise`` marks that may follow a call and mean
-    nothing, ``models`` globs of model ids that speak it. ``sample`` is ``get_weather(city="Oslo")`` as the dialect
+    the marks of tool results (a model that writes one has made it up), ``turns`` marks that end a turn or begin one
+    of the model's own, ``noise`` marks that may follow a call and mean nothing, ``models`` globs of model ids that speak it. ``sample`` is ``get_weather(city="Oslo")`` as the dialect
     writes it, and the form of everything that is written in it; ``between`` is what parts several calls that share a
     wrapper, or a list in it (None: each has its own). ``teach`` is how its models are told of tools and
     ``returns`` how they are given a result; its slots are ``{name}``, ``{content}``, ``{json}`` (the content as a JSON
@@ -149,6 +150,7 @@ class Dialect:
     commitment: Commitment = Commitment.MARKED
     regions: tuple[Region, ...] = ()
     results: tuple[str, ...] = ()
+    turns: tuple[str, ...] = ()
     noise: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     between: str | None = None

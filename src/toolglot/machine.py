@@ -36,6 +36,11 @@ _JSON_STOPS = re.compile(r'["{}\[\]\\\n]')
 _SHOWN_STOPS = re.compile("[\n`]")
 
 
+def _is_json(opening: Wrap | Header) -> bool:
+    """Whether something opens that may hold JSON and is ordinary text."""
+    return opening in BARE_JSON if isinstance(opening, str) else opening.commitment is not Commitment.MARKED
+
+
 class Machine:
     """One answer being read."""
 
@@ -221,6 +226,11 @@ class Machine:
                     break
         self.line_start = False
 
+    def part_messages(self, region: Region) -> None:
+        """Text outside and inside of a message is not one word, even if nothing but marks parts them."""
+        if region.channel is not Channel.REASONING and self.tail and not self.tail[-1].isspace():
+            self.sink.part()
+
     # -- marks ---------------------------------------------------------------------------------------------------------
 
     def close_region(self, region: Region) -> Steps[bool]:
@@ -229,6 +239,7 @@ class Machine:
         found = (yield from source.match(mark(region.close))) if region.close else None
         if found is None:
             return False
+        self.part_messages(region)
         self.sink.pass_mark(found[0])
         self.held.closed = bool(self.held)
         self.region, self.thinking = None, False
@@ -247,7 +258,7 @@ class Machine:
             return True
         if self.line_start and (yield from self.open_line()):
             return True
-        if (yield from self.pass_stray_end()):
+        if (yield from self.pass_stray_end()) or (yield from self.pass_turn()):
             return True
         element = (yield from source.look(self.elements)) if self.elements is not None else None
         if element is None:
@@ -264,6 +275,21 @@ class Machine:
             self.sink.pass_mark(found[0])
             self.line_start = True
         return found is not None
+
+    def pass_turn(self) -> Steps[bool]:
+        """The end of a turn, or the beginning of one of the model's own: nothing before a call, text otherwise.
+
+        Behind a blank it is a word of a sentence about the mark.
+        """
+        source, turns = self.source, self.vocabulary.turns
+        word = self.tail[-1:] in _MARGIN and not self.line_start
+        if word or self.thinking or self.held.frames or (yield from source.choose(turns)) is None:
+            return False
+        size = consume(source, turns.marks[0])
+        self.sink.layout(source.text[source.pos - size : source.pos])
+        self.after_call = False
+        self.line_start = True
+        return True
 
     def open_line(self) -> Steps[bool]:
         """What may open only at the start of a line."""
@@ -298,7 +324,16 @@ class Machine:
         """Read what opens here; False when it is none of that and nothing was consumed."""
         if isinstance(opening, Region):
             return self.enter(opening)
+        if self.region is not None and self.region.channel is Channel.ANSWER and _is_json(opening):
+            return self.pass_answer(opening)
         return self.open_frame(opening, "") if isinstance(opening, Wrap) else self.open_frame(None, opening)
+
+    def pass_answer(self, opening: Wrap | Header) -> Steps[bool]:
+        """JSON in a message to the user is text; a fence around it is passed like any other."""
+        if isinstance(opening, Wrap):
+            return False
+        yield from self.pass_json()
+        return True
 
     def enter(self, region: Region) -> Steps[bool]:
         """Begin a region; behind visible text, a tag begins reasoning only where it has a line of its own."""
@@ -312,6 +347,7 @@ class Machine:
                 return False
         if self.held:
             self.held.drop()
+        self.part_messages(region)
         self.sink.pass_mark(source.text[source.pos - size : source.pos])
         self.region, self.thinking = region, region.channel is Channel.REASONING
         self.line_start = True

@@ -191,10 +191,15 @@ class Vocabulary:
         """What may follow a call and means nothing: closing marks without an opener, ends of turns."""
         found: dict[str, None] = {}
         for dialect in self.dialects:
-            for close in (*dialect.noise, *dialect.call.close, *(c for wrap in dialect.wrap for c in wrap.close)):
+            for close in (*dialect.turns, *dialect.noise, *dialect.call.close, *(c for wrap in dialect.wrap for c in wrap.close)):
                 if len(close.strip()) > 1 and "{key}" not in close and "```" not in close:
                     found[close] = None
         return Choice([tuple(found)])
+
+    @cached_property
+    def turns(self) -> Choice:
+        """Marks that end a turn, or begin one of the model's own."""
+        return Choice([tuple(dict.fromkeys(turn for dialect in self.dialects for turn in dialect.turns))])
 
     @cached_property
     def results(self) -> Choice:
@@ -236,7 +241,7 @@ class Vocabulary:
         """What may begin, or end, in the middle of a line, beside the tags of tools."""
         opening = (spelling for group in self.anywhere.choice.marks for spelling in group)
         closing = (close for dialect in self.dialects for region in dialect.regions for close in region.close)
-        return (*opening, *closing)
+        return (*opening, *closing, *self.turns.marks[0])
 
     def closing(self, wrap: Wrap | None) -> Choice:
         """What ends the calls of a wrapper: its own closing marks, or the opener of the next."""

@@ -29,7 +29,6 @@ DIALECTS = (
         "\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
         wrap=(DEEPSEEK,),
         results=("<｜tool▁outputs▁begin｜>", "<｜tool▁output▁begin｜>"),
-        noise=("<｜end▁of▁sentence｜>",),
         between="\n",
         returns="<｜tool▁outputs▁begin｜><｜tool▁output▁begin｜>{content}<｜tool▁output▁end｜><｜tool▁outputs▁end｜>",
         models=("deepseek-v3-0324*", "deepseek-r1*", "deepseek-v2.5*", "deepseek-v3"),
