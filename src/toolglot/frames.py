@@ -156,8 +156,11 @@ class FrameReader:
         return calls > 0
 
     def _ends_line(self, frame: Frame) -> Steps[bool]:
-        """What counts only as a whole must be all there is on its line."""
-        if (yield from self.source.look(_LINE_END)) is not None:
+        """What counts only as a whole must be all there is on its line, marks that mean nothing aside."""
+        source = self.source
+        if (yield from source.look(_LINE_END)) is not None:
+            return True
+        if (yield from source.choose(self.vocabulary.leftovers)) is not None:
             return True
         frame.drafts.clear()
         frame.open = None

@@ -258,7 +258,7 @@ class Machine:
             return True
         if self.line_start and (yield from self.open_line()):
             return True
-        if (yield from self.pass_stray_end()) or (yield from self.pass_turn()):
+        if (yield from self.pass_lone_mark()):
             return True
         element = (yield from source.look(self.elements)) if self.elements is not None else None
         if element is None:
@@ -266,6 +266,10 @@ class Machine:
         if not element[0].endswith("/>"):
             return (yield from self.open_frame(None, ELEMENT))
         return self.line_start and self.tail[-1:] not in _MARGIN and (yield from self.open_frame(None, CLOSED_ELEMENT))
+
+    def pass_lone_mark(self) -> Steps[bool]:
+        """A mark that opens nothing."""
+        return (yield from self.pass_stray_end()) or (yield from self.pass_turn())
 
     def pass_stray_end(self) -> Steps[bool]:
         """The end of thinking that began in the prompt; behind a blank it is a word of a sentence about the mark."""
@@ -309,7 +313,9 @@ class Machine:
             return True
         if self.thinking or self.held.reasoning or not self.line_start:
             return False
-        if (yield from source.choose(vocabulary.results)) is None:
+        if (yield from source.choose(vocabulary.results)) is None or (
+            yield from source.choose(vocabulary.turns)
+        ) is not None:
             return False
         yield from self.swallow_result()
         return True
@@ -354,11 +360,18 @@ class Machine:
         return True
 
     def pass_leftover(self) -> None:
-        """A closing mark without an opener, or an end of turn, right behind a call: it means nothing."""
+        """A closing mark without an opener, or an end of turn, right behind a call: it means nothing.
+
+        The closing mark of a wrapper says that what waits before it was meant as a call.
+        """
         source = self.source
         start = source.pos
+        closed = mark(self.vocabulary.all_closers).match(source.text, start) is not None
         consume(source, self.vocabulary.leftovers.marks[0])
-        if self.held:
+        if self.held and closed and not self.held.reasoning:
+            self.held.promote()
+            self.after_call = True
+        elif self.held:
             self.held.pass_by(source.text[start : source.pos])
         self.line_start = True
 

@@ -68,7 +68,7 @@ class Sink:
         self._parts.append(fragment)
 
     def layout(self, blanks: str) -> None:
-        """Blanks, or marks around turns, that are text only if more text follows them; a call makes the marks nothing."""
+        """Blanks or marks of turns that are text only if more text follows; marks before a call are nobody's."""
         self._layout.append(blanks)
 
     def settle(self) -> None:

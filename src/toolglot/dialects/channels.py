@@ -33,6 +33,8 @@ WITHOUT_START = (
     f"assistant{RECIPIENT_LAST}",
     "assistant to={name_id}{debris}<|constrain|>{words}<|message|>",
     "assistant to={name_id}{debris}<|message|>{before_object}",
+    "commentary to={name_id}{debris}{constraint}<|message|>",
+    "analysis to={name_id}{debris}{constraint}<|message|>",
     "to={name_id}{debris}<|constrain|>{words}<|message|>",
     "to={name_id}{debris}<|message|>{before_object}",
 )
@@ -95,7 +97,12 @@ DIALECTS = (
             Call(("+#+#+#+#+#+assistant to={name_id}{debris}{before_object}",), Addressed(), repair="missing_marks"),
         ),
         regions=(
-            Region(open_message(" analysis{debris}"), ("<|end|>",), commitment=Commitment.MARKED),
+            # the first one begins with its channel where the prompt ended in the token before it
+            Region(
+                (*open_message(" analysis{debris}"), "analysis{debris}<|message|>"),
+                ("<|end|>",),
+                commitment=Commitment.MARKED,
+            ),
             Region(open_next(" analysis{debris}"), ("<|end|>",), place=Place.ANYWHERE, commitment=Commitment.MARKED),
             # a header that never got as far as its message: whatever it holds was said to nobody
             Region(
@@ -107,9 +114,15 @@ DIALECTS = (
                 ("<|end|>",),
                 commitment=Commitment.MARKED,
             ),
-            Region(open_message(" final{debris}"), ("<|end|>", "<|return|>"), Channel.ANSWER),
+            Region(
+                (*open_message(" final{debris}"), "final{debris}{constraint}<|message|>"),
+                ("<|end|>", "<|return|>"),
+                Channel.ANSWER,
+            ),
             Region(open_next(" final{debris}"), ("<|end|>", "<|return|>"), Channel.ANSWER, Place.ANYWHERE),
-            Region(open_message("{debris}"), ("<|end|>", "<|return|>"), Channel.TEXT),
+            Region(
+                (*open_message("{debris}"), "commentary{debris}<|message|>"), ("<|end|>", "<|return|>"), Channel.TEXT
+            ),
             Region(open_next("{debris}"), ("<|end|>", "<|return|>"), Channel.TEXT, Place.ANYWHERE),
         ),
         results=("<|start|>functions.",),
