@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from toolglot.dialect import Commitment, Wrap
 from toolglot.draft import Frame, Ledger
 from toolglot.events import Reason
-from toolglot.options import Options
+from toolglot.options import Boundary, ElementCalls, Options
 from toolglot.pattern import MORE, Mark, mark
-from toolglot.scanner import Source, Steps
+from toolglot.scanner import Source, Steps, at_once
 from toolglot.schema import Toolbox
 from toolglot.sink import Sink
 from toolglot.vocabulary import CLOSED_ELEMENT, ELEMENT, ELEMENTS, Header, Vocabulary
@@ -58,6 +58,8 @@ class FrameReader:
     """How much of the way there was known before."""
     again: int = 0
     """How much was looked at again so far."""
+    wasted: int = 0
+    """How much was read as a call of the client that was none."""
     noise: list[int] = field(default_factory=list)
     """Where a frame stepped over noise, one behind the other: each place, and the one behind the last.
 
@@ -245,7 +247,44 @@ class FrameReader:
         unknown = header in ELEMENTS and self.toolbox.find(found["name"]) is None
         frame.marked = chosen.marked or (unknown and self.options.unknown_tools == "reject")
         frame.wrap_close = wrap.close if wrap is not None else ()
-        return chosen.call.body.read(frame, chosen.call, found)
+        elements = self.options.elements
+        boundary = elements.open(found["name"]) if elements is not None and header == ELEMENT else None
+        if elements is not None and boundary is not None and not unknown:
+            size = found.end() - source.pos
+            if (yield from self._take_element(frame, found["name"], size, elements, boundary)):
+                return at_once(True)
+            found = spelled.match(source.text, source.pos)
+        return chosen.call.body.read(frame, chosen.call, found) if found is not None else None
+
+    def _take_element(
+        self, frame: Frame, name: str, size: int, elements: ElementCalls, boundary: Boundary
+    ) -> Steps[bool]:
+        """A call as the client itself reads it; False, and nothing is consumed, if the client would not make it.
+
+        Args:
+            size: how long the opening tag is.
+        """
+        source = self.source
+        here = source.here
+        head = yield from source.find_nonblank(size)
+        mentioned = not source.text.startswith("<", source.pos + head)
+        if mentioned or self.wasted > AGAIN * (here + 4 * RESCAN):
+            return False
+        source.pos += size
+        while (used := boundary.feed(source.text[source.pos :])) < 0:
+            source.pos = len(source.text)
+            if source.final:
+                break
+            yield
+        source.pos += max(used, 0)
+        values = elements.read(source.since(here)) if used >= 0 else None
+        draft = frame.begin(name) if values is not None else None
+        if draft is None or values is None:
+            self.wasted += source.here - here
+            source.rewind(here)
+            return False
+        draft.adopt(values)
+        return True
 
     def _skip_broken(self, frame: Frame) -> Steps[None]:
         """A call that broke in the middle: what is left of it goes up to the mark that closes it."""

@@ -67,6 +67,7 @@ SUGGESTIONS = Parameter(
     aliases=("suggestions", "options"),
     default="",
     may_be_empty=True,
+    spared=True,
 )
 REGEX = Parameter("regex", "Regular expression in the syntax of Rust.", care=Care.EXACT, aliases=("pattern",))
 FILE_PATTERN = Parameter("file_pattern", "Glob for the names of files.", required=False, care=Care.EXACT)
@@ -74,7 +75,9 @@ RECURSIVE = Parameter("recursive", "Whether to go into directories.", required=F
 QUESTION = Parameter("question", "What to ask the user.", care=Care.PROSE)
 RESULT = Parameter("result", "The final answer to the user.", kind=Kind.BLOCK, care=Care.PROSE)
 SERVER = Parameter("server_name", "Name of the MCP server.")
-ARGUMENTS = Parameter("arguments", "The arguments of the tool as a JSON object.", kind=Kind.JSON, default="{}")
+ARGUMENTS = Parameter(
+    "arguments", "The arguments of the tool as a JSON object.", kind=Kind.JSON, default="{}", spared=True
+)
 URI = Parameter("uri", "Address of the resource.")
 OLD_STRING = Parameter("old_string", "The text to replace.", kind=Kind.BLOCK, care=Care.EXACT, may_be_empty=True)
 NEW_STRING = replace(OLD_STRING, name="new_string", description="The text to put in its place.")
@@ -87,7 +90,12 @@ READ_FILE = ClientTool(
     one_of=("args", "path"),
 )
 WRITE_TO_FILE = ClientTool("write_to_file", "Writes a file, new or over the old one.", (PATH, CONTENT))
-APPLY_DIFF = ClientTool("apply_diff", "Changes parts of a file by search and replace blocks.", (PATH, DIFF, START))
+APPLY_DIFF = ClientTool(
+    "apply_diff",
+    "Changes parts of a file by search and replace blocks.",
+    (PATH, DIFF, START),
+    forms=(("args",),),
+)
 INSERT_CONTENT = ClientTool(
     "insert_content",
     "Inserts lines into a file without changing others.",
