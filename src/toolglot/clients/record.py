@@ -60,6 +60,8 @@ class Rule(StrEnum):
     """If every line starts like ``12 | ``, these beginnings are dropped."""
     BYTE_ORDER_MARK = "byte_order_mark"
     """One at the beginning is dropped."""
+    ESCAPED_MENTIONS = "escaped_mentions"
+    """Of two backslashes before ``@`` one is dropped."""
 
 
 @dataclass(frozen=True, slots=True)
