@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from toolglot.dialect import Commitment, Wrap
+from toolglot.dialect import Call, Commitment, Wrap
 from toolglot.draft import Frame, Ledger
 from toolglot.events import Reason
 from toolglot.options import Boundary, ElementCalls, Options
 from toolglot.pattern import MORE, Mark, mark
-from toolglot.scanner import Source, Steps, at_once
+from toolglot.scanner import Source, Steps
 from toolglot.schema import Toolbox
 from toolglot.sink import Sink
 from toolglot.vocabulary import CLOSED_ELEMENT, ELEMENT, ELEMENTS, Header, Vocabulary
@@ -247,14 +247,21 @@ class FrameReader:
         unknown = header in ELEMENTS and self.toolbox.find(found["name"]) is None
         frame.marked = chosen.marked or (unknown and self.options.unknown_tools == "reject")
         frame.wrap_close = wrap.close if wrap is not None else ()
-        elements = self.options.elements
-        boundary = elements.open(found["name"]) if elements is not None and header == ELEMENT else None
-        if elements is not None and boundary is not None and not unknown:
+        if self.options.elements is None or header != ELEMENT or unknown:
+            return chosen.call.body.read(frame, chosen.call, found)
+        return self._read_element(frame, chosen.call, spelled, self.options.elements)
+
+    def _read_element(self, frame: Frame, call: Call, opener: Mark, elements: ElementCalls) -> Steps[bool]:
+        """A call as the client itself reads it; if the client would not make it, as anybody reads it."""
+        source = self.source
+        found = opener.match(source.text, source.pos)
+        boundary = elements.open(found["name"]) if found is not None else None
+        if found is not None and boundary is not None:
             size = found.end() - source.pos
             if (yield from self._take_element(frame, found["name"], size, elements, boundary)):
-                return at_once(True)
-            found = spelled.match(source.text, source.pos)
-        return chosen.call.body.read(frame, chosen.call, found) if found is not None else None
+                return True
+            found = opener.match(source.text, source.pos)
+        return found is not None and (yield from call.body.read(frame, call, found))
 
     def _take_element(
         self, frame: Frame, name: str, size: int, elements: ElementCalls, boundary: Boundary

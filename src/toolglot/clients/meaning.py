@@ -32,6 +32,8 @@ def interpret(tool: ClientTool, tags: Mapping[str, str], model: str) -> tuple[di
 
 def _use(parameter: Parameter, text: str, model: str, path: str) -> Value:
     reading = _READINGS.get(parameter.kind)
+    if not text and parameter.kind in (Kind.JSON, Kind.FILES):
+        return ""  # the client takes it for none
     if reading is not None:
         return reading(text)
     if Rule.FENCES in parameter.rules:

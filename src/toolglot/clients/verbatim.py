@@ -107,21 +107,27 @@ def keep_call(client: Client, model: str, name: str, arguments: str, written: st
     call = _read_call(client, model, text) if text else None
     if call is not None and _is_sound(client, call, text):
         return Rendered(call.name, text)
+    if call is not None and _is_torn(client, call, text):
+        call = None
+    rendered = _render_anew(client, model, name, arguments, call)
+    if call is None or not _has_all(client, call) or (rendered is not None and rendered.text):
+        return rendered
+    return Rendered(call.name, text, notes=(AS_WRITTEN,))
+
+
+def _render_anew(client: Client, model: str, name: str, arguments: str, call: CallBlock | None) -> Rendered | None:
+    """The call as the general reader read it, with the values that the client read, if it read any."""
     tool = client.find(name)
     try:
         given = read_json(arguments)
     except Spoiled:
-        given = None
+        return None
     if tool is None or not isinstance(given, dict):
         return None
     meant = _interpret(client, tool, given, model)
-    whole = call is not None and not _is_torn(client, call, text)
-    if call is not None and whole and call.name == tool.name and not call.complaint:
+    if call is not None and call.name == tool.name and not call.complaint:
         meant |= {key: value for key, value in call.params.items() if tool.find(key) is not None}
-    rendered = render_call(client, model, name, dump(given | meant))
-    if rendered.text or call is None or not (whole and _has_all(client, call)):
-        return rendered
-    return Rendered(call.name, text, notes=(AS_WRITTEN,))
+    return render_call(client, model, name, dump(given | meant))
 
 
 def keep_rejected(client: Client, model: str, written: str) -> Rendered | None:
