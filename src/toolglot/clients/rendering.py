@@ -87,6 +87,19 @@ _NOTHING = "(The model gave no answer.)"
 _CUT = "(The call of {tool} was cut off before it was complete, and was not made.)"
 _REFUSED = "(The call of {tool} was not made: {reasons}. Its arguments were:)\n\n{arguments}"
 
+TOLD: Final = 8000
+"""So many characters of the arguments of a refused call are told. Clients take a minute for half a million."""
+_LEFT_OUT = "\n\n({count} characters were left out here.)\n\n"
+
+
+def shorten(arguments: str) -> str:
+    """The arguments of a refused call as they are told: all of them, or beginning and end with a note between them."""
+    count = len(arguments) - TOLD
+    if count <= 0:
+        return arguments
+    half = TOLD // 2
+    return arguments[:half] + _LEFT_OUT.format(count=count) + arguments[-half:]
+
 
 class Rendering:
     """One answer on its way to an XML client. ``records`` says what became of its calls."""
@@ -202,7 +215,7 @@ class Rendering:
     def _refuse(self, rendered: Rendered, arguments: str, out: list[Event]) -> None:
         self.records.append(Record(rendered.tool, Outcome.REFUSED, rendered.notes, rendered.defects))
         reasons = "; ".join(map(str, rendered.defects))
-        told = _REFUSED.format(tool=rendered.tool, reasons=reasons, arguments=arguments)
+        told = _REFUSED.format(tool=rendered.tool, reasons=reasons, arguments=shorten(arguments))
         self._put_apart(protect(self.client, told), out)
         self.ends_line = False
 
