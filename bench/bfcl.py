@@ -132,11 +132,11 @@ def as_list(values: Any) -> list[Any]:
     return values if isinstance(values, list) else [values]
 
 
-def types_fit(arguments: Mapping[str, Any], tool: Mapping[str, Any]) -> bool:
-    """Whether whole numbers are whole where the tool asks for such; other types show in the values."""
+def is_declared(arguments: Mapping[str, Any], tool: Mapping[str, Any]) -> bool:
+    """Whether the tool declares all arguments, and whole numbers are whole; other types show in the values."""
     properties = tool["function"]["parameters"].get("properties", {})
-    return not any(
-        isinstance(value, float) and properties.get(key, {}).get("type") == "integer"
+    return all(
+        key in properties and not (isinstance(value, float) and properties[key].get("type") == "integer")
         for key, value in arguments.items()
     )
 
@@ -150,7 +150,7 @@ def call_fits(call: Call, answer: Answer, tools: Sequence[Mapping[str, Any]]) ->
         return False
     required = tool["function"]["parameters"].get("required", [])
     return (
-        all(key in arguments for key in required) and types_fit(arguments, tool) and arguments_fit(arguments, allowed)
+        all(key in arguments for key in required) and is_declared(arguments, tool) and arguments_fit(arguments, allowed)
     )
 
 
