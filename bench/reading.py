@@ -20,6 +20,7 @@ import platform
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import asking
@@ -49,8 +50,12 @@ PEERS_WITH_MODEL = """\
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A Markdown table; all columns but the first are numbers."""
-    lines = ["| " + " | ".join(head) + " |", "|---" + "|---:" * (len(head) - 1) + "|"]
-    return "\n".join([*lines, *("| " + " | ".join(map(str, row)) + " |" for row in rows)])
+    lines = [table_row(head), "|---" + "|---:" * (len(head) - 1) + "|"]
+    return "\n".join([*lines, *map(table_row, rows)])
+
+
+def table_row(cells: Sequence[object]) -> str:
+    return "| " + " | ".join(map(str, cells)) + " |"
 
 
 # -- canitoolcall ------------------------------------------------------------------------------------------------------
@@ -104,22 +109,21 @@ def bench_models(options: argparse.Namespace) -> None:
     questions = bfcl.load_questions(packages.download(packages.BFCL, BUILD), options.rows)
     weights, name = find_model(options)
     modes = options.modes or (OTHER_MODES if weights else EMBEDDED_MODES)
-    scores = {}
+    kinds = list(dict.fromkeys(question.category for question in questions))
+    head = ("way", *bfcl.VERDICTS, "failed", "extra requests", *(f"{kind} exact" for kind in kinds), "s per answer")
+    print(f"### {packages.BFCL}: {len(questions)} questions to {name}\n")
+    print(table(head, ()), flush=True)
     with start(weights) as local:
         relay = asking.Relay(local.base_url.removesuffix("/v1"))
         for mode in modes:
             packages.tell(f"{len(questions)} questions to {name}, {mode} ...")
-            if mode == "bare":
-                scores[mode] = asking.ask_all(relay.base_url, name, questions, relay, options.show)
-                continue
-            with asking.gateway(relay.base_url, name, mode) as address:
-                scores[mode] = asking.ask_all(address, name, questions, relay, options.show)
+            with (
+                nullcontext(relay.base_url) if mode == "bare" else asking.gateway(relay.base_url, name, mode) as address
+            ):
+                score = asking.ask_all(address, name, questions, relay, options.show)
+            print(table_row(score_row(mode, score, kinds)), flush=True)
         relay.shutdown()
-    print(f"### {packages.BFCL}: {len(questions)} questions to {name}\n")
-    kinds = list(dict.fromkeys(question.category for question in questions))
-    head = ("way", *bfcl.VERDICTS, "failed", "extra requests", *(f"{kind} exact" for kind in kinds), "s per answer")
-    print(table(head, [score_row(mode, score, kinds) for mode, score in scores.items()]) + "\n")
-    print(PEERS_WITH_MODEL + "\n")
+    print("\n" + PEERS_WITH_MODEL + "\n")
 
 
 def score_row(mode: str, score: asking.Score, kinds: Sequence[str]) -> tuple[object, ...]:
