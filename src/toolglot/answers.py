@@ -70,7 +70,7 @@ def bring_back(exchange: Exchange, streamed: bool) -> list[Step]:
     """How what was delivered becomes what the client should be given, one step after the other."""
     notes = exchange.watch.notes
     steps: list[Step] = []
-    if exchange.mapping:
+    if exchange.mapping and exchange.guest is None:
         steps.append(editing.Return(exchange.mapping, notes, streamed))
     if exchange.guards:
         steps.append(Guarding(exchange.guards, exchange.asked.conversation.model, notes))
@@ -112,7 +112,10 @@ def _deliver(exchange: Exchange, route: Route, watch: Watch, streamed: bool) -> 
         native,
         exchange.doubt if route.learns and not rehearsed else None,
     )
-    return Delivery(*given) if guest is None else Rendition(guest.render(native), *given)
+    if guest is None:
+        return Delivery(*given)
+    mapped = editing.Return(exchange.mapping, watch.notes) if exchange.mapping else None
+    return Rendition(guest.render(native), *given, mapped=mapped)
 
 
 def _find_bounds(exchange: Exchange) -> Bounds:

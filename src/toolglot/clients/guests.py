@@ -12,7 +12,7 @@ native tools gets the other request.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
@@ -66,6 +66,17 @@ class Guest:
     def tools(self) -> tuple[Tool, ...]:
         """Its tools, in every spelling that models are known to use."""
         return self.known.tools
+
+    @property
+    def offered(self) -> tuple[Tool, ...]:
+        """Its tools as a model with native tools is offered them."""
+        return self.known.offer.tools
+
+    def add_tools(self, tools: Iterable[Tool], hidden: Collection[str]) -> tuple[Tool, ...]:
+        """These tools and the client's own in every spelling. Of two with one name the client's own counts, unless the
+        name is hidden."""
+        own = {tool.name: tool for tool in self.tools if tool.name not in hidden}
+        return (*own.values(), *(tool for tool in tools if tool.name not in own))
 
     def describe(self) -> str:
         documented = len(self.known.prompt.documents)

@@ -82,18 +82,23 @@ def _can(shape: Shape, target: Target, kind: Kind) -> bool:
 
 @dataclass(frozen=True)
 class Mapping:
-    """A client's tools as a model knows them. ``parallel``: the client takes several calls in one answer."""
+    """A client's tools as a model knows them.
+
+    ``parallel``: the client takes several calls in one answer. ``known_as`` is what the client calls the model.
+    ``proved``: calls are read back as the client reads them before they leave (see ``Target``).
+    """
 
     client: ToolSet
     model: ToolSet
     tools: tuple[Tool, ...]
     parallel: bool = False
     known_as: str = field(default="", repr=False)
+    proved: bool = False
 
     @cached_property
     def client_side(self) -> Side:
         pairs = ((shape, tool) for shape in self.client.shapes for tool in self.tools if shape.fits(tool))
-        return Side(tuple((shape, Target(tool, self.known_as)) for shape, tool in pairs))
+        return Side(tuple((shape, Target(tool, self.known_as, self.proved)) for shape, tool in pairs))
 
     @cached_property
     def model_side(self) -> Side:
@@ -113,10 +118,19 @@ class Mapping:
         kinds = {kind for shape, _ in self.model_side.tools for kind in shape.kinds}
         return frozenset(target.tool.name for shape, target in self.client_side.tools if shape.kinds & kinds)
 
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """The tools that a model sees instead."""
+        return tuple(target.tool.name for _, target in self.model_side.tools)
+
     def describe(self) -> str:
         """Which tools stand for which, in one line."""
-        offered = (target.tool.name for _, target in self.model_side.tools)
-        return f"{self.client.name} ({', '.join(sorted(self.replaced))}) as {self.model.name} ({', '.join(offered)})"
+        pairs = (f"{', '.join(self._list_replaced(shape))} as {shape.tool}" for shape, _ in self.model_side.tools)
+        return f"{self.client.name} as {self.model.name}: {'; '.join(pairs)}"
+
+    def _list_replaced(self, shape: Shape) -> list[str]:
+        """The client's tools that this tool of the model stands for."""
+        return sorted(target.tool.name for one, target in self.client_side.tools if one.kinds & shape.kinds)
 
     # -- the way there -------------------------------------------------------------------------------------------------
 
@@ -140,7 +154,7 @@ class Mapping:
             return choice
         names = [name for name in choice.only if name not in self.replaced]
         if len(names) < len(choice.only):
-            names += [target.tool.name for _, target in self.model_side.tools]
+            names += self.offered
         return Choice(choice.mode, tuple(dict.fromkeys(names)))
 
     # -- the way back --------------------------------------------------------------------------------------------------
@@ -224,10 +238,11 @@ def find(
     only: Collection[str] = (),
     parallel: bool = False,
     known_as: str = "",
+    proved: bool = False,
 ) -> Mapping | None:
     """The mapping from a client's tools to the wanted set; None where there is nothing to map.
 
-    ``only`` are the tools that may be called, if not all may; ``known_as`` is what the client calls the model.
+    ``only`` are the tools that may be called, if not all may; the others are as in ``Mapping``.
     """
     tools = tuple(client_tools)
     model = SETS.get(wanted)
@@ -236,8 +251,8 @@ def find(
     if model is None or client is model:
         return None
     allowed = tuple(tool for tool in recognised if not only or tool.name in only)
-    mapping = Mapping(client, model, allowed, parallel, known_as)
-    offered = {target.tool.name for _, target in mapping.model_side.tools}
+    mapping = Mapping(client, model, allowed, parallel, known_as, proved)
+    offered = set(mapping.offered)
     if not offered or offered & {tool.name for tool in tools if tool not in recognised}:
         return None
     return mapping
