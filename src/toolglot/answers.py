@@ -134,5 +134,6 @@ def _open_reader(exchange: Exchange, route: Route, rehearsed: bool) -> Reader:
     unknown = "reject" if exchange.guest else "text" if restricted else reading.unknown_tools
     shell = reading.shell if reading.shell and exchange.trial.runs(SHELL, rehearsed) else ()
     supported = exchange.settings.tool_calling.supported_tools
-    strictness = exchange.trial.restrict(reading.options(unknown, route.parallel, supported, shell), route)
+    options = exchange.settings.reader_options(unknown, route.parallel, supported, shell)
+    strictness = exchange.trial.restrict(options, route)
     return make_reader(tools, names, route.dialect, strictness, exchange.source.new_call_id)

@@ -92,7 +92,9 @@ class Frame:
             first, self.held = self.start, self.waits()
         name = tool.name if tool else plain_name(written)
         draft = Draft(self, tool, name, first, self.dialect, dict.fromkeys(self.repairs))
-        if tool is None and not name.strip("0123456789"):
+        if not self.marked and self.dialect in self.options.patterns.off:
+            draft.flaw(Reason.SWITCHED_OFF, "pattern", self.dialect, "a pattern that is switched on")
+        elif tool is None and not name.strip("0123456789"):
             draft.flaw(Reason.MALFORMED, "tool name", "none", "the name of the tool to call")
         elif tool is None and self.options.unknown_tools != "allow":
             draft.flaw(Reason.UNKNOWN_TOOL, "tool name", f'"{written}"', self._offer(written))

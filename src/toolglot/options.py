@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from toolglot.errors import UsageError
+from toolglot.call_patterns import ALL_ON, Patterns
 
 UNKNOWN_TOOLS = ("allow", "text", "reject")
 SHELL_SYNTAX = ("pipes", "redirects", "substitution", "chains")
@@ -26,6 +27,7 @@ class Options:
     ``shell``: commands that a shell fence may run (their first words); none by default.
     ``thresholds``: the least confidence for single dialects, instead of ``min_confidence``.
     ``shell_syntax``: what else such a line may do; ``shell_cwd``: where it is run, if the tool can be told.
+    ``patterns``: switches and confidences of ways of writing calls that ordinary text has too (``toolglot.call_patterns``).
     """
 
     unknown_tools: str = "allow"
@@ -36,6 +38,7 @@ class Options:
     shell_syntax: tuple[str, ...] = ()
     shell_cwd: str = ""
     thresholds: Mapping[str, float] = field(default_factory=dict, hash=False)
+    patterns: Patterns = ALL_ON
 
     def __post_init__(self) -> None:
         if self.unknown_tools not in UNKNOWN_TOOLS:

@@ -28,6 +28,7 @@ from toolglot.events import (
 )
 from toolglot.machine import Machine
 from toolglot.options import Options, names
+from toolglot.call_patterns import read_patterns
 from toolglot.schema import Toolbox
 from toolglot.vocabulary import Vocabulary
 
@@ -59,6 +60,7 @@ class Reader:
         shell_syntax: Collection[str] = (),
         shell_cwd: str = "",
         thresholds: Mapping[str, float] | None = None,
+        patterns: Mapping[str, bool | float | None] | None = None,
         new_id: Callable[[], str] | None = None,
     ) -> None:
         if not isinstance(dialect, str):
@@ -72,6 +74,7 @@ class Reader:
             names(shell_syntax, "shell_syntax"),
             shell_cwd,
             thresholds or {},
+            read_patterns(patterns),
         )
         numbers = count(1)
         toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools, options.supported_tools)
