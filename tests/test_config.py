@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import toolglot
+from toolglot.call_patterns import PATTERNS
 from toolglot.config import (
     DEFAULT_DIALECT,
     KeyHash,
@@ -30,7 +31,6 @@ from toolglot.config import (
 from toolglot.config.values import FALLBACK, FIELDS, SECTIONS, SETTINGS, TABLES, Setting
 from toolglot.dialects import all_dialects
 from toolglot.errors import UnknownModelError, UsageError
-from toolglot.call_patterns import PATTERNS
 from toolglot.rollout import Plan
 
 CONFIGURATION = Path(__file__).resolve().parent.parent / "docs" / "CONFIGURATION.md"

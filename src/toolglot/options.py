@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from toolglot.errors import UsageError
 from toolglot.call_patterns import ALL_ON, Patterns
+from toolglot.errors import UsageError
 
 UNKNOWN_TOOLS = ("allow", "text", "reject")
 SHELL_SYNTAX = ("pipes", "redirects", "substitution", "chains")
@@ -27,7 +27,7 @@ class Options:
     ``shell``: commands that a shell fence may run (their first words); none by default.
     ``thresholds``: the least confidence for single dialects, instead of ``min_confidence``.
     ``shell_syntax``: what else such a line may do; ``shell_cwd``: where it is run, if the tool can be told.
-    ``patterns``: switches and confidences of ways of writing calls that ordinary text has too (``toolglot.call_patterns``).
+    ``patterns``: switches and confidences of ways of writing calls that ordinary text has too (``read_patterns``).
     """
 
     unknown_tools: str = "allow"

@@ -11,6 +11,7 @@ from functools import cache
 from itertools import count
 from typing import Any
 
+from toolglot.call_patterns import read_patterns
 from toolglot.dialects import all_dialects
 from toolglot.draft import Ledger
 from toolglot.errors import UsageError
@@ -28,7 +29,6 @@ from toolglot.events import (
 )
 from toolglot.machine import Machine
 from toolglot.options import Options, names
-from toolglot.call_patterns import read_patterns
 from toolglot.schema import Toolbox
 from toolglot.vocabulary import Vocabulary
 

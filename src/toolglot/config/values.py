@@ -13,6 +13,7 @@ from functools import cached_property, lru_cache
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
+from toolglot.call_patterns import Patterns, read_patterns
 from toolglot.clients import all_clients
 from toolglot.clients.guarding import GUARDS
 from toolglot.config.keys import KeyHash, Secret
@@ -40,7 +41,6 @@ from toolglot.config.kinds import (
 from toolglot.editing import NAMES as EDITING
 from toolglot.errors import UnknownModelError
 from toolglot.options import SHELL_SYNTAX, UNKNOWN_TOOLS, Options, make_options
-from toolglot.call_patterns import Patterns, read_patterns
 from toolglot.reading import vocabulary
 from toolglot.rollout import FULL, TRANSFORMATIONS, Live, Plan, Rollout
 from toolglot.wires import wire_names
