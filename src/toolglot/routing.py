@@ -189,8 +189,10 @@ def concerns_tools(conversation: Conversation) -> bool:
 
 
 def _parallel(conversation: Conversation, settings: Settings, model: Model, known: bool | None = None) -> bool:
-    """What is taught is what is delivered: many calls if asked for, or if the model's own dialect is spoken. The dialect
-    of clients that take one call in a message teaches one."""
+    """What is taught is what is delivered: many calls if asked for, or if the model's own dialect is spoken.
+
+    The dialect of clients that take one call in a message teaches one.
+    """
     for told in (conversation.limits.parallel_calls, settings.reading.parallel_calls, known):
         if told is not None:
             return told
