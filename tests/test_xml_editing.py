@@ -13,13 +13,16 @@ import pytest
 from editors import EDITORS, work
 from gateway import Answer, gateway, run
 from test_editing_gateway import AFTER, BEFORE, EDITOR, NEW, OLD, VIEWED, WORK
-from test_xml_gateway import ask, calls_of, scripted, text_of
+from test_xml_gateway import ask, calls_of, scripted, tell_capable, text_of
 from xmlprompts import ROO, write_cline, write_roo
 
 from toolglot.clients import all_clients
+from toolglot.clients.calls import render_call
 from toolglot.clients.record import CallBlock
+from toolglot.editing import Loss, find
+from toolglot.jsontext import dump
 from toolglot.sim import Answer as Says
-from toolglot.sim import Calling, Options, Scripted
+from toolglot.sim import Calling, Options, Scripted, make_app
 from toolglot.sim.faults import FAULTS
 
 MODES = [("native", "native"), ("text", "hermes"), ("text", "roo_xml"), ("text", "fenced_json")]
@@ -38,8 +41,6 @@ DONE: list[tuple[str, dict[str, Any]]] = [
 
 def as_json(values: Any) -> Any:
     """Values as the port of a parser gives them, with numbers as numbers."""
-    from toolglot.jsontext import dump
-
     return json.loads(dump(values))
 
 
@@ -233,3 +234,61 @@ def check_faulted(answer: Answer, stream: bool, content: str) -> None:
             assert not block.partial
             params = {name: value for name, value in block.params.items() if name != "line_count"}
             assert (block.name, params) == ("write_to_file", {"path": "a.txt", "content": content})
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_native_tools_that_do_not_work_are_taught_as_text(stream: bool) -> None:
+    """The mapped tools too: the model still knows the other editor."""
+    call = {"name": EDITOR, "arguments": {"command": "view", "path": "a.py"}}
+
+    async def check() -> None:
+        sim = scripted({"when": "Go", "calls": [call], "times": 2}, dialect="hermes", faults=("no_tools_400",))
+        app = make_app(sim)
+        app.router.add_get("/props", tell_capable)
+        async with gateway(app=app, mode="auto", dialect="hermes", model={"editing": "anthropic"}) as gate:
+            text = text_of(await gate.ask(ask(write_roo(), stream=stream)), stream)
+            assert calls_of(text, "roo-3.29") == [("read_file", {"args": {"file": [{"path": "a.py"}]}})]
+            first, second = (seen.body for seen in gate.record.requests)
+        assert EDITOR in json.dumps(first["tools"])
+        assert "tools" not in second and EDITOR in second["messages"][0]["content"]
+
+    run(check)
+
+
+PROFILES = sorted(all_clients())
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("wanted", ["anthropic", "opencode", "claude_code"])
+def test_every_profile_has_a_mapping_and_takes_what_it_gives(profile: str, wanted: str) -> None:
+    """Each call of the client is told in the model's words and back, and the client reads what was meant."""
+    client = all_clients()[profile]
+
+    def check(name: str, arguments: str) -> str:
+        return "; ".join(map(str, render_call(client, "m", name, arguments).defects))
+
+    mapping = find(client.offer(), wanted, check=check)
+    assert mapping is not None
+    samples: dict[str, list[dict[str, Any]]] = {
+        "read_file": [{"path": "a.py"}, {"args": {"file": [{"path": "a & b.py", "line_range": ["2-9"]}]}}],
+        "list_files": [{"path": "src", "recursive": False}],
+        "write_to_file": [{"path": "a.py", "content": "x < y\n&lt;\n"}],
+        "apply_diff": [{"path": "a.py", "diff": DONE[2][1]["diff"]}],
+        "insert_content": [{"path": "a.py", "line": 3, "content": "  x\n"}],
+    }
+    told = 0
+    for name, rows in samples.items():
+        for given in rows if name in mapping.replaced else ():
+            try:
+                carried = mapping.there(name, json.dumps(given))
+                ((back, arguments),) = [made for call in carried.calls for made in mapping.back(*call).calls]
+            except Loss:
+                continue
+            rendered = render_call(client, "m", back, arguments)
+            assert rendered.text and not rendered.defects, (back, arguments, rendered)
+            (block,) = client.read(rendered.text, "m")
+            assert isinstance(block, CallBlock) and not block.partial
+            again = mapping.there(block.name, dump(dict(block.params)))
+            assert again.calls == carried.calls
+            told += 1
+    assert told >= 3

@@ -226,8 +226,8 @@ class Exchange:
         if guest is not None:
             tools, single = guest.offered, True
         parallel = self.route.parallel or (not single and self.route.manner is NATIVE)
-        known_as, proved = conversation.model, guest is not None
-        found = editing.find(tools, wanted, only=only, parallel=parallel, known_as=known_as, proved=proved)
+        known_as, check = conversation.model, guest.check_call if guest else None
+        found = editing.find(tools, wanted, only=only, parallel=parallel, known_as=known_as, check=check)
         if found is None and tools:
             self.watch.notes.append(f"the client's tools have no twins in {wanted} and stay as they are")
         return found

@@ -20,6 +20,7 @@ from typing import Final
 from msgspec import structs
 
 from toolglot.clients import all_clients
+from toolglot.clients.calls import render_call
 from toolglot.clients.client import Client
 from toolglot.clients.detection import AUTO, Found, find_client
 from toolglot.clients.documents import Document
@@ -77,6 +78,10 @@ class Guest:
         name is hidden."""
         own = {tool.name: tool for tool in self.tools if tool.name not in hidden}
         return (*own.values(), *(tool for tool in tools if tool.name not in own))
+
+    def check_call(self, name: str, arguments: str) -> str:
+        """What keeps the client from being told this call; nothing if it can be."""
+        return "; ".join(map(str, render_call(self.known.client, self.model, name, arguments).defects))
 
     def describe(self) -> str:
         documented = len(self.known.prompt.documents)

@@ -9,10 +9,10 @@ shows lines and reports errors is the client's own, and nothing certain is known
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
@@ -24,6 +24,8 @@ from toolglot.jsontext import dump
 
 SETS: Final = {known.name: known for known in (anthropic.SET, roo.SET, coding.OPENCODE, coding.CLAUDE_CODE)}
 NAMES: Final = tuple(SETS)
+Check: TypeAlias = Callable[[str, str], str]
+"""Takes the name of a tool and its arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +38,10 @@ class Carried:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One end of a mapping: the shapes at hand there and the tools they stand for."""
+    """One end of a mapping: the shapes at hand there and the tools they stand for. ``check`` is as in ``Mapping``."""
 
     tools: tuple[tuple[Shape, Target], ...]
+    check: Check | None = None
 
     @property
     def kinds(self) -> frozenset[Kind]:
@@ -63,10 +66,15 @@ class Side:
             write = shape.write.get(type(operation))
             if write is not None:
                 try:
-                    return target.tool.name, dump(dict(write(operation, target)))
+                    return self._check(target.tool.name, dump(dict(write(operation, target))))
                 except Loss as loss:
                     losses.append(loss)
         raise losses[0] if losses else Loss(f"the other side has no tool to {type(operation).__name__.lower()}")
+
+    def _check(self, name: str, arguments: str) -> tuple[str, str]:
+        if self.check is not None and (problem := self.check(name, arguments)):
+            raise Loss(problem)
+        return name, arguments
 
 
 def _can(shape: Shape, target: Target, kind: Kind) -> bool:
@@ -85,7 +93,8 @@ class Mapping:
     """A client's tools as a model knows them.
 
     ``parallel``: the client takes several calls in one answer. ``known_as`` is what the client calls the model.
-    ``proved``: calls are read back as the client reads them before they leave (see ``Target``).
+    ``check`` tells what is wrong with a call for the client, or nothing; another tool is tried then. With it, what the
+    client is known to change in values is no loss by itself (see ``Target``).
     """
 
     client: ToolSet
@@ -93,12 +102,13 @@ class Mapping:
     tools: tuple[Tool, ...]
     parallel: bool = False
     known_as: str = field(default="", repr=False)
-    proved: bool = False
+    check: Check | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def client_side(self) -> Side:
         pairs = ((shape, tool) for shape in self.client.shapes for tool in self.tools if shape.fits(tool))
-        return Side(tuple((shape, Target(tool, self.known_as, self.proved)) for shape, tool in pairs))
+        proved = self.check is not None
+        return Side(tuple((shape, Target(tool, self.known_as, proved)) for shape, tool in pairs), self.check)
 
     @cached_property
     def model_side(self) -> Side:
@@ -238,7 +248,7 @@ def find(
     only: Collection[str] = (),
     parallel: bool = False,
     known_as: str = "",
-    proved: bool = False,
+    check: Check | None = None,
 ) -> Mapping | None:
     """The mapping from a client's tools to the wanted set; None where there is nothing to map.
 
@@ -251,7 +261,7 @@ def find(
     if model is None or client is model:
         return None
     allowed = tuple(tool for tool in recognised if not only or tool.name in only)
-    mapping = Mapping(client, model, allowed, parallel, known_as, proved)
+    mapping = Mapping(client, model, allowed, parallel, known_as, check)
     offered = set(mapping.offered)
     if not offered or offered & {tool.name for tool in tools if tool not in recognised}:
         return None

@@ -149,7 +149,7 @@ class Target:
     """A tool that a call is written for, or was made to.
 
     ``model`` is the name the client knows the model by. ``proved``: what is written for it is read back as the client
-    reads it before it leaves, so values that the client changes are escaped or refused there.
+    reads it, so values that the client changes are escaped or refused there.
     """
 
     tool: Tool
