@@ -10,11 +10,12 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 from toolglot import conversation
+from toolglot.aliases import find_aliases
 from toolglot.compiler import compile_schema
 from toolglot.errors import ToolSchemaError
 from toolglot.events import Defect
@@ -29,6 +30,11 @@ class Tool:
     name: str
     parameters: Shape = ANY
     description: str = ""
+    aliases: Mapping[str, str] = field(init=False, compare=False)
+    """Other keys for required arguments, with the arguments that they mean."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "aliases", find_aliases(self.parameters))
 
     @property
     def required(self) -> frozenset[str]:

@@ -211,7 +211,7 @@ class Envelope:
         if not walk.has_arguments:
             if key in ARGUMENT_KEYS and not (draft.keys and draft.declares(key)):
                 return self._stream(frame, walk, draft) if head == "{" else self._arguments(frame, walk, key)
-            if draft.declares(key) or (draft.is_open_ended and key not in LEADING_KEYS):
+            if draft.admits(key) or (draft.is_open_ended and key not in LEADING_KEYS):
                 return self._argument(frame, draft, key)
         return self._aside(frame, walk, key)
 
@@ -284,7 +284,7 @@ class Envelope:
 
     def _argument(self, frame: Frame, draft: Draft, key: str) -> Steps[bool]:
         """An argument that stands beside the name."""
-        draft.sure()
+        draft.sure_of(key)
         yield from self.members.value(frame, draft, key)
         return True
 
@@ -352,7 +352,7 @@ class Envelope:
             return walk.calls > 0
         given = walk.arguments if walk.arguments is not None else self._flat(walk, draft)
         sure = frame.marked or draft.live or draft.is_open_ended
-        if not sure and not all(draft.declares(key) for key in given):
+        if not sure and not all(draft.admits(key) for key in given):
             return False
         for name in walk.repairs:
             draft.repair(name)

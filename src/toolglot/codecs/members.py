@@ -183,7 +183,7 @@ class Members:
         if frame.marked or draft.declares(key) or draft.is_open_ended:
             draft.sure()
             return True
-        return draft.live
+        return draft.live or draft.admits(key)
 
     # -- keys --------------------------------------------------------------------------------------------------------
 
