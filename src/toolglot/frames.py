@@ -18,7 +18,7 @@ from toolglot.pattern import MORE, Mark, mark
 from toolglot.scanner import Source, Steps
 from toolglot.schema import Toolbox
 from toolglot.sink import Sink
-from toolglot.vocabulary import CLOSED_ELEMENT, ELEMENT, ELEMENTS, Header, Vocabulary
+from toolglot.vocabulary import CLOSED_ELEMENT, ELEMENT, ELEMENTS, Choosing, Header, Vocabulary
 
 _NOISE = Mark("```{language}\n", "```{language} ", "json\n", "</think>", "<?xml {attributes}?>", named=False)
 _LINE_END = Mark("{before_break}", named=False)
@@ -253,7 +253,7 @@ class FrameReader:
             return None
         frame.dialect = chosen.dialect.name
         frame.headers = chosen.call.header
-        frame.confidence = chosen.dialect.confidence
+        frame.confidence = self._weigh(chosen)
         frame.repairs = chosen.repairs
         unknown = header in ELEMENTS and self.toolbox.find(found["name"]) is None
         frame.marked = chosen.marked or (unknown and self.options.unknown_tools == "reject")
@@ -303,6 +303,11 @@ class FrameReader:
             return False
         draft.adopt(values)
         return True
+
+    def _weigh(self, chosen: Choosing) -> float:
+        """The confidence of a call: that of its dialect, or of the pattern that the dialect belongs to."""
+        dialect, confidences = chosen.dialect, self.options.patterns.confidences
+        return dialect.confidence if chosen.marked else confidences.get(dialect.name, dialect.confidence)
 
     def _skip_broken(self, frame: Frame) -> Steps[None]:
         """A call that broke in the middle: what is left of it goes up to the mark that closes it."""
