@@ -21,7 +21,7 @@ from toolglot.events import (
     Defect,
     Reason,
 )
-from toolglot.jsontext import Value, dump, escape
+from toolglot.jsontext import Value, dump, escape, parse
 from toolglot.options import Options
 from toolglot.pattern import Choice
 from toolglot.scanner import Source
@@ -40,6 +40,10 @@ _NOTHING = (None, "", "null", "None")
 @lru_cache(maxsize=4096)
 def _spell_key(key: str) -> str:
     return f'"{escape(key)}"'
+
+
+def _discard(piece: str) -> None:
+    """Receive the text of an argument that is left out."""
 
 
 @dataclass(slots=True)
@@ -66,6 +70,10 @@ class Frame:
     waits: Callable[[], bool]
     """Whether it counts only as a whole, or only if nothing follows it; asked when a call begins in it."""
     at_line: bool
+    introduced: Callable[[], bool]
+    """Whether nothing of substance was said before it."""
+    alone: bool = False
+    """It counts only if the answer says nothing else."""
     held: bool = False
     dialect: str = ""
     confidence: float = 1.0
@@ -90,17 +98,20 @@ class Frame:
         if self.drafts:
             first = self.drafts[-1].end
         else:
-            first, self.held = self.start, self.waits()
+            first, self.held = self.start, self.waits() or self.alone
         name = tool.name if tool else plain_name(written)
         draft = Draft(self, tool, name, first, self.dialect, dict.fromkeys(self.repairs))
-        if not self.marked and self.dialect in self.options.patterns.off:
-            draft.flaw(Reason.SWITCHED_OFF, "pattern", self.dialect, "a pattern that is switched on")
-        elif tool is None and not name.strip("0123456789"):
+        if tool is None and not name.strip("0123456789"):
             draft.flaw(Reason.MALFORMED, "tool name", "none", "the name of the tool to call")
         elif tool is None and self.options.unknown_tools != "allow":
             draft.flaw(Reason.UNKNOWN_TOOL, "tool name", f'"{written}"', self._offer(written))
         self.open = draft
         return draft
+
+    def count_alone(self) -> bool:
+        """Let the frame count only as the whole answer; False when more was said before it."""
+        self.alone = self.alone or self.introduced()
+        return self.alone
 
     def _offer(self, written: str) -> str:
         nearest = self.toolbox.nearest(written)
@@ -173,7 +184,12 @@ class Draft:
     live: bool = False
     closed: bool = False
     cut: bool = False
-    keys: dict[str, None] = field(default_factory=dict)
+    keys: dict[str, bool] = field(default_factory=dict)
+    """The arguments that were read, and whether each is part of the call: some nulls and undeclared ones are not."""
+    written: bool = False
+    """At least one argument is part of the call."""
+    dropping: bool = False
+    """The string value that is open belongs to an argument that is left out."""
     flaws: list[Defect] = field(default_factory=list)
     pending: list[str] = field(default_factory=list)
     aliases: list[Alias] = field(default_factory=list)
@@ -212,6 +228,22 @@ class Draft:
         """Whether the tool takes arguments that nobody declared."""
         return self.tool is None or not self.tool.parameters.properties
 
+    @property
+    def has_required(self) -> bool:
+        """Whether all required arguments were read."""
+        return self.tool is None or self.tool.required.issubset(self.keys)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether nothing is missing, wrong, undeclared or without the quotes it needs."""
+        declared = all(map(self.declares, self.keys))
+        return declared and self.has_required and not self.flaws and "unquoted_value" not in self.repairs
+
+    @property
+    def is_plausible(self) -> bool:
+        """Whether the arguments may be meant for the tool: not all of them are forbidden by its schema."""
+        return not self.keys or any(kept or self.declares(key) for key, kept in self.keys.items())
+
     def sure(self) -> None:
         """The text is a call: from here on its arguments may leave."""
         frame = self.frame
@@ -220,9 +252,7 @@ class Draft:
         if frame.ledger.delivered and not frame.options.parallel:
             self.flaw(Reason.EXTRA_CALL, "answer", "a further call", "one call per answer")
             return
-        least = frame.options.thresholds.get(self.dialect, frame.options.min_confidence)
-        if self.confidence < least:
-            self.flaw(Reason.LOW_CONFIDENCE, "answer", f"{self.confidence:.2f}", f"{least:.2f}")
+        if not self._is_wanted(frame.options):
             return
         self.index = frame.ledger.started
         frame.ledger.started += 1
@@ -230,10 +260,27 @@ class Draft:
         if frame.options.unknown_tools != "text":
             frame.source.limit(self.start + RAW_LIMIT)
         frame.sink.event(CallStarted(self.index, frame.ledger.new_id(), self.name))
-        self.raw = partial(frame.sink.arguments, self.index)
         if self.pending:
-            self.raw("".join(self.pending))
+            frame.sink.arguments(self.index, "".join(self.pending))
             self.pending.clear()
+        if not self.dropping:
+            self._choose_receiver()
+
+    def _is_wanted(self, options: Options) -> bool:
+        """Whether its pattern is switched on and it is sure enough; a flaw says what is not."""
+        if not self.frame.marked and self.dialect in options.patterns.off:
+            self.flaw(Reason.SWITCHED_OFF, "pattern", self.dialect, "a pattern that is switched on")
+            return False
+        least = options.thresholds.get(self.dialect, options.min_confidence)
+        if self.confidence < least:
+            self.flaw(Reason.LOW_CONFIDENCE, "answer", f"{self.confidence:.2f}", f"{least:.2f}")
+            return False
+        return True
+
+    def _choose_receiver(self) -> None:
+        self.raw = self.pending.append
+        if self.live and not self.aliases:
+            self.raw = partial(self.frame.sink.arguments, self.index)
 
     def sure_of(self, key: str) -> None:
         """The text is a call because it has this argument; an alias does not prove that yet."""
@@ -247,22 +294,33 @@ class Draft:
     @property
     def passing(self) -> int | None:
         """The index under which arguments may leave without a look, once the call is live."""
-        return self.index if self.live and not self.aliases else None
+        return self.index if self.live and not (self.dropping or self.aliases) else None
 
     def _put(self, key: str, value: str) -> None:
         """A key and its value, or the beginning of it."""
-        if key in self.keys:
+        if self.keys.get(key):
             self.flaw(Reason.DUPLICATE_ARGUMENT, f"argument {key}", "a second value", "one value")
         if name := self._may_mean(key):
             self._hold(Alias(key, name, len(self.pending) + 1), value)
         else:
-            self.raw(f"{',' if self.keys else '{'}{_spell_key(key)}:{value}")
-        self.keys[key] = None
+            self.raw(f"{',' if self.written else '{'}{_spell_key(key)}:{value}")
+        self.keys[key] = self.written = True
+
+    def _drops(self, key: str) -> bool:
+        """Whether the tool's schema forbids this argument, so that the call does without it."""
+        if not self._forbids(key) or self._may_mean(key):
+            return False
+        self._omit(key, "dropped_undeclared_argument")
+        return True
+
+    def _omit(self, key: str, repair: str) -> None:
+        self.keys.setdefault(key, False)
+        self.repair(repair)
 
     def _hold(self, alias: Alias, value: str) -> None:
         """Let the arguments wait from an alias on, its key in a piece of its own."""
         self.raw = self.pending.append
-        self.pending += "," if self.keys else "{", _spell_key(alias.key), f":{value}"
+        self.pending += "," if self.written else "{", _spell_key(alias.key), f":{value}"
         self.aliases.append(alias)
 
     def _settle_aliases(self) -> None:
@@ -271,23 +329,50 @@ class Draft:
         for alias in renamed.values():
             self.pending[alias.at] = _spell_key(alias.name)
             self.repair(RENAMED)
-        self.keys = {renamed[key].name if key in renamed else key: None for key in self.keys}
+        forbidden = [alias.key for alias in self.aliases if alias.key not in renamed and self._forbids(alias.key)]
+        self.keys = {renamed[key].name if key in renamed else key: kept for key, kept in self.keys.items()}
         self.aliases.clear()
+        if forbidden:
+            self._leave_out(forbidden)
         if self.live:
-            self.raw = partial(self.frame.sink.arguments, self.index)
+            self._choose_receiver()
             self.raw("".join(self.pending))
             self.pending.clear()
 
+    def _forbids(self, key: str) -> bool:
+        return self.tool is not None and self.tool.parameters.forbids(key)
+
+    def _leave_out(self, keys: list[str]) -> None:
+        """Take arguments out of those that wait."""
+        text = "".join(self.pending)
+        waiting = parse(f"{{{text[1:]}}}").value
+        assert isinstance(waiting, dict)
+        for key in keys:
+            waiting.pop(key, None)
+            self.keys[key] = False
+            self.repair("dropped_undeclared_argument")
+        self.written = text[0] == "," or bool(waiting)
+        self.pending[:] = [text[0] + dump(waiting)[1:-1]] if waiting else []
+
     def open_text(self, key: str) -> None:
-        self._put(key, '"')
+        if self._drops(key):
+            self.dropping, self.raw = True, _discard
+        else:
+            self._put(key, '"')
 
     def close_text(self) -> None:
-        self.raw('"')
+        if self.dropping:
+            self.dropping = False
+            self._choose_receiver()
+        else:
+            self.raw('"')
 
     def add(self, key: str, typed: Typed) -> None:
         """One whole argument."""
+        if self._drops(key):
+            return
         if typed.defects and typed.value in _NOTHING and self.tool is not None and key not in self.tool.required:
-            self.repair("omitted_null")
+            self._omit(key, "omitted_null")
             return
         self._put(key, dump(typed.value))
         self.flaws.extend(typed.defects)
@@ -326,14 +411,14 @@ class Draft:
             self._settle_aliases()
         if self.cut:
             self.flaws.insert(0, Defect(Reason.TRUNCATED, "call", "the text ended inside it", "the whole call"))
-        elif self.tool is not None and not self.tool.required.issubset(self.keys):
+        elif self.tool is not None and not self.has_required:
             self.flaws.extend(self.tool.missing(self.keys))
         if not self.cut and not self.flaws:
             self.sure()
         if self.flaws or not self.live:
             self._refuse()
             return
-        self.raw("}" if self.keys else "{}")
+        self.raw("}" if self.written else "{}")
         frame.ledger.delivered += 1
         frame.sink.called = True
         span = (self.start, self.end)
