@@ -8,6 +8,7 @@ rehearse(exchange, ...)              a dry run beside the answer, if one is wish
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
@@ -135,5 +136,7 @@ def _open_reader(exchange: Exchange, route: Route, rehearsed: bool) -> Reader:
     shell = reading.shell if reading.shell and exchange.trial.runs(SHELL, rehearsed) else ()
     supported = exchange.settings.tool_calling.supported_tools
     options = exchange.settings.reader_options(unknown, route.parallel, supported, shell)
+    if exchange.guest:
+        options = replace(options, elements=exchange.guest.calls)
     strictness = exchange.trial.restrict(options, route)
     return make_reader(tools, names, route.dialect, strictness, exchange.source.new_call_id)

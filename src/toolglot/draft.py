@@ -9,7 +9,7 @@ decides whether they count (calls inside reasoning, bare JSON after prose).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 
@@ -383,6 +383,12 @@ class Draft:
         """The members of an object as arguments."""
         for key, item in value.items() if isinstance(value, dict) else ():
             self.add_value(key, item)
+
+    def adopt(self, values: Mapping[str, str]) -> None:
+        """The arguments as the client itself reads them, which no schema corrects."""
+        self.tool = None
+        for key, value in values.items():
+            self._put(key, dump(value))
 
     def add_value(self, key: str, value: Value) -> None:
         self.add(key, conform(value, self.shape(key), f"argument {key}"))

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from toolglot.dialect import Commitment, Wrap
+from toolglot.dialect import Call, Commitment, Wrap
 from toolglot.draft import Frame, Ledger
 from toolglot.events import Reason
-from toolglot.options import Options
+from toolglot.options import Boundary, ElementCalls, Options
 from toolglot.pattern import MORE, Mark, mark
 from toolglot.scanner import Source, Steps
 from toolglot.schema import Toolbox
@@ -59,6 +59,8 @@ class FrameReader:
     """How much of the way there was known before."""
     again: int = 0
     """How much was looked at again so far."""
+    wasted: int = 0
+    """How much was read as a call of the client that was none."""
     noise: list[int] = field(default_factory=list)
     """Where a frame stepped over noise, one behind the other: each place, and the one behind the last.
 
@@ -256,7 +258,51 @@ class FrameReader:
         unknown = header in ELEMENTS and self.toolbox.find(found["name"]) is None
         frame.marked = chosen.marked or (unknown and self.options.unknown_tools == "reject")
         frame.wrap_close = wrap.close if wrap is not None else ()
-        return chosen.call.body.read(frame, chosen.call, found)
+        if self.options.elements is None or header != ELEMENT or unknown:
+            return chosen.call.body.read(frame, chosen.call, found)
+        return self._read_element(frame, chosen.call, spelled, self.options.elements)
+
+    def _read_element(self, frame: Frame, call: Call, opener: Mark, elements: ElementCalls) -> Steps[bool]:
+        """A call as the client itself reads it; if the client would not make it, as anybody reads it."""
+        source = self.source
+        found = opener.match(source.text, source.pos)
+        boundary = elements.open(found["name"]) if found is not None else None
+        if found is not None and boundary is not None:
+            size = found.end() - source.pos
+            if (yield from self._take_element(frame, found["name"], size, elements, boundary)):
+                return True
+            found = opener.match(source.text, source.pos)
+        return found is not None and (yield from call.body.read(frame, call, found))
+
+    def _take_element(
+        self, frame: Frame, name: str, size: int, elements: ElementCalls, boundary: Boundary
+    ) -> Steps[bool]:
+        """A call as the client itself reads it; False, and nothing is consumed, if the client would not make it.
+
+        Args:
+            size: how long the opening tag is.
+        """
+        source = self.source
+        here = source.here
+        head = yield from source.find_nonblank(size)
+        mentioned = not source.text.startswith("<", source.pos + head)
+        if mentioned or self.wasted > AGAIN * (here + 4 * RESCAN):
+            return False
+        source.pos += size
+        while (used := boundary.feed(source.text[source.pos :])) < 0:
+            source.pos = len(source.text)
+            if source.final:
+                break
+            yield
+        source.pos += max(used, 0)
+        values = elements.read(source.since(here)) if used >= 0 else None
+        draft = frame.begin(name) if values is not None else None
+        if draft is None or values is None:
+            self.wasted += source.here - here
+            source.rewind(here)
+            return False
+        draft.adopt(values)
+        return True
 
     def _weigh(self, chosen: Choosing) -> float:
         """The confidence of a call: that of its dialect, or of the pattern that the dialect belongs to."""

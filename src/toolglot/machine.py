@@ -36,6 +36,11 @@ _JSON_STOPS = re.compile(r'["{}\[\]\\\n]')
 _SHOWN_STOPS = re.compile("[\n`]")
 
 
+def _is_json(opening: Wrap | Header) -> bool:
+    """Whether something opens that may hold JSON and is ordinary text."""
+    return opening in BARE_JSON if isinstance(opening, str) else opening.commitment is not Commitment.MARKED
+
+
 class Machine:
     """One answer being read."""
 
@@ -221,6 +226,11 @@ class Machine:
                     break
         self.line_start = False
 
+    def part_messages(self, region: Region) -> None:
+        """Text outside and inside of a message is not one word, even if nothing but marks parts them."""
+        if region.channel is not Channel.REASONING and self.tail and not self.tail[-1].isspace():
+            self.sink.part()
+
     # -- marks ---------------------------------------------------------------------------------------------------------
 
     def close_region(self, region: Region) -> Steps[bool]:
@@ -229,6 +239,7 @@ class Machine:
         found = (yield from source.match(mark(region.close))) if region.close else None
         if found is None:
             return False
+        self.part_messages(region)
         self.sink.pass_mark(found[0])
         self.held.closed = bool(self.held)
         self.region, self.thinking = None, False
@@ -247,7 +258,7 @@ class Machine:
             return True
         if (self.line_start or (yield from self.opens_list())) and (yield from self.open_line()):
             return True
-        if (yield from self.pass_stray_end()):
+        if (yield from self.pass_lone_mark()):
             return True
         element = (yield from source.look(self.elements)) if self.elements is not None else None
         if element is None:
@@ -255,6 +266,10 @@ class Machine:
         if not element[0].endswith("/>"):
             return (yield from self.open_frame(None, ELEMENT))
         return self.line_start and self.tail[-1:] not in _MARGIN and (yield from self.open_frame(None, CLOSED_ELEMENT))
+
+    def pass_lone_mark(self) -> Steps[bool]:
+        """A mark that opens nothing."""
+        return (yield from self.pass_stray_end()) or (yield from self.pass_turn())
 
     def pass_stray_end(self) -> Steps[bool]:
         """The end of thinking that began in the prompt; behind a blank it is a word of a sentence about the mark."""
@@ -264,6 +279,21 @@ class Machine:
             self.sink.pass_mark(found[0])
             self.line_start = True
         return found is not None
+
+    def pass_turn(self) -> Steps[bool]:
+        """The end of a turn, or the beginning of one of the model's own: nothing before a call, text otherwise.
+
+        Behind a blank it is a word of a sentence about the mark.
+        """
+        source, turns = self.source, self.vocabulary.turns
+        word = self.tail[-1:] in _MARGIN and not self.line_start
+        if word or self.thinking or self.held.frames or (yield from source.choose(turns)) is None:
+            return False
+        size = consume(source, turns.marks[0])
+        self.sink.layout(source.text[source.pos - size : source.pos])
+        self.after_call = False
+        self.line_start = True
+        return True
 
     def open_line(self) -> Steps[bool]:
         """What may open only at the start of a line."""
@@ -290,7 +320,9 @@ class Machine:
             return True
         if self.thinking or self.held.reasoning or not self.line_start:
             return False
-        if (yield from source.choose(vocabulary.results)) is None:
+        if (yield from source.choose(vocabulary.results)) is None or (
+            yield from source.choose(vocabulary.turns)
+        ) is not None:
             return False
         yield from self.swallow_result()
         return True
@@ -305,6 +337,8 @@ class Machine:
         """Read what opens here; False when it is none of that and nothing was consumed."""
         if isinstance(opening, Region):
             return self.enter(opening)
+        if self.region is not None and self.region.channel is Channel.ANSWER and _is_json(opening):
+            return self.pass_answer(opening)
         if self.commitment_of(opening) is Commitment.ALONE and not self.is_introduced():
             return at_once(False)
         return self.open_frame(opening, "") if isinstance(opening, Wrap) else self.open_frame(None, opening)
@@ -318,6 +352,13 @@ class Machine:
         told = self.region is not None or self.ledger.delivered > 0 or indented
         return not told and introduces_call(self.tail)
 
+    def pass_answer(self, opening: Wrap | Header) -> Steps[bool]:
+        """JSON in a message to the user is text; a fence around it is passed like any other."""
+        if isinstance(opening, Wrap):
+            return False
+        yield from self.pass_json()
+        return True
+
     def enter(self, region: Region) -> Steps[bool]:
         """Begin a region; behind visible text, a tag begins reasoning only where it has a line of its own."""
         source = self.source
@@ -330,17 +371,25 @@ class Machine:
                 return False
         if self.held:
             self.held.drop()
+        self.part_messages(region)
         self.sink.pass_mark(source.text[source.pos - size : source.pos])
         self.region, self.thinking = region, region.channel is Channel.REASONING
         self.line_start = True
         return True
 
     def pass_leftover(self) -> None:
-        """A closing mark without an opener, or an end of turn, right behind a call: it means nothing."""
+        """A closing mark without an opener, or an end of turn, right behind a call: it means nothing.
+
+        The closing mark of a wrapper says that what waits before it was meant as a call.
+        """
         source = self.source
         start = source.pos
+        closed = mark(self.vocabulary.all_closers).match(source.text, start) is not None
         consume(source, self.vocabulary.leftovers.marks[0])
-        if self.held:
+        if self.held and closed and not self.held.reasoning:
+            self.held.promote()
+            self.after_call = True
+        elif self.held:
             self.held.pass_by(source.text[start : source.pos])
         self.line_start = True
 

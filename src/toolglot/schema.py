@@ -10,9 +10,10 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from html import unescape
 from typing import Any
 
 from toolglot import conversation
@@ -87,7 +88,8 @@ def _expect_mapping(thing: object, tool: str, path: str) -> Mapping[str, Any]:
     return thing
 
 
-_TRIMMINGS = (
+_TRIMMINGS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
+    (re.compile(r"&#?\w+;"), lambda entity: unescape(entity[0])),
     (re.compile(r"^[\s\"'`]+|[\s\"'`]+$"), ""),
     (re.compile(r"\\([^\w\s]|_)"), r"\1"),
     (re.compile(r":[0-9]+$"), ""),
