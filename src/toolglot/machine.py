@@ -250,17 +250,18 @@ class Machine:
 
     def open(self) -> Steps[bool]:
         """Try everything that may open here; True when something was consumed."""
-        source, vocabulary = self.source, self.vocabulary
         if (self.after_call or self.held.frames or self.ledger.delivered) and (yield from self.pass_aftermath()):
             return True
-        opening = yield from self.find_opening(vocabulary.anywhere)
+        opening = yield from self.find_opening(self.vocabulary.anywhere)
         if opening is not None and (yield from self.begin(opening)):
             return True
         if (self.line_start or (yield from self.opens_list())) and (yield from self.open_line()):
             return True
-        if (yield from self.pass_lone_mark()):
-            return True
-        element = (yield from source.look(self.elements)) if self.elements is not None else None
+        return (yield from self.pass_lone_mark()) or (yield from self.open_element())
+
+    def open_element(self) -> Steps[bool]:
+        """An element that is named after a tool."""
+        element = (yield from self.source.look(self.elements)) if self.elements is not None else None
         if element is None:
             return False
         if not element[0].endswith("/>"):

@@ -48,8 +48,8 @@ class Options:
     ``shell``: commands that a shell fence may run (their first words); none by default.
     ``thresholds``: the least confidence for single dialects, instead of ``min_confidence``.
     ``shell_syntax``: what else such a line may do; ``shell_cwd``: where it is run, if the tool can be told.
-    ``patterns``: switches and confidences of ways of writing calls that ordinary text has too (``read_patterns``).
     ``elements``: who reads a call that is written as an element named after its tool, before anybody else does.
+    ``patterns``: switches and confidences of ways of writing calls that ordinary text has too (``read_patterns``).
     """
 
     unknown_tools: str = "allow"
