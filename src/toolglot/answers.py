@@ -14,6 +14,7 @@ from typing import Protocol
 
 from toolglot import editing
 from toolglot.clients.guarding import Guarding
+from toolglot.clients.rendering import shorten
 from toolglot.delivery import Bounds, Delivery
 from toolglot.events import Event, Failed
 from toolglot.exchange import Exchange, describe_failure
@@ -115,7 +116,7 @@ def _deliver(exchange: Exchange, route: Route, watch: Watch, streamed: bool) -> 
     )
     if guest is None:
         return Delivery(*given)
-    mapped = editing.Return(exchange.mapping, watch.notes) if exchange.mapping else None
+    mapped = editing.Return(exchange.mapping, watch.notes, shown=shorten) if exchange.mapping else None
     return Rendition(guest.render(native), *given, mapped=mapped)
 
 

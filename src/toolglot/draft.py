@@ -21,7 +21,7 @@ from toolglot.events import (
     Defect,
     Reason,
 )
-from toolglot.jsontext import Value, dump, escape
+from toolglot.jsontext import Value, dump, escape, parse
 from toolglot.options import Options
 from toolglot.pattern import Choice
 from toolglot.scanner import Source
@@ -101,9 +101,7 @@ class Frame:
             first, self.held = self.start, self.waits() or self.alone
         name = tool.name if tool else plain_name(written)
         draft = Draft(self, tool, name, first, self.dialect, dict.fromkeys(self.repairs))
-        if not self.marked and self.dialect in self.options.patterns.off:
-            draft.flaw(Reason.SWITCHED_OFF, "pattern", self.dialect, "a pattern that is switched on")
-        elif tool is None and not name.strip("0123456789"):
+        if tool is None and not name.strip("0123456789"):
             draft.flaw(Reason.MALFORMED, "tool name", "none", "the name of the tool to call")
         elif tool is None and self.options.unknown_tools != "allow":
             draft.flaw(Reason.UNKNOWN_TOOL, "tool name", f'"{written}"', self._offer(written))
@@ -254,9 +252,7 @@ class Draft:
         if frame.ledger.delivered and not frame.options.parallel:
             self.flaw(Reason.EXTRA_CALL, "answer", "a further call", "one call per answer")
             return
-        least = frame.options.thresholds.get(self.dialect, frame.options.min_confidence)
-        if self.confidence < least:
-            self.flaw(Reason.LOW_CONFIDENCE, "answer", f"{self.confidence:.2f}", f"{least:.2f}")
+        if not self._is_wanted(frame.options):
             return
         self.index = frame.ledger.started
         frame.ledger.started += 1
@@ -270,9 +266,21 @@ class Draft:
         if not self.dropping:
             self._choose_receiver()
 
+    def _is_wanted(self, options: Options) -> bool:
+        """Whether its pattern is switched on and it is sure enough; a flaw says what is not."""
+        if not self.frame.marked and self.dialect in options.patterns.off:
+            self.flaw(Reason.SWITCHED_OFF, "pattern", self.dialect, "a pattern that is switched on")
+            return False
+        least = options.thresholds.get(self.dialect, options.min_confidence)
+        if self.confidence < least:
+            self.flaw(Reason.LOW_CONFIDENCE, "answer", f"{self.confidence:.2f}", f"{least:.2f}")
+            return False
+        return True
+
     def _choose_receiver(self) -> None:
-        waits = self.aliases or not self.live
-        self.raw = self.pending.append if waits else partial(self.frame.sink.arguments, self.index)
+        self.raw = self.pending.append
+        if self.live and not self.aliases:
+            self.raw = partial(self.frame.sink.arguments, self.index)
 
     def sure_of(self, key: str) -> None:
         """The text is a call because it has this argument; an alias does not prove that yet."""
@@ -300,7 +308,7 @@ class Draft:
 
     def _drops(self, key: str) -> bool:
         """Whether the tool's schema forbids this argument, so that the call does without it."""
-        if self.tool is None or self._may_mean(key) or not self.tool.parameters.forbids(key):
+        if not self._forbids(key) or self._may_mean(key):
             return False
         self._omit(key, "dropped_undeclared_argument")
         return True
@@ -321,12 +329,30 @@ class Draft:
         for alias in renamed.values():
             self.pending[alias.at] = _spell_key(alias.name)
             self.repair(RENAMED)
+        forbidden = [alias.key for alias in self.aliases if alias.key not in renamed and self._forbids(alias.key)]
         self.keys = {renamed[key].name if key in renamed else key: kept for key, kept in self.keys.items()}
         self.aliases.clear()
-        self._choose_receiver()
+        if forbidden:
+            self._leave_out(forbidden)
         if self.live:
+            self._choose_receiver()
             self.raw("".join(self.pending))
             self.pending.clear()
+
+    def _forbids(self, key: str) -> bool:
+        return self.tool is not None and self.tool.parameters.forbids(key)
+
+    def _leave_out(self, keys: list[str]) -> None:
+        """Take arguments out of those that wait."""
+        text = "".join(self.pending)
+        waiting = parse(f"{{{text[1:]}}}").value
+        assert isinstance(waiting, dict)
+        for key in keys:
+            waiting.pop(key, None)
+            self.keys[key] = False
+            self.repair("dropped_undeclared_argument")
+        self.written = text[0] == "," or bool(waiting)
+        self.pending[:] = [text[0] + dump(waiting)[1:-1]] if waiting else []
 
     def open_text(self, key: str) -> None:
         if self._drops(key):
