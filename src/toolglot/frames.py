@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from toolglot.dialect import Call, Commitment, Wrap
 from toolglot.draft import Frame, Ledger
 from toolglot.events import Reason
-from toolglot.options import Boundary, ElementCalls, Options
+from toolglot.options import Element, ElementCalls, Options
 from toolglot.pattern import MORE, Mark, mark
 from toolglot.scanner import Source, Steps
 from toolglot.schema import Toolbox
@@ -263,46 +263,50 @@ class FrameReader:
         return self._read_element(frame, chosen.call, spelled, self.options.elements)
 
     def _read_element(self, frame: Frame, call: Call, opener: Mark, elements: ElementCalls) -> Steps[bool]:
-        """A call as the client itself reads it; if the client would not make it, as anybody reads it."""
-        source = self.source
+        """A call as the client itself reads it. If the client would not make it, or would complain, as anybody reads
+        it; what nobody else can read either is for the client to complain of."""
+        source, here = self.source, self.source.here
         found = opener.match(source.text, source.pos)
-        boundary = elements.open(found["name"]) if found is not None else None
-        if found is not None and boundary is not None:
-            size = found.end() - source.pos
-            if (yield from self._take_element(frame, found["name"], size, elements, boundary)):
+        if found is None:
+            return False
+        name = found["name"]
+        element = yield from self._find_element(name, found.end() - source.pos, elements)
+        end = source.here
+        if element is None or not element.sound:
+            self.wasted += end - here
+            source.rewind(here)
+            found, before = opener.match(source.text, source.pos), frame.open
+            if found is not None and (yield from call.body.read(frame, call, found)):
                 return True
-            found = opener.match(source.text, source.pos)
-        return found is not None and (yield from call.body.read(frame, call, found))
+            if element is None or frame.started:
+                return False
+            frame.abandon(before)
+            source.rewind(end)
+        draft = frame.begin(name)
+        if draft is not None:
+            draft.adopt(element.values)
+        return draft is not None
 
-    def _take_element(
-        self, frame: Frame, name: str, size: int, elements: ElementCalls, boundary: Boundary
-    ) -> Steps[bool]:
-        """A call as the client itself reads it; False, and nothing is consumed, if the client would not make it.
+    def _find_element(self, name: str, size: int, elements: ElementCalls) -> Steps[Element | None]:
+        """Go to the end of the call that the client reads here; None if it reads none.
 
         Args:
             size: how long the opening tag is.
         """
-        source = self.source
-        here = source.here
+        source, here = self.source, self.source.here
+        boundary = elements.open(name)
         head = yield from source.find_nonblank(size)
         mentioned = not source.text.startswith("<", source.pos + head)
-        if mentioned or self.wasted > AGAIN * (here + 4 * RESCAN):
-            return False
+        if boundary is None or mentioned or self.wasted > AGAIN * (here + 4 * RESCAN):
+            return None
         source.pos += size
         while (used := boundary.feed(source.text[source.pos :])) < 0:
             source.pos = len(source.text)
             if source.final:
-                break
+                return None
             yield
-        source.pos += max(used, 0)
-        values = elements.read(source.since(here)) if used >= 0 else None
-        draft = frame.begin(name) if values is not None else None
-        if draft is None or values is None:
-            self.wasted += source.here - here
-            source.rewind(here)
-            return False
-        draft.adopt(values)
-        return True
+        source.pos += used
+        return elements.read(source.since(here))
 
     def _weigh(self, chosen: Choosing) -> float:
         """The confidence of a call: that of its dialect, or of the pattern that the dialect belongs to."""
