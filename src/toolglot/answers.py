@@ -20,7 +20,7 @@ from toolglot.readers import make_reader
 from toolglot.reading import Reader
 from toolglot.rendition import Rendition
 from toolglot.rollout import SHELL
-from toolglot.routing import Manner, Route
+from toolglot.routing import Manner, Route, takes_one_call
 from toolglot.seals import Sealing
 from toolglot.telemetry import Watch
 from toolglot.trial import Rehearsal, deliver_whole
@@ -117,9 +117,7 @@ def _deliver(exchange: Exchange, route: Route, watch: Watch, streamed: bool) -> 
 
 def _find_bounds(exchange: Exchange) -> Bounds:
     """What of the calls that an upstream makes the client wants to see."""
-    parallel = exchange.asked.conversation.limits.parallel_calls
-    parallel = exchange.settings.reading.parallel_calls if parallel is None else parallel
-    return Bounds(exchange.choice, single=parallel is False)
+    return Bounds(exchange.choice, single=takes_one_call(exchange.asked.conversation, exchange.settings))
 
 
 def _open_reader(exchange: Exchange, route: Route, rehearsed: bool) -> Reader:
@@ -131,5 +129,5 @@ def _open_reader(exchange: Exchange, route: Route, rehearsed: bool) -> Reader:
     unknown = "reject" if exchange.guest else "text" if restricted else reading.unknown_tools
     shell = reading.shell if reading.shell and exchange.trial.runs(SHELL, rehearsed) else ()
     supported = exchange.settings.tool_calling.supported_tools
-    strictness = exchange.trial.restrict(reading.options(unknown, route.parallel, supported, shell), route)
+    strictness = exchange.trial.restrict(reading.options(unknown, not route.single, supported, shell), route)
     return make_reader(tools, names, route.dialect, strictness, exchange.source.new_call_id)

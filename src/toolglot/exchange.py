@@ -212,9 +212,8 @@ class Exchange:
         wanted = self.route.model.editing
         if not wanted or not self.trial.runs(EDITING):
             return None
-        only, allowed = conversation.choice.only, conversation.limits.parallel_calls is not False
-        parallel = self.route.parallel or (allowed and self.route.manner is NATIVE)
-        found = editing.find(conversation.tools, wanted, only=only, parallel=parallel, known_as=conversation.model)
+        only, several = conversation.choice.only, not self.route.single
+        found = editing.find(conversation.tools, wanted, only=only, parallel=several, known_as=conversation.model)
         if found is None and conversation.tools:
             self.watch.notes.append(f"the client's tools have no twins in {wanted} and stay as they are")
         return found

@@ -125,7 +125,9 @@ class Reading:
     )
     min_confidence: float = setting(number(0, 1), "calls read with less confidence are not delivered", 0.9)
     parallel_calls: bool | None = setting(
-        MAYBE, "several calls in one answer; `auto`: as the request says, else as the dialect is used to"
+        MAYBE,
+        "several calls in one answer, unless the request itself says; `false`: only the first is delivered; `auto`: all"
+        " are, and the model is told to make several if its own dialect is taught",
     )
     shell: tuple[str, ...] = setting(
         NAMES,
