@@ -48,15 +48,8 @@ def test_one_call_at_most_whoever_makes_it(written: str, native: bool, streamed:
     assert told[-1] == Finished("tool_calls")
 
 
-@pytest.mark.parametrize("native", [False, True])
-def test_several_calls_are_delivered_where_they_are_wanted(native: bool) -> None:
+def test_several_calls_are_delivered_where_they_are_wanted() -> None:
     events = [*call(0), TextDelta(WRITTEN), Finished("tool_calls")]
-    told = deliver(events, single=False, native=native, streamed=True, size=3)
+    told = deliver(events, single=False, native=False, streamed=True, size=3)
     assert [event.name for event in told if isinstance(event, CallStarted)] == ["read", "write"]
     assert [event.index for event in told if isinstance(event, CallEnded)] == [0, 1]
-
-
-def test_a_call_read_first_is_the_one() -> None:
-    events = [TextDelta(WRITTEN), *call(0), Finished("tool_calls")]
-    told = deliver(events, single=True, native=True, streamed=True, size=3)
-    assert [event.name for event in told if isinstance(event, CallStarted)] == ["write"]

@@ -48,6 +48,8 @@ class Ledger:
     new_id: Callable[[], str]
     started: int = 0
     delivered: int = 0
+    first: tuple[str, int] | None = None
+    """The blanks before the first call that began to leave, and where it began."""
     left: list[tuple[str, Reason]] = field(default_factory=list)
 
 
@@ -210,6 +212,8 @@ class Draft:
         if self.confidence < least:
             self.flaw(Reason.LOW_CONFIDENCE, "answer", f"{self.confidence:.2f}", f"{least:.2f}")
             return
+        if not frame.ledger.started:
+            frame.ledger.first = frame.sink.blanks, self.start
         self.index = frame.ledger.started
         frame.ledger.started += 1
         self.live = True

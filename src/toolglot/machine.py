@@ -168,6 +168,21 @@ class Machine:
             self.line_start = True
         self.pass_blanks(blanks)
 
+    def tell_as_text(self, text: str) -> list[Event]:
+        """Tell what waits as the text that it is; ``text`` is everything that has come."""
+        if self.ledger.first is not None:
+            blanks, start = self.ledger.first
+            self.sink.text(blanks + text[start:])
+        else:
+            if self.held.frames:
+                self.held.drop()
+            rest = text[self.source.unread :]
+            if self.thinking:
+                self.sink.reasoning(rest)
+            else:
+                self.sink.text(rest)
+        return self.sink.drain()
+
     # -- what is only shown --------------------------------------------------------------------------------------------
 
     def pass_backticks(self) -> Steps[None]:
@@ -177,8 +192,8 @@ class Machine:
         is_fence = len(ticks) >= 3 and (self.line_start or _LIST_ITEM.search(self.tail) is not None)
         if is_fence and not self.fences and (yield from self.open()):
             return
+        label = (yield from source.peek(len(ticks) + 1))[len(ticks) :]
         source.pos += len(ticks)
-        label = yield from source.peek()
         if is_fence:
             self.toggle_fence(ticks, not label.isspace() and label != "")
         elif not self.fences and ticks[0] == "`":
@@ -306,10 +321,11 @@ class Machine:
         size = consume(source, region.open)
         tag = region.commitment is not Commitment.MARKED
         if self.sink.spoken and tag and region.channel is Channel.REASONING:
-            following = yield from source.peek()
+            source.pos -= size
+            following = (yield from source.peek(size + 1))[size:]
             if (following and not following.isspace()) or following == " ":
-                source.pos -= size
                 return False
+            source.pos += size
         if self.held:
             self.held.drop()
         self.sink.pass_mark(source.text[source.pos - size : source.pos])

@@ -49,6 +49,11 @@ class Sink:
             self._channel = index
         self._parts.append(fragment)
 
+    @property
+    def blanks(self) -> str:
+        """The layout that is held."""
+        return "".join(self._layout)
+
     def layout(self, blanks: str) -> None:
         """Blanks that are text only if more text follows them."""
         self._layout.append(blanks)

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from toolglot.answers import bring_back, name_answerer, open_delivery, rehearse, remember
 from toolglot.errors import ToolglotError
-from toolglot.events import CallArguments, Event, Failed, Finished, ReasoningDelta, Started, TextDelta
+from toolglot.events import CallArguments, CallRejected, Event, Failed, Finished, ReasoningDelta, Started, TextDelta
 from toolglot.exchange import Exchange, describe_failure
 from toolglot.passage import Passage, ResumingWriter, TidyReader
 from toolglot.sse import DATA
@@ -226,6 +226,8 @@ class Relay:
         told: list[Event] = [event for event in reader.feed(read) if type(event) not in UNRECORDED]
         told += reader.close()
         remember(self.exchange, reader)
+        if partial:  # a call whose middle is not known only looks as if its arguments were no JSON
+            told = [event for event in told if type(event) is not CallRejected]
         if partial and hasattr(reader, "finish"):
             told = [self.doubt(event, reader, events, end) if type(event) is Finished else event for event in told]
         return told
