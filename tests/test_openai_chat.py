@@ -24,8 +24,8 @@ from toolglot.events import (
     check_order,
     merge_deltas,
 )
-from toolglot.sse import EventStream
 from toolglot.fields import end_call
+from toolglot.sse import EventStream
 from toolglot.wire import Answerer, Asked
 from toolglot.wires import openai_chat
 

@@ -172,6 +172,7 @@ class Machine:
         """Tell what waits as the text that it is; ``text`` is everything that has come."""
         if self.ledger.first is not None:
             blanks, start = self.ledger.first
+            self.sink.drop_layout()
             self.sink.text(blanks + text[start:])
         else:
             if self.held.frames:

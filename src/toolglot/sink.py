@@ -54,6 +54,9 @@ class Sink:
         """The layout that is held."""
         return "".join(self._layout)
 
+    def drop_layout(self) -> None:
+        self._layout.clear()
+
     def layout(self, blanks: str) -> None:
         """Blanks that are text only if more text follows them."""
         self._layout.append(blanks)
