@@ -8,6 +8,7 @@ rehearse(exchange, ...)              a dry run beside the answer, if one is wish
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
@@ -51,6 +52,7 @@ def reply(exchange: Exchange, body: bytes, streamed: bool = False) -> bytes:
         events = [*reader.feed(body), *reader.close()]
     else:
         events = wire.decode_reply(body, new_id)
+    exchange.watch.hear(events)
     told = deliver_whole(open_delivery(exchange, streamed=False), events)
     for step in bring_back(exchange, streamed=False):
         told = step.feed(told)
@@ -77,6 +79,19 @@ def bring_back(exchange: Exchange, streamed: bool) -> list[Step]:
     if exchange.place is not None:
         steps.append(Sealing(exchange.memory.open_seals(exchange.route.upstream.base_url), exchange.place))
     return steps
+
+
+def listen(exchange: Exchange, delivery: Delivery) -> Callable[[list[Event]], list[Event]]:
+    """How the delivery takes events: the model's own text is kept on the way, if bodies are logged."""
+    watch = exchange.watch
+    if watch.said is None:
+        return delivery.deliver
+
+    def deliver(events: list[Event]) -> list[Event]:
+        watch.hear(events)
+        return delivery.deliver(events)
+
+    return deliver
 
 
 def open_delivery(exchange: Exchange, streamed: bool) -> Delivery:

@@ -98,7 +98,7 @@ class Delivery:
         self.thoughts: list[str] | None = [] if reader is not None else None
         self.said = False
         self.answered = False
-        """Whether text or a call was told, and not only reasoning. In a whole answer a call counts when it is complete."""
+        """Whether more than reasoning was told: text or a call, in a whole answer a complete one."""
         self.silent = SILENT if streamed else (*SILENT, CallStarted, CallArguments, CallEnded)
         self.broken: list[str] = []
         """Native calls whose arguments are no JSON, by name."""
@@ -128,16 +128,12 @@ class Delivery:
             self.beside(events)
         for event in events:
             if type(event) is TextDelta and reader is not None:
-                if self.thoughts is not None and not event.text.isspace():
-                    self.thoughts = None
-                if self.quotes:
-                    self.source.append(event.text)
-                events_read = reader.feed(event.text)
                 if self.overheard is not None:
-                    self.overhear(events_read)
+                    self.overhear(reader.feed(event.text))
                     out.append(event)
                     continue
-                for read in events_read:
+                self.keep(event.text)
+                for read in reader.feed(event.text):
                     if type(read) in plain:
                         out.append(read)
                     else:
@@ -153,6 +149,13 @@ class Delivery:
             self.said = True
             self.answered = self.answered or self.answers(out)
         return out
+
+    def keep(self, text: str) -> None:
+        """Text came: reasoning was not all, and the text may have to be quoted."""
+        if self.thoughts is not None and not text.isspace():
+            self.thoughts = None
+        if self.quotes:
+            self.source.append(text)
 
     def tell(self, event: Event, origin: str, out: list[Event]) -> None:
         """Pass an event on, or let it wait until it is known whether the upstream makes native calls."""
@@ -205,7 +208,7 @@ class Delivery:
             case CallEnded(index=index):
                 self.end(event, origin, out)
             case CallRejected():
-                self.reject(event, origin, out)
+                (self.reject if origin is READ else self.reject_native)(event, out)
             case _:
                 out.append(event)
 
@@ -249,35 +252,38 @@ class Delivery:
         if self.audited and event.dialect == SHELL_FENCE and event.span:
             self.watch.notes.append(f"a shell fence became a call: {self.quote(event.span)}")
 
-    def reject(self, event: CallRejected, origin: str, out: list[Event]) -> None:
+    def reject(self, event: CallRejected, out: list[Event]) -> None:
         """Text that set out to be a call. Where part of it has left as a call, its arguments are made surely unusable,
         with the reason for the model to see; in an answer that is given whole nothing has left yet."""
         live = event.index is not None
-        if live and (origin, event.index) not in self.open:  # it was not delivered at all
+        if live and (READ, event.index) not in self.open:  # it was not delivered at all
             self.truncated = self.truncated or event.reason is Reason.TRUNCATED
             return
         self.watch.see(event)
-        if live and origin is NATIVE:
-            number = self.open[origin, event.index or 0]
-            cut = event.reason is Reason.TRUNCATED
-            if not self.tells_rejected:
-                (self.short if cut else self.broken).append(self.watch.open.pop(number, ""))
-            elif not cut:  # who writes the call refuses it, in words
-                out.append(CallEnded(number))
-            return
         if live and self.streamed:
             self.truncated = self.truncated or event.reason is Reason.TRUNCATED
-            out.append(CallArguments(self.open[origin, event.index or 0], _refuse(event)))
+            out.append(CallArguments(self.open[READ, event.index or 0], _refuse(event)))
             return
         raw = event.raw
         if not self.streamed:
             raw = self.quote(event.span) if event.span else raw
-            index = None if event.index is None else self.open.pop((origin, event.index), None)
+            index = None if event.index is None else self.open.pop((READ, event.index), None)
             if self.tells_rejected:
                 out.append(replace(event, raw=self.restore(raw), index=index))
                 return
         if event.reason not in DROPPED and raw:
             out.append(TextDelta(self.restore(raw)))
+
+    def reject_native(self, event: CallRejected, out: list[Event]) -> None:
+        """The arguments of a native call cannot be read. The client has them as they came; the answer's end tells."""
+        number, cut = self.open.get((NATIVE, event.index or 0)), event.reason is Reason.TRUNCATED
+        if number is None:  # it was not delivered at all
+            return
+        self.watch.see(event)
+        if not self.tells_rejected:
+            (self.short if cut else self.broken).append(self.watch.open.pop(number, ""))
+        elif not cut:  # who writes the call refuses it, in words
+            out.append(CallEnded(number))
 
     def quote(self, span: Span) -> str:
         """What the upstream wrote there; kept where nothing leaves before it is sure."""
@@ -358,8 +364,10 @@ class Delivery:
                 self.tell(event, READ, out)
         elif not truncated:
             self.rescue(reader, out)
-        for dialect, outcome in reader.left:
-            self.watch.leave(dialect, outcome)
+        for dialect, reason in reader.left:
+            self.watch.leave(dialect, reason)
+        for dialect in reader.missed:
+            self.watch.miss(dialect)
         waiting, self.waiting = self.waiting or (), None
         for event, origin in waiting:
             self.pass_on(event, origin, out)

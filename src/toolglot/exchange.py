@@ -31,7 +31,7 @@ from toolglot.lessons import coach
 from toolglot.memory import Memory
 from toolglot.profiles import SIGNED_CALLS, Rule
 from toolglot.quirks import hold_to_call, narrow, retell_thoughts
-from toolglot.rollout import EDITING, READING, XML
+from toolglot.rollout import EDITING, NATIVE_CALLS, READING, XML
 from toolglot.routing import NATIVE, RELAY, TEXT, Knowledge, Route, choose
 from toolglot.seals import Place, find_place, restore
 from toolglot.speaking import Speech, speak
@@ -288,6 +288,7 @@ class Exchange:
         if not kind:
             return False
         lesson = self._learn(kind, error)
+        self.watch.count(NATIVE_CALLS, kind)
         if spare is None:
             return False
         self.route = self.trial.enter(self.route.retreat(lesson))

@@ -136,6 +136,11 @@ class Reader:
         """Calls that were left in the text without a word: their dialects, and why."""
         return self._ledger.left
 
+    @property
+    def missed(self) -> list[str]:
+        """The dialects of near misses: text that was meant as a call and cannot be read as one."""
+        return self._ledger.missed
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
