@@ -208,7 +208,7 @@ class Delivery:
             case CallEnded(index=index):
                 self.end(event, origin, out)
             case CallRejected():
-                (self.reject if origin is READ else self.reject_native)(event, out)
+                self.reject(event, origin, out)
             case _:
                 out.append(event)
 
@@ -252,9 +252,12 @@ class Delivery:
         if self.audited and event.dialect == SHELL_FENCE and event.span:
             self.watch.notes.append(f"a shell fence became a call: {self.quote(event.span)}")
 
-    def reject(self, event: CallRejected, out: list[Event]) -> None:
+    def reject(self, event: CallRejected, origin: str, out: list[Event]) -> None:
         """Text that set out to be a call. Where part of it has left as a call, its arguments are made surely unusable,
         with the reason for the model to see; in an answer that is given whole nothing has left yet."""
+        if origin is NATIVE:
+            self.reject_native(event, out)
+            return
         live = event.index is not None
         if live and (READ, event.index) not in self.open:  # it was not delivered at all
             self.truncated = self.truncated or event.reason is Reason.TRUNCATED
