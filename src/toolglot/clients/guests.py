@@ -28,6 +28,7 @@ from toolglot.clients.prompts import Prompt, read_prompt
 from toolglot.clients.record import ClientTool, Kind, Parameter
 from toolglot.clients.rendering import Rendering
 from toolglot.clients.turns import read_turns
+from toolglot.clients.verbatim import OwnCalls
 from toolglot.conversation import Choice, Conversation, Text, Tool
 
 KNOWN: Final = 64
@@ -89,6 +90,11 @@ class Guest:
             choice=Choice("required") if demanded else conversation.choice,
             limits=structs.replace(conversation.limits, parallel_calls=False),
         )
+
+    @property
+    def calls(self) -> OwnCalls:
+        """How it reads calls in its own XML."""
+        return OwnCalls(self.known.client, self.model)
 
     def render(self, native: bool) -> Rendering:
         """The ids of native calls are kept in the XML: the client sends it back, and there they are found again."""
