@@ -25,7 +25,7 @@ MISSES = {
     "a tool fence with broken JSON": "```tool_code\n{invalid json}\n```",
     "a fence with a wrong key": '```json\n{"tool": "read_file", "pth": "a"}\n```',
     "bare JSON with a wrong key": '{"name": "read_file", "arguments": {"pth": "a"}}',
-    "a Python call with a wrong key": '[read_file(pth="a")]',
+    "name-keyed JSON with a wrong key": '{"read_file": {"pth": 3}}',
     "an action with a wrong key": 'Action: read_file\nAction Input: {"pth": 3}',
     "an element that holds text": "<read_file>\na.txt\n</read_file>",
     "an element that is never closed": "Now:\n<read_file><pth>a</pth>",
@@ -56,7 +56,7 @@ def read(text: str, cuts: list[int], **options: Any) -> tuple[Reading, list[str]
         events += reader.feed(text[at:cut])
         at = cut
     events += reader.close()
-    return gather(events, text), reader.missed
+    return gather(events, text), [*reader.missed, *(dialect for dialect, _ in reader.left)]
 
 
 def every_way(text: str) -> list[list[int]]:

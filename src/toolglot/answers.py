@@ -8,11 +8,8 @@ rehearse(exchange, ...)              a dry run beside the answer, if one is wish
 
 from __future__ import annotations
 
-<<<<<<< HEAD
 from collections.abc import Callable
-=======
 from dataclasses import replace
->>>>>>> main
 from functools import partial
 from typing import Protocol
 
@@ -148,12 +145,8 @@ def _open_reader(exchange: Exchange, route: Route, rehearsed: bool) -> Reader:
     unknown = "reject" if exchange.guest else "text" if restricted else reading.unknown_tools
     shell = reading.shell if reading.shell and exchange.trial.runs(SHELL, rehearsed) else ()
     supported = exchange.settings.tool_calling.supported_tools
-<<<<<<< HEAD
-    strictness = exchange.trial.restrict(reading.options(unknown, not route.single, supported, shell), route)
-=======
-    options = reading.options(unknown, route.parallel, supported, shell)
+    options = reading.options(unknown, not route.single, supported, shell)
     if exchange.guest:
         options = replace(options, elements=exchange.guest.calls)
     strictness = exchange.trial.restrict(options, route)
->>>>>>> main
     return make_reader(tools, names, route.dialect, strictness, exchange.source.new_call_id)
