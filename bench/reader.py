@@ -279,10 +279,16 @@ def time_all(names: list[str], sizes: tuple[int, ...], rounds: int) -> dict[str,
 KINDS = ("in chunks", "whole")
 COMPARED_SIZE = 200_000
 COMPARED_ROUNDS = 25
+ROUNDS_OF_A_PROCESS = 5
+"""Where a process happens to put things in memory makes it a little faster or slower for as long as it lives."""
 
 
 def time_requests(lines: Iterable[str]) -> None:
-    """Serve another process: for each line with the name of a case and a kind, print the CPU seconds of one pass."""
+    """Serve another process: tell which sources are read with, then the CPU seconds of one pass for each line of input.
+
+    A line is a JSON list of the name of a case and a kind.
+    """
+    print(Path(toolglot.__file__).resolve().parent, flush=True)
     cases: dict[tuple[str, str], list[str]] = {}
     for line in lines:
         name, kind = json.loads(line)
@@ -297,15 +303,18 @@ class Checkout:
     """A process that reads with the sources of one checkout; this file, whatever the checkout's own bench is like."""
 
     def __init__(self, folder: Path) -> None:
-        if not (folder / "src" / "toolglot").is_dir():
-            raise SystemExit(f"{folder} is no checkout of toolglot: it has no src/toolglot")
+        sources = folder.resolve() / "src"
         self.process = subprocess.Popen(
             [sys.executable, __file__, "--serve"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=os.environ | {"PYTHONPATH": str(folder / "src")},
+            env=os.environ | {"PYTHONPATH": str(sources)},
         )
+        assert self.process.stdout
+        found = self.process.stdout.readline().strip()
+        if found != str(sources / "toolglot"):
+            raise SystemExit(f"{folder} is no checkout of toolglot: its reader would be that of {found or 'none'}")
 
     def measure(self, name: str, kind: str) -> float:
         """CPU seconds to read one case."""
@@ -320,17 +329,24 @@ class Checkout:
 def compare(names: list[str], other: Path, rounds: int) -> dict[tuple[str, str], tuple[list[float], list[float]]]:
     """Seconds of the other checkout and of this one, by case and kind. Who comes first changes from round to round."""
     here = Path(__file__).resolve().parent.parent
-    checkouts = (Checkout(other), Checkout(here))
+    checkouts: list[Checkout] = []
     seconds: dict[tuple[str, str], tuple[list[float], list[float]]] = {}
     for number in range(rounds):
+        if number % ROUNDS_OF_A_PROCESS == 0:
+            stop_all(checkouts)
+            checkouts = [Checkout(other), Checkout(here)]
         for name in names:
             for kind in KINDS:
                 taken = seconds.setdefault((name, kind), ([], []))
                 for which in (0, 1) if number % 2 else (1, 0):
                     taken[which].append(checkouts[which].measure(name, kind))
+    stop_all(checkouts)
+    return seconds
+
+
+def stop_all(checkouts: Iterable[Checkout]) -> None:
     for checkout in checkouts:
         checkout.stop()
-    return seconds
 
 
 def print_comparison(names: list[str], other: Path, rounds: int) -> None:

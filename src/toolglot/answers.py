@@ -73,7 +73,7 @@ def bring_back(exchange: Exchange, streamed: bool) -> list[Step]:
     """How what was delivered becomes what the client should be given, one step after the other."""
     notes = exchange.watch.notes
     steps: list[Step] = []
-    if exchange.mapping:
+    if exchange.mapping and exchange.guest is None:
         steps.append(editing.Return(exchange.mapping, notes, streamed))
     if exchange.guards:
         steps.append(Guarding(exchange.guards, exchange.asked.conversation.model, notes))
@@ -128,7 +128,10 @@ def _deliver(exchange: Exchange, route: Route, watch: Watch, streamed: bool) -> 
         native,
         exchange.doubt if route.learns and not rehearsed else None,
     )
-    return Delivery(*given) if guest is None else Rendition(guest.render(native), *given)
+    if guest is None:
+        return Delivery(*given)
+    mapped = editing.Return(exchange.mapping, watch.notes) if exchange.mapping else None
+    return Rendition(guest.render(native), *given, mapped=mapped)
 
 
 def _find_bounds(exchange: Exchange) -> Bounds:
@@ -145,7 +148,7 @@ def _open_reader(exchange: Exchange, route: Route, rehearsed: bool) -> Reader:
     unknown = "reject" if exchange.guest else "text" if restricted else reading.unknown_tools
     shell = reading.shell if reading.shell and exchange.trial.runs(SHELL, rehearsed) else ()
     supported = exchange.settings.tool_calling.supported_tools
-    options = reading.options(unknown, not route.single, supported, shell)
+    options = exchange.settings.reader_options(unknown, not route.single, supported, shell)
     if exchange.guest:
         options = replace(options, elements=exchange.guest.calls)
     strictness = exchange.trial.restrict(options, route)

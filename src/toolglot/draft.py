@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 
+from toolglot.aliases import RENAMED, Alias, choose_aliases
 from toolglot.events import (
     CallEnded,
     CallRejected,
@@ -107,7 +108,9 @@ class Frame:
         self.known = tool or self.known
         name = tool.name if tool else plain_name(written)
         draft = Draft(self, tool, name, first, self.dialect, dict.fromkeys(self.repairs))
-        if tool is None and not name.strip("0123456789"):
+        if not self.marked and self.dialect in self.options.patterns.off:
+            draft.flaw(Reason.SWITCHED_OFF, "pattern", self.dialect, "a pattern that is switched on")
+        elif tool is None and not name.strip("0123456789"):
             draft.flaw(Reason.MALFORMED, "tool name", "none", "the name of the tool to call")
         elif tool is None and self.options.unknown_tools != "allow":
             draft.flaw(Reason.UNKNOWN_TOOL, "tool name", f'"{written}"', self._offer(written))
@@ -198,6 +201,8 @@ class Draft:
     """The string value that is open belongs to an argument that is left out."""
     flaws: list[Defect] = field(default_factory=list)
     pending: list[str] = field(default_factory=list)
+    aliases: list[Alias] = field(default_factory=list)
+    """Other keys for arguments of the tool; what they mean is known at the end."""
     raw: Callable[[str], None] = field(init=False)
     """Takes JSON text of the arguments, as it is: it waits, or leaves once the call is live."""
 
@@ -217,6 +222,15 @@ class Draft:
 
     def declares(self, key: str) -> bool:
         return self.tool is not None and key in self.tool.parameters.properties
+
+    def admits(self, key: str) -> bool:
+        """Whether the tool declares this argument, or the key may mean one that was not given yet."""
+        return self.declares(key) or bool(self._may_mean(key))
+
+    def _may_mean(self, key: str) -> str:
+        """The argument that the key is an alias of, if that was not given yet."""
+        name = self.tool.aliases.get(key, "") if self.tool is not None else ""
+        return "" if name in self.keys else name
 
     @property
     def is_open_ended(self) -> bool:
@@ -242,7 +256,7 @@ class Draft:
     def sure(self) -> None:
         """The text is a call: from here on its arguments may leave."""
         frame = self.frame
-        if self.live or frame.held or self.flaws:
+        if self.live or frame.held or self.flaws or self.aliases:
             return
         if frame.ledger.delivered and not frame.options.parallel:
             self.flaw(Reason.EXTRA_CALL, "answer", "a further call", "one call per answer")
@@ -266,7 +280,13 @@ class Draft:
             self._choose_receiver()
 
     def _choose_receiver(self) -> None:
-        self.raw = partial(self.frame.sink.arguments, self.index) if self.live else self.pending.append
+        waits = self.aliases or not self.live
+        self.raw = self.pending.append if waits else partial(self.frame.sink.arguments, self.index)
+
+    def sure_of(self, key: str) -> None:
+        """The text is a call because it has this argument; an alias does not prove that yet."""
+        if not self._may_mean(key):
+            self.sure()
 
     def text(self, piece: str) -> None:
         """More of the string value that is open."""
@@ -275,18 +295,21 @@ class Draft:
     @property
     def passing(self) -> int | None:
         """The index under which arguments may leave without a look, once the call is live."""
-        return self.index if self.live and not self.dropping else None
+        return self.index if self.live and not (self.dropping or self.aliases) else None
 
     def _put(self, key: str, value: str) -> None:
         """A key and its value, or the beginning of it."""
         if self.keys.get(key):
             self.flaw(Reason.DUPLICATE_ARGUMENT, f"argument {key}", "a second value", "one value")
-        self.raw(f"{',' if self.written else '{'}{_spell_key(key)}:{value}")
+        if name := self._may_mean(key):
+            self._hold(Alias(key, name, len(self.pending) + 1), value)
+        else:
+            self.raw(f"{',' if self.written else '{'}{_spell_key(key)}:{value}")
         self.keys[key] = self.written = True
 
     def _drops(self, key: str) -> bool:
         """Whether the tool's schema forbids this argument, so that the call does without it."""
-        if self.tool is None or not self.tool.parameters.forbids(key):
+        if self.tool is None or self._may_mean(key) or not self.tool.parameters.forbids(key):
             return False
         self._omit(key, "dropped_undeclared_argument")
         return True
@@ -294,6 +317,25 @@ class Draft:
     def _omit(self, key: str, repair: str) -> None:
         self.keys.setdefault(key, False)
         self.repair(repair)
+
+    def _hold(self, alias: Alias, value: str) -> None:
+        """Let the arguments wait from an alias on, its key in a piece of its own."""
+        self.raw = self.pending.append
+        self.pending += "," if self.written else "{", _spell_key(alias.key), f":{value}"
+        self.aliases.append(alias)
+
+    def _settle_aliases(self) -> None:
+        """Say what the aliases mean, and let the arguments go on their way."""
+        renamed = {alias.key: alias for alias in choose_aliases(self.aliases, self.keys, self.pending)}
+        for alias in renamed.values():
+            self.pending[alias.at] = _spell_key(alias.name)
+            self.repair(RENAMED)
+        self.keys = {renamed[key].name if key in renamed else key: kept for key, kept in self.keys.items()}
+        self.aliases.clear()
+        self._choose_receiver()
+        if self.live:
+            self.raw("".join(self.pending))
+            self.pending.clear()
 
     def open_text(self, key: str) -> None:
         if self._drops(key):
@@ -354,6 +396,8 @@ class Draft:
             return
         self.closed = True
         frame = self.frame
+        if self.aliases and not self.cut:
+            self._settle_aliases()
         if self.cut:
             self.flaws.insert(0, Defect(Reason.TRUNCATED, "call", "the text ended inside it", "the whole call"))
         elif self.tool is not None and not self.has_required:

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 
 from toolglot.dialect import Call, Commitment, Wrap
 from toolglot.draft import Frame, Ledger
-from toolglot.events import Reason
+from toolglot.events import CallRejected, Reason
+from toolglot.near_misses import LONGEST, begins_child, find_defects, is_near_miss, may_begin_child
 from toolglot.options import Boundary, ElementCalls, Options
 from toolglot.pattern import MORE, Mark, mark
 from toolglot.scanner import Source, Steps
 from toolglot.schema import Toolbox
 from toolglot.sink import Sink
-from toolglot.vocabulary import CLOSED_ELEMENT, ELEMENT, ELEMENTS, Header, Vocabulary
+from toolglot.vocabulary import CLOSED_ELEMENT, ELEMENT, ELEMENTS, Choosing, Header, Vocabulary
 
 _NOISE = Mark("```{language}\n", "```{language} ", "json\n", "</think>", "<?xml {attributes}?>", named=False)
 _LINE_END = Mark("{before_break}", named=False)
@@ -57,6 +58,8 @@ class FrameReader:
     reached: int = 0
     spared: int = 0
     """How much of the way there was known before."""
+    missed: int = 0
+    """Where the last near miss ended, as far as it was read."""
     again: int = 0
     """How much was looked at again so far."""
     wasted: int = 0
@@ -98,6 +101,51 @@ class FrameReader:
             return False
         self.again = again
         return True
+
+    # -- a frame that failed -------------------------------------------------------------------------------------------
+
+    def report_miss(self, frame: Frame, wrap: Wrap | None, header: Header) -> Steps[bool]:
+        """Count a frame that failed if it was meant as a call, once; True if it was rejected: then none of it is text."""
+        source, start, reached = self.source, frame.start, self.reached
+        following = source.text[max(0, reached - source.offset) :][:80]
+        if start < self.missed or not is_near_miss(frame, wrap, header, source.since(start, reached), following):
+            return False
+        if header == ELEMENT and wrap is None and (yield from self._reject_element(frame)):
+            return True
+        self.ledger.missed.append(frame.dialect)
+        self.missed = reached
+        return False
+
+    def _reject_element(self, frame: Frame) -> Steps[bool]:
+        """Report an element of a tool that holds nothing but elements and lacks what the tool needs. It never began to
+        leave, because its first element is none of the tool's; False if it is anything else."""
+        source, tool = self.source, frame.known
+        if tool is None or self.options.unknown_tools == "text":
+            return False
+        source.rewind(frame.start)
+        size = source.text.find(">", source.pos) + 1 - source.pos
+        while (child := begins_child(source.text, source.pos + size)) is None:
+            if source.final or not may_begin_child(source.text, source.pos + size):
+                return False
+            yield
+        if self.toolbox.find(child["key"]) is not None:
+            return False
+        closer = f"</{source.text[source.pos + 1 : source.pos + size - 1]}>"
+        while (end := source.text.find(closer, source.pos + size, source.pos + LONGEST)) < 0:
+            if source.final or len(source.text) - source.pos >= LONGEST:
+                return False
+            yield
+        defects = find_defects(tool, source.text[source.pos + size : end])
+        if not defects:
+            return False
+        source.pos = end + len(closer)
+        raw, span = source.since(frame.start), (frame.start, source.here)
+        source.release()
+        self.sink.settle()
+        self.sink.event(CallRejected(raw, defects[0].reason, tool.name, defects, frame.dialect, span))
+        return True
+
+    # -- reading one ---------------------------------------------------------------------------------------------------
 
     def _chain(self, frame: Frame, header: Header) -> Steps[bool]:
         """Calls that need no wrapper, one behind the other with a separator between them."""
@@ -253,7 +301,7 @@ class FrameReader:
             return None
         frame.dialect = chosen.dialect.name
         frame.headers = chosen.call.header
-        frame.confidence = chosen.dialect.confidence
+        frame.confidence = self._weigh(chosen)
         frame.repairs = chosen.repairs
         unknown = header in ELEMENTS and self.toolbox.find(found["name"]) is None
         frame.marked = chosen.marked or (unknown and self.options.unknown_tools == "reject")
@@ -303,6 +351,11 @@ class FrameReader:
             return False
         draft.adopt(values)
         return True
+
+    def _weigh(self, chosen: Choosing) -> float:
+        """The confidence of a call: that of its dialect, or of the pattern that the dialect belongs to."""
+        dialect, confidences = chosen.dialect, self.options.patterns.confidences
+        return dialect.confidence if chosen.marked else confidences.get(dialect.name, dialect.confidence)
 
     def _skip_broken(self, frame: Frame) -> Steps[None]:
         """A call that broke in the middle: what is left of it goes up to the mark that closes it."""

@@ -17,7 +17,6 @@ from toolglot.draft import RAW_LIMIT, Frame, Ledger
 from toolglot.events import CallRejected, Defect, Event, Reason, ReasoningDelta, TextDelta
 from toolglot.frames import FrameReader, consume
 from toolglot.held import Held
-from toolglot.near_misses import LONGEST, begins_child, find_defects, is_near_miss, may_begin_child
 from toolglot.options import Options
 from toolglot.pattern import MORE, Mark, mark
 from toolglot.scanner import Source, Steps, at_once
@@ -65,8 +64,6 @@ class Machine:
         self.after_call = False
         self.example = False
         self.tail = ""
-        self.missed = 0
-        """Where the last near miss ended, as far as it was read."""
 
     # -- text ----------------------------------------------------------------------------------------------------------
 
@@ -269,17 +266,18 @@ class Machine:
 
     def open(self) -> Steps[bool]:
         """Try everything that may open here; True when something was consumed."""
-        source, vocabulary = self.source, self.vocabulary
         if (self.after_call or self.held.frames or self.ledger.delivered) and (yield from self.pass_aftermath()):
             return True
-        opening = yield from self.find_opening(vocabulary.anywhere)
+        opening = yield from self.find_opening(self.vocabulary.anywhere)
         if opening is not None and (yield from self.begin(opening)):
             return True
         if (self.line_start or (yield from self.opens_list())) and (yield from self.open_line()):
             return True
-        if (yield from self.pass_lone_mark()):
-            return True
-        element = (yield from source.look(self.elements)) if self.elements is not None else None
+        return (yield from self.pass_lone_mark()) or (yield from self.open_element())
+
+    def open_element(self) -> Steps[bool]:
+        """An element that is named after a tool."""
+        element = (yield from self.source.look(self.elements)) if self.elements is not None else None
         if element is None:
             return False
         if not element[0].endswith("/>"):
@@ -467,58 +465,11 @@ class Machine:
 
     def fail(self, frame: Frame, wrap: Wrap | None, header: Header, start: int) -> Steps[bool]:
         """A frame is none; whether all of it is told: as text, or as rejected."""
-        meant = (frame.known or wrap) and not self.thinking and self.is_missed(frame, wrap, header, start)
-        if meant and (yield from self.report_miss(frame, wrap, header, start)):
+        meant = (frame.known or wrap) and not self.thinking and not announces_example(self.tail, False)
+        if meant and (yield from self.frames.report_miss(frame, wrap, header)):
+            self.line_start = self.after_call = True
             return True
         return (yield from self.give_back(start, header in BARE_JSON))
-
-    def report_miss(self, frame: Frame, wrap: Wrap | None, header: Header, start: int) -> Steps[bool]:
-        """Count a frame that failed and was meant as a call; True if it was rejected and nothing of it is text."""
-        if header == ELEMENT and wrap is None and (yield from self.reject_element(frame, start)):
-            return True
-        self.ledger.missed.append(frame.dialect)
-        self.missed = self.frames.reached
-        return False
-
-    def reject_element(self, frame: Frame, start: int) -> Steps[bool]:
-        """Report an element of a tool that holds nothing but elements and lacks what the tool needs. It never began to
-        leave, because its first element is none of the tool's; False if it is anything else."""
-        source, tool = self.source, frame.known
-        if tool is None or frame.options.unknown_tools == "text":
-            return False
-        source.rewind(start)
-        size = source.text.find(">", source.pos) + 1 - source.pos
-        while (child := begins_child(source.text, source.pos + size)) is None:
-            if source.final or not may_begin_child(source.text, source.pos + size):
-                return False
-            yield
-        if frame.toolbox.find(child["key"]) is not None:
-            return False
-        closer = f"</{source.text[source.pos + 1 : source.pos + size - 1]}>"
-        while (end := source.text.find(closer, source.pos + size, source.pos + LONGEST)) < 0:
-            if source.final or len(source.text) - source.pos >= LONGEST:
-                return False
-            yield
-        defects = find_defects(tool, source.text[source.pos + size : end])
-        if not defects:
-            return False
-        source.pos = end + len(closer)
-        raw, span = source.since(start), (start, source.here)
-        source.release()
-        self.sink.settle()
-        self.sink.event(CallRejected(raw, defects[0].reason, tool.name, defects, frame.dialect, span))
-        self.line_start = self.after_call = True
-        return True
-
-    def is_missed(self, frame: Frame, wrap: Wrap | None, header: Header, start: int) -> bool:
-        """Whether a frame that failed was meant as a call; a part of one that was counted is not counted again."""
-        source, reached = self.source, self.frames.reached
-        following = source.text[max(0, reached - source.offset) :][:80]
-        return (
-            start >= self.missed
-            and is_near_miss(frame, wrap, header, source.since(start, reached), following)
-            and not announces_example(self.tail, False)
-        )
 
     def must_wait(self, wrap: Wrap | None, header: Header) -> bool:
         """Whether a frame counts only as a whole, or only if nothing follows it, or never because it is shown."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Protocol
 
+from toolglot.call_patterns import ALL_ON, Patterns
 from toolglot.errors import UsageError
 
 UNKNOWN_TOOLS = ("allow", "text", "reject")
@@ -48,6 +49,7 @@ class Options:
     ``thresholds``: the least confidence for single dialects, instead of ``min_confidence``.
     ``shell_syntax``: what else such a line may do; ``shell_cwd``: where it is run, if the tool can be told.
     ``elements``: who reads a call that is written as an element named after its tool, before anybody else does.
+    ``patterns``: switches and confidences of ways of writing calls that ordinary text has too (``read_patterns``).
     """
 
     unknown_tools: str = "allow"
@@ -58,6 +60,7 @@ class Options:
     shell_syntax: tuple[str, ...] = ()
     shell_cwd: str = ""
     thresholds: Mapping[str, float] = field(default_factory=dict, hash=False)
+    patterns: Patterns = ALL_ON
     elements: ElementCalls | None = None
 
     def __post_init__(self) -> None:

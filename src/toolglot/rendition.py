@@ -8,6 +8,7 @@ from typing import Any, Final
 from toolglot.clients.fences import Unfencing
 from toolglot.clients.rendering import OWN_DIALECT, Outcome, Record, Rendering, Written
 from toolglot.delivery import Delivery
+from toolglot.editing import Return
 from toolglot.events import (
     CallArguments,
     CallEnded,
@@ -34,9 +35,11 @@ class Rendition(Delivery):
     """A delivery whose calls become text. As far as the delivery knows it is not streamed: of a call that turns out to
     be none, nothing has left yet."""
 
-    def __init__(self, rendering: Rendering, *given: Any) -> None:
+    def __init__(self, rendering: Rendering, *given: Any, mapped: Return | None = None) -> None:
+        """``mapped`` tells calls to mapped tools as calls to the client's own; the rest is given to the delivery."""
         super().__init__(*given)
         self.rendering = rendering
+        self.mapped = mapped
         self.unfencing = Unfencing(rendering.client)
         self.tells_rejected = True
         self.calls: list[Event] = []
@@ -44,6 +47,8 @@ class Rendition(Delivery):
     def deliver(self, events: Iterable[Event]) -> list[Event]:
         """What the client is told of these events of the upstream."""
         told = super().deliver(list(self.unfence(events)))
+        if self.mapped is not None:
+            told = self.mapped.feed(told)
         for event in told:
             if type(event) is CallEnded and event.dialect == OWN_DIALECT and event.span:
                 self.rendering.written[event.index] = self.cut_out(event.span)

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from msgspec import Struct, structs
 
-from toolglot.config import MODES, Model, Settings, Upstream
+from toolglot.config import DEFAULT_DIALECT, MODES, Model, Settings, Upstream
 from toolglot.conversation import Call, Conversation, Result
 from toolglot.errors import RequestError
 from toolglot.experience import Experience, Lesson
@@ -195,11 +195,14 @@ def concerns_tools(conversation: Conversation) -> bool:
 
 def _parallel(conversation: Conversation, settings: Settings, model: Model, known: bool | None = None) -> bool:
     """Whether the model is told that it may make several calls: if asked for, or if its own dialect is spoken. Other
-    models are taught one call per message, which they do better; what they make nevertheless is delivered."""
+    models are taught one call per message, which they do better; what they make nevertheless is delivered.
+
+    The dialect of clients that take one call in a message teaches one.
+    """
     for told in (_wanted(conversation, settings), known):
         if told is not None:
             return told
-    return _own_dialect(model.model) == model.dialect
+    return model.dialect != DEFAULT_DIALECT and _own_dialect(model.model) == model.dialect
 
 
 def takes_one_call(conversation: Conversation, settings: Settings) -> bool:

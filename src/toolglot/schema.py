@@ -11,12 +11,13 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from html import unescape
 from typing import Any
 
 from toolglot import conversation
+from toolglot.aliases import find_aliases
 from toolglot.compiler import compile_schema
 from toolglot.errors import ToolSchemaError
 from toolglot.events import Defect
@@ -31,6 +32,11 @@ class Tool:
     name: str
     parameters: Shape = ANY
     description: str = ""
+    aliases: Mapping[str, str] = field(init=False, compare=False)
+    """Other keys for required arguments, with the arguments that they mean."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "aliases", find_aliases(self.parameters))
 
     @property
     def required(self) -> frozenset[str]:

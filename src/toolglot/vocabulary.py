@@ -307,9 +307,15 @@ class Vocabulary:
 
     @lru_cache(maxsize=1024)  # noqa: B019 - there is one vocabulary, and it lives as long as the process
     def _find_speaker(self, model: str) -> str | None:
-        """The dialect that a model of this name is known to speak."""
+        """The dialect that a model of this name is known to speak.
+
+        The first glob that fits counts, unless another one is narrower: ``claude-2*`` is narrower than ``claude*``.
+        """
         name = model.lower().rsplit("/", 1)[-1]
+        known = "*"
+        found: str | None = None
         for dialect in self.dialects:
-            if any(fnmatch(name, pattern) for pattern in dialect.models):
-                return dialect.name
-        return None
+            for glob in dialect.models:
+                if fnmatch(name, glob) and (found is None or (glob != known and fnmatch(glob, known))):
+                    known, found = glob, dialect.name
+        return found

@@ -222,7 +222,7 @@ class Envelope:
         if not walk.has_arguments:
             if key in ARGUMENT_KEYS and not (draft.keys and draft.declares(key)):
                 return self._stream(frame, walk, draft) if head == "{" else self._arguments(frame, walk, key)
-            if draft.declares(key) or (draft.is_open_ended and key not in LEADING_KEYS):
+            if draft.admits(key) or (draft.is_open_ended and key not in LEADING_KEYS):
                 return self._argument(frame, draft, key)
         return self._aside(frame, walk, key)
 
@@ -297,7 +297,7 @@ class Envelope:
 
     def _argument(self, frame: Frame, draft: Draft, key: str) -> Steps[bool]:
         """An argument that stands beside the name."""
-        draft.sure()
+        draft.sure_of(key)
         yield from self.members.value(frame, draft, key)
         return True
 

@@ -197,7 +197,7 @@ class _Reading:
         parameter, found = opener
         self.frame.source.pos = found.end()
         self.behind_parameter = False
-        self.draft.sure()
+        self.draft.sure_of(found["key"])
         if parameter.repair:
             self.draft.repair(parameter.repair)
         key = read_key(found)
@@ -331,7 +331,7 @@ class _Reading:
     def admits(self, parameter: Parameter, key: str) -> bool:
         """A plain element is a parameter only once, and the first one only if the tool declares it."""
         draft = self.draft
-        if draft.declares(key):
+        if draft.admits(key):
             return not parameter.is_element or key not in draft.keys
         if parameter.is_element:
             page = key in _HTML and not self.frame.marked
