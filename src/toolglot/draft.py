@@ -53,7 +53,11 @@ class Ledger:
     new_id: Callable[[], str]
     started: int = 0
     delivered: int = 0
+    first: tuple[str, int] | None = None
+    """The blanks before the first call that began to leave, and where it began."""
     left: list[tuple[str, Reason]] = field(default_factory=list)
+    missed: list[str] = field(default_factory=list)
+    """The dialects of near misses: text that was meant as a call and cannot be read as one."""
 
 
 @dataclass(slots=True)
@@ -86,6 +90,8 @@ class Frame:
     """How many of them were given back as text."""
     open: Draft | None = None
     raw: str | None = None
+    known: Tool | None = None
+    """The last tool on offer that a call in it was begun to."""
 
     def begin(self, written: str, start: int | None = None) -> Draft | None:
         """A draft for a call to the tool that was written, or None when that cannot be a call here."""
@@ -99,6 +105,7 @@ class Frame:
             first = self.drafts[-1].end
         else:
             first, self.held = self.start, self.waits() or self.alone
+        self.known = tool or self.known
         name = tool.name if tool else plain_name(written)
         draft = Draft(self, tool, name, first, self.dialect, dict.fromkeys(self.repairs))
         if tool is None and not name.strip("0123456789"):
@@ -254,6 +261,8 @@ class Draft:
             return
         if not self._is_wanted(frame.options):
             return
+        if not frame.ledger.started:
+            frame.ledger.first = frame.sink.blanks, self.start
         self.index = frame.ledger.started
         frame.ledger.started += 1
         self.live = True

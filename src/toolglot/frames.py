@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from toolglot.dialect import Call, Commitment, Wrap
 from toolglot.draft import Frame, Ledger
-from toolglot.events import Reason
+from toolglot.events import CallRejected, Reason
+from toolglot.near_misses import LONGEST, begins_child, find_defects, is_near_miss, may_begin_child
 from toolglot.options import Element, ElementCalls, Options
 from toolglot.pattern import MORE, Mark, mark
 from toolglot.scanner import Source, Steps
@@ -57,6 +58,8 @@ class FrameReader:
     reached: int = 0
     spared: int = 0
     """How much of the way there was known before."""
+    missed: int = 0
+    """Where the last near miss ended, as far as it was read."""
     again: int = 0
     """How much was looked at again so far."""
     wasted: int = 0
@@ -98,6 +101,51 @@ class FrameReader:
             return False
         self.again = again
         return True
+
+    # -- a frame that failed -------------------------------------------------------------------------------------------
+
+    def report_miss(self, frame: Frame, wrap: Wrap | None, header: Header) -> Steps[bool]:
+        """Count a frame that failed if it was meant as a call, once; True if it was rejected: then none of it is text."""
+        source, start, reached = self.source, frame.start, self.reached
+        following = source.text[max(0, reached - source.offset) :][:80]
+        if start < self.missed or not is_near_miss(frame, wrap, header, source.since(start, reached), following):
+            return False
+        if header == ELEMENT and wrap is None and (yield from self._reject_element(frame)):
+            return True
+        self.ledger.missed.append(frame.dialect)
+        self.missed = reached
+        return False
+
+    def _reject_element(self, frame: Frame) -> Steps[bool]:
+        """Report an element of a tool that holds nothing but elements and lacks what the tool needs. It never began to
+        leave, because its first element is none of the tool's; False if it is anything else."""
+        source, tool = self.source, frame.known
+        if tool is None or self.options.unknown_tools == "text":
+            return False
+        source.rewind(frame.start)
+        size = source.text.find(">", source.pos) + 1 - source.pos
+        while (child := begins_child(source.text, source.pos + size)) is None:
+            if source.final or not may_begin_child(source.text, source.pos + size):
+                return False
+            yield
+        if self.toolbox.find(child["key"]) is not None:
+            return False
+        closer = f"</{source.text[source.pos + 1 : source.pos + size - 1]}>"
+        while (end := source.text.find(closer, source.pos + size, source.pos + LONGEST)) < 0:
+            if source.final or len(source.text) - source.pos >= LONGEST:
+                return False
+            yield
+        defects = find_defects(tool, source.text[source.pos + size : end])
+        if not defects:
+            return False
+        source.pos = end + len(closer)
+        raw, span = source.since(frame.start), (frame.start, source.here)
+        source.release()
+        self.sink.settle()
+        self.sink.event(CallRejected(raw, defects[0].reason, tool.name, defects, frame.dialect, span))
+        return True
+
+    # -- reading one ---------------------------------------------------------------------------------------------------
 
     def _chain(self, frame: Frame, header: Header) -> Steps[bool]:
         """Calls that need no wrapper, one behind the other with a separator between them."""

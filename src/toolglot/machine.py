@@ -13,7 +13,7 @@ from functools import partial
 
 from toolglot.announcements import TAIL, announces_example, introduces_call
 from toolglot.dialect import Channel, Commitment, Region, Wrap
-from toolglot.draft import RAW_LIMIT, Ledger
+from toolglot.draft import RAW_LIMIT, Frame, Ledger
 from toolglot.events import CallRejected, Defect, Event, Reason, ReasoningDelta, TextDelta
 from toolglot.frames import FrameReader, consume
 from toolglot.held import Held
@@ -173,6 +173,22 @@ class Machine:
             self.line_start = True
         self.pass_blanks(blanks)
 
+    def tell_as_text(self, text: str) -> list[Event]:
+        """Tell what waits as the text that it is; ``text`` is everything that has come."""
+        if self.ledger.first is not None:
+            blanks, start = self.ledger.first
+            self.sink.drop_layout()
+            self.sink.text(blanks + text[start:])
+        else:
+            if self.held.frames:
+                self.held.drop()
+            rest = text[self.source.unread :]
+            if self.thinking:
+                self.sink.reasoning(rest)
+            else:
+                self.sink.text(rest)
+        return self.sink.drain()
+
     # -- what is only shown --------------------------------------------------------------------------------------------
 
     def pass_backticks(self) -> Steps[None]:
@@ -182,8 +198,8 @@ class Machine:
         is_fence = len(ticks) >= 3 and (self.line_start or _LIST_ITEM.search(self.tail) is not None)
         if is_fence and not self.fences and (yield from self.open()):
             return
+        label = (yield from source.peek(len(ticks) + 1))[len(ticks) :]
         source.pos += len(ticks)
-        label = yield from source.peek()
         if is_fence:
             self.toggle_fence(ticks, not label.isspace() and label != "")
         elif not self.fences and ticks[0] == "`":
@@ -368,10 +384,11 @@ class Machine:
         size = consume(source, region.open)
         tag = region.commitment is not Commitment.MARKED
         if self.sink.spoken and tag and region.channel is Channel.REASONING:
-            following = yield from source.peek()
+            source.pos -= size
+            following = (yield from source.peek(size + 1))[size:]
             if (following and not following.isspace()) or following == " ":
-                source.pos -= size
                 return False
+            source.pos += size
         if self.held:
             self.held.drop()
         self.part_messages(region)
@@ -432,7 +449,7 @@ class Machine:
         frame = self.frames.begin(wrap, partial(self.must_wait, wrap, header), self.line_start, self.is_introduced)
         taken = yield from self.frames.read(frame, wrap, header)
         if not self.frames.end(frame, taken):
-            return (yield from self.give_back(start, bare))
+            return (yield from self.fail(frame, wrap, header, start))
         source.release()
         if self.example:
             self.say(frame.raw or "")
@@ -447,6 +464,14 @@ class Machine:
             self.after_call = not frame.is_text
             self.line_start = self.after_call
         return True
+
+    def fail(self, frame: Frame, wrap: Wrap | None, header: Header, start: int) -> Steps[bool]:
+        """A frame is none; whether all of it is told: as text, or as rejected."""
+        meant = (frame.known or wrap) and not self.thinking and not announces_example(self.tail, False)
+        if meant and (yield from self.frames.report_miss(frame, wrap, header)):
+            self.line_start = self.after_call = True
+            return True
+        return (yield from self.give_back(start, header in BARE_JSON))
 
     def must_wait(self, wrap: Wrap | None, header: Header) -> bool:
         """Whether a frame counts only as a whole, or only if nothing follows it, or never because it is shown."""

@@ -39,7 +39,7 @@ _LAYOUT = re.compile(r"\s{0,4096}")
 class Source:
     """The text that has arrived and is not consumed yet."""
 
-    __slots__ = ("_kept", "_loose", "_wanted", "final", "left", "offset", "pos", "run", "text", "truncated")
+    __slots__ = ("_kept", "_loose", "_start", "_wanted", "final", "left", "offset", "pos", "run", "text", "truncated")
 
     def __init__(self) -> None:
         self.text = ""
@@ -52,6 +52,7 @@ class Source:
         """The end of what passed through, left for a look together with what comes next."""
         self._kept: list[tuple[int, str]] | None = None
         self._loose = 0
+        self._start = 0
         self._wanted = 0
 
     def push(self, chunk: str) -> None:
@@ -86,6 +87,11 @@ class Source:
         return self.offset + self.pos
 
     @property
+    def unread(self) -> int:
+        """The place in the whole stream from which on nothing is decided: here, or where the text is kept from."""
+        return self.here if self._kept is None else self._start
+
+    @property
     def at_end(self) -> bool:
         return self.final and self.pos >= len(self.text)
 
@@ -96,7 +102,8 @@ class Source:
         self._kept = [(self.offset, self.text)]
         self._loose = 0
         self._wanted = sys.maxsize
-        return self.offset + self.pos
+        self._start = self.offset + self.pos
+        return self._start
 
     def limit(self, end: int | None) -> None:
         """Beyond ``end`` keep only the newest text; None keeps all again."""
