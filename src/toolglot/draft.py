@@ -48,6 +48,8 @@ class Ledger:
     new_id: Callable[[], str]
     started: int = 0
     delivered: int = 0
+    tried: int = 0
+    """How many characters were read on trial."""
     left: list[tuple[str, Reason]] = field(default_factory=list)
 
 

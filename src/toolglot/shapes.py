@@ -72,8 +72,9 @@ class Shape:
     def declares(self, key: str) -> bool:
         return key in self.properties
 
-    def property_shape(self, key: str) -> Shape:
-        return self.properties.get(key) or self.links.get("additionalProperties", ANY)
+    def property_shape(self, key: str, undeclared: Shape | None = None) -> Shape:
+        """The shape of a member; ``undeclared`` is that of members about which the schema says nothing."""
+        return self.properties.get(key) or self.links.get("additionalProperties") or undeclared or ANY
 
     def admits(self, value: Value) -> bool:
         """Whether the value is of a kind that the shape takes."""
