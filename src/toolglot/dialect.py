@@ -30,6 +30,7 @@ class Commitment(Enum):
     MARKED = "its marks are never ordinary text"
     TENTATIVE = "its marks are ordinary text too: the tool must be known and the arguments must fit"
     WHOLE = "the same, and nothing of it leaves before all of it is read"
+    ALONE = "the same, and it counts only if the answer says nothing else"
 
 
 class Body(Protocol):

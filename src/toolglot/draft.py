@@ -41,6 +41,10 @@ def _spell_key(key: str) -> str:
     return f'"{escape(key)}"'
 
 
+def _discard(piece: str) -> None:
+    """Receive the text of an argument that is left out."""
+
+
 @dataclass(slots=True)
 class Ledger:
     """What one answer has delivered so far."""
@@ -67,6 +71,10 @@ class Frame:
     waits: Callable[[], bool]
     """Whether it counts only as a whole, or only if nothing follows it; asked when a call begins in it."""
     at_line: bool
+    introduced: Callable[[], bool]
+    """Whether nothing of substance was said before it."""
+    alone: bool = False
+    """It counts only if the answer says nothing else."""
     held: bool = False
     dialect: str = ""
     confidence: float = 1.0
@@ -91,7 +99,7 @@ class Frame:
         if self.drafts:
             first = self.drafts[-1].end
         else:
-            first, self.held = self.start, self.waits()
+            first, self.held = self.start, self.waits() or self.alone
         name = tool.name if tool else plain_name(written)
         draft = Draft(self, tool, name, first, self.dialect, dict.fromkeys(self.repairs))
         if tool is None and not name.strip("0123456789"):
@@ -100,6 +108,11 @@ class Frame:
             draft.flaw(Reason.UNKNOWN_TOOL, "tool name", f'"{written}"', self._offer(written))
         self.open = draft
         return draft
+
+    def count_alone(self) -> bool:
+        """Let the frame count only as the whole answer; False when more was said before it."""
+        self.alone = self.alone or self.introduced()
+        return self.alone
 
     def _offer(self, written: str) -> str:
         nearest = self.toolbox.nearest(written)
@@ -172,7 +185,12 @@ class Draft:
     live: bool = False
     closed: bool = False
     cut: bool = False
-    keys: dict[str, None] = field(default_factory=dict)
+    keys: dict[str, bool] = field(default_factory=dict)
+    """The arguments that were read, and whether each is part of the call: some nulls and undeclared ones are not."""
+    written: bool = False
+    """At least one argument is part of the call."""
+    dropping: bool = False
+    """The string value that is open belongs to an argument that is left out."""
     flaws: list[Defect] = field(default_factory=list)
     pending: list[str] = field(default_factory=list)
     raw: Callable[[str], None] = field(init=False)
@@ -200,6 +218,22 @@ class Draft:
         """Whether the tool takes arguments that nobody declared."""
         return self.tool is None or not self.tool.parameters.properties
 
+    @property
+    def has_required(self) -> bool:
+        """Whether all required arguments were read."""
+        return self.tool is None or self.tool.required.issubset(self.keys)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether nothing is missing, wrong, undeclared or without the quotes it needs."""
+        declared = all(map(self.declares, self.keys))
+        return declared and self.has_required and not self.flaws and "unquoted_value" not in self.repairs
+
+    @property
+    def is_plausible(self) -> bool:
+        """Whether the arguments may be meant for the tool: not all of them are forbidden by its schema."""
+        return not self.keys or any(kept or self.declares(key) for key, kept in self.keys.items())
+
     def sure(self) -> None:
         """The text is a call: from here on its arguments may leave."""
         frame = self.frame
@@ -218,10 +252,14 @@ class Draft:
         if frame.options.unknown_tools != "text":
             frame.source.limit(self.start + RAW_LIMIT)
         frame.sink.event(CallStarted(self.index, frame.ledger.new_id(), self.name))
-        self.raw = partial(frame.sink.arguments, self.index)
         if self.pending:
-            self.raw("".join(self.pending))
+            frame.sink.arguments(self.index, "".join(self.pending))
             self.pending.clear()
+        if not self.dropping:
+            self._choose_receiver()
+
+    def _choose_receiver(self) -> None:
+        self.raw = partial(self.frame.sink.arguments, self.index) if self.live else self.pending.append
 
     def text(self, piece: str) -> None:
         """More of the string value that is open."""
@@ -230,25 +268,45 @@ class Draft:
     @property
     def passing(self) -> int | None:
         """The index under which arguments may leave without a look, once the call is live."""
-        return self.index if self.live else None
+        return self.index if self.live and not self.dropping else None
 
     def _put(self, key: str, value: str) -> None:
         """A key and its value, or the beginning of it."""
-        if key in self.keys:
+        if self.keys.get(key):
             self.flaw(Reason.DUPLICATE_ARGUMENT, f"argument {key}", "a second value", "one value")
-        self.raw(f"{',' if self.keys else '{'}{_spell_key(key)}:{value}")
-        self.keys[key] = None
+        self.raw(f"{',' if self.written else '{'}{_spell_key(key)}:{value}")
+        self.keys[key] = self.written = True
+
+    def _drops(self, key: str) -> bool:
+        """Whether the tool's schema forbids this argument, so that the call does without it."""
+        if self.tool is None or not self.tool.parameters.forbids(key):
+            return False
+        self._omit(key, "dropped_undeclared_argument")
+        return True
+
+    def _omit(self, key: str, repair: str) -> None:
+        self.keys.setdefault(key, False)
+        self.repair(repair)
 
     def open_text(self, key: str) -> None:
-        self._put(key, '"')
+        if self._drops(key):
+            self.dropping, self.raw = True, _discard
+        else:
+            self._put(key, '"')
 
     def close_text(self) -> None:
-        self.raw('"')
+        if self.dropping:
+            self.dropping = False
+            self._choose_receiver()
+        else:
+            self.raw('"')
 
     def add(self, key: str, typed: Typed) -> None:
         """One whole argument."""
+        if self._drops(key):
+            return
         if typed.defects and typed.value in _NOTHING and self.tool is not None and key not in self.tool.required:
-            self.repair("omitted_null")
+            self._omit(key, "omitted_null")
             return
         self._put(key, dump(typed.value))
         self.flaws.extend(typed.defects)
@@ -285,14 +343,14 @@ class Draft:
         frame = self.frame
         if self.cut:
             self.flaws.insert(0, Defect(Reason.TRUNCATED, "call", "the text ended inside it", "the whole call"))
-        elif self.tool is not None and not self.tool.required.issubset(self.keys):
+        elif self.tool is not None and not self.has_required:
             self.flaws.extend(self.tool.missing(self.keys))
         if not self.cut and not self.flaws:
             self.sure()
         if self.flaws or not self.live:
             self._refuse()
             return
-        self.raw("}" if self.keys else "{}")
+        self.raw("}" if self.written else "{}")
         frame.ledger.delivered += 1
         frame.sink.called = True
         span = (self.start, self.end)

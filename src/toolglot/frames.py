@@ -22,6 +22,7 @@ from toolglot.vocabulary import CLOSED_ELEMENT, ELEMENT, ELEMENTS, Header, Vocab
 
 _NOISE = Mark("```{language}\n", "```{language} ", "json\n", "</think>", "<?xml {attributes}?>", named=False)
 _LINE_END = Mark("{before_break}", named=False)
+_SENTENCE = Mark("{before_sentence}", named=False)
 _MOST_NOISE = 8
 
 RESCAN = 4096
@@ -64,12 +65,14 @@ class FrameReader:
     A frame that fails is looked at again behind its first character: it need not find all of it once more.
     """
 
-    def begin(self, wrap: Wrap | None, waits: Callable[[], bool], at_line: bool) -> Frame:
+    def begin(
+        self, wrap: Wrap | None, waits: Callable[[], bool], at_line: bool, introduced: Callable[[], bool]
+    ) -> Frame:
         """A frame that opens here."""
         start = self.reached = self.source.keep()
         self.spared = 0
-        closing = self.vocabulary.closing(wrap)
-        return Frame(self.source, self.sink, self.toolbox, self.options, self.ledger, start, closing, waits, at_line)
+        parts = (self.source, self.sink, self.toolbox, self.options, self.ledger)
+        return Frame(*parts, start, self.vocabulary.closing(wrap), waits, at_line, introduced)
 
     def read(self, frame: Frame, wrap: Wrap | None, header: Header) -> Steps[bool]:
         """Read its calls; whether all of it was as it must be."""
@@ -128,7 +131,7 @@ class FrameReader:
         while True:
             head = yield from source.skip_blanks()
             if calls and (yield from self._is_closed(wrap)):
-                return wrap.commitment is not Commitment.WHOLE or (yield from self._ends_line(frame))
+                return wrap.commitment is not Commitment.WHOLE or (yield from self._ends_line(frame, _SENTENCE))
             here, before = source.here, frame.open
             header = yield from self._find_header(frame, wrap, calls)
             body = (yield from self._prepare(frame, wrap, header)) if header is not None else None
@@ -149,15 +152,21 @@ class FrameReader:
 
     def _end_open(self, frame: Frame, wrap: Wrap, calls: int) -> Steps[bool]:
         """The calls end without the closing mark of their wrapper."""
-        if wrap.commitment is Commitment.WHOLE:
-            return calls > 0 and (yield from self._ends_line(frame))
+        if wrap.commitment in (Commitment.WHOLE, Commitment.ALONE):
+            ended = calls > 0 and (yield from self._ends_line(frame))
+            if not ended or wrap.commitment is Commitment.WHOLE:
+                return ended and not (frame.alone and wrap.close)
         if wrap.close and frame.open is not None:
             frame.open.repair("missing_closer")
         return calls > 0
 
-    def _ends_line(self, frame: Frame) -> Steps[bool]:
-        """What counts only as a whole must be all there is on its line."""
+    def _ends_line(self, frame: Frame, also: Mark | None = None) -> Steps[bool]:
+        """What counts only as a whole must be all there is on its line; ``also`` may follow what begins the answer."""
         if (yield from self.source.look(_LINE_END)) is not None:
+            return True
+        if (yield from self.source.choose(self.vocabulary.leftovers)) is not None:
+            return True
+        if also is not None and frame.introduced() and (yield from self.source.look(also)) is not None:
             return True
         frame.drafts.clear()
         frame.open = None
@@ -237,6 +246,8 @@ class FrameReader:
         if found.string is not source.text:  # more has arrived meanwhile
             found = spelled.match(source.text, source.pos)
         if chosen is None or found is None:
+            return None
+        if chosen.dialect.commitment is Commitment.ALONE and not frame.count_alone():
             return None
         frame.dialect = chosen.dialect.name
         frame.headers = chosen.call.header

@@ -56,7 +56,8 @@ class Held:
             return
         complete = not truncated and all(draft.complete for frame in self.frames for draft in frame.drafts)
         marked = all(frame.marked for frame in self.frames)
-        if self.reasoning and not (complete and (marked or not self.closed)):
+        unfit = not complete and any(frame.alone for frame in self.frames)
+        if unfit or (self.reasoning and not (complete and (marked or not self.closed))):
             self.drop()
         else:
             self.promote()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from toolglot.announcements import TAIL, announces_example
+from toolglot.announcements import TAIL, announces_example, introduces_call
 from toolglot.dialect import Channel, Commitment, Region, Wrap
 from toolglot.draft import RAW_LIMIT, Ledger
 from toolglot.events import CallRejected, Defect, Event, Reason, ReasoningDelta, TextDelta
@@ -19,7 +19,7 @@ from toolglot.frames import FrameReader, consume
 from toolglot.held import Held
 from toolglot.options import Options
 from toolglot.pattern import MORE, Mark, mark
-from toolglot.scanner import Source, Steps
+from toolglot.scanner import Source, Steps, at_once
 from toolglot.schema import Toolbox
 from toolglot.sink import Sink
 from toolglot.vocabulary import BARE_JSON, CLOSED_ELEMENT, ELEMENT, SHOWN, Header, Opening, Openings, T, Vocabulary
@@ -245,7 +245,7 @@ class Machine:
         opening = yield from self.find_opening(vocabulary.anywhere)
         if opening is not None and (yield from self.begin(opening)):
             return True
-        if self.line_start and (yield from self.open_line()):
+        if (self.line_start or (yield from self.opens_list())) and (yield from self.open_line()):
             return True
         if (yield from self.pass_stray_end()):
             return True
@@ -275,6 +275,13 @@ class Machine:
         opening = yield from self.find_opening(self.vocabulary.named)
         return opening is not None and (yield from self.begin(opening))
 
+    def opens_list(self) -> Steps[bool]:
+        """Whether a list of calls may stand here, on the same line as the words that introduce it."""
+        source = self.source
+        if self.names is None or source.text[source.pos] != "[" or not self.is_introduced():
+            return False
+        return (yield from source.look(self.names, 1)) is not None
+
     def pass_aftermath(self) -> Steps[bool]:
         """What may follow a call and is no answer: stray marks, and results the model made up."""
         source, vocabulary = self.source, self.vocabulary
@@ -298,7 +305,18 @@ class Machine:
         """Read what opens here; False when it is none of that and nothing was consumed."""
         if isinstance(opening, Region):
             return self.enter(opening)
+        if self.commitment_of(opening) is Commitment.ALONE and not self.is_introduced():
+            return at_once(False)
         return self.open_frame(opening, "") if isinstance(opening, Wrap) else self.open_frame(None, opening)
+
+    def commitment_of(self, opening: Wrap | Header) -> Commitment:
+        return opening.commitment if isinstance(opening, Wrap) else self.vocabulary.commitment(opening)
+
+    def is_introduced(self) -> bool:
+        """Whether nothing of substance was said before this place."""
+        indented = bool(self.tail.strip()) and self.line_start and self.tail[-1:] in _MARGIN
+        told = self.region is not None or self.ledger.delivered > 0 or indented
+        return not told and introduces_call(self.tail)
 
     def enter(self, region: Region) -> Steps[bool]:
         """Begin a region; behind visible text, a tag begins reasoning only where it has a line of its own."""
@@ -359,7 +377,7 @@ class Machine:
             self.held.drop()
         start = source.here
         self.example = False
-        frame = self.frames.begin(wrap, partial(self.must_wait, wrap, header), self.line_start)
+        frame = self.frames.begin(wrap, partial(self.must_wait, wrap, header), self.line_start, self.is_introduced)
         taken = yield from self.frames.read(frame, wrap, header)
         if not self.frames.end(frame, taken):
             return (yield from self.give_back(start, bare))
@@ -370,7 +388,7 @@ class Machine:
         self.line_start = True
         if frame.held:
             self.held.add(frame, self.thinking)
-        if not self.thinking and not (last and frame.held):
+        if not self.thinking and not ((last or frame.alone) and frame.held):
             frame.give_up_if_cut(source.truncated)
             if self.held.frames:
                 self.held.promote()
@@ -380,7 +398,7 @@ class Machine:
 
     def must_wait(self, wrap: Wrap | None, header: Header) -> bool:
         """Whether a frame counts only as a whole, or only if nothing follows it, or never because it is shown."""
-        commitment = wrap.commitment if wrap is not None else self.vocabulary.commitment(header)
+        commitment = self.commitment_of(wrap if wrap is not None else header)
         self.example = bool(self.tail) and announces_example(self.tail, commitment is Commitment.MARKED)
         if self.example or self.thinking or self.held.frames:
             return True

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -124,16 +125,23 @@ def _define_tools(entries: Sequence[Mapping[str, Any]] | None) -> dict[str, Tool
     return tools
 
 
+def _flatten(name: str) -> str:
+    """A name as APIs spell it that allow no dots."""
+    return name.replace(".", "_")
+
+
 class Toolbox:
     """The tools on offer, and the names that are known without a schema."""
 
-    __slots__ = ("_tools", "names")
+    __slots__ = ("_flat", "_tools", "names")
 
     def __init__(self, tools: Sequence[Mapping[str, Any]] | None, supported: Collection[str] = ()) -> None:
         self._tools = _define_tools(tools)
         for name in supported:
             self._tools.setdefault(name, Tool(name))
         self.names = tuple(self._tools)
+        flat = Counter(map(_flatten, self.names))
+        self._flat = {_flatten(name): name for name in self.names if flat[_flatten(name)] == 1}
 
     def find(self, written: str) -> Tool | None:
         """The tool of that name, as written or without what models put around names; never a similar one."""
@@ -141,6 +149,8 @@ class Toolbox:
         found = found or next((self._tools[name] for name in _respell(written) if name in self._tools), None)
         if found is None and (rewritten := _REWRITTEN_ID.fullmatch(written)) is not None:
             return self._tools.get(rewritten[1])
+        if found is None and (name := self._flat.get(_flatten(plain_name(written)))) is not None:
+            return self._tools[name]
         return found
 
     def nearest(self, written: str) -> str | None:

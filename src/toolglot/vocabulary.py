@@ -37,7 +37,7 @@ _LONGEST_NAME = 160
 _NEAR, _FAR = 2, 4
 """How far a mark is looked at behind its first character, to know that none stands there."""
 
-BARE_JSON: tuple[Header, ...] = ("{{", "[{before_object}")
+BARE_JSON: tuple[Header, ...] = ("{{", "[{before_object}", "[{before_pair}")
 """The headers of calls that are nothing but JSON: shown as often as meant."""
 
 SHOWN: tuple[Header, ...] = (*BARE_JSON, CLOSED_ELEMENT)
@@ -68,6 +68,11 @@ def _begin_elements(names: tuple[str, ...], unknown: bool, depth: int) -> Iterab
     """The same for the tags that are known tools."""
     tags = dict.fromkeys(f"<{_literal(name)}"[: depth + 1] for name in _writable(names))
     return (*tags, _SNAKE) if unknown else tags
+
+
+def _begin_lists(names: tuple[str, ...], depth: int) -> Iterable[str]:
+    """The same for lists of calls to them."""
+    return dict.fromkeys(f"[{_literal(name)}"[: depth + 1] for name in _writable(names))
 
 
 def _writable(names: tuple[str, ...]) -> Iterable[str]:
@@ -209,7 +214,8 @@ class Vocabulary:
         names, elements = _mark_names(tools), _mark_elements(tools, unknown)
         marks = (*self._at_lines, *_begin_names(tools, _NEAR), *_begin_elements(tools, unknown, _NEAR))
         heads = compile_stops(find_stops(marks, _NEAR))
-        stops = find_stops((*self._within_lines, *_begin_elements(tools, unknown, _FAR)), _FAR)
+        known = (*_begin_elements(tools, unknown, _FAR), *_begin_lists(tools, _FAR))
+        stops = find_stops((*self._within_lines, *known), _FAR)
         in_text = compile_stops({"\n": rf"(?!\s{{0,16}}+(?!{heads.pattern})\S)", **stops, "`": ""})
         return Landmarks(names, elements, heads, in_text, self._line_stops)
 
@@ -258,6 +264,8 @@ class Vocabulary:
     def _find_commitment(self, header: Header) -> Commitment:
         """A header is tentative when one of its dialects is, or when it counts only at the start of a line."""
         users = self._by_header.get(header, ())
+        if any(dialect.commitment is Commitment.ALONE and call.place is Place.LINE for dialect, call in users):
+            return Commitment.ALONE
         tentative = any(
             dialect.commitment is Commitment.TENTATIVE or call.place is Place.LINE for dialect, call in users
         )

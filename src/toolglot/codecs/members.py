@@ -31,6 +31,7 @@ _DEFINITION = ("type", "properties", "$schema")
 _CLOSING_BRACKETS = ("}", "]", ")")
 _BEHIND_CALLS = ("<", "`", ",", ";")
 _NOT_PLAIN = re.compile(r"[\"<>{}\[\]\n]")
+_DOUBLED = "doubled_braces"
 _NAME = "name"
 _NAME_AGAIN = Mark('"{name}" ,')
 _AROUND = (*ENVELOPES, _NAME)
@@ -107,7 +108,12 @@ class Members:
                 return True
             if head in frame.closing.starts and (yield from self._is_over(frame, draft, head)):
                 return True
-            if draft.keys or not (yield from self._unkeyed(frame, draft, head)):
+            if head == self.opener == "{" and not draft.keys and _DOUBLED not in draft.repairs:
+                draft.repair(_DOUBLED)
+                source.pos += 1
+                if not (yield from self.read(frame, draft)) or draft.cut:
+                    return draft.cut
+            elif draft.keys or not (yield from self._unkeyed(frame, draft, head)):
                 key = yield from self.key(source)
                 return self._broken(draft, head) if key is None else key
 
@@ -182,8 +188,7 @@ class Members:
             return False
         if frame.marked or draft.declares(key) or draft.is_open_ended:
             draft.sure()
-            return True
-        return draft.live
+        return True
 
     # -- keys --------------------------------------------------------------------------------------------------------
 
