@@ -69,7 +69,7 @@ EXTRA = {
     "title": ["Hello", "A <b>title</b>"],
     "priority": ["high", "3"],
 }
-WORDS = "alpha beta gamma delta file tool value note the of and über 漢字 🚀".split()
+WORDS = ("alpha", "beta", "gamma", "delta", "file", "tool", "value", "note", "the", "of", "and", "über", "漢字", "🚀")
 
 
 def prose(random: Random, size: int = 12) -> str:

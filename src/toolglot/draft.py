@@ -79,6 +79,7 @@ class Frame:
     dialect: str = ""
     confidence: float = 1.0
     marked: bool = True
+    wrap_open: tuple[str, ...] = ()
     wrap_close: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
     repairs: tuple[str, ...] = ()

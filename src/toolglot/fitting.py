@@ -313,6 +313,8 @@ class _Fitting:
         if self.bare and isinstance(value, dict):
             yield from _list_children(value, shape)
         yield from _change_scalar(value, shape.kinds - {"null"})
+        if self.bare and isinstance(value, dict) and shape.items.properties.keys().isdisjoint(value):
+            return  # no item, but elements around items
         if value is not None and _takes_single(shape) and shape.items.admits(value) and not _opens_json(value):
             yield [value], ("wrapped_in_list",)
 

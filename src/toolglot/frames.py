@@ -255,7 +255,7 @@ class FrameReader:
         frame.repairs = chosen.repairs
         unknown = header in ELEMENTS and self.toolbox.find(found["name"]) is None
         frame.marked = chosen.marked or (unknown and self.options.unknown_tools == "reject")
-        frame.wrap_close = wrap.close if wrap is not None else ()
+        frame.wrap_open, frame.wrap_close = (wrap.open, wrap.close) if wrap is not None else ((), ())
         return chosen.call.body.read(frame, chosen.call, found)
 
     def _skip_broken(self, frame: Frame) -> Steps[None]:

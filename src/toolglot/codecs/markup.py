@@ -81,6 +81,14 @@ class _Marks(NamedTuple):
     """Where one of them may begin."""
 
 
+@lru_cache(maxsize=256)
+def _headers(headers: tuple[str, ...], wrap_open: tuple[str, ...]) -> tuple[str, ...]:
+    """The headers of a call as they look inside a value: one that begins with a name is known by its wrapper."""
+    marked = tuple(header for header in headers if not header.startswith("{name"))
+    openers = [opener for opener in wrap_open if "{before" not in opener]
+    return marked or tuple(f"{opener} {header}" for opener in openers for header in headers)
+
+
 @lru_cache(maxsize=4096)
 def _marks(close: tuple[str, ...], header: tuple[str, ...], name: str) -> _Marks:
     closer = Mark(*(spell(template, name) for template in close))
@@ -121,7 +129,7 @@ class Markup:
         if closed:
             draft.sure()
             return at_once(True)
-        marks = _marks(call.close or frame.wrap_close, call.header, draft.name)
+        marks = _marks(call.close or frame.wrap_close, _headers(call.header, frame.wrap_open), draft.name)
         return _Reading(self, frame, call, draft, *marks).read()
 
     def write(self, sample: str, name: str, arguments: Mapping[str, Json]) -> Iterator[str]:

@@ -167,6 +167,8 @@ class Value:
     """The call that was quoted last began like a call."""
     doubted: bool = False
     """A closing mark was taken for text although no opener stands before it."""
+    refused: int = 1
+    """How many characters are text because no mark begins here, or one that does not count."""
     blank: bool = True
     """Nothing but blanks so far."""
     clean: bool = True
@@ -206,8 +208,9 @@ class Value:
                 return True
             else:
                 self.clean = False
-                self.take(self.trim(source.text[source.pos]))
-                source.pos += 1
+                self.take(self.trim(source.text[source.pos : source.pos + self.refused]))
+                source.pos += self.refused
+                self.refused = 1
 
     def make_run(self, index: int) -> Run:
         odd, stop, trimmer = self.marks.odd.search, self.marks.stops.search, self.trimmer
@@ -272,6 +275,7 @@ class Value:
         if (yield from self.ends_twice()):
             return True
         self.doubted = self.doubted or not self.depth
+        self.refused = size
         self.depth = max(0, self.depth - 1)
         return False
 
