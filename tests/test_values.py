@@ -12,7 +12,11 @@ import pytest
 from samples import random_cuts, read_events
 
 import toolglot
+from toolglot.codecs.markup import Markup
+from toolglot.conversation import Tool
+from toolglot.dialects import all_dialects
 from toolglot.events import CallArguments, CallEnded
+from toolglot.writing import write_call
 
 Pairs = list[tuple[str, Any]]
 ROUNDS = 120
@@ -234,6 +238,25 @@ def test_nested_elements_of_a_bare_object_are_typed() -> None:
         ("options", {"timeout": 5000, "on": True, "code": "007", "in": {"rate": 1.5}}),
         ("known", {"id": "007", "more": "5"}),
     ]
+
+
+# The writer of the records
+
+MARKED_UP = [dialect.name for dialect in all_dialects() if isinstance(dialect.call.body, Markup)]
+
+
+@pytest.mark.parametrize("dialect", MARKED_UP)
+def test_what_the_records_write_is_read_with_undeclared_and_reordered_arguments(dialect: str) -> None:
+    offered = [Tool(entry["name"], "", entry["parameters"]) for entry in TOOLS]
+    for content in CONTENTS:
+        for pairs in (
+            [("path", "a"), ("content", content), ("line_count", "1")],
+            [("why", "a < b"), ("mode", "x"), ("content", content), ("path", "a")],
+        ):
+            text = write_call(dialect, "write_to_file", json.dumps(dict(pairs)), offered)
+            found = read_pairs(text, TOOLS)
+            assert found is not None
+            assert found[0] == pairs, text
 
 
 # The second writer

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from toolglot.events import Defect, Reason
 from toolglot.jsontext import MAX_DEPTH, Number, Parsed, Value, legal_number, parse
-from toolglot.shapes import ANY, TEXT, UNTYPED, Shape, kind_of, show, spell_number
+from toolglot.shapes import ANY, TEXT, Shape, kind_of, show, spell_number
 
 Reading: TypeAlias = tuple[Value, tuple[str, ...]]
 
@@ -50,6 +50,8 @@ class AttributedText(str):
 
 
 _LOST = "dropped_attributes"
+_LITERAL = Shape()
+"""A member of an object without declared members: as an element, text that is a JSON literal is its value."""
 
 
 def _mismatch(value: Value, shape: Shape, where: str) -> Typed:
@@ -220,7 +222,7 @@ class _Fitting:
         return typed
 
     def fit_untyped(self, value: Value, shape: Shape, where: str, depth: int) -> Typed:
-        """Nested elements about which nothing is known; if they were declared, text that is a JSON literal is one."""
+        """Nested elements about which nothing is known."""
         if isinstance(value, dict) and depth <= MAX_DEPTH:
             members = {name: self.fit(part, shape, where, depth + 1) for name, part in value.items()}
             return _assemble({name: part.value for name, part in members.items()}, members.values(), ())
@@ -231,7 +233,7 @@ class _Fitting:
             return Typed(value)
         text = str.__str__(value)
         lost = (_LOST,) if _attributes_of(value) else ()
-        return Typed(text if shape is ANY else next(_read_untyped(text))[0], lost)
+        return Typed(next(_read_untyped(text))[0] if shape is _LITERAL else text, lost)
 
     def fit_leaf(self, leaf: str, shape: Shape, where: str, depth: int) -> Typed:
         """The text of an element, which may be one member of an object whose other members are its attributes."""
@@ -264,7 +266,7 @@ class _Fitting:
     def fit_members(self, value: dict[str, Value], shape: Shape, where: str, depth: int) -> Typed:
         fitted: dict[str, Typed] = {}
         for name, part in value.items():
-            member = shape.property_shape(name, UNTYPED if self.bare and not shape.properties else ANY)
+            member = shape.property_shape(name, _LITERAL if self.bare and not shape.properties else ANY)
             fitted[name] = self.fit(part, member, f"{where}.{name}", depth + 1)
         whole: Value = {name: typed.value for name, typed in fitted.items()}
         return _assemble(whole, fitted.values(), list_absent(shape, value, f"{where}."))
@@ -313,7 +315,8 @@ class _Fitting:
         if self.bare and isinstance(value, dict):
             yield from _list_children(value, shape)
         yield from _change_scalar(value, shape.kinds - {"null"})
-        if self.bare and isinstance(value, dict) and shape.items.properties.keys().isdisjoint(value):
+        declared = shape.items.properties
+        if self.bare and isinstance(value, dict) and declared and declared.keys().isdisjoint(value):
             return  # no item, but elements around items
         if value is not None and _takes_single(shape) and shape.items.admits(value) and not _opens_json(value):
             yield [value], ("wrapped_in_list",)

@@ -35,38 +35,49 @@ def read_sections(value: Value) -> Steps[str | None]:
 
 def _read(value: Value) -> Steps[str | None]:
     """The text up to the mark that closes the last section and the value."""
-    source, closer = value.call.frame.source, value.marks.closer
+    source = value.call.frame.source
     pieces: list[str] = []
     closed = outside = False
+    while (yield from _take_text(value, pieces)):
+        if (yield from source.look(_CLOSE)) is not None:
+            if (yield from source.look(_OPEN, 3)) is not None:
+                source.pos += 12
+                continue
+            size = yield from _find_end(value, (yield from source.find_nonblank(3)))
+            if size:
+                source.pos += size
+                return "".join(pieces)
+            outside = True
+            pieces.append("]]>")
+            source.pos += 3
+            continue
+        if (closed or outside) and (yield from source.look(_OPEN)) is not None:
+            return None
+        closed = bool((yield from _find_end(value, 0))) or closed
+        if closed and outside:
+            return None
+        pieces.append(source.text[source.pos])
+        source.pos += 1
+    return None
+
+
+def _take_text(value: Value, pieces: list[str]) -> Steps[bool]:
+    """Move text up to where a mark may begin to the pieces; False if the text ends first."""
+    source = value.call.frame.source
     while True:
         found = _STOPS.search(source.text, source.pos)
         end = len(source.text) if found is None else found.start()
         pieces.append(source.text[source.pos : end])
         source.pos = end
-        if found is None:
-            if source.final:
-                return None
-            yield
-        elif (yield from source.look(_CLOSE)) is not None:
-            if (yield from source.look(_OPEN, 3)) is not None:
-                source.pos += 12
-                continue
-            gap = yield from source.find_nonblank(3)
-            found = yield from source.look(closer, gap)
-            if found is not None and (yield from value.structure_follows(found.end() - source.pos)):
-                source.pos += gap
-                yield from source.match(closer)
-                return "".join(pieces)
-            outside = True
-            pieces.append("]]>")
-            source.pos += 3
-        elif (closed or outside) and (yield from source.look(_OPEN)) is not None:
-            return None
-        else:
-            found = yield from source.look(closer)
-            ends = found is not None and (yield from value.structure_follows(found.end() - source.pos))
-            if ends and outside:
-                return None
-            closed = closed or ends
-            pieces.append(source.text[source.pos])
-            source.pos += 1
+        if found is not None or source.final:
+            return found is not None
+        yield
+
+
+def _find_end(value: Value, ahead: int) -> Steps[int]:
+    """How far the closing mark of the value reaches that stands ``ahead`` characters from here; 0 if none does."""
+    found = yield from value.call.frame.source.look(value.marks.closer, ahead)
+    if found is None:
+        return 0
+    size = found.end() - value.call.frame.source.pos
+    return size if (yield from value.structure_follows(size)) else 0

@@ -340,14 +340,7 @@ class Value:
         call, source = self.call, self.call.frame.source
         found = yield from source.look(call.closer)
         if found is not None:
-            quoted = self.depth + self.calls > 0
-            over = yield from self.call_is_over(found.end() - source.pos, quoted)
-            if over and not self.begun and not self.doubted:
-                self.miss_closer()
-                return True
-            self.calls = max(0, self.calls - 1)
-            self.begun = self.begun and (over or bool(self.calls))
-            return False
+            return (yield from self.ends_unclosed(found.end() - source.pos))
         for header in (call.header, *call.quoted):
             found = yield from source.look(header)
             if found is not None:
@@ -355,10 +348,19 @@ class Value:
                 self.calls += 1
                 return False
         opener = yield from call.parameter_here(0)
-        same = opener is not None and opener[0].is_element == self.parameter.is_element
-        if same and opener is not None and (yield from self.is_next(opener[1]["key"])):
-            return True
+        if opener is not None and opener[0].is_element == self.parameter.is_element:
+            return (yield from self.is_next(opener[1]["key"]))
         return self.clean and not self.nested and (yield from self.wrong_closer())
+
+    def ends_unclosed(self, ahead: int) -> Steps[bool]:
+        """Whether the closing mark of the call, which ends ``ahead`` characters from here, ends the value with it."""
+        over = yield from self.call_is_over(ahead, self.depth + self.calls > 0)
+        if over and not self.begun and not self.doubted:
+            self.miss_closer()
+            return True
+        self.calls = max(0, self.calls - 1)
+        self.begun = self.begun and (over or bool(self.calls))
+        return False
 
     def opens_call(self, ahead: int) -> Steps[bool]:
         """Whether the header of a call is followed by a parameter, as if that call were meant."""
