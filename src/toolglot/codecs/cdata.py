@@ -34,28 +34,34 @@ def read_sections(value: Value) -> Steps[str | None]:
 
 
 def _read(value: Value) -> Steps[str | None]:
-    """The text up to the mark that closes the last section and the value."""
+    """The text up to the mark that closes the last section and the value.
+
+    A section that opens inside another one, behind a mark that could close the value, must be closed by an escaped mark
+    as well: otherwise the first one was never closed, and both belong to different values.
+    """
     source = value.call.frame.source
     pieces: list[str] = []
     closed = outside = False
+    nested = 0
     while (yield from _take_text(value, pieces)):
         if (yield from source.look(_CLOSE)) is not None:
             if (yield from source.look(_OPEN, 3)) is not None:
                 source.pos += 12
+                nested -= 1
                 continue
             size = yield from _find_end(value, (yield from source.find_nonblank(3)))
             if size:
                 source.pos += size
-                return "".join(pieces)
+                return "".join(pieces) if nested <= 0 else None
             outside = True
             pieces.append("]]>")
             source.pos += 3
             continue
-        if (closed or outside) and (yield from source.look(_OPEN)) is not None:
-            return None
+        opens = (yield from source.look(_OPEN)) is not None
         closed = bool((yield from _find_end(value, 0))) or closed
-        if closed and outside:
+        if outside and (opens or closed):
             return None
+        nested += opens and closed
         pieces.append(source.text[source.pos])
         source.pos += 1
     return None

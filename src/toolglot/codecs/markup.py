@@ -83,10 +83,13 @@ class _Marks(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _headers(headers: tuple[str, ...], wrap_open: tuple[str, ...]) -> tuple[str, ...]:
-    """The headers of a call as they look inside a value: one that begins with a name is known by its wrapper."""
+    """The headers of a call as they look inside a value: one that begins with a name is known by its wrapper.
+
+    Without the name it counts too, for other calls may have the same wrapper.
+    """
     marked = tuple(header for header in headers if not header.startswith("{name"))
-    openers = [opener for opener in wrap_open if "{before" not in opener]
-    return marked or tuple(f"{opener} {header}" for opener in openers for header in headers)
+    openers = tuple(opener for opener in wrap_open if "{before" not in opener)
+    return marked or (*(f"{opener} {header}" for opener in openers for header in headers), *openers)
 
 
 @lru_cache(maxsize=4096)
