@@ -55,6 +55,8 @@ class Ledger:
     delivered: int = 0
     first: tuple[str, int] | None = None
     """The blanks before the first call that began to leave, and where it began."""
+    tried: int = 0
+    """How many characters were read on trial."""
     left: list[tuple[str, Reason]] = field(default_factory=list)
     missed: list[str] = field(default_factory=list)
     """The dialects of near misses: text that was meant as a call and cannot be read as one."""
@@ -82,6 +84,7 @@ class Frame:
     dialect: str = ""
     confidence: float = 1.0
     marked: bool = True
+    wrap_open: tuple[str, ...] = ()
     wrap_close: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
     repairs: tuple[str, ...] = ()

@@ -105,9 +105,10 @@ class FrameReader:
     # -- a frame that failed -------------------------------------------------------------------------------------------
 
     def report_miss(self, frame: Frame, wrap: Wrap | None, header: Header) -> Steps[bool]:
-        """Count a frame that failed if it was meant as a call, once; True if it was rejected: then none of it is text."""
+        """Count a frame that failed if it was meant as a call; True if it was rejected: then none of it is text."""
         source, start, reached = self.source, frame.start, self.reached
-        following = source.text[max(0, reached - source.offset) :][:80]
+        behind = max(0, reached - source.offset)
+        following = source.text[behind : behind + 80]
         if start < self.missed or not is_near_miss(frame, wrap, header, source.since(start, reached), following):
             return False
         if header == ELEMENT and wrap is None and (yield from self._reject_element(frame)):
@@ -305,7 +306,7 @@ class FrameReader:
         frame.repairs = chosen.repairs
         unknown = header in ELEMENTS and self.toolbox.find(found["name"]) is None
         frame.marked = chosen.marked or (unknown and self.options.unknown_tools == "reject")
-        frame.wrap_close = wrap.close if wrap is not None else ()
+        frame.wrap_open, frame.wrap_close = (wrap.open, wrap.close) if wrap is not None else ((), ())
         if self.options.elements is None or header != ELEMENT or unknown:
             return chosen.call.body.read(frame, chosen.call, found)
         return self._read_element(frame, chosen.call, spelled, self.options.elements)
