@@ -9,10 +9,11 @@ decides whether they count (calls inside reasoning, bare JSON after prose).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 
+from toolglot.aliases import RENAMED, Alias, choose_aliases
 from toolglot.events import (
     CallEnded,
     CallRejected,
@@ -20,7 +21,7 @@ from toolglot.events import (
     Defect,
     Reason,
 )
-from toolglot.jsontext import Value, dump, escape
+from toolglot.jsontext import Value, dump, escape, parse
 from toolglot.options import Options
 from toolglot.pattern import Choice
 from toolglot.scanner import Source
@@ -52,9 +53,13 @@ class Ledger:
     new_id: Callable[[], str]
     started: int = 0
     delivered: int = 0
+    first: tuple[str, int] | None = None
+    """The blanks before the first call that began to leave, and where it began."""
     tried: int = 0
     """How many characters were read on trial."""
     left: list[tuple[str, Reason]] = field(default_factory=list)
+    missed: list[str] = field(default_factory=list)
+    """The dialects of near misses: text that was meant as a call and cannot be read as one."""
 
 
 @dataclass(slots=True)
@@ -88,6 +93,8 @@ class Frame:
     """How many of them were given back as text."""
     open: Draft | None = None
     raw: str | None = None
+    known: Tool | None = None
+    """The last tool on offer that a call in it was begun to."""
 
     def begin(self, written: str, start: int | None = None) -> Draft | None:
         """A draft for a call to the tool that was written, or None when that cannot be a call here."""
@@ -101,6 +108,7 @@ class Frame:
             first = self.drafts[-1].end
         else:
             first, self.held = self.start, self.waits() or self.alone
+        self.known = tool or self.known
         name = tool.name if tool else plain_name(written)
         draft = Draft(self, tool, name, first, self.dialect, dict.fromkeys(self.repairs))
         if tool is None and not name.strip("0123456789"):
@@ -194,6 +202,8 @@ class Draft:
     """The string value that is open belongs to an argument that is left out."""
     flaws: list[Defect] = field(default_factory=list)
     pending: list[str] = field(default_factory=list)
+    aliases: list[Alias] = field(default_factory=list)
+    """Other keys for arguments of the tool; what they mean is known at the end."""
     raw: Callable[[str], None] = field(init=False)
     """Takes JSON text of the arguments, as it is: it waits, or leaves once the call is live."""
 
@@ -213,6 +223,15 @@ class Draft:
 
     def declares(self, key: str) -> bool:
         return self.tool is not None and key in self.tool.parameters.properties
+
+    def admits(self, key: str) -> bool:
+        """Whether the tool declares this argument, or the key may mean one that was not given yet."""
+        return self.declares(key) or bool(self._may_mean(key))
+
+    def _may_mean(self, key: str) -> str:
+        """The argument that the key is an alias of, if that was not given yet."""
+        name = self.tool.aliases.get(key, "") if self.tool is not None else ""
+        return "" if name in self.keys else name
 
     @property
     def is_open_ended(self) -> bool:
@@ -238,15 +257,15 @@ class Draft:
     def sure(self) -> None:
         """The text is a call: from here on its arguments may leave."""
         frame = self.frame
-        if self.live or frame.held or self.flaws:
+        if self.live or frame.held or self.flaws or self.aliases:
             return
         if frame.ledger.delivered and not frame.options.parallel:
             self.flaw(Reason.EXTRA_CALL, "answer", "a further call", "one call per answer")
             return
-        least = frame.options.thresholds.get(self.dialect, frame.options.min_confidence)
-        if self.confidence < least:
-            self.flaw(Reason.LOW_CONFIDENCE, "answer", f"{self.confidence:.2f}", f"{least:.2f}")
+        if not self._is_wanted(frame.options):
             return
+        if not frame.ledger.started:
+            frame.ledger.first = frame.sink.blanks, self.start
         self.index = frame.ledger.started
         frame.ledger.started += 1
         self.live = True
@@ -259,8 +278,26 @@ class Draft:
         if not self.dropping:
             self._choose_receiver()
 
+    def _is_wanted(self, options: Options) -> bool:
+        """Whether its pattern is switched on and it is sure enough; a flaw says what is not."""
+        if not self.frame.marked and self.dialect in options.patterns.off:
+            self.flaw(Reason.SWITCHED_OFF, "pattern", self.dialect, "a pattern that is switched on")
+            return False
+        least = options.thresholds.get(self.dialect, options.min_confidence)
+        if self.confidence < least:
+            self.flaw(Reason.LOW_CONFIDENCE, "answer", f"{self.confidence:.2f}", f"{least:.2f}")
+            return False
+        return True
+
     def _choose_receiver(self) -> None:
-        self.raw = partial(self.frame.sink.arguments, self.index) if self.live else self.pending.append
+        self.raw = self.pending.append
+        if self.live and not self.aliases:
+            self.raw = partial(self.frame.sink.arguments, self.index)
+
+    def sure_of(self, key: str) -> None:
+        """The text is a call because it has this argument; an alias does not prove that yet."""
+        if not self._may_mean(key):
+            self.sure()
 
     def text(self, piece: str) -> None:
         """More of the string value that is open."""
@@ -269,18 +306,21 @@ class Draft:
     @property
     def passing(self) -> int | None:
         """The index under which arguments may leave without a look, once the call is live."""
-        return self.index if self.live and not self.dropping else None
+        return self.index if self.live and not (self.dropping or self.aliases) else None
 
     def _put(self, key: str, value: str) -> None:
         """A key and its value, or the beginning of it."""
         if self.keys.get(key):
             self.flaw(Reason.DUPLICATE_ARGUMENT, f"argument {key}", "a second value", "one value")
-        self.raw(f"{',' if self.written else '{'}{_spell_key(key)}:{value}")
+        if name := self._may_mean(key):
+            self._hold(Alias(key, name, len(self.pending) + 1), value)
+        else:
+            self.raw(f"{',' if self.written else '{'}{_spell_key(key)}:{value}")
         self.keys[key] = self.written = True
 
     def _drops(self, key: str) -> bool:
         """Whether the tool's schema forbids this argument, so that the call does without it."""
-        if self.tool is None or not self.tool.parameters.forbids(key):
+        if not self._forbids(key) or self._may_mean(key):
             return False
         self._omit(key, "dropped_undeclared_argument")
         return True
@@ -288,6 +328,43 @@ class Draft:
     def _omit(self, key: str, repair: str) -> None:
         self.keys.setdefault(key, False)
         self.repair(repair)
+
+    def _hold(self, alias: Alias, value: str) -> None:
+        """Let the arguments wait from an alias on, its key in a piece of its own."""
+        self.raw = self.pending.append
+        self.pending += "," if self.written else "{", _spell_key(alias.key), f":{value}"
+        self.aliases.append(alias)
+
+    def _settle_aliases(self) -> None:
+        """Say what the aliases mean, and let the arguments go on their way."""
+        renamed = {alias.key: alias for alias in choose_aliases(self.aliases, self.keys, self.pending)}
+        for alias in renamed.values():
+            self.pending[alias.at] = _spell_key(alias.name)
+            self.repair(RENAMED)
+        forbidden = [alias.key for alias in self.aliases if alias.key not in renamed and self._forbids(alias.key)]
+        self.keys = {renamed[key].name if key in renamed else key: kept for key, kept in self.keys.items()}
+        self.aliases.clear()
+        if forbidden:
+            self._leave_out(forbidden)
+        if self.live:
+            self._choose_receiver()
+            self.raw("".join(self.pending))
+            self.pending.clear()
+
+    def _forbids(self, key: str) -> bool:
+        return self.tool is not None and self.tool.parameters.forbids(key)
+
+    def _leave_out(self, keys: list[str]) -> None:
+        """Take arguments out of those that wait."""
+        text = "".join(self.pending)
+        waiting = parse(f"{{{text[1:]}}}").value
+        assert isinstance(waiting, dict)
+        for key in keys:
+            waiting.pop(key, None)
+            self.keys[key] = False
+            self.repair("dropped_undeclared_argument")
+        self.written = text[0] == "," or bool(waiting)
+        self.pending[:] = [text[0] + dump(waiting)[1:-1]] if waiting else []
 
     def open_text(self, key: str) -> None:
         if self._drops(key):
@@ -319,6 +396,12 @@ class Draft:
         for key, item in value.items() if isinstance(value, dict) else ():
             self.add_value(key, item)
 
+    def adopt(self, values: Mapping[str, str]) -> None:
+        """The arguments as the client itself reads them, which no schema corrects."""
+        self.tool = None
+        for key, value in values.items():
+            self._put(key, dump(value))
+
     def add_value(self, key: str, value: Value) -> None:
         self.add(key, conform(value, self.shape(key), f"argument {key}"))
 
@@ -342,6 +425,8 @@ class Draft:
             return
         self.closed = True
         frame = self.frame
+        if self.aliases and not self.cut:
+            self._settle_aliases()
         if self.cut:
             self.flaws.insert(0, Defect(Reason.TRUNCATED, "call", "the text ended inside it", "the whole call"))
         elif self.tool is not None and not self.has_required:

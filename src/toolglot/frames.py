@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from toolglot.dialect import Commitment, Wrap
+from toolglot.dialect import Call, Commitment, Wrap
 from toolglot.draft import Frame, Ledger
-from toolglot.events import Reason
-from toolglot.options import Options
+from toolglot.events import CallRejected, Reason
+from toolglot.near_misses import LONGEST, begins_child, find_defects, is_near_miss, may_begin_child
+from toolglot.options import Element, ElementCalls, Options
 from toolglot.pattern import MORE, Mark, mark
 from toolglot.scanner import Source, Steps
 from toolglot.schema import Toolbox
 from toolglot.sink import Sink
-from toolglot.vocabulary import CLOSED_ELEMENT, ELEMENT, ELEMENTS, Header, Vocabulary
+from toolglot.vocabulary import CLOSED_ELEMENT, ELEMENT, ELEMENTS, Choosing, Header, Vocabulary
 
 _NOISE = Mark("```{language}\n", "```{language} ", "json\n", "</think>", "<?xml {attributes}?>", named=False)
 _LINE_END = Mark("{before_break}", named=False)
@@ -57,8 +58,12 @@ class FrameReader:
     reached: int = 0
     spared: int = 0
     """How much of the way there was known before."""
+    missed: int = 0
+    """Where the last near miss ended, as far as it was read."""
     again: int = 0
     """How much was looked at again so far."""
+    wasted: int = 0
+    """How much was read as a call of the client that was none."""
     noise: list[int] = field(default_factory=list)
     """Where a frame stepped over noise, one behind the other: each place, and the one behind the last.
 
@@ -96,6 +101,52 @@ class FrameReader:
             return False
         self.again = again
         return True
+
+    # -- a frame that failed -------------------------------------------------------------------------------------------
+
+    def report_miss(self, frame: Frame, wrap: Wrap | None, header: Header) -> Steps[bool]:
+        """Count a frame that failed if it was meant as a call; True if it was rejected: then none of it is text."""
+        source, start, reached = self.source, frame.start, self.reached
+        behind = max(0, reached - source.offset)
+        following = source.text[behind : behind + 80]
+        if start < self.missed or not is_near_miss(frame, wrap, header, source.since(start, reached), following):
+            return False
+        if header == ELEMENT and wrap is None and (yield from self._reject_element(frame)):
+            return True
+        self.ledger.missed.append(frame.dialect)
+        self.missed = reached
+        return False
+
+    def _reject_element(self, frame: Frame) -> Steps[bool]:
+        """Report an element of a tool that holds nothing but elements and lacks what the tool needs. It never began to
+        leave, because its first element is none of the tool's; False if it is anything else."""
+        source, tool = self.source, frame.known
+        if tool is None or self.options.unknown_tools == "text":
+            return False
+        source.rewind(frame.start)
+        size = source.text.find(">", source.pos) + 1 - source.pos
+        while (child := begins_child(source.text, source.pos + size)) is None:
+            if source.final or not may_begin_child(source.text, source.pos + size):
+                return False
+            yield
+        if self.toolbox.find(child["key"]) is not None:
+            return False
+        closer = f"</{source.text[source.pos + 1 : source.pos + size - 1]}>"
+        while (end := source.text.find(closer, source.pos + size, source.pos + LONGEST)) < 0:
+            if source.final or len(source.text) - source.pos >= LONGEST:
+                return False
+            yield
+        defects = find_defects(tool, source.text[source.pos + size : end])
+        if not defects:
+            return False
+        source.pos = end + len(closer)
+        raw, span = source.since(frame.start), (frame.start, source.here)
+        source.release()
+        self.sink.settle()
+        self.sink.event(CallRejected(raw, defects[0].reason, tool.name, defects, frame.dialect, span))
+        return True
+
+    # -- reading one ---------------------------------------------------------------------------------------------------
 
     def _chain(self, frame: Frame, header: Header) -> Steps[bool]:
         """Calls that need no wrapper, one behind the other with a separator between them."""
@@ -251,12 +302,65 @@ class FrameReader:
             return None
         frame.dialect = chosen.dialect.name
         frame.headers = chosen.call.header
-        frame.confidence = chosen.dialect.confidence
+        frame.confidence = self._weigh(chosen)
         frame.repairs = chosen.repairs
         unknown = header in ELEMENTS and self.toolbox.find(found["name"]) is None
         frame.marked = chosen.marked or (unknown and self.options.unknown_tools == "reject")
         frame.wrap_open, frame.wrap_close = (wrap.open, wrap.close) if wrap is not None else ((), ())
-        return chosen.call.body.read(frame, chosen.call, found)
+        if self.options.elements is None or header != ELEMENT or unknown:
+            return chosen.call.body.read(frame, chosen.call, found)
+        return self._read_element(frame, chosen.call, spelled, self.options.elements)
+
+    def _read_element(self, frame: Frame, call: Call, opener: Mark, elements: ElementCalls) -> Steps[bool]:
+        """A call as the client itself reads it. If the client would not make it, or would complain, as anybody reads
+        it; what nobody else can read either is for the client to complain of."""
+        source, here = self.source, self.source.here
+        found = opener.match(source.text, source.pos)
+        if found is None:
+            return False
+        name = found["name"]
+        element = yield from self._find_element(name, found.end() - source.pos, elements)
+        end = source.here
+        if element is None or not element.sound:
+            self.wasted += end - here
+            source.rewind(here)
+            found, before = opener.match(source.text, source.pos), frame.open
+            if found is not None and (yield from call.body.read(frame, call, found)):
+                return True
+            if element is None or frame.started:
+                return False
+            frame.abandon(before)
+            source.rewind(end)
+        draft = frame.begin(name)
+        if draft is not None:
+            draft.adopt(element.values)
+        return draft is not None
+
+    def _find_element(self, name: str, size: int, elements: ElementCalls) -> Steps[Element | None]:
+        """Go to the end of the call that the client reads here; None if it reads none.
+
+        Args:
+            size: how long the opening tag is.
+        """
+        source, here = self.source, self.source.here
+        boundary = elements.open(name)
+        head = yield from source.find_nonblank(size)
+        mentioned = not source.text.startswith("<", source.pos + head)
+        if boundary is None or mentioned or self.wasted > AGAIN * (here + 4 * RESCAN):
+            return None
+        source.pos += size
+        while (used := boundary.feed(source.text[source.pos :])) < 0:
+            source.pos = len(source.text)
+            if source.final:
+                return None
+            yield
+        source.pos += used
+        return elements.read(source.since(here))
+
+    def _weigh(self, chosen: Choosing) -> float:
+        """The confidence of a call: that of its dialect, or of the pattern that the dialect belongs to."""
+        dialect, confidences = chosen.dialect, self.options.patterns.confidences
+        return dialect.confidence if chosen.marked else confidences.get(dialect.name, dialect.confidence)
 
     def _skip_broken(self, frame: Frame) -> Steps[None]:
         """A call that broke in the middle: what is left of it goes up to the mark that closes it."""

@@ -136,6 +136,7 @@ def _check_depth(value: Value) -> None:
 _BLANKS = re.compile(r"\s*")
 _NUMBER = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])")
 _WORD = re.compile(r"[A-Za-z_$][\w$.\-]*")
+_WORDS_OF_KEY = re.compile(r"[^\s\"'<>{}\[\]:,][^\"'<>{}\[\]:,\n]*")
 _WORDS: dict[str, Value] = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 _ESCAPES = {'"': '"', "'": "'", "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _UNICODE = re.compile(r"u([0-9a-fA-F]{4})")
@@ -226,12 +227,12 @@ class _Loose:
         quote = self.opening_quote()
         if quote:
             return self.string(quote)
-        word = _WORD.match(self.text, self.pos)
+        word = (_WORDS_OF_KEY if "unquoted_key" in self.literals.native else _WORD).match(self.text, self.pos)
         if word is None:
             raise NotJson(f"no key at character {self.pos}")
         self.pos = word.end()
         self.repair("unquoted_key")
-        return word[0]
+        return word[0].rstrip()
 
     def separator(self, closer: str) -> None:
         """Step over a comma; right before the closer it is one too many."""

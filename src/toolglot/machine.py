@@ -13,7 +13,7 @@ from functools import partial
 
 from toolglot.announcements import TAIL, announces_example, introduces_call
 from toolglot.dialect import Channel, Commitment, Region, Wrap
-from toolglot.draft import RAW_LIMIT, Ledger
+from toolglot.draft import RAW_LIMIT, Frame, Ledger
 from toolglot.events import CallRejected, Defect, Event, Reason, ReasoningDelta, TextDelta
 from toolglot.frames import FrameReader, consume
 from toolglot.held import Held
@@ -34,6 +34,11 @@ _MARGIN = (" ", "\t")
 _BLANKS = re.compile(r"\s+")
 _JSON_STOPS = re.compile(r'["{}\[\]\\\n]')
 _SHOWN_STOPS = re.compile("[\n`]")
+
+
+def _is_json(opening: Wrap | Header) -> bool:
+    """Whether something opens that may hold JSON and is ordinary text."""
+    return opening in BARE_JSON if isinstance(opening, str) else opening.commitment is not Commitment.MARKED
 
 
 class Machine:
@@ -168,6 +173,22 @@ class Machine:
             self.line_start = True
         self.pass_blanks(blanks)
 
+    def tell_as_text(self, text: str) -> list[Event]:
+        """Tell what waits as the text that it is; ``text`` is everything that has come."""
+        if self.ledger.first is not None:
+            blanks, start = self.ledger.first
+            self.sink.drop_layout()
+            self.sink.text(blanks + text[start:])
+        else:
+            if self.held.frames:
+                self.held.drop()
+            rest = text[self.source.unread :]
+            if self.thinking:
+                self.sink.reasoning(rest)
+            else:
+                self.sink.text(rest)
+        return self.sink.drain()
+
     # -- what is only shown --------------------------------------------------------------------------------------------
 
     def pass_backticks(self) -> Steps[None]:
@@ -177,8 +198,8 @@ class Machine:
         is_fence = len(ticks) >= 3 and (self.line_start or _LIST_ITEM.search(self.tail) is not None)
         if is_fence and not self.fences and (yield from self.open()):
             return
+        label = (yield from source.peek(len(ticks) + 1))[len(ticks) :]
         source.pos += len(ticks)
-        label = yield from source.peek()
         if is_fence:
             self.toggle_fence(ticks, not label.isspace() and label != "")
         elif not self.fences and ticks[0] == "`":
@@ -221,6 +242,11 @@ class Machine:
                     break
         self.line_start = False
 
+    def part_messages(self, region: Region) -> None:
+        """Text outside and inside of a message is not one word, even if nothing but marks parts them."""
+        if region.channel is not Channel.REASONING and self.tail and not self.tail[-1].isspace():
+            self.sink.part()
+
     # -- marks ---------------------------------------------------------------------------------------------------------
 
     def close_region(self, region: Region) -> Steps[bool]:
@@ -229,6 +255,7 @@ class Machine:
         found = (yield from source.match(mark(region.close))) if region.close else None
         if found is None:
             return False
+        self.part_messages(region)
         self.sink.pass_mark(found[0])
         self.held.closed = bool(self.held)
         self.region, self.thinking = None, False
@@ -239,22 +266,27 @@ class Machine:
 
     def open(self) -> Steps[bool]:
         """Try everything that may open here; True when something was consumed."""
-        source, vocabulary = self.source, self.vocabulary
         if (self.after_call or self.held.frames or self.ledger.delivered) and (yield from self.pass_aftermath()):
             return True
-        opening = yield from self.find_opening(vocabulary.anywhere)
+        opening = yield from self.find_opening(self.vocabulary.anywhere)
         if opening is not None and (yield from self.begin(opening)):
             return True
-        if (self.line_start or (yield from self.opens_list())) and (yield from self.open_line()):
+        if (yield from self.open_line()):
             return True
-        if (yield from self.pass_stray_end()):
-            return True
-        element = (yield from source.look(self.elements)) if self.elements is not None else None
+        return (yield from self.pass_lone_mark()) or (yield from self.open_element())
+
+    def open_element(self) -> Steps[bool]:
+        """An element that is named after a tool."""
+        element = (yield from self.source.look(self.elements)) if self.elements is not None else None
         if element is None:
             return False
         if not element[0].endswith("/>"):
             return (yield from self.open_frame(None, ELEMENT))
         return self.line_start and self.tail[-1:] not in _MARGIN and (yield from self.open_frame(None, CLOSED_ELEMENT))
+
+    def pass_lone_mark(self) -> Steps[bool]:
+        """A mark that opens nothing."""
+        return (yield from self.pass_stray_end()) or (yield from self.pass_turn())
 
     def pass_stray_end(self) -> Steps[bool]:
         """The end of thinking that began in the prompt; behind a blank it is a word of a sentence about the mark."""
@@ -265,8 +297,25 @@ class Machine:
             self.line_start = True
         return found is not None
 
+    def pass_turn(self) -> Steps[bool]:
+        """The end of a turn, or the beginning of one of the model's own: nothing before a call, text otherwise.
+
+        Behind a blank it is a word of a sentence about the mark.
+        """
+        source, turns = self.source, self.vocabulary.turns
+        word = self.tail[-1:] in _MARGIN and not self.line_start
+        if word or self.thinking or self.held.frames or (yield from source.choose(turns)) is None:
+            return False
+        size = consume(source, turns.marks[0])
+        self.sink.layout(source.text[source.pos - size : source.pos])
+        self.after_call = False
+        self.line_start = True
+        return True
+
     def open_line(self) -> Steps[bool]:
         """What may open only at the start of a line."""
+        if not (self.line_start or (yield from self.opens_list())):
+            return False
         opening = yield from self.find_opening(self.vocabulary.at_line)
         if opening is not None and (yield from self.begin(opening)):
             return True
@@ -290,7 +339,9 @@ class Machine:
             return True
         if self.thinking or self.held.reasoning or not self.line_start:
             return False
-        if (yield from source.choose(vocabulary.results)) is None:
+        if (yield from source.choose(vocabulary.results)) is None or (
+            yield from source.choose(vocabulary.turns)
+        ) is not None:
             return False
         yield from self.swallow_result()
         return True
@@ -305,6 +356,8 @@ class Machine:
         """Read what opens here; False when it is none of that and nothing was consumed."""
         if isinstance(opening, Region):
             return self.enter(opening)
+        if self.region is not None and self.region.channel is Channel.ANSWER and _is_json(opening):
+            return self.pass_answer(opening)
         if self.commitment_of(opening) is Commitment.ALONE and not self.is_introduced():
             return at_once(False)
         return self.open_frame(opening, "") if isinstance(opening, Wrap) else self.open_frame(None, opening)
@@ -318,29 +371,45 @@ class Machine:
         told = self.region is not None or self.ledger.delivered > 0 or indented
         return not told and introduces_call(self.tail)
 
+    def pass_answer(self, opening: Wrap | Header) -> Steps[bool]:
+        """JSON in a message to the user is text; a fence around it is passed like any other."""
+        if isinstance(opening, Wrap):
+            return False
+        yield from self.pass_json()
+        return True
+
     def enter(self, region: Region) -> Steps[bool]:
         """Begin a region; behind visible text, a tag begins reasoning only where it has a line of its own."""
         source = self.source
         size = consume(source, region.open)
         tag = region.commitment is not Commitment.MARKED
         if self.sink.spoken and tag and region.channel is Channel.REASONING:
-            following = yield from source.peek()
+            source.pos -= size
+            following = (yield from source.peek(size + 1))[size:]
             if (following and not following.isspace()) or following == " ":
-                source.pos -= size
                 return False
+            source.pos += size
         if self.held:
             self.held.drop()
+        self.part_messages(region)
         self.sink.pass_mark(source.text[source.pos - size : source.pos])
         self.region, self.thinking = region, region.channel is Channel.REASONING
         self.line_start = True
         return True
 
     def pass_leftover(self) -> None:
-        """A closing mark without an opener, or an end of turn, right behind a call: it means nothing."""
+        """A closing mark without an opener, or an end of turn, right behind a call: it means nothing.
+
+        The closing mark of a wrapper says that what waits before it was meant as a call.
+        """
         source = self.source
         start = source.pos
+        closed = mark(self.vocabulary.all_closers).match(source.text, start) is not None
         consume(source, self.vocabulary.leftovers.marks[0])
-        if self.held:
+        if self.held and closed and not self.held.reasoning:
+            self.held.promote()
+            self.after_call = True
+        elif self.held:
             self.held.pass_by(source.text[start : source.pos])
         self.line_start = True
 
@@ -380,7 +449,7 @@ class Machine:
         frame = self.frames.begin(wrap, partial(self.must_wait, wrap, header), self.line_start, self.is_introduced)
         taken = yield from self.frames.read(frame, wrap, header)
         if not self.frames.end(frame, taken):
-            return (yield from self.give_back(start, bare))
+            return (yield from self.fail(frame, wrap, header, start))
         source.release()
         if self.example:
             self.say(frame.raw or "")
@@ -395,6 +464,14 @@ class Machine:
             self.after_call = not frame.is_text
             self.line_start = self.after_call
         return True
+
+    def fail(self, frame: Frame, wrap: Wrap | None, header: Header, start: int) -> Steps[bool]:
+        """A frame is none; whether all of it is told: as text, or as rejected."""
+        meant = (frame.known or wrap) and not self.thinking and not announces_example(self.tail, False)
+        if meant and (yield from self.frames.report_miss(frame, wrap, header)):
+            self.line_start = self.after_call = True
+            return True
+        return (yield from self.give_back(start, header in BARE_JSON))
 
     def must_wait(self, wrap: Wrap | None, header: Header) -> bool:
         """Whether a frame counts only as a whole, or only if nothing follows it, or never because it is shown."""

@@ -11,6 +11,7 @@ from functools import cache
 from itertools import count
 from typing import Any
 
+from toolglot.call_patterns import read_patterns
 from toolglot.dialects import all_dialects
 from toolglot.draft import Ledger
 from toolglot.errors import UsageError
@@ -59,6 +60,7 @@ class Reader:
         shell_syntax: Collection[str] = (),
         shell_cwd: str = "",
         thresholds: Mapping[str, float] | None = None,
+        patterns: Mapping[str, bool | float | None] | None = None,
         new_id: Callable[[], str] | None = None,
     ) -> None:
         if not isinstance(dialect, str):
@@ -72,6 +74,7 @@ class Reader:
             names(shell_syntax, "shell_syntax"),
             shell_cwd,
             thresholds or {},
+            read_patterns(patterns),
         )
         numbers = count(1)
         toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools, options.supported_tools)
@@ -88,6 +91,7 @@ class Reader:
         known = vocabulary()
         self._ledger = Ledger(new_id)
         machine = Machine(known, toolbox, options, self._ledger, known.resolve_hint(dialect) or "")
+        self._machine = machine
         self._source = machine.source
         self._sink = machine.sink
         self._steps = machine.run()
@@ -123,10 +127,22 @@ class Reader:
         next(self._steps, None)
         return self._sink.drain()
 
+    def tell_as_text(self, source: str) -> list[Event]:
+        """Tell as text all that was not told as text or reasoning so far, calls included.
+
+        For callers that hold calls back and then find that they do not count. ``source`` is everything that was fed.
+        """
+        return self._machine.tell_as_text(source)
+
     @property
     def left(self) -> list[tuple[str, Reason]]:
         """Calls that were left in the text without a word: their dialects, and why."""
         return self._ledger.left
+
+    @property
+    def missed(self) -> list[str]:
+        """The dialects of near misses: text that was meant as a call and cannot be read as one."""
+        return self._ledger.missed
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ class Source:
         "_held",
         "_kept",
         "_loose",
+        "_start",
         "_trials",
         "_tried",
         "_wanted",
@@ -66,6 +67,7 @@ class Source:
         """The end of what passed through, left for a look together with what comes next."""
         self._kept: list[tuple[int, str]] | None = None
         self._loose = 0
+        self._start = 0
         self._wanted = 0
         self._held: list[str] | None = None
         self._tried = 0
@@ -105,6 +107,11 @@ class Source:
         return self.offset + self.pos
 
     @property
+    def unread(self) -> int:
+        """The place in the whole stream from which on nothing is decided: here, or where the text is kept from."""
+        return self.here if self._kept is None else self._start
+
+    @property
     def at_end(self) -> bool:
         return self.final and self.pos >= len(self.text)
 
@@ -115,7 +122,8 @@ class Source:
         self._kept = [(self.offset, self.text)]
         self._loose = 0
         self._wanted = sys.maxsize
-        return self.offset + self.pos
+        self._start = self.offset + self.pos
+        return self._start
 
     def limit(self, end: int | None) -> None:
         """Beyond ``end`` keep only the newest text; None keeps all again."""

@@ -10,12 +10,14 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
+from html import unescape
 from typing import Any
 
 from toolglot import conversation
+from toolglot.aliases import find_aliases
 from toolglot.compiler import compile_schema
 from toolglot.errors import ToolSchemaError
 from toolglot.events import Defect
@@ -30,6 +32,11 @@ class Tool:
     name: str
     parameters: Shape = ANY
     description: str = ""
+    aliases: Mapping[str, str] = field(init=False, compare=False)
+    """Other keys for required arguments, with the arguments that they mean."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "aliases", find_aliases(self.parameters))
 
     @property
     def required(self) -> frozenset[str]:
@@ -81,7 +88,8 @@ def _expect_mapping(thing: object, tool: str, path: str) -> Mapping[str, Any]:
     return thing
 
 
-_TRIMMINGS = (
+_TRIMMINGS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
+    (re.compile(r"&#?\w+;"), lambda entity: unescape(entity[0])),
     (re.compile(r"^[\s\"'`]+|[\s\"'`]+$"), ""),
     (re.compile(r"\\([^\w\s]|_)"), r"\1"),
     (re.compile(r":[0-9]+$"), ""),

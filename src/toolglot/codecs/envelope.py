@@ -86,7 +86,7 @@ LIST_KEYS = frozenset(("tool_calls", "toolCalls", "tool_call", "function_call", 
 _ELEMENTS = ("{", '"', "[")
 _PUNCTUATION = ("}", ",")
 _NAME_QUOTES = ('"', "'")
-_NAME = Mark('" {name_id} "', "' {name_id} '")
+_NAME = Mark('" {name_id} "', "' {name_id} '", '"{quoted}"')
 _SLIPPED_NAME = Mark('"name="{name_id}"', '"name: "{name_id}"')
 _PAIR = Mark('"{name_id}" , {before_object}', '[ "{name_id}" , {before_object}')
 _DOUBLED_SIGN = Mark('": "{name_id}"')
@@ -222,7 +222,7 @@ class Envelope:
         if not walk.has_arguments:
             if key in ARGUMENT_KEYS and not (draft.keys and draft.declares(key)):
                 return self._stream(frame, walk, draft) if head == "{" else self._arguments(frame, walk, key)
-            if draft.declares(key) or (draft.is_open_ended and key not in LEADING_KEYS):
+            if draft.admits(key) or (draft.is_open_ended and key not in LEADING_KEYS):
                 return self._argument(frame, draft, key)
         return self._aside(frame, walk, key)
 
@@ -230,7 +230,8 @@ class Envelope:
         if (doubled := (yield from frame.source.match(_DOUBLED_SIGN))) is not None:
             return self._mend_name(frame, walk, doubled["name"])
         found = yield from frame.source.match(_NAME)
-        walk.draft = frame.begin(found["name"], walk.start) if found is not None else None
+        name = _read_name(frame, found) if found is not None else None
+        walk.draft = frame.begin(name, walk.start) if name is not None else None
         return walk.draft is not None
 
     def _slipped_name(self, frame: Frame, walk: _Walk, here: int) -> Steps[bool]:
@@ -296,7 +297,7 @@ class Envelope:
 
     def _argument(self, frame: Frame, draft: Draft, key: str) -> Steps[bool]:
         """An argument that stands beside the name."""
-        draft.sure()
+        draft.sure_of(key)
         yield from self.members.value(frame, draft, key)
         return True
 
@@ -420,6 +421,16 @@ class Envelope:
             return {}
         beside = {key: value for key, value in walk.aside.items() if key not in draft.keys}
         return {key: value for key, value in beside.items() if draft.declares(key) or key not in LEADING_KEYS}
+
+
+def _read_name(frame: Frame, found: Match) -> str | None:
+    """The name as JSON means it; one that holds what names do not hold must be known."""
+    name = found.groupdict().get("name")
+    if name is not None and "\\u" not in name:
+        return name
+    decoded = _value(f'"{name or found["quoted"]}"')
+    known = isinstance(decoded, str) and frame.toolbox.find(decoded) is not None
+    return decoded if known and isinstance(decoded, str) else name
 
 
 def _only_element(text: str) -> str:

@@ -23,7 +23,7 @@ from toolglot.codecs.members import ENVELOPES, OBJECT
 from toolglot.codecs.parameters import write_parameters
 from toolglot.codecs.rest import Trial, Tried
 from toolglot.codecs.trim import Trim
-from toolglot.codecs.values import FOREIGN_CLOSER, Goal, Parameter, Value, quoted_headers, spell
+from toolglot.codecs.values import FOREIGN_CLOSER, Goal, Parameter, Value, quoted_headers, read_key, spell
 from toolglot.dialect import Call
 from toolglot.draft import Draft, Frame
 from toolglot.events import Reason
@@ -221,12 +221,12 @@ class _Reading:
         parameter, found = opener
         self.frame.source.pos = found.end()
         self.behind_parameter = False
-        self.draft.sure()
+        self.draft.sure_of(read_key(found))
         if parameter.repair:
             self.draft.repair(parameter.repair)
         if not parameter.close:
-            return (yield from self.no_value(found["key"]))
-        key = found["key"].replace("\\", "")
+            return (yield from self.no_value(read_key(found)))
+        key = read_key(found)
         word = found["type"] if "{type}" in parameter.open else None
         yield from self.value(parameter, key, self.shape_of(parameter, key, word))
         return _Next.DONE if self.draft.cut else _Next.GO_ON
@@ -247,7 +247,7 @@ class _Reading:
         opener, draft = (yield from self.find_opener(0)), self.draft
         if opener is None or draft.keys or draft.tool is None or not self.markup.parameters[0].is_element:
             return None
-        if self.frame.toolbox.find(opener[1]["key"]) is not None:
+        if self.frame.toolbox.find(read_key(opener[1])) is not None:
             return None
         if not (yield from self.rest_parses(Goal.DECLARED, 0, "", True, False)):
             return None
@@ -354,9 +354,9 @@ class _Reading:
         opener = yield from self.find_opener(ahead)
         if opener is None or self.frame.source.here + ahead in self.tried.openers:
             return opener
-        if not self.admits(opener[0], opener[1]["key"]):
+        if not self.admits(opener[0], read_key(opener[1])):
             return None
-        if not opener[0].is_element or self.draft.declares(opener[1]["key"]):
+        if not opener[0].is_element or self.draft.declares(read_key(opener[1])):
             return opener
         if (yield from self.frame.source.choose(self.frame.closing, ahead)) is not None:
             return None
@@ -385,7 +385,7 @@ class _Reading:
     def admits(self, parameter: Parameter, key: str) -> bool:
         """A plain element is a parameter only once, and the first one only if the tool declares it."""
         draft = self.draft
-        if draft.declares(key):
+        if draft.admits(key):
             return not parameter.is_element or key not in draft.keys
         if parameter.is_element:
             page = (key in _HTML or not parameter.open.endswith("<{key}>")) and not self.frame.marked

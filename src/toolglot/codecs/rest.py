@@ -14,7 +14,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from toolglot.codecs.values import Goal, Parameter, ValueMarks, mark_value
+from toolglot.codecs.values import Goal, Parameter, ValueMarks, mark_value, read_key
 from toolglot.draft import Draft, Frame
 from toolglot.pattern import Mark, Match
 from toolglot.scanner import Source, Steps
@@ -142,7 +142,7 @@ class Trial:
             if (yield from source.choose(call.frame.closing)) is not None:
                 return (yield from self.is_over())
             opener = yield from call.find_opener(0)  # more may have arrived meanwhile
-        if opener is None or not self.admits(opener[0], opener[1]["key"], given):
+        if opener is None or not self.admits(opener[0], read_key(opener[1]), given):
             return False
         return (yield from self.parameter_parses(*opener, given))
 
@@ -156,7 +156,7 @@ class Trial:
         return not known and self.call.draft.declares(key)
 
     def parameter_parses(self, parameter: Parameter, found: Match, given: tuple[str, ...]) -> Steps[bool]:
-        key, source = found["key"], self.source
+        key, source = read_key(found), self.source
         declared = self.call.draft.declares(key)
         if self.goal in _EARLY and declared and key not in given:
             return True

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
+from html import unescape
 from typing import Protocol
 
 from toolglot.codecs.trim import Trim, Trimmer
@@ -74,6 +75,12 @@ class Parameter:
 
     def trim_for(self, key: str) -> Trim:
         return Trim.BREAK if _fold(key) in self.verbatim else self.trim
+
+
+def read_key(opener: Match) -> str:
+    """The key in the opening mark of a parameter, without Markdown's backslashes and with its entities resolved."""
+    key = opener["key"].strip().replace("\\", "")
+    return unescape(key) if "&" in key else key
 
 
 def spell(template: str, key: str) -> str:
@@ -349,7 +356,7 @@ class Value:
                 return False
         opener = yield from call.parameter_here(0)
         if opener is not None and opener[0].is_element == self.parameter.is_element:
-            return (yield from self.is_next(opener[1]["key"]))
+            return (yield from self.is_next(read_key(opener[1])))
         return self.clean and not self.nested and (yield from self.wrong_closer())
 
     def ends_unclosed(self, ahead: int) -> Steps[bool]:
@@ -366,7 +373,7 @@ class Value:
         """Whether the header of a call is followed by a parameter, as if that call were meant."""
         gap = yield from self.call.frame.source.find_nonblank(ahead)
         opener = yield from self.call.find_opener(gap)
-        return opener is not None and (not opener[0].is_element or self.call.draft.declares(opener[1]["key"]))
+        return opener is not None and (not opener[0].is_element or self.call.draft.declares(read_key(opener[1])))
 
     def wrong_closer(self) -> Steps[bool]:
         """A closing mark of another name, right behind a value without any mark in it."""

@@ -4,7 +4,7 @@ Strategy. Text passes. A call to a tool that is not for editing passes, and one 
 other call is held until it is whole, because which tool of the client it becomes may stand at its end. What cannot be
 carried over is told as text with the reason, so that a person sees it and the model finds it in its history; a call
 that had begun to stream is ended so that no reader of JSON accepts it. Calls are numbered anew, as one may become none
-or several.
+or several. A call in other words than the model's stands nowhere in its text, so it has no span.
 """
 
 from __future__ import annotations
@@ -41,12 +41,20 @@ class Return:
     """One answer. Notes on what was refused or dropped are put into ``notes``.
 
     Of a call that was rejected a stream says so in its arguments, an answer that is given whole in its text.
+    ``shown`` gives the arguments of a refused call as they are told.
     """
 
-    def __init__(self, mapping: Mapping, notes: list[str] | None = None, streamed: bool = True) -> None:
+    def __init__(
+        self,
+        mapping: Mapping,
+        notes: list[str] | None = None,
+        streamed: bool = True,
+        shown: Callable[[str], str] = str,
+    ) -> None:
         self.mapping = mapping
         self.notes = [] if notes is None else notes
         self.streamed = streamed
+        self.shown = shown
         self.calls: dict[int, _Held | _Passing] = {}
         self.started = 0
         self.said = False
@@ -100,9 +108,11 @@ class Return:
 
     def end(self, call: _Held | _Passing, event: CallEnded, out: list[Event]) -> None:
         if isinstance(call, _Held):
-            self.release(call, lambda index: replace(event, index=index), out)
-        elif call.plain or call.renamer is not None:
+            self.release(call, lambda index: replace(event, index=index, span=None), out)
+        elif call.plain:
             out.append(replace(event, index=call.index))
+        elif call.renamer is not None:
+            out.append(replace(event, index=call.index, span=None))
 
     def release(self, call: _Held, end: Callable[[int], Event], out: list[Event]) -> None:
         started, arguments = call.started, "".join(call.fragments)
@@ -119,7 +129,7 @@ class Return:
     def refuse(self, name: str, arguments: str, why: str, out: list[Event]) -> None:
         self.notes.append(f"a call to {name} was refused: {why}")
         lead = "\n\n" if out or self.said else ""
-        out.append(TextDelta(f"{lead}The call {name} {arguments} was not made: {why}."))
+        out.append(TextDelta(f"{lead}The call {name} {self.shown(arguments)} was not made: {why}."))
 
     def reject(self, call: _Held | _Passing, event: CallRejected, out: list[Event]) -> None:
         if isinstance(call, _Passing):
