@@ -93,8 +93,8 @@ class Frame:
     """How many of them were given back as text."""
     open: Draft | None = None
     raw: str | None = None
-    known: Tool | None = None
-    """The last tool on offer that a call in it was begun to."""
+    last: Draft | None = None
+    """The draft that was begun last, whatever became of it."""
 
     def begin(self, written: str, start: int | None = None) -> Draft | None:
         """A draft for a call to the tool that was written, or None when that cannot be a call here."""
@@ -108,14 +108,13 @@ class Frame:
             first = self.drafts[-1].end
         else:
             first, self.held = self.start, self.waits() or self.alone
-        self.known = tool or self.known
         name = tool.name if tool else plain_name(written)
         draft = Draft(self, tool, name, first, self.dialect, dict.fromkeys(self.repairs))
         if tool is None and not name.strip("0123456789"):
             draft.flaw(Reason.MALFORMED, "tool name", "none", "the name of the tool to call")
         elif tool is None and self.options.unknown_tools != "allow":
             draft.flaw(Reason.UNKNOWN_TOOL, "tool name", f'"{written}"', self._offer(written))
-        self.open = draft
+        self.open = self.last = draft
         return draft
 
     def count_alone(self) -> bool:
@@ -127,6 +126,11 @@ class Frame:
         nearest = self.toolbox.nearest(written)
         names = ", ".join(self.toolbox.names[:20]) or "no tool at all"
         return f'"{nearest}"' if nearest else f"one of {names}"
+
+    @property
+    def known(self) -> Tool | None:
+        """The tool on offer to which a call was begun last."""
+        return self.last.tool if self.last is not None else None
 
     def settle(self, end: int | None = None) -> None:
         """Close the draft that is open: everything up to ``end`` belongs to it."""

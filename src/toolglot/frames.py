@@ -105,7 +105,7 @@ class FrameReader:
     # -- a frame that failed -------------------------------------------------------------------------------------------
 
     def report_miss(self, frame: Frame, wrap: Wrap | None, header: Header) -> Steps[bool]:
-        """Count a frame that failed if it was meant as a call; True if it was rejected: then none of it is text."""
+        """Count a frame that failed if it was meant as a call; True if it was rejected, so that none of it is text."""
         source, start, reached = self.source, frame.start, self.reached
         behind = max(0, reached - source.offset)
         following = source.text[behind : behind + 80]
