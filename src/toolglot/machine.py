@@ -467,7 +467,9 @@ class Machine:
 
     def fail(self, frame: Frame, wrap: Wrap | None, header: Header, start: int) -> Steps[bool]:
         """A frame is none; whether all of it is told: as text, or as rejected."""
-        meant = (frame.known or wrap) and not self.thinking and not announces_example(self.tail, False)
+        meant = (
+            frame.dialect and not self.thinking and (wrap or frame.known) and not announces_example(self.tail, False)
+        )
         if meant and (yield from self.frames.report_miss(frame, wrap, header)):
             self.line_start = self.after_call = True
             return True
