@@ -365,7 +365,9 @@ class Machine:
             return (yield from self.give_back(start, bare))
         source.release()
         if self.example:
+            introduction = self.tail
             self.say(frame.raw or "")
+            self.tail = introduction  # it introduces the next call as well, if nothing stands between them
             return True
         self.line_start = True
         if frame.held:
@@ -381,7 +383,7 @@ class Machine:
     def must_wait(self, wrap: Wrap | None, header: Header) -> bool:
         """Whether a frame counts only as a whole, or only if nothing follows it, or never because it is shown."""
         commitment = wrap.commitment if wrap is not None else self.vocabulary.commitment(header)
-        self.example = bool(self.tail) and announces_example(self.tail, commitment is Commitment.MARKED)
+        self.example = bool(self.tail) and announces_example(self.tail)
         if self.example or self.thinking or self.held.frames:
             return True
         return commitment is Commitment.WHOLE or (header in SHOWN and bool(self.tail.strip()))
