@@ -132,4 +132,5 @@ def _open_reader(exchange: Exchange, route: Route, rehearsed: bool) -> Reader:
     shell = reading.shell if reading.shell and exchange.trial.runs(SHELL, rehearsed) else ()
     supported = exchange.settings.tool_calling.supported_tools
     strictness = exchange.trial.restrict(reading.options(unknown, route.parallel, supported, shell), route)
-    return make_reader(tools, names, route.dialect, strictness, exchange.source.new_call_id)
+    new_id, quotations = exchange.source.new_call_id, exchange.quotations
+    return make_reader(tools, names, route.dialect, strictness, new_id, quotations)

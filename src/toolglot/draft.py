@@ -5,6 +5,9 @@ as they come, and nothing that has left is ever taken back. A draft that turns o
 closed by ``CallRejected`` instead of ``CallEnded``; one that had not begun is reported, or given back as text.
 A ``Frame`` is one stretch of text that set out to hold calls; a *held* frame keeps finished drafts until somebody
 decides whether they count (calls inside reasoning, bare JSON after prose).
+
+Where call markup stood in the conversation, a draft that may be a quotation of it keeps its events to itself until its
+text differs. If it never does, the call is a quotation: it stays text, unless the answer is nothing but this call.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from toolglot.events import (
 from toolglot.jsontext import Value, dump, escape
 from toolglot.options import Options
 from toolglot.pattern import Choice
+from toolglot.provenance import NO_QUOTATIONS, Quotations
 from toolglot.scanner import Source
 from toolglot.schema import ANY, Shape, Tool, Toolbox, Typed, conform, plain_name
 from toolglot.sink import Sink
@@ -48,6 +52,8 @@ class Ledger:
     new_id: Callable[[], str]
     started: int = 0
     delivered: int = 0
+    closed: int = 0
+    """How many calls there were, delivered or not."""
     left: list[tuple[str, Reason]] = field(default_factory=list)
 
 
@@ -65,7 +71,12 @@ class Frame:
     waits: Callable[[], bool]
     """Whether it counts only as a whole, or only if nothing follows it; asked when a call begins in it."""
     at_line: bool
+    quotations: Quotations = NO_QUOTATIONS
+    alone: bool = False
+    """Whether nothing was said or called before it."""
     held: bool = False
+    undecided: bool = False
+    """Whether it is held because its call is a quotation unless nothing else is said."""
     dialect: str = ""
     confidence: float = 1.0
     marked: bool = True
@@ -77,6 +88,10 @@ class Frame:
     """How many of them were given back as text."""
     open: Draft | None = None
     raw: str | None = None
+    head: int = 0
+    """Where the header of the call begins that is read now."""
+    body_end: int = 0
+    """Where the last call ended that was read as a whole."""
 
     def begin(self, written: str, start: int | None = None) -> Draft | None:
         """A draft for a call to the tool that was written, or None when that cannot be a call here."""
@@ -86,6 +101,8 @@ class Frame:
             return None
         if self.open is not None:
             self.settle(start)
+        if self.undecided:
+            self.decide_as_quotation()
         if self.drafts:
             first = self.drafts[-1].end
         else:
@@ -113,7 +130,22 @@ class Frame:
         self.source.limit(None)
         draft.end = self.source.here if end is None else end
         self.drafts.append(draft)
-        if not self.held:
+        if self.held:
+            return
+        if self.is_only_call(draft):
+            self.held = self.undecided = True
+        else:
+            draft.close()
+
+    def is_only_call(self, draft: Draft) -> bool:
+        """Whether the draft is a quotation, and all of the answer so far."""
+        first = self.alone and len(self.drafts) == 1 and not self.ledger.closed
+        return first and bool(self.quotations) and draft.is_quoted
+
+    def decide_as_quotation(self) -> None:
+        """Something else is said in the answer: the call that waited is text."""
+        self.held = self.undecided = False
+        for draft in self.drafts:
             draft.close()
 
     def abandon(self, before: Draft | None) -> None:
@@ -145,14 +177,20 @@ class Frame:
         """Whether all of it was given back as text."""
         return self.told == len(self.drafts)
 
-    def promote(self, note: str = "") -> None:
-        """Let everything go that was held."""
-        self.held = False
+    def promote(self, note: str = "", alone: bool = False) -> None:
+        """Let everything go that was held; ``alone``: the answer is nothing but this."""
+        self.held = self.undecided = False
         for draft in self.drafts:
             if note:
                 draft.repair(note)
-            draft.sure()
-            draft.close()
+            if alone or not draft.is_quoted:
+                draft.sure()
+            draft.close(alone)
+
+    @property
+    def has_quotation(self) -> bool:
+        """Whether one of its calls is a quotation."""
+        return bool(self.quotations) and any(draft.is_quoted for draft in self.drafts)
 
 
 @dataclass(slots=True)
@@ -170,6 +208,12 @@ class Draft:
     live: bool = False
     closed: bool = False
     cut: bool = False
+    head: int = 0
+    """Where its header begins, behind the marks of a wrapper."""
+    doubted: bool = False
+    """Whether it may be a quotation, as far as its text has arrived. None of it leaves as long as it may."""
+    next_look: int = 0
+    """How long its text must be before it is compared again."""
     keys: dict[str, None] = field(default_factory=dict)
     flaws: list[Defect] = field(default_factory=list)
     pending: list[str] = field(default_factory=list)
@@ -177,7 +221,55 @@ class Draft:
     """Takes JSON text of the arguments, as it is: it waits, or leaves once the call is live."""
 
     def __post_init__(self) -> None:
+        frame = self.frame
+        self.head = max(self.start, frame.head)
+        self.doubted = bool(frame.quotations)
+        self.raw = self._wait if self.doubted else self.pending.append
+
+    # -- quotations ------------------------------------------------------------------------------------------------
+
+    def _wait(self, piece: str) -> None:
+        """Keep a piece of the arguments as long as the call may be a quotation."""
+        self.pending.append(piece)
+        source = self.frame.source
+        size = source.here - self.head
+        if size < self.next_look or self.frame.held:
+            return
+        self.next_look = size + size // 4
+        if not self.frame.quotations.may_hold(source.since(self.head)):
+            self._trust()
+
+    def _trust(self) -> None:
+        """The call is no quotation: what waited for that may leave."""
+        self.doubted = False
         self.raw = self.pending.append
+        if self.live:
+            self._leave()
+
+    @property
+    def is_quoted(self) -> bool:
+        """Whether the whole call stood in the conversation before; asked when all of it has arrived."""
+        frame = self.frame
+        if self.doubted and not frame.quotations.hold(self._own_text):
+            self._trust()
+        return self.doubted
+
+    @property
+    def _own_text(self) -> str:
+        """The call without the marks of its wrapper."""
+        frame, text = self.frame, self.frame.text_of(self)
+        own = text[self.head - self.start :]
+        return own[: frame.body_end - self.head] if frame.body_end > self.head else own
+
+    def _stay_text(self) -> None:
+        """It was quoted and not meant: all of it is text."""
+        frame = self.frame
+        if self.live:
+            frame.ledger.started -= 1
+            self.live = False
+        frame.told += 1
+        frame.ledger.left.append((self.dialect, Reason.QUOTATION))
+        frame.sink.text(frame.text_of(self))
 
     # -- what the codecs say ---------------------------------------------------------------------------------------
 
@@ -213,6 +305,12 @@ class Draft:
         self.index = frame.ledger.started
         frame.ledger.started += 1
         self.live = True
+        if not self.doubted:
+            self._leave()
+
+    def _leave(self) -> None:
+        """The call begins for the client, with what is known of its arguments."""
+        frame = self.frame
         if frame.options.unknown_tools != "text":
             frame.source.limit(self.start + RAW_LIMIT)
         frame.sink.event(CallStarted(self.index, frame.ledger.new_id(), self.name))
@@ -228,7 +326,7 @@ class Draft:
     @property
     def passing(self) -> int | None:
         """The index under which arguments may leave without a look, once the call is live."""
-        return self.index if self.live else None
+        return self.index if self.live and not self.doubted else None
 
     def _put(self, key: str, value: str) -> None:
         """A key and its value, or the beginning of it."""
@@ -275,12 +373,18 @@ class Draft:
     def complete(self) -> bool:
         return not self.cut and not self.flaws
 
-    def close(self) -> None:
-        """Say how it ended: delivered, reported, or given back as text."""
+    def close(self, alone: bool = False) -> None:
+        """Say how it ended: delivered, reported, or given back as text. ``alone``: the answer is nothing else."""
         if self.closed:
             return
         self.closed = True
         frame = self.frame
+        frame.ledger.closed += 1
+        if self.doubted and self.is_quoted:
+            if not alone:
+                self._stay_text()
+                return
+            self._trust()
         if self.cut:
             self.flaws.insert(0, Defect(Reason.TRUNCATED, "call", "the text ended inside it", "the whole call"))
         elif self.tool is not None and not self.tool.required.issubset(self.keys):

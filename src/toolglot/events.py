@@ -38,6 +38,7 @@ class Reason(StrEnum):
     EXTRA_CALL = "extra_call"
     FORBIDDEN = "forbidden"
     FABRICATED_RESULT = "fabricated_result"
+    QUOTATION = "quotation"
 
 
 class Defect(Struct, frozen=True):

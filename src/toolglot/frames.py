@@ -15,6 +15,7 @@ from toolglot.draft import Frame, Ledger
 from toolglot.events import Reason
 from toolglot.options import Options
 from toolglot.pattern import MORE, Mark, mark
+from toolglot.provenance import NO_QUOTATIONS, Quotations
 from toolglot.scanner import Source, Steps
 from toolglot.schema import Toolbox
 from toolglot.sink import Sink
@@ -53,6 +54,7 @@ class FrameReader:
     ledger: Ledger
     elements: Mark | None
     hint: str = ""
+    quotations: Quotations = NO_QUOTATIONS
     reached: int = 0
     spared: int = 0
     """How much of the way there was known before."""
@@ -69,7 +71,8 @@ class FrameReader:
         start = self.reached = self.source.keep()
         self.spared = 0
         closing = self.vocabulary.closing(wrap)
-        return Frame(self.source, self.sink, self.toolbox, self.options, self.ledger, start, closing, waits, at_line)
+        given = self.source, self.sink, self.toolbox, self.options, self.ledger, start, closing, waits, at_line
+        return Frame(*given, self.quotations, not self.sink.spoken)
 
     def read(self, frame: Frame, wrap: Wrap | None, header: Header) -> Steps[bool]:
         """Read its calls; whether all of it was as it must be."""
@@ -101,6 +104,7 @@ class FrameReader:
         here, before = source.here, frame.open
         while (body := (yield from self._prepare(frame, None, header))) is not None and (yield from body):
             calls += 1
+            frame.body_end = source.here
             yield from self._skip_broken(frame)
             gap = yield from source.find_nonblank()
             if source.text[source.pos + gap : source.pos + gap + 1] not in (",", ";"):
@@ -134,6 +138,7 @@ class FrameReader:
             body = (yield from self._prepare(frame, wrap, header)) if header is not None else None
             if body is not None and (yield from body):
                 calls += 1
+                frame.body_end = source.here
                 yield from self._skip_broken(frame)
                 continue
             frame.abandon(before)
@@ -238,6 +243,7 @@ class FrameReader:
             found = spelled.match(source.text, source.pos)
         if chosen is None or found is None:
             return None
+        frame.head = source.here
         frame.dialect = chosen.dialect.name
         frame.headers = chosen.call.header
         frame.confidence = chosen.dialect.confidence

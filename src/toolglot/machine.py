@@ -19,6 +19,7 @@ from toolglot.frames import FrameReader, consume
 from toolglot.held import Held
 from toolglot.options import Options
 from toolglot.pattern import MORE, Mark, mark
+from toolglot.provenance import NO_QUOTATIONS, Quotations
 from toolglot.scanner import Source, Steps
 from toolglot.schema import Toolbox
 from toolglot.sink import Sink
@@ -40,7 +41,13 @@ class Machine:
     """One answer being read."""
 
     def __init__(
-        self, vocabulary: Vocabulary, toolbox: Toolbox, options: Options, ledger: Ledger, hint: str = ""
+        self,
+        vocabulary: Vocabulary,
+        toolbox: Toolbox,
+        options: Options,
+        ledger: Ledger,
+        hint: str = "",
+        quotations: Quotations = NO_QUOTATIONS,
     ) -> None:
         self.vocabulary = vocabulary
         self.ledger = ledger
@@ -49,7 +56,8 @@ class Machine:
         self.held = Held(self.sink)
         marks = vocabulary.landmarks(toolbox.names, options.unknown_tools == "reject")
         self.names, self.elements, self.heads, self.stops, self.line_stops = marks
-        self.frames = FrameReader(self.source, self.sink, vocabulary, toolbox, options, ledger, self.elements, hint)
+        given = self.source, self.sink, vocabulary, toolbox, options, ledger, self.elements, hint, quotations
+        self.frames = FrameReader(*given)
         self.region: Region | None = None
         self.thinking = False
         self.fences: list[str] = []
@@ -285,8 +293,18 @@ class Machine:
             return False
         if (yield from source.choose(vocabulary.results)) is None:
             return False
+        if self.held.undecided and (yield from self.find_result()):
+            self.held.drop()  # a quoted call with its result is a quoted conversation
+            return False
         yield from self.swallow_result()
         return True
+
+    def find_result(self) -> Steps[bool]:
+        """Whether there is anything behind the mark of a result that stands here, or the answer was cut there."""
+        source = self.source
+        found = mark(self.vocabulary.results.marks[0]).match(source.text, source.pos)
+        gap = yield from source.find_nonblank(found.end() - source.pos if found is not None else 0)
+        return source.truncated or source.pos + gap < len(source.text)
 
     def find_opening(self, openings: Openings[T]) -> Steps[T | None]:
         source = self.source
@@ -329,7 +347,7 @@ class Machine:
     def swallow_result(self) -> Steps[None]:
         """The model made up a tool's result: that, and all that rests on it, is dropped and reported."""
         if self.held:
-            self.held.promote()
+            self.held.promote(alone=self.held.undecided)
         source = self.source
         start = source.here
         size = consume(source, self.vocabulary.results.marks[0])
@@ -355,7 +373,7 @@ class Machine:
         source = self.source
         bare = header in BARE_JSON
         last = bare or (header in SHOWN and self.tail != "")
-        if self.held.frames and self.held.reasoning and not self.thinking:
+        if self.held.frames and (self.held.undecided or (self.held.reasoning and not self.thinking)):
             self.held.drop()
         start = source.here
         self.example = False
@@ -370,8 +388,13 @@ class Machine:
             self.tail = introduction  # it introduces the next call as well, if nothing stands between them
             return True
         self.line_start = True
+        if frame.held and not self.thinking and frame.drafts:
+            frame.undecided = frame.is_only_call(frame.drafts[0])
         if frame.held:
             self.held.add(frame, self.thinking)
+        if frame.undecided:
+            frame.give_up_if_cut(source.truncated)
+            return True
         if not self.thinking and not (last and frame.held):
             frame.give_up_if_cut(source.truncated)
             if self.held.frames:
