@@ -142,6 +142,11 @@ class Frame:
         first = self.alone and len(self.drafts) == 1 and not self.ledger.closed
         return first and bool(self.quotations) and draft.is_quoted
 
+    def waits_for_end(self) -> bool:
+        """Whether its only call is a quotation unless nothing else is said; asked when it has been read."""
+        self.undecided = self.undecided or (self.held and len(self.drafts) == 1 and self.is_only_call(self.drafts[0]))
+        return self.undecided
+
     def decide_as_quotation(self) -> None:
         """Something else is said in the answer: the call that waited is text."""
         self.held = self.undecided = False

@@ -36,6 +36,10 @@ class Held:
         self.reasoning = reasoning
         self.undecided = frame.undecided
 
+    def is_over(self, thinking: bool) -> bool:
+        """Whether a frame that begins now is something else, behind which what waits is no call."""
+        return self.undecided or (self.reasoning and not thinking and bool(self.frames))
+
     def pass_by(self, raw: str) -> None:
         """Blanks or stray marks: they neither count as an answer nor get lost."""
         self.raw.append(raw)
@@ -72,16 +76,17 @@ class Held:
             return
         if self.undecided and not truncated:
             self.promote(alone=True)
-            return
-        if self.undecided or (self.reasoning and any(frame.has_quotation for frame in self.frames)):
-            self.drop()
-            return
-        complete = not truncated and all(draft.complete for frame in self.frames for draft in frame.drafts)
-        marked = all(frame.marked for frame in self.frames)
-        if self.reasoning and not (complete and (marked or not self.closed)):
+        elif self.undecided or (self.reasoning and not self._is_action(truncated)):
             self.drop()
         else:
             self.promote()
+
+    def _is_action(self, truncated: bool) -> bool:
+        """Whether reasoning that ends the answer ends with its action. A quotation is none."""
+        if truncated or any(frame.has_quotation for frame in self.frames):
+            return False
+        complete = all(draft.complete for frame in self.frames for draft in frame.drafts)
+        return complete and (not self.closed or all(frame.marked for frame in self.frames))
 
     def _reset(self) -> None:
         self.frames, self.raw = [], []

@@ -13,7 +13,7 @@ from functools import partial
 
 from toolglot.announcements import TAIL, announces_example
 from toolglot.dialect import Channel, Commitment, Region, Wrap
-from toolglot.draft import RAW_LIMIT, Ledger
+from toolglot.draft import RAW_LIMIT, Frame, Ledger
 from toolglot.events import CallRejected, Defect, Event, Reason, ReasoningDelta, TextDelta
 from toolglot.frames import FrameReader, consume
 from toolglot.held import Held
@@ -373,7 +373,7 @@ class Machine:
         source = self.source
         bare = header in BARE_JSON
         last = bare or (header in SHOWN and self.tail != "")
-        if self.held.frames and (self.held.undecided or (self.held.reasoning and not self.thinking)):
+        if self.held.is_over(self.thinking):
             self.held.drop()
         start = source.here
         self.example = False
@@ -388,20 +388,23 @@ class Machine:
             self.tail = introduction  # it introduces the next call as well, if nothing stands between them
             return True
         self.line_start = True
-        if frame.held and not self.thinking and frame.drafts:
-            frame.undecided = frame.is_only_call(frame.drafts[0])
+        if not self.thinking and frame.waits_for_end():
+            frame.give_up_if_cut(source.truncated)
+            self.held.add(frame, self.thinking)
+        else:
+            self.tell_frame(frame, last)
+        return True
+
+    def tell_frame(self, frame: Frame, last: bool) -> None:
+        """Let the calls of a frame go, or hold them where they count only at the end (``last``) or in reasoning."""
         if frame.held:
             self.held.add(frame, self.thinking)
-        if frame.undecided:
-            frame.give_up_if_cut(source.truncated)
-            return True
         if not self.thinking and not (last and frame.held):
-            frame.give_up_if_cut(source.truncated)
+            frame.give_up_if_cut(self.source.truncated)
             if self.held.frames:
                 self.held.promote()
             self.after_call = not frame.is_text
             self.line_start = self.after_call
-        return True
 
     def must_wait(self, wrap: Wrap | None, header: Header) -> bool:
         """Whether a frame counts only as a whole, or only if nothing follows it, or never because it is shown."""
