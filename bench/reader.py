@@ -6,19 +6,28 @@ four characters and in one piece. The bare loop only appends the same chunks to 
 taken, with the garbage collector left on. Times are CPU time of this process, so that other work on the machine counts
 less; what is left of its noise is still large: trust the ratios, not the microseconds.
 
+With ``--against`` two checkouts are compared: their readers take turns, each in a process of its own, many times, and the
+ratio of their times is printed with its spread.
+
     python bench/reader.py [--quick] [--rounds N] [--only NAME ...]
+    python bench/reader.py --against FOLDER [--rounds N] [--only NAME ...]
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
+import subprocess
+import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import accumulate
-from statistics import median
+from math import exp, log
+from pathlib import Path
+from statistics import mean, median
 from time import process_time
 
 import toolglot
@@ -265,6 +274,116 @@ def time_all(names: list[str], sizes: tuple[int, ...], rounds: int) -> dict[str,
     }
 
 
+# Two checkouts
+
+KINDS = ("in chunks", "whole")
+COMPARED_SIZE = 200_000
+COMPARED_ROUNDS = 25
+ROUNDS_OF_A_PROCESS = 5
+"""Where a process happens to put things in memory makes it a little faster or slower for as long as it lives."""
+
+
+def time_requests(lines: Iterable[str]) -> None:
+    """Serve another process: tell which sources are read with, then the CPU seconds of one pass for each line of input.
+
+    A line is a JSON list of the name of a case and a kind.
+    """
+    print(Path(toolglot.__file__).resolve().parent, flush=True)
+    cases: dict[tuple[str, str], list[str]] = {}
+    for line in lines:
+        name, kind = json.loads(line)
+        if (name, kind) not in cases:
+            case = make_case(name, COMPARED_SIZE)
+            cases[name, kind] = case.chunks if kind == KINDS[0] else [case.text]
+            read_chunks(cases[name, kind])
+        print(measure(read_chunks, cases[name, kind]), flush=True)
+
+
+class Checkout:
+    """A process that reads with the sources of one checkout; this file, whatever the checkout's own bench is like."""
+
+    def __init__(self, folder: Path) -> None:
+        sources = folder.resolve() / "src"
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, "--serve"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"PYTHONPATH": str(sources)},
+        )
+        assert self.process.stdout
+        found = self.process.stdout.readline().strip()
+        if found != str(sources / "toolglot"):
+            raise SystemExit(f"{folder} is no checkout of toolglot: its reader would be that of {found or 'none'}")
+
+    def measure(self, name: str, kind: str) -> float:
+        """CPU seconds to read one case."""
+        assert self.process.stdin and self.process.stdout
+        print(json.dumps([name, kind]), file=self.process.stdin, flush=True)
+        return float(self.process.stdout.readline())
+
+    def stop(self) -> None:
+        self.process.communicate()
+
+
+def compare(names: list[str], other: Path, rounds: int) -> dict[tuple[str, str], tuple[list[float], list[float]]]:
+    """Seconds of the other checkout and of this one, by case and kind. Who comes first changes from round to round."""
+    here = Path(__file__).resolve().parent.parent
+    checkouts: list[Checkout] = []
+    seconds: dict[tuple[str, str], tuple[list[float], list[float]]] = {}
+    for number in range(rounds):
+        if number % ROUNDS_OF_A_PROCESS == 0:
+            stop_all(checkouts)
+            checkouts = [Checkout(other), Checkout(here)]
+        for name in names:
+            for kind in KINDS:
+                taken = seconds.setdefault((name, kind), ([], []))
+                for which in (0, 1) if number % 2 else (1, 0):
+                    taken[which].append(checkouts[which].measure(name, kind))
+    stop_all(checkouts)
+    return seconds
+
+
+def stop_all(checkouts: Iterable[Checkout]) -> None:
+    for checkout in checkouts:
+        checkout.stop()
+
+
+def print_comparison(names: list[str], other: Path, rounds: int) -> None:
+    """Print the ratios of this checkout to the other, case by case and over all cases."""
+    print(
+        f"Python {platform.python_version()}, {rounds} rounds by turns, texts of {COMPARED_SIZE:,} characters, chunks of {CHUNK}."
+    )
+    print(
+        "Ratios of this checkout to the other one, above 1 is slower: the median of the rounds, that of the fastest rounds,"
+    )
+    print("and the middle half of the rounds, which is the noise.\n")
+    print("| dialect | before, ms | now, ms | ratio | of the fastest | noise | whole: ratio | of the fastest | noise |")
+    print("|---" + "|---:" * 8 + "|")
+    seconds = compare(names, other, rounds)
+    for name in names:
+        before, now = (median(taken) * 1e3 for taken in seconds[name, KINDS[0]])
+        cells = [f"{before:.1f}", f"{now:.1f}", *(cell for kind in KINDS for cell in ratios(*seconds[name, kind]))]
+        print("| " + " | ".join([name, *cells]) + " |")
+    for kind in KINDS:
+        cases = [seconds[name, kind] for name in names]
+        middle = exp(mean(log(median(round_ratios(*case))) for case in cases))
+        fastest = exp(mean(log(min(now) / min(before)) for before, now in cases))
+        print(f"\nGeometric mean over all, {kind}: {middle:.3f} of the rounds, {fastest:.3f} of the fastest rounds")
+
+
+def round_ratios(before: list[float], now: list[float]) -> list[float]:
+    """The ratios of single rounds, in ascending order."""
+    return sorted(late / early for early, late in zip(before, now, strict=True))
+
+
+def ratios(before: list[float], now: list[float]) -> tuple[str, str, str]:
+    """The median of the ratios of single rounds, the ratio of the fastest rounds, and the quartiles of the former."""
+    single = round_ratios(before, now)
+    low, high = single[len(single) // 4], single[-1 - len(single) // 4]
+    return f"{median(single):.2f}", f"{min(now) / min(before):.2f}", f"{low:.2f}-{high:.2f}"
+
+
 # Hold-back
 
 
@@ -330,7 +449,15 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, help="rounds to take the median of (default 3, quick 1)")
     names = [*CALLS, *TEXTS]
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NAME", help="only these dialects")
+    parser.add_argument("--against", type=Path, metavar="FOLDER", help="compare with the reader of another checkout")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.serve:
+        time_requests(sys.stdin)
+        return
+    if options.against:
+        print_comparison(options.only, options.against, options.rounds or COMPARED_ROUNDS)
+        return
     sizes = QUICK_SIZES if options.quick else SIZES
     rounds = options.rounds or (1 if options.quick else 3)
 

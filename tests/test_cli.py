@@ -85,13 +85,44 @@ def test_a_closed_pipe_is_no_error() -> None:
 def test_json(answer: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["read", answer, "--tools", TOOLS, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert set(document) == {"text", "reasoning", "calls", "rejected"}
+    assert set(document) == {"text", "reasoning", "calls", "rejected", "unread"}
     assert document["text"].strip() == "Looking."
     assert document["reasoning"].strip() == "Sensors first."
     (call,) = document["calls"]
     assert set(call) == {"id", "name", "arguments", "dialect", "confidence", "repairs", "span"}
     assert call["arguments"] == "{}"
     assert document["rejected"] == []
+
+
+UNREAD = [
+    ("I will look.\n<read_file>\n<path>a.py</path>\n</read_file>", ["read_file"]),
+    ('{"name": "read_file", "arguments": {"path": "a.py"}}', ["read_file"]),
+    ('[get_weather(city="Oslo"), f(x=1)]', ["get_weather", "f"]),
+    ('Action: search\nAction Input: {"query": "x"}', ["search"]),
+    ('{"name": "Ann", "age": 3}', []),
+    ("<my_app>x</my_app> prints print(3)", []),
+    ("Nothing at all.", []),
+]
+
+
+@pytest.mark.parametrize(("text", "names"), UNREAD)
+def test_calls_that_need_their_names_are_told(
+    text: str, names: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "answer.txt"
+    path.write_text(text, encoding="utf-8")
+    assert main(["read", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["unread"] == names
+    assert main(["read", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert "no calls" in shown
+    assert ("no tools were named" in shown) is bool(names)
+    if names:
+        options = [option for name in names for option in ("--tool", name)]
+        assert main(["read", str(path), *options, "--json"]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert [call["name"] for call in document["calls"]] == names
+        assert document["unread"] == []
 
 
 @pytest.mark.parametrize("size", ["1", "3", "1000"])

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import toolglot
+from toolglot.call_patterns import PATTERNS
 from toolglot.config import (
     DEFAULT_DIALECT,
     KeyHash,
@@ -28,6 +29,7 @@ from toolglot.config import (
     make_key,
 )
 from toolglot.config.values import FALLBACK, FIELDS, SECTIONS, SETTINGS, TABLES, Setting
+from toolglot.dialects import all_dialects
 from toolglot.errors import UnknownModelError, UsageError
 from toolglot.rollout import Plan
 
@@ -105,6 +107,16 @@ SAMPLES: dict[str, tuple[str, Any]] = {
     "reading.shell": ("ls,cat", ("ls", "cat")),
     "reading.shell_syntax": ("pipes, chains", ("pipes", "chains")),
     "reading.shell_cwd": ("/srv", "/srv"),
+    "patterns.json_code_blocks": ("off", False),
+    "patterns.json_code_blocks_confidence": ("0.97", 0.97),
+    "patterns.shell_commands": ("off", False),
+    "patterns.shell_commands_confidence": ("1", 1.0),
+    "patterns.require_cwd": ("yes", True),
+    "patterns.bare_json": ("no", False),
+    "patterns.bare_json_confidence": ("0", 0.0),
+    "patterns.python_calls": ("0", False),
+    "patterns.python_calls_confidence": ("0.5", 0.5),
+    "patterns.natural_language": ("off", False),
     "clients.xml": ("Roo-3.29", "roo-3.29"),
     "clients.guard": ("entities,diffs", ("entities", "diffs")),
     "limits.body_bytes": ("1 MiB", 1 << 20),
@@ -472,9 +484,55 @@ def test_any_other_address_needs_a_key(host: str) -> None:
 
 
 def test_reading_settings_are_reader_options() -> None:
-    reading = load({}, {"TOOLGLOT_UNKNOWN_TOOLS": "text", "TOOLGLOT_SHELL": "ls"}).reading
-    expected = toolglot.Options("text", 0.9, False, ("read",), ("ls",))
-    assert reading.options("text", False, ("read",), reading.shell) == expected
+    settings = load({}, {"TOOLGLOT_UNKNOWN_TOOLS": "text", "TOOLGLOT_SHELL": "ls"})
+    given = settings.reader_options("text", False, ("read",), settings.reading.shell)
+    expected = toolglot.Options("text", 0.9, False, ("read",), ("ls",), patterns=given.patterns)
+    assert given == expected
+    known = {dialect.name: dialect.confidence for dialect in all_dialects()}
+    assert given.patterns.off == frozenset() and not given.patterns.require_cwd
+    assert given.patterns.confidences == {name: known[name] for names in PATTERNS.values() for name in names}
+
+
+PATTERN_SETTINGS = [
+    ("[patterns]\njson_code_blocks = false", "json_code_blocks", False),
+    ("[patterns]\njsonCodeBlocks = false", "json_code_blocks", False),
+    ("[patterns]\nshellCommands = true\n[reading]\nshell = ['ls']", "shell_commands", True),
+    ("[patterns]\nshellCommandsConfidence = 0.97", "shell_commands_confidence", 0.97),
+    ("[patterns]\nrequireCwd = true", "require_cwd", True),
+    ("[patterns]\nnaturalLanguage = false", "natural_language", False),
+]
+
+
+@pytest.mark.parametrize(("text", "name", "value"), PATTERN_SETTINGS)
+def test_patterns_are_set_in_either_spelling(text: str, name: str, value: object, tmp_path: Path) -> None:
+    path = tmp_path / "toolglot.toml"
+    path.write_text(text)
+    settings = load({}, {}, path)
+    assert getattr(settings.patterns, name) == value and not settings.notes
+    assert getattr(load({}, {f"TOOLGLOT_PATTERNS_{name.upper()}": str(value)}).patterns, name) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("[patterns]\nnaturalLanguage = true", "natural_language is True; it must be false"),
+        ("[patterns]\njsonCodeBlock = true", "unknown key 'jsonCodeBlock'; did you mean json_code_blocks?"),
+        ("[patterns]\njson_code_blocks = 2", "must be true or false"),
+        ("[patterns]\nbare_json_confidence = 2", "must be a number from 0 to 1"),
+        ("[patterns]\nrequireCwd = true\nrequire_cwd = true", "has require_cwd twice"),
+    ],
+)
+def test_wrong_patterns_are_refused(text: str, error: str, tmp_path: Path) -> None:
+    path = tmp_path / "toolglot.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        load({}, {}, path)
+    assert error in caught.value.message
+
+
+def test_shell_commands_without_a_list_are_noted() -> None:
+    (note,) = load({}, {"TOOLGLOT_PATTERNS_SHELL_COMMANDS": "true"}).notes
+    assert note == "patterns.shell_commands is on and reading.shell lists no commands, so no shell fence is read"
 
 
 def show_default(value: Any) -> str:

@@ -14,7 +14,7 @@ import pytest
 from embedded import needs_model
 from gateway import ASK
 from loopback import Loop, Sim, running_loop, running_sim
-from xmlprompts import write_cline
+from xmlprompts import write_cline, write_roo
 
 from toolglot.cli.main import main
 from toolglot.experience import Experience
@@ -101,13 +101,33 @@ def test_tools_that_stand_for_others_are_told(capsys: pytest.CaptureFixture[str]
     request.write_text(json.dumps(ASK | {"tools": tools}), encoding="utf-8")
     assert main(["explain", str(request), "--config", str(settings)]) == 0
     told = capsys.readouterr().out
-    assert "\nmapping   roo (apply_diff, read_file) as anthropic (str_replace_based_edit_tool)\n" in told
+    assert "\nmapping   roo as anthropic: apply_diff, read_file as str_replace_based_edit_tool\n" in told
     request.write_text(
         json.dumps(ASK | {"tools": [{"type": "function", "function": {"name": "look"}}]}), encoding="utf-8"
     )
     answer = explain(capsys, str(request), "--config", str(settings))
     assert answer["mapping"] is None
     assert answer["notes"] == ["the client's tools have no twins in anthropic and stay as they are"]
+
+
+@pytest.mark.parametrize("mode", ["text", "native"])
+def test_tools_of_an_xml_client_that_stand_for_others_are_told(
+    mode: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    settings, request = tmp_path / "toolglot.toml", tmp_path / "request.json"
+    settings.write_text(
+        f"[[upstream]]\nname='g'\nbase_url='{GROQ}'\n[[model]]\nname='*'\nediting='opencode'\nmode='{mode}'\n",
+        encoding="utf-8",
+    )
+    messages = [{"role": "system", "content": write_roo()}, {"role": "user", "content": "<task>\nGo.\n</task>"}]
+    request.write_text(json.dumps({"model": "m", "messages": messages}), encoding="utf-8")
+    assert main(["explain", str(request), "--config", str(settings)]) == 0
+    told = capsys.readouterr().out
+    assert "\nclient    roo-3.29, takes calls as XML; 16 tools are documented in its prompt\n" in told
+    assert (
+        "\nmapping   roo as opencode: list_files, read_file as read; write_to_file as write; apply_diff as edit\n"
+        in told
+    )
 
 
 def test_nobody_is_asked_unless_that_is_wished(capsys: pytest.CaptureFixture[str], request_file: str, sim: Sim) -> None:

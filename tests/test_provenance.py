@@ -133,6 +133,7 @@ def test_an_answer_that_is_nothing_but_the_call_is_made(dialect: str) -> None:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_another_call_is_made(dialect: str) -> None:
+    """Some dialects count only as the whole answer."""
     other = write(dialect, "read_file", {"path": "src/main.pyx"})
     for name, arguments in CALLS:
         call = write(dialect, name, arguments)
@@ -140,9 +141,10 @@ def test_another_call_is_made(dialect: str) -> None:
             f"The file holds a call.\n\n{call}\n\nLet me read another one.\n\n",
             "Let me read another one.\n\n",
         ):
+            meant = bool(read(said.replace(call, "It is long.") + other, DEFINED).calls)
             reading = read(said + other, DEFINED, quoted=[SOURCES["as it is"](call)])
-            assert [one.arguments for one in reading.calls] == ['{"path":"src/main.pyx"}']
-            assert reading.text.rstrip() == said.rstrip()
+            assert [one.arguments for one in reading.calls] == ['{"path":"src/main.pyx"}'] * meant
+            assert reading.text.rstrip() == (said + other * (not meant)).rstrip()
 
 
 def test_calls_in_one_wrapper_are_told_apart() -> None:

@@ -8,6 +8,7 @@ from samples import read_events
 import toolglot
 from toolglot.conversation import Tool
 from toolglot.events import CallArguments
+from toolglot.reading import vocabulary
 from toolglot.schema import compile_tools
 
 OPEN_ENDED = [{"name": "log", "parameters": {"type": "object"}}]
@@ -106,3 +107,22 @@ def test_the_kind_of_content_is_part_of_a_name_that_is_offered() -> None:
     assert toolglot.read(text, [{"name": "parse_json"}, {"name": "parse_"}]).calls[0].name == "parse_json"
     assert toolglot.read(text.replace("e_", "e"), [{"name": "parse"}]).calls[0].name == "parse"
     assert toolglot.read(text.replace("e_", "e"), [{"name": "other"}]).calls[0].name == "parsejson"
+
+
+@pytest.mark.parametrize(
+    ("model", "dialect"),
+    [
+        ("qwen3-max", "roo_xml"),
+        ("Qwen/qwen3-max-2026-01-23", "roo_xml"),
+        ("qwen3-32b", "hermes"),
+        ("claude-2.1", "anthropic_legacy"),
+        ("claude-sonnet-4", "anthropic"),
+        ("mistral-small-3.2-24b", "mistral_callid"),
+        ("deepseek-v3.2-exp", "deepseek_v31"),
+        ("deepseek-v3.2", "dsml_v32"),
+        ("llama-3.2-3b", "pythonic"),
+        ("nous-hermes-3-llama-3.1-8b", "hermes"),
+    ],
+)
+def test_of_two_globs_the_narrower_tells_the_dialect_of_a_model(model: str, dialect: str) -> None:
+    assert vocabulary().resolve_hint(model) == dialect

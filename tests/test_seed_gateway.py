@@ -31,7 +31,7 @@ def converse(texts: list[str], *requests: dict[str, Any], chunk: int = 7, **sett
 
     async def talk() -> tuple[list[Answer], Any]:
         script = tuple(Scripted(Says(text), times=1) for text in texts)
-        async with gateway(Options(script=script, chunk=chunk), dialect="roo_xml", **settings) as gate:
+        async with gateway(Options(script=script, chunk=chunk), **settings) as gate:
             answers = [await gate.ask({"model": MODEL, **request}) for request in requests]
             return answers, gate.record.bodies
 
@@ -133,7 +133,7 @@ def test_examples_cycle_1_read_file_execute_continue(tmp_path: Path) -> None:
 
     async def talk() -> None:
         script = tuple(Scripted(Says(text), times=1) for text in texts)
-        async with gateway(Options(script=script), dialect="roo_xml") as gate:
+        async with gateway(Options(script=script)) as gate:
             asked = {"model": MODEL, "messages": [question], "tools": tools, "stream": True}
             text, calls, finish = (await gate.ask(asked)).told
             assert (text, finish) == ("I'll read the package.json file.", "tool_calls")
@@ -236,3 +236,17 @@ def test_plan_phase_8_tool_result_follow_up() -> None:
     *_, call, result = bodies[0]["messages"]
     assert call == {"role": "assistant", "content": "<read>\n<filePath>package.json</filePath>\n</read>"}
     assert result == user(f"Tool Result from read:\n{content}")
+
+
+# the model of the documents needs no setting
+
+
+@pytest.mark.parametrize("mode", ["auto", "text"])
+def test_the_model_of_the_documents_is_taught_as_they_show(mode: str) -> None:
+    """qwen3-max follows this form where it is taught it; others of its family write JSON in tags."""
+    request = {"messages": [user("Read package.json")], "tools": only("read")}
+    (answer,), (body,) = converse(["<read>\n<filePath>package.json</filePath>\n</read>"], request, mode=mode)
+    system = body["messages"][0]["content"]
+    assert "<tools>\n## read\nDescription: " in system and "one tool per message" in system
+    assert "Usage:\n<read>\n<filePath>" in system and "<tool_call>" not in system
+    assert answer.message["tool_calls"][0]["function"]["arguments"] == '{"filePath":"package.json"}'

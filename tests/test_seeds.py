@@ -18,6 +18,7 @@ import toolglot
 from toolglot.events import CallEnded, CallStarted, Reason, TextDelta
 
 SEED = load_tools("seed")
+MODEL = "qwen3-max"
 
 
 def tool(name: str, **properties: Any) -> dict[str, Any]:
@@ -36,6 +37,8 @@ def assert_read(
     reading = toolglot.read(text, tools=tools)
     assert [(call.name, call.arguments) for call in reading.calls] == expected
     assert reading.text.strip() == prose
+    hinted = toolglot.read(text, tools=tools, dialect=MODEL)
+    assert (hinted.calls, hinted.text) == (reading.calls, reading.text)
     whole = read_events([text], tools=tools)
     for name, chunks in chunkings(text, "seed"):
         assert read_events(chunks, tools=tools) == whole, name

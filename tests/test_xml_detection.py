@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from xmlprompts import CLINE, ROO, write_cline, write_compact, write_roo
+from xmlprompts import CLINE, ROO, Doc, write_cline, write_compact, write_roo
 
 from toolglot.clients import all_clients
 from toolglot.clients.detection import Found, find_client, read_agent
@@ -17,12 +17,42 @@ NATIVE = (
 )
 CLOSED = "# Tools\n\n## read_file\nDescription: Reads.\n\nThe tool name itself becomes the XML tag name"
 
+VERSIONS = {
+    "3.25.21": "roo-3.29",
+    "3.29.3": "roo-3.29",
+    "3.29.4": "roo-3.30",
+    "3.31.3": "roo-3.30",
+    "3.32.0": "roo-3.32",
+    "3.34.8": "roo-3.32",
+    "3.35": "roo-3.35",
+    "3.35.3": "roo-3.35",
+    "3.35.5": "roo-3.35.4",
+    "3.36.4": "roo-3.36.0",
+    "3.36.5": "roo-3.36",
+    "3.41.3": "roo-3.36",
+}
+
+
+def leave_out(*names: str) -> tuple[Doc, ...]:
+    return tuple(tool for tool in ROO if tool.name not in names)
+
+
+DEFINITIONS = Doc("list_code_definition_names", "Lists names.", [("path", "required", "Where to look.")])
+BY_TOOLS = [
+    (ROO, "roo-3.29"),
+    (leave_out("search_and_replace"), "roo-3.35"),
+    (leave_out("search_and_replace", "write_to_file"), "roo-3.35.4"),
+    ((*LATER, DEFINITIONS), "roo-3.36.0"),
+    (LATER, "roo-3.36"),
+]
 CASES = [
     (write_roo(), {}, "roo-3.29"),
     (write_roo(LATER), {}, "roo-3.36"),
     (write_roo(LATER), {"User-Agent": "RooCode/3.29.1"}, "roo-3.29"),
     (write_roo(), {"user-agent": "RooCode/3.36.16"}, "roo-3.36"),
     (write_roo(LATER), {"User-Agent": "RooCode/4.0.0"}, "roo-3.36"),
+    *((write_roo(LATER), {"User-Agent": f"RooCode/{version}"}, profile) for version, profile in VERSIONS.items()),
+    *((write_roo(tools), {}, profile) for tools, profile in BY_TOOLS),
     (write_roo(LATER), {"X-Title": "Roo Code"}, "roo-3.36"),
     (KILO, {}, "kilo-4.145"),
     (write_roo(role="You are a poet."), {"User-Agent": "Kilo-Code/4.145.0"}, "kilo-4.145"),
@@ -104,7 +134,7 @@ def test_the_setting_decides() -> None:
 
 def test_headers_of_other_programs() -> None:
     assert read_agent({"User-Agent": "python-requests/2.0"}) == ("", None)
-    assert read_agent({"user-agent": "RooCode/3.36.16 (linux)"}) == ("roo", (3, 36))
+    assert read_agent({"user-agent": "RooCode/3.36.16 (linux)"}) == ("roo", (3, 36, 16))
 
 
 def test_a_version_may_have_any_length() -> None:

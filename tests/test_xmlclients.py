@@ -354,8 +354,9 @@ def test_entities_are_undone_by_tool_parameter_model_and_path(where: tuple[Clien
 # profiles
 
 
-def test_there_are_four_clients() -> None:
-    assert set(CLIENTS) == {"roo-3.29", "roo-3.36", "kilo-4.145", "cline-legacy"}
+def test_there_is_a_profile_for_each_set_of_tags() -> None:
+    roo = {"roo-3.29", "roo-3.30", "roo-3.32", "roo-3.35", "roo-3.35.4", "roo-3.36.0", "roo-3.36"}
+    assert set(CLIENTS) == roo | {"kilo-4.145", "cline-legacy"}
 
 
 @EVERY

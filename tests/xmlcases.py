@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
 from toolglot.clients.client import Client
 from toolglot.clients.record import ClientTool, Kind, Parameter
+from toolglot.clients.rendering import Rendering
+from toolglot.clients.verbatim import OwnCalls
+from toolglot.delivery import Bounds
+from toolglot.events import Event, Finished, TextDelta
+from toolglot.options import Options
+from toolglot.reading import Reader
+from toolglot.records import Watch
+from toolglot.rendition import Rendition
+from toolglot.schema import compile_tools
 
 MODELS = ("qwen3-coder-plus", "claude-sonnet-4", "gemini-2.5-pro")
 PIECES = (
@@ -28,6 +38,7 @@ PIECES = (
         "\u2028",
     ),
     *("<file>", "</file>", "<suggest>", "</suggest>", '<suggest mode="code">', "<path>evil</path>", "</path>", "null"),
+    *("\\\\@", "\\\\\\@a"),
 )
 
 
@@ -118,3 +129,19 @@ def make_long(random: Random, parameter: Parameter) -> str:
         ("value = compute(alpha)\n", "a < b &lt; c\n", f"x</{parameter.name}>\n", "😀é\n", "<path>p</path>")
     )
     return line * (random.choice((60_000, 99_000, 102_400, 110_000)) // len(line))
+
+
+def deliver(client: Client, pieces: Iterable[str], model: str = "qwen3", finish: str = "stop") -> list[str]:
+    """What the client is told of an answer of a text model, piece by piece.
+
+    Args:
+        pieces: the answer as it comes.
+        finish: how it ends.
+    """
+    options = Options(unknown_tools="reject", parallel=False, elements=OwnCalls(client, model))
+    reader = Reader.prepared(compile_tools(client.offer(lenient=True), ()), "roo_xml", options, lambda: "call")
+    watch = Watch("req", "openai_chat", 0, 0, lambda: 0.0)
+    rendition = Rendition(Rendering(client, model), reader, watch, {}, "", Bounds(), False, (), False)
+    events: list[Event] = [*map(TextDelta, pieces), Finished(finish)]
+    told = [told for event in events for told in rendition.deliver([event])]
+    return [event.text for event in told if isinstance(event, TextDelta)]

@@ -131,3 +131,34 @@ def _begin_sentence(line: str) -> int:
         if not line[: found.start() + 1].lower().endswith(("e.g.", "i.e.", "z.", "b.")):
             start = found.end()
     return start
+
+
+_LONGEST_INTRODUCTION = 200
+_ENDS_IN_COLON = re.compile(r"[:：][*_\s]*\Z")
+_ACTS = re.compile(
+    r"\W*(?:(?:sure|okay|ok|certainly|of course|great|now|first|yes|alright|got it)\b[^.!?\n]{0,40}[,.!]\s*)?"
+    r"(?:(?:sure|okay|ok|certainly|of course|great|alright)\W*\Z"
+    r"|(?:i'll|i’ll|i will|i am|i'm|i’m|let me|let's|let’s)\b)",
+    re.IGNORECASE,
+)
+"""A sentence in which the model says what it does now."""
+_TEACHES = re.compile(
+    r"\A(?:for|while|if|elif|else|def|class|with|try|except|finally|async|match|case|return)\b.*:"
+    r"|\b(?i:would|could|syntax|signature|usage|documentation|definition|how to|like this|looks like|equivalent|snippet"
+    r"|script|python code)\b"
+)
+"""A line of code that opens a block, or words about calls in general."""
+
+
+def introduces_call(text: str) -> bool:
+    """Tell whether a text says no more than that a call follows.
+
+    Parameters: ``text`` is all that was said before a call.
+    Returns: True if it is empty, or one short line that ends in a colon or says what the model does now.
+    """
+    said = text.strip()
+    if not said:
+        return True
+    if len(said) > _LONGEST_INTRODUCTION or "\n" in said or _TEACHES.search(said) is not None:
+        return False
+    return _ENDS_IN_COLON.search(said) is not None or _ACTS.match(said) is not None

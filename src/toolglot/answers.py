@@ -8,6 +8,7 @@ rehearse(exchange, ...)              a dry run beside the answer, if one is wish
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
@@ -70,7 +71,7 @@ def bring_back(exchange: Exchange, streamed: bool) -> list[Step]:
     """How what was delivered becomes what the client should be given, one step after the other."""
     notes = exchange.watch.notes
     steps: list[Step] = []
-    if exchange.mapping:
+    if exchange.mapping and exchange.guest is None:
         steps.append(editing.Return(exchange.mapping, notes, streamed))
     if exchange.guards:
         steps.append(Guarding(exchange.guards, exchange.asked.conversation.model, notes))
@@ -112,7 +113,10 @@ def _deliver(exchange: Exchange, route: Route, watch: Watch, streamed: bool) -> 
         native,
         exchange.doubt if route.learns and not rehearsed else None,
     )
-    return Delivery(*given) if guest is None else Rendition(guest.render(native), *given)
+    if guest is None:
+        return Delivery(*given)
+    mapped = editing.Return(exchange.mapping, watch.notes) if exchange.mapping else None
+    return Rendition(guest.render(native), *given, mapped=mapped)
 
 
 def _find_bounds(exchange: Exchange) -> Bounds:
@@ -131,6 +135,9 @@ def _open_reader(exchange: Exchange, route: Route, rehearsed: bool) -> Reader:
     unknown = "reject" if exchange.guest else "text" if restricted else reading.unknown_tools
     shell = reading.shell if reading.shell and exchange.trial.runs(SHELL, rehearsed) else ()
     supported = exchange.settings.tool_calling.supported_tools
-    strictness = exchange.trial.restrict(reading.options(unknown, route.parallel, supported, shell), route)
+    options = exchange.settings.reader_options(unknown, route.parallel, supported, shell)
+    if exchange.guest:
+        options = replace(options, elements=exchange.guest.calls)
+    strictness = exchange.trial.restrict(options, route)
     new_id, quotations = exchange.source.new_call_id, exchange.quotations
     return make_reader(tools, names, route.dialect, strictness, new_id, quotations)

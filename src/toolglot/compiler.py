@@ -95,12 +95,15 @@ class _Compiler:
         order = _list_kinds(node, enum)
         if enum is not None and "null" in order and None not in enum:
             enum = (*enum, None)
-        return Shape(order, enum, frozenset(node.get("required", ())))
+        closed = node.get("additionalProperties") is False and "patternProperties" not in node
+        return Shape(order, enum, frozenset(node.get("required", ())), closed=closed)
 
     def read_members(self, node: Node, path: str) -> tuple[Value, ...] | None:
         members = [node["const"]] if "const" in node else node.get("enum")
         if members is None:
             return None
+        if members and "const" not in node and "default" in node:
+            members = [*members, node["default"]]  # a declared default is valid even where the enum omits it
         try:
             return tuple(map(_read_member, members))
         except (TypeError, ValueError, RecursionError):
@@ -243,7 +246,8 @@ def _join(shapes: Sequence[Shape]) -> Shape:
     """A shape that takes what one of the shapes takes."""
     leaves = tuple(dict.fromkeys(chain.from_iterable(shape.leaves for shape in shapes)))
     required = frozenset.intersection(*(leaf.required for leaf in leaves))
-    return Shape(_join_kinds(leaves), _join_members(leaves), required, leaves)
+    closed = all(leaf.closed for leaf in leaves)
+    return Shape(_join_kinds(leaves), _join_members(leaves), required, leaves, closed=closed)
 
 
 def _join_kinds(leaves: Sequence[Shape]) -> tuple[str, ...]:

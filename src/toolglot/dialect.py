@@ -7,6 +7,7 @@ pair that was found decides which dialect it is called.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -30,6 +31,7 @@ class Commitment(Enum):
     MARKED = "its marks are never ordinary text"
     TENTATIVE = "its marks are ordinary text too: the tool must be known and the arguments must fit"
     WHOLE = "the same, and nothing of it leaves before all of it is read"
+    ALONE = "the same, and it counts only if the answer says nothing else"
 
 
 class Body(Protocol):
@@ -67,6 +69,40 @@ class Wrap:
         return hash(self.open)
 
 
+_TAG = re.compile(r"<((?:\{ns\})?[\w:]+)>")
+_BRACKETS = re.compile(r"\[([/\w ]+)\]")
+
+
+def loosen_opener(mark: str) -> str:
+    """The opening mark of a wrapper as models vary it, with attributes; nothing for other marks."""
+    if (tag := _TAG.fullmatch(mark)) is not None:
+        return f"<{tag[1]}{{attributes}}{{gt}}"
+    word = _BRACKETS.fullmatch(mark)
+    return f"[{word[1]}{{bracket_attributes}}]" if word is not None else ""
+
+
+def loosen_closer(mark: str) -> tuple[str, ...]:
+    """The same for a closing mark, with quotes too many and brackets that only look like one."""
+    if mark.startswith("</") and (tag := _TAG.fullmatch("<" + mark[2:])) is not None:
+        return (f"</{tag[1]} {{junk}} {{gt}}", f"＜/{tag[1]} {{gt}}")
+    word = _BRACKETS.fullmatch(mark)
+    return (f"[{word[1]} {{junk}} ]",) if word is not None else ()
+
+
+def loosen_closers(close: tuple[str, ...]) -> tuple[str, ...]:
+    """Closing marks, and behind them the same as models vary them."""
+    return (*close, *(closer for mark in close for closer in loosen_closer(mark)))
+
+
+def loosen_wrap(wrap: Wrap) -> tuple[Wrap, ...]:
+    """A wrapper whose marks are never ordinary text, as it is and with damaged marks."""
+    openers = tuple(filter(None, map(loosen_opener, wrap.open)))
+    if wrap.commitment is not Commitment.MARKED or not openers:
+        return (wrap,)
+    close = loosen_closers(wrap.close)
+    return replace(wrap, close=close), Wrap(openers, close, wrap.place, repair="damaged_opener")
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """How one call is written: its header, what follows, and what closes it."""
@@ -81,9 +117,15 @@ class Call:
         return replace(self, place=place)
 
 
+def loosen_call(call: Call) -> Call:
+    """A call with the closing marks that models vary."""
+    return replace(call, close=loosen_closers(call.close))
+
+
 class Channel(Enum):
     REASONING = "reasoning"
     TEXT = "text"
+    ANSWER = "text for the user, in which JSON is no call"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +174,12 @@ class Dialect:
     """A way of writing tool calls in text.
 
     ``also`` are damaged or drifted shapes of the call, ``regions`` its marks for reasoning and plain text, ``results``
-    the marks of tool results (a model that writes one has made it up), ``noise`` marks that may follow a call and mean
-    nothing, ``models`` globs of model ids that speak it. ``sample`` is ``get_weather(city="Oslo")`` as the dialect
-    writes it, and the form of everything that is written in it; ``between`` is what parts several calls that share a
-    wrapper, or a list in it (None: each has its own). ``teach`` is how its models are told of tools and
-    ``returns`` how they are given a result; its slots are ``{name}``, ``{content}``, ``{json}`` (the content as a JSON
-    string) and ``{verdict}``.
+    the marks of tool results (a model that writes one has made it up), ``turns`` marks that end a turn or begin one
+    of the model's own, ``noise`` marks that may follow a call and mean nothing, ``models`` globs of model ids that
+    speak it. ``sample`` is ``get_weather(city="Oslo")`` as the dialect writes it, and the form of everything that is
+    written in it; ``between`` is what parts several calls that share a wrapper, or a list in it (None: each has its
+    own). ``teach`` is how its models are told of tools and ``returns`` how they are given a result; its slots are
+    ``{name}``, ``{content}``, ``{json}`` (the content as a JSON string) and ``{verdict}``.
     """
 
     name: str
@@ -149,6 +191,7 @@ class Dialect:
     commitment: Commitment = Commitment.MARKED
     regions: tuple[Region, ...] = ()
     results: tuple[str, ...] = ()
+    turns: tuple[str, ...] = ()
     noise: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     between: str | None = None

@@ -14,8 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 
+from toolglot.aliases import RENAMED, choose_aliases
+from toolglot.arguments import Arguments, spell_key
 from toolglot.events import (
     CallEnded,
     CallRejected,
@@ -23,26 +25,17 @@ from toolglot.events import (
     Defect,
     Reason,
 )
-from toolglot.jsontext import Value, dump, escape
 from toolglot.options import Options
 from toolglot.pattern import Choice
-from toolglot.provenance import NO_QUOTATIONS, Quotations
+from toolglot.provenance import NO_QUOTATIONS, Comparison, Quotations
 from toolglot.scanner import Source
-from toolglot.schema import ANY, Shape, Tool, Toolbox, Typed, conform, plain_name
+from toolglot.schema import Toolbox, plain_name
 from toolglot.sink import Sink
 
 RAW_LIMIT = 8192
 """How much of a call's own text is kept once its arguments have left; its span tells the rest."""
 
 REPAIR_COST = 0.01
-
-_NOTHING = (None, "", "null", "None")
-"""What models write for an optional argument they do not give."""
-
-
-@lru_cache(maxsize=4096)
-def _spell_key(key: str) -> str:
-    return f'"{escape(key)}"'
 
 
 @dataclass(slots=True)
@@ -71,9 +64,13 @@ class Frame:
     waits: Callable[[], bool]
     """Whether it counts only as a whole, or only if nothing follows it; asked when a call begins in it."""
     at_line: bool
+    introduced: Callable[[], bool]
+    """Whether nothing of substance was said before it."""
     quotations: Quotations = NO_QUOTATIONS
-    alone: bool = False
+    first: bool = False
     """Whether nothing was said or called before it."""
+    alone: bool = False
+    """It counts only if the answer says nothing else."""
     held: bool = False
     undecided: bool = False
     """Whether it is held because its call is a quotation unless nothing else is said."""
@@ -106,15 +103,25 @@ class Frame:
         if self.drafts:
             first = self.drafts[-1].end
         else:
-            first, self.held = self.start, self.waits()
+            first, self.held = self.start, self.waits() or self.alone
         name = tool.name if tool else plain_name(written)
-        draft = Draft(self, tool, name, first, self.dialect, dict.fromkeys(self.repairs))
-        if tool is None and not name.strip("0123456789"):
+        self.open = draft = Draft(self, name, first, self.dialect, tool=tool, repairs=dict.fromkeys(self.repairs))
+        self._check_tool(draft, written)
+        return draft
+
+    def _check_tool(self, draft: Draft, written: str) -> None:
+        tool, name = draft.tool, draft.name
+        if not self.marked and self.dialect in self.options.patterns.off:
+            draft.flaw(Reason.SWITCHED_OFF, "pattern", self.dialect, "a pattern that is switched on")
+        elif tool is None and not name.strip("0123456789"):
             draft.flaw(Reason.MALFORMED, "tool name", "none", "the name of the tool to call")
         elif tool is None and self.options.unknown_tools != "allow":
             draft.flaw(Reason.UNKNOWN_TOOL, "tool name", f'"{written}"', self._offer(written))
-        self.open = draft
-        return draft
+
+    def count_alone(self) -> bool:
+        """Let the frame count only as the whole answer; False when more was said before it."""
+        self.alone = self.alone or self.introduced()
+        return self.alone
 
     def _offer(self, written: str) -> str:
         nearest = self.toolbox.nearest(written)
@@ -132,20 +139,15 @@ class Frame:
         self.drafts.append(draft)
         if self.held:
             return
-        if self.is_only_call(draft):
+        if self.is_only_call():
             self.held = self.undecided = True
         else:
             draft.close()
 
-    def is_only_call(self, draft: Draft) -> bool:
-        """Whether the draft is a quotation, and all of the answer so far."""
-        first = self.alone and len(self.drafts) == 1 and not self.ledger.closed
-        return first and bool(self.quotations) and draft.is_quoted
-
-    def waits_for_end(self) -> bool:
-        """Whether its only call is a quotation unless nothing else is said; asked when it has been read."""
-        self.undecided = self.undecided or (self.held and len(self.drafts) == 1 and self.is_only_call(self.drafts[0]))
-        return self.undecided
+    def is_only_call(self) -> bool:
+        """Whether its call is a quotation, and all of the answer so far."""
+        only = self.first and len(self.drafts) == 1 and not self.ledger.closed
+        return only and self.drafts[0].is_quoted
 
     def decide_as_quotation(self) -> None:
         """Something else is said in the answer: the call that waited is text."""
@@ -160,9 +162,16 @@ class Frame:
 
     def text_of(self, draft: Draft) -> str:
         """The source text of one of its calls."""
-        if self.raw is None:
-            return self.source.since(draft.start, draft.end)
-        return self.raw[draft.start - self.start : draft.end - self.start]
+        return self._text_between(draft.start, draft.end)
+
+    def own_text(self, draft: Draft, start: int) -> str:
+        """The text of a call from its header on, without the marks of a wrapper. In an object of calls by their names
+        the name stands before it, and the text of the calls before belongs to it."""
+        own = self._text_between(start, self.body_end if self.body_end > start else draft.end)
+        return own if draft.name in own else self._text_between(self.head, draft.end)
+
+    def _text_between(self, start: int, end: int) -> str:
+        return self.source.since(start, end) if self.raw is None else self.raw[start - self.start : end - self.start]
 
     @property
     def started(self) -> bool:
@@ -192,113 +201,55 @@ class Frame:
                 draft.sure()
             draft.close(alone)
 
-    @property
-    def has_quotation(self) -> bool:
-        """Whether one of its calls is a quotation."""
-        return bool(self.quotations) and any(draft.is_quoted for draft in self.drafts)
-
 
 @dataclass(slots=True)
-class Draft:
+class Draft(Arguments):
     """One call while it is being read."""
 
     frame: Frame
-    tool: Tool | None
     name: str
     start: int
     dialect: str
-    repairs: dict[str, None]
     end: int = 0
     index: int = -1
     live: bool = False
     closed: bool = False
     cut: bool = False
-    head: int = 0
-    """Where its header begins, behind the marks of a wrapper."""
-    doubted: bool = False
-    """Whether it may be a quotation, as far as its text has arrived. None of it leaves as long as it may."""
-    next_look: int = 0
-    """How long its text must be before it is compared again."""
-    keys: dict[str, None] = field(default_factory=dict)
-    flaws: list[Defect] = field(default_factory=list)
-    pending: list[str] = field(default_factory=list)
-    raw: Callable[[str], None] = field(init=False)
-    """Takes JSON text of the arguments, as it is: it waits, or leaves once the call is live."""
+    told: bool = False
+    """Its beginning has left."""
+    doubt: Comparison | None = None
+    """It may be a quotation, as far as its text has arrived. None of it leaves as long as it may."""
 
     def __post_init__(self) -> None:
-        frame = self.frame
-        self.head = max(self.start, frame.head)
-        self.doubted = bool(frame.quotations)
-        self.raw = self._wait if self.doubted else self.pending.append
-
-    # -- quotations ------------------------------------------------------------------------------------------------
+        if self.frame.quotations:
+            self.doubt = Comparison(self.frame.quotations, max(self.start, self.frame.head))
+        self.choose_receiver()
 
     def _wait(self, piece: str) -> None:
         """Keep a piece of the arguments as long as the call may be a quotation."""
         self.pending.append(piece)
         source = self.frame.source
-        size = source.here - self.head
-        if size < self.next_look or self.frame.held:
-            return
-        self.next_look = size + size // 4
-        if not self.frame.quotations.may_hold(source.since(self.head)):
+        if self.doubt is not None and not self.frame.held and self.doubt.fails(source.here, source.since):
             self._trust()
 
     def _trust(self) -> None:
         """The call is no quotation: what waited for that may leave."""
-        self.doubted = False
-        self.raw = self.pending.append
-        if self.live:
+        self.doubt = None
+        self.choose_receiver()
+        if self.live and not self.aliases:
             self._leave()
 
     @property
     def is_quoted(self) -> bool:
         """Whether the whole call stood in the conversation before; asked when all of it has arrived."""
-        frame = self.frame
-        if self.doubted and not frame.quotations.hold(self._own_text):
+        if self.doubt is not None and not self.doubt.holds(self.frame.own_text(self, self.doubt.start)):
             self._trust()
-        return self.doubted
-
-    @property
-    def _own_text(self) -> str:
-        """The call without the marks of its wrapper."""
-        frame, text = self.frame, self.frame.text_of(self)
-        own = text[self.head - self.start :]
-        return own[: frame.body_end - self.head] if frame.body_end > self.head else own
-
-    def _stay_text(self) -> None:
-        """It was quoted and not meant: all of it is text."""
-        frame = self.frame
-        if self.live:
-            frame.ledger.started -= 1
-            self.live = False
-        frame.told += 1
-        frame.ledger.left.append((self.dialect, Reason.QUOTATION))
-        frame.sink.text(frame.text_of(self))
-
-    # -- what the codecs say ---------------------------------------------------------------------------------------
-
-    def repair(self, name: str) -> None:
-        self.repairs[name] = None
-
-    def flaw(self, reason: Reason, where: str, found: str, expected: str) -> None:
-        self.flaws.append(Defect(reason, where, found, expected))
-
-    def shape(self, key: str) -> Shape:
-        return self.tool.parameters.property_shape(key) if self.tool is not None else ANY
-
-    def declares(self, key: str) -> bool:
-        return self.tool is not None and key in self.tool.parameters.properties
-
-    @property
-    def is_open_ended(self) -> bool:
-        """Whether the tool takes arguments that nobody declared."""
-        return self.tool is None or not self.tool.parameters.properties
+        return self.doubt is not None
 
     def sure(self) -> None:
         """The text is a call: from here on its arguments may leave."""
         frame = self.frame
-        if self.live or frame.held or self.flaws:
+        if self.live or frame.held or self.flaws or self.aliases:
             return
         if frame.ledger.delivered and not frame.options.parallel:
             self.flaw(Reason.EXTRA_CALL, "answer", "a further call", "one call per answer")
@@ -310,7 +261,7 @@ class Draft:
         self.index = frame.ledger.started
         frame.ledger.started += 1
         self.live = True
-        if not self.doubted:
+        if self.doubt is None:
             self._leave()
 
     def _leave(self) -> None:
@@ -319,50 +270,45 @@ class Draft:
         if frame.options.unknown_tools != "text":
             frame.source.limit(self.start + RAW_LIMIT)
         frame.sink.event(CallStarted(self.index, frame.ledger.new_id(), self.name))
-        self.raw = partial(frame.sink.arguments, self.index)
+        self.told = True
         if self.pending:
-            self.raw("".join(self.pending))
+            frame.sink.arguments(self.index, "".join(self.pending))
             self.pending.clear()
+        if not self.dropping:
+            self.choose_receiver()
 
-    def text(self, piece: str) -> None:
-        """More of the string value that is open."""
-        self.raw(escape(piece))
+    def choose_receiver(self) -> None:
+        if self.doubt is not None and not self.aliases:
+            self.raw = self._wait
+        elif self.aliases or not self.live:
+            self.raw = self.pending.append
+        else:
+            self.raw = partial(self.frame.sink.arguments, self.index)
+
+    def sure_of(self, key: str) -> None:
+        """The text is a call because it has this argument; an alias does not prove that yet."""
+        if not self._may_mean(key):
+            self.sure()
 
     @property
     def passing(self) -> int | None:
         """The index under which arguments may leave without a look, once the call is live."""
-        return self.index if self.live and not self.doubted else None
+        return self.index if self.told and not (self.dropping or self.aliases) else None
 
-    def _put(self, key: str, value: str) -> None:
-        """A key and its value, or the beginning of it."""
-        if key in self.keys:
-            self.flaw(Reason.DUPLICATE_ARGUMENT, f"argument {key}", "a second value", "one value")
-        self.raw(f"{',' if self.keys else '{'}{_spell_key(key)}:{value}")
-        self.keys[key] = None
-
-    def open_text(self, key: str) -> None:
-        self._put(key, '"')
-
-    def close_text(self) -> None:
-        self.raw('"')
-
-    def add(self, key: str, typed: Typed) -> None:
-        """One whole argument."""
-        if typed.defects and typed.value in _NOTHING and self.tool is not None and key not in self.tool.required:
-            self.repair("omitted_null")
-            return
-        self._put(key, dump(typed.value))
-        self.flaws.extend(typed.defects)
-        for name in typed.repairs:
-            self.repair(name)
-
-    def add_members(self, value: Value) -> None:
-        """The members of an object as arguments."""
-        for key, item in value.items() if isinstance(value, dict) else ():
-            self.add_value(key, item)
-
-    def add_value(self, key: str, value: Value) -> None:
-        self.add(key, conform(value, self.shape(key), f"argument {key}"))
+    def _settle_aliases(self) -> None:
+        """Say what the aliases mean, and let the arguments go on their way."""
+        renamed = {alias.key: alias for alias in choose_aliases(self.aliases, self.keys, self.pending)}
+        for alias in renamed.values():
+            self.pending[alias.at] = spell_key(alias.name)
+            self.repair(RENAMED)
+        self.keys = {renamed[key].name if key in renamed else key: kept for key, kept in self.keys.items()}
+        self.aliases.clear()
+        self.choose_receiver()
+        if self.told:
+            self.raw("".join(self.pending))
+            self.pending.clear()
+        elif self.live and self.doubt is None:
+            self._leave()
 
     # -- the end ---------------------------------------------------------------------------------------------------
 
@@ -385,25 +331,40 @@ class Draft:
         self.closed = True
         frame = self.frame
         frame.ledger.closed += 1
-        if self.doubted and self.is_quoted:
+        if self.aliases and not self.cut:
+            self._settle_aliases()
+        if self.is_quoted:
             if not alone:
-                self._stay_text()
+                self._withdraw()
                 return
             self._trust()
         if self.cut:
             self.flaws.insert(0, Defect(Reason.TRUNCATED, "call", "the text ended inside it", "the whole call"))
-        elif self.tool is not None and not self.tool.required.issubset(self.keys):
+        elif self.tool is not None and not self.has_required:
             self.flaws.extend(self.tool.missing(self.keys))
         if not self.cut and not self.flaws:
             self.sure()
         if self.flaws or not self.live:
             self._refuse()
             return
-        self.raw("}" if self.keys else "{}")
+        self.raw("}" if self.written else "{}")
         frame.ledger.delivered += 1
         frame.sink.called = True
         span = (self.start, self.end)
         frame.sink.event(CallEnded(self.index, self.dialect, self.confidence, tuple(self.repairs), span))
+
+    def _withdraw(self) -> None:
+        """Leave a quotation in the text, as if it had never been a call."""
+        if self.live:
+            self.live = False
+            self.frame.ledger.started -= 1
+        self._give_back(Reason.QUOTATION)
+
+    def _give_back(self, reason: Reason) -> None:
+        frame = self.frame
+        frame.told += 1
+        frame.ledger.left.append((self.dialect, reason))
+        frame.sink.text(frame.text_of(self))
 
     def _is_text_after_all(self, reason: Reason) -> bool:
         """Ordinary text that merely looked like a call goes back to the text without a word."""
@@ -422,9 +383,7 @@ class Draft:
         raw = frame.text_of(self)
         defects = tuple(self.flaws)
         if self._is_text_after_all(defects[0].reason):
-            frame.told += 1
-            frame.ledger.left.append((self.dialect, defects[0].reason))
-            frame.sink.text(raw)
+            self._give_back(defects[0].reason)
             return
         if self._was_only_mentioned:
             frame.sink.text(raw)

@@ -35,6 +35,7 @@ class Reason(StrEnum):
     DUPLICATE_ARGUMENT = "duplicate_argument"
     INVALID_VALUE = "invalid_value"
     LOW_CONFIDENCE = "low_confidence"
+    SWITCHED_OFF = "switched_off"
     EXTRA_CALL = "extra_call"
     FORBIDDEN = "forbidden"
     FABRICATED_RESULT = "fabricated_result"

@@ -21,7 +21,7 @@ from toolglot.clients.guarding import TOOLS as GUARDED
 from toolglot.clients.guests import meet
 from toolglot.complaints import complaints
 from toolglot.config import Settings
-from toolglot.conversation import Choice, Conversation, Foreign
+from toolglot.conversation import Choice, Conversation, Foreign, Tool
 from toolglot.crossing import NO_NAMES, rename_tools
 from toolglot.errors import RefusedError, RequestError, ToolglotError, UpstreamError
 from toolglot.events import Event, Failed
@@ -180,14 +180,15 @@ class Exchange:
         return self._ask_natively(conversation)
 
     def _ask_as_text(self, conversation: Conversation, body: bytes = b"") -> bytes:
-        """Tools taught and told as text. An XML client has done that itself, and its words go on as they are."""
+        """Tools taught and told as text. An XML client has done that itself, and its words go on as they are, unless
+        its tools are told as others."""
         guest, coached = self.guest, self.route.upstream.coached
-        if guest is not None and not coached:
+        if guest is not None and not coached and self.mapping is None:
             if body and self.one_wire and not self.route.extra:
                 return self.wire.adapt_request(body, self.route.model.model, without_tools=False)
             return self._encode(conversation)
         self.speech = self._speak(guest.translate(conversation) if guest else conversation)
-        self.tools, self.names = self.speech.tools, self.speech.names
+        self.tools, self.names = self._list_readable(self.speech.tools), self.speech.names
         return self._encode(self.speech.conversation)
 
     def _ask_natively(self, conversation: Conversation) -> bytes:
@@ -195,8 +196,16 @@ class Exchange:
             conversation = self.guest.translate(conversation)
         conversation = self._suit(self._mend(self._seal(conversation)))
         conversation, self.names = rename_tools(conversation, self.upstream_wire.TOOL_NAMES)
-        self.tools = self.guest.tools if self.guest else conversation.tools
+        self.tools = self._list_readable(conversation.tools)
         return self._encode(conversation)
+
+    def _list_readable(self, asked: tuple[Tool, ...]) -> tuple[Tool, ...]:
+        """The tools that calls in the answer's text are read with, where the model was asked with these."""
+        if self.guest is None:
+            return asked
+        if self.mapping is None:
+            return asked if self.speech else self.guest.tools
+        return self.guest.add_tools(asked, hidden=self.mapping.offered)
 
     def _speak(self, conversation: Conversation) -> Speech:
         conversation, dialect = self._mend(conversation), self.route.dialect
@@ -224,10 +233,14 @@ class Exchange:
         wanted = self.route.model.editing
         if not wanted or not self.trial.runs(EDITING):
             return None
-        only, allowed = conversation.choice.only, conversation.limits.parallel_calls is not False
-        parallel = self.route.parallel or (allowed and self.route.manner is NATIVE)
-        found = editing.find(conversation.tools, wanted, only=only, parallel=parallel, known_as=conversation.model)
-        if found is None and conversation.tools:
+        guest, only = self.guest, conversation.choice.only
+        tools, single = conversation.tools, conversation.limits.parallel_calls is False
+        if guest is not None:
+            tools, single = guest.offered, True
+        parallel = self.route.parallel or (not single and self.route.manner is NATIVE)
+        known_as, check = conversation.model, guest.check_call if guest else None
+        found = editing.find(tools, wanted, only=only, parallel=parallel, known_as=known_as, check=check)
+        if found is None and tools:
             self.watch.notes.append(f"the client's tools have no twins in {wanted} and stay as they are")
         return found
 

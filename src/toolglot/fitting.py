@@ -8,6 +8,7 @@ lose nothing, each one a named repair. Nothing here guesses: what does not fit i
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
@@ -175,6 +176,7 @@ def _try_parse(text: str, openers: tuple[str, ...], strict: bool = False) -> Par
 
 # -- values that have JSON types ---------------------------------------------------------------------------------------
 
+_MARKDOWN_ESCAPE = re.compile(r"\\([^\w\s]|_)")
 _EMPTY: dict[frozenset[str], Callable[[], Value]] = {frozenset({"array"}): list, frozenset({"object"}): dict}
 
 
@@ -211,7 +213,9 @@ class _Fitting:
         if not shape.admits(value):
             return self.fit_first(value, self.list_changes(value, shape), shape, where, depth + 1)
         if not shape.lists(value):
-            return _mismatch(value, shape, where)
+            plain = _unescape_markdown(value)
+            listed = plain != value and shape.lists(plain)
+            return Typed(plain, ("removed_markdown_escape",)) if listed else _mismatch(value, shape, where)
         if isinstance(value, dict):
             return self.fit_members(value, shape, where, depth)
         return self.fit_items(value, shape, where, depth) if isinstance(value, list) else Typed(value)
@@ -271,6 +275,11 @@ class _Fitting:
             yield [value], ("wrapped_in_list",)
 
 
+def _unescape_markdown(value: Value) -> Value:
+    """A text without the backslashes that Markdown puts before punctuation; any other value as it is."""
+    return _MARKDOWN_ESCAPE.sub(r"\1", value) if isinstance(value, str) and "\\" in value else value
+
+
 def _assemble(whole: Value, parts: Collection[Typed], absent: tuple[Defect, ...]) -> Typed:
     repairs = dict.fromkeys(chain.from_iterable(part.repairs for part in parts))
     return Typed(whole, tuple(repairs), (*chain.from_iterable(part.defects for part in parts), *absent))
@@ -296,8 +305,8 @@ def _recount(text: str, kinds: Collection[str]) -> Iterator[Reading]:
 
 def _decode(text: str, kinds: Collection[str]) -> Iterator[Reading]:
     """A string that holds nothing but the JSON text of a value that is due."""
-    if kinds == {"boolean"} and text in _TRUTHS:
-        yield _TRUTHS[text], ("coerced_type",)
+    if kinds == {"boolean"} and text.lower() in _TRUTHS:
+        yield _TRUTHS[text.lower()], ("coerced_type",)
     if _NUMBERS.issuperset(kinds) and spell_number(text, _NUMBERS) == text:
         yield from _recount(text, kinds)
     for value, repairs in _read_container(text, kinds, strict=False):

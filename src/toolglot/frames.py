@@ -10,19 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from toolglot.dialect import Commitment, Wrap
+from toolglot.dialect import Call, Commitment, Wrap
 from toolglot.draft import Frame, Ledger
 from toolglot.events import Reason
-from toolglot.options import Options
+from toolglot.options import Boundary, ElementCalls, Options
 from toolglot.pattern import MORE, Mark, mark
 from toolglot.provenance import NO_QUOTATIONS, Quotations
 from toolglot.scanner import Source, Steps
 from toolglot.schema import Toolbox
 from toolglot.sink import Sink
-from toolglot.vocabulary import CLOSED_ELEMENT, ELEMENT, ELEMENTS, Header, Vocabulary
+from toolglot.vocabulary import CLOSED_ELEMENT, ELEMENT, ELEMENTS, Choosing, Header, Vocabulary
 
 _NOISE = Mark("```{language}\n", "```{language} ", "json\n", "</think>", "<?xml {attributes}?>", named=False)
 _LINE_END = Mark("{before_break}", named=False)
+_SENTENCE = Mark("{before_sentence}", named=False)
 _MOST_NOISE = 8
 
 RESCAN = 4096
@@ -60,19 +61,23 @@ class FrameReader:
     """How much of the way there was known before."""
     again: int = 0
     """How much was looked at again so far."""
+    wasted: int = 0
+    """How much was read as a call of the client that was none."""
     noise: list[int] = field(default_factory=list)
     """Where a frame stepped over noise, one behind the other: each place, and the one behind the last.
 
     A frame that fails is looked at again behind its first character: it need not find all of it once more.
     """
 
-    def begin(self, wrap: Wrap | None, waits: Callable[[], bool], at_line: bool) -> Frame:
+    def begin(
+        self, wrap: Wrap | None, waits: Callable[[], bool], at_line: bool, introduced: Callable[[], bool]
+    ) -> Frame:
         """A frame that opens here."""
         start = self.reached = self.source.keep()
         self.spared = 0
-        closing = self.vocabulary.closing(wrap)
-        given = self.source, self.sink, self.toolbox, self.options, self.ledger, start, closing, waits, at_line
-        return Frame(*given, self.quotations, not self.sink.spoken)
+        parts = (self.source, self.sink, self.toolbox, self.options, self.ledger)
+        closing, first = self.vocabulary.closing(wrap), not self.sink.spoken
+        return Frame(*parts, start, closing, waits, at_line, introduced, self.quotations, first)
 
     def read(self, frame: Frame, wrap: Wrap | None, header: Header) -> Steps[bool]:
         """Read its calls; whether all of it was as it must be."""
@@ -132,7 +137,7 @@ class FrameReader:
         while True:
             head = yield from source.skip_blanks()
             if calls and (yield from self._is_closed(wrap)):
-                return wrap.commitment is not Commitment.WHOLE or (yield from self._ends_line(frame))
+                return wrap.commitment is not Commitment.WHOLE or (yield from self._ends_line(frame, _SENTENCE))
             here, before = source.here, frame.open
             header = yield from self._find_header(frame, wrap, calls)
             body = (yield from self._prepare(frame, wrap, header)) if header is not None else None
@@ -154,15 +159,21 @@ class FrameReader:
 
     def _end_open(self, frame: Frame, wrap: Wrap, calls: int) -> Steps[bool]:
         """The calls end without the closing mark of their wrapper."""
-        if wrap.commitment is Commitment.WHOLE:
-            return calls > 0 and (yield from self._ends_line(frame))
+        if wrap.commitment in (Commitment.WHOLE, Commitment.ALONE):
+            ended = calls > 0 and (yield from self._ends_line(frame))
+            if not ended or wrap.commitment is Commitment.WHOLE:
+                return ended and not (frame.alone and wrap.close)
         if wrap.close and frame.open is not None:
             frame.open.repair("missing_closer")
         return calls > 0
 
-    def _ends_line(self, frame: Frame) -> Steps[bool]:
-        """What counts only as a whole must be all there is on its line."""
+    def _ends_line(self, frame: Frame, also: Mark | None = None) -> Steps[bool]:
+        """What counts only as a whole must be all there is on its line; ``also`` may follow what begins the answer."""
         if (yield from self.source.look(_LINE_END)) is not None:
+            return True
+        if (yield from self.source.choose(self.vocabulary.leftovers)) is not None:
+            return True
+        if also is not None and frame.introduced() and (yield from self.source.look(also)) is not None:
             return True
         frame.drafts.clear()
         frame.open = None
@@ -243,15 +254,66 @@ class FrameReader:
             found = spelled.match(source.text, source.pos)
         if chosen is None or found is None:
             return None
+        if chosen.dialect.commitment is Commitment.ALONE and not frame.count_alone():
+            return None
         frame.head = source.here
         frame.dialect = chosen.dialect.name
         frame.headers = chosen.call.header
-        frame.confidence = chosen.dialect.confidence
+        frame.confidence = self._weigh(chosen)
         frame.repairs = chosen.repairs
         unknown = header in ELEMENTS and self.toolbox.find(found["name"]) is None
         frame.marked = chosen.marked or (unknown and self.options.unknown_tools == "reject")
         frame.wrap_close = wrap.close if wrap is not None else ()
-        return chosen.call.body.read(frame, chosen.call, found)
+        if self.options.elements is None or header != ELEMENT or unknown:
+            return chosen.call.body.read(frame, chosen.call, found)
+        return self._read_element(frame, chosen.call, spelled, self.options.elements)
+
+    def _read_element(self, frame: Frame, call: Call, opener: Mark, elements: ElementCalls) -> Steps[bool]:
+        """A call as the client itself reads it; if the client would not make it, as anybody reads it."""
+        source = self.source
+        found = opener.match(source.text, source.pos)
+        boundary = elements.open(found["name"]) if found is not None else None
+        if found is not None and boundary is not None:
+            size = found.end() - source.pos
+            if (yield from self._take_element(frame, found["name"], size, elements, boundary)):
+                return True
+            found = opener.match(source.text, source.pos)
+        return found is not None and (yield from call.body.read(frame, call, found))
+
+    def _take_element(
+        self, frame: Frame, name: str, size: int, elements: ElementCalls, boundary: Boundary
+    ) -> Steps[bool]:
+        """A call as the client itself reads it; False, and nothing is consumed, if the client would not make it.
+
+        Args:
+            size: how long the opening tag is.
+        """
+        source = self.source
+        here = source.here
+        head = yield from source.find_nonblank(size)
+        mentioned = not source.text.startswith("<", source.pos + head)
+        if mentioned or self.wasted > AGAIN * (here + 4 * RESCAN):
+            return False
+        source.pos += size
+        while (used := boundary.feed(source.text[source.pos :])) < 0:
+            source.pos = len(source.text)
+            if source.final:
+                break
+            yield
+        source.pos += max(used, 0)
+        values = elements.read(source.since(here)) if used >= 0 else None
+        draft = frame.begin(name) if values is not None else None
+        if draft is None or values is None:
+            self.wasted += source.here - here
+            source.rewind(here)
+            return False
+        draft.adopt(values)
+        return True
+
+    def _weigh(self, chosen: Choosing) -> float:
+        """The confidence of a call: that of its dialect, or of the pattern that the dialect belongs to."""
+        dialect, confidences = chosen.dialect, self.options.patterns.confidences
+        return dialect.confidence if chosen.marked else confidences.get(dialect.name, dialect.confidence)
 
     def _skip_broken(self, frame: Frame) -> Steps[None]:
         """A call that broke in the middle: what is left of it goes up to the mark that closes it."""

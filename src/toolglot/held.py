@@ -21,7 +21,8 @@ PROMOTED = "promoted_from_reasoning"
 class Held:
     sink: Sink
     frames: list[Frame] = field(default_factory=list)
-    raw: list[str] = field(default_factory=list)
+    items: list[Frame | str] = field(default_factory=list)
+    """The frames, and what passed behind them."""
     reasoning: bool = False
     closed: bool = False
     undecided: bool = False
@@ -32,7 +33,7 @@ class Held:
 
     def add(self, frame: Frame, reasoning: bool) -> None:
         self.frames.append(frame)
-        self.raw.append(frame.raw or "")
+        self.items.append(frame)
         self.reasoning = reasoning
         self.undecided = frame.undecided
 
@@ -42,29 +43,40 @@ class Held:
 
     def pass_by(self, raw: str) -> None:
         """Blanks or stray marks: they neither count as an answer nor get lost."""
-        self.raw.append(raw)
+        self.items.append(raw)
 
     def drop(self) -> None:
         """Something followed: what waited was no call."""
         if self.undecided:
             self._leave_as_quotation()
             return
-        text = "".join(self.raw)
+        text = "".join([item if isinstance(item, str) else item.raw or "" for item in self.items])
         if self.reasoning:
             self.sink.reasoning(text)
         else:
             self.sink.text(text)
         self._reset()
 
+    @property
+    def has_quotation(self) -> bool:
+        """Whether one of the calls that wait is a quotation."""
+        return self.undecided or any(draft.is_quoted for frame in self.frames for draft in frame.drafts)
+
     def _leave_as_quotation(self) -> None:
-        """The call that waited is text, and so is what passed behind it."""
-        [frame], behind = self.frames, "".join(self.raw[1:])
+        """The calls that waited are text, and so is what passed behind them."""
+        items = self.items
         self._reset()
-        frame.decide_as_quotation()
-        if behind:
-            self.sink.text(behind)
+        for item in items:
+            if isinstance(item, str):
+                self.sink.text(item)
+            else:
+                item.decide_as_quotation()
 
     def promote(self, alone: bool = False) -> None:
+        """What waits are calls; ``alone``: the answer is nothing else."""
+        if not alone and not self.reasoning and all(map(_is_quotation, self.frames)):
+            self._leave_as_quotation()
+            return
         frames, note = self.frames, PROMOTED if self.reasoning else ""
         self._reset()
         for frame in frames:
@@ -76,18 +88,24 @@ class Held:
             return
         if self.undecided and not truncated:
             self.promote(alone=True)
-        elif self.undecided or (self.reasoning and not self._is_action(truncated)):
+        elif self.undecided or self._is_unfit(truncated):
             self.drop()
         else:
             self.promote()
 
-    def _is_action(self, truncated: bool) -> bool:
-        """Whether reasoning that ends the answer ends with its action. A quotation is none."""
-        if truncated or any(frame.has_quotation for frame in self.frames):
-            return False
-        complete = all(draft.complete for frame in self.frames for draft in frame.drafts)
-        return complete and (not self.closed or all(frame.marked for frame in self.frames))
+    def _is_unfit(self, truncated: bool) -> bool:
+        """Whether what waited does not count at the end either. A quotation in reasoning never does."""
+        complete = not truncated and all(draft.complete for frame in self.frames for draft in frame.drafts)
+        if not self.reasoning:
+            return not complete and any(frame.alone for frame in self.frames)
+        marked = all(frame.marked for frame in self.frames)
+        fit = complete and (marked or not self.closed)
+        return not fit or self.has_quotation
 
     def _reset(self) -> None:
-        self.frames, self.raw = [], []
+        self.frames, self.items = [], []
         self.reasoning = self.closed = self.undecided = False
+
+
+def _is_quotation(frame: Frame) -> bool:
+    return bool(frame.drafts) and all(draft.is_quoted for draft in frame.drafts)

@@ -136,6 +136,7 @@ def _check_depth(value: Value) -> None:
 _BLANKS = re.compile(r"\s*")
 _NUMBER = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])")
 _WORD = re.compile(r"[A-Za-z_$][\w$.\-]*")
+_WORDS_OF_KEY = re.compile(r"[^\s\"'<>{}\[\]:,][^\"'<>{}\[\]:,\n]*")
 _WORDS: dict[str, Value] = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 _ESCAPES = {'"': '"', "'": "'", "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _UNICODE = re.compile(r"u([0-9a-fA-F]{4})")
@@ -166,7 +167,7 @@ class _Loose:
             raise NotJson("nested too deeply")
         head = self.skip_blanks()
         if head == "{":
-            return self.members(depth)
+            return self.doubled(depth) if self.text.startswith("{{", self.pos) else self.members(depth)
         if head == "[" or head == "(":
             return self.items(depth, "]" if head == "[" else ")")
         quote = self.opening_quote()
@@ -199,29 +200,39 @@ class _Loose:
         self.pos += 1
         return found
 
-    def members(self, depth: int) -> dict[str, Value]:
+    def members(self, depth: int, closer: str = "}") -> dict[str, Value]:
         self.pos += 1
         found: dict[str, Value] = {}
-        while self.skip_blanks() != "}":
+        while self.skip_blanks() != closer:
             key = self.key()
             if self.skip_blanks() not in (":", "="):
                 raise NotJson(f"no colon at character {self.pos}")
             self.pos += 2 if self.text.startswith("=>", self.pos) else 1
             found[key] = self.value(depth + 1)
-            self.separator("}")
+            self.separator(closer)
         self.pos += 1
+        return found
+
+    def doubled(self, depth: int) -> dict[str, Value]:
+        """An object in doubled braces, as templates escape them."""
+        self.pos += 1
+        found = self.members(depth)
+        if not found or self.skip_blanks() != "}":
+            raise NotJson(f"no second brace at character {self.pos}")
+        self.pos += 1
+        self.repair("doubled_braces")
         return found
 
     def key(self) -> str:
         quote = self.opening_quote()
         if quote:
             return self.string(quote)
-        word = _WORD.match(self.text, self.pos)
+        word = (_WORDS_OF_KEY if "unquoted_key" in self.literals.native else _WORD).match(self.text, self.pos)
         if word is None:
             raise NotJson(f"no key at character {self.pos}")
         self.pos = word.end()
         self.repair("unquoted_key")
-        return word[0]
+        return word[0].rstrip()
 
     def separator(self, closer: str) -> None:
         """Step over a comma; right before the closer it is one too many."""
@@ -312,6 +323,29 @@ def python_unescape(text: str) -> str:
             pos = slash + 2
     pieces.append(text[pos:])
     return "".join(pieces)
+
+
+_CALL = re.compile(r"\s*([\w.]{1,128})\s?(?=\()")
+
+
+def parse_call(text: str) -> tuple[str, Parsed] | None:
+    """Read a Python call with keyword arguments.
+
+    Parameters: ``text`` is the whole call.
+    Returns: the name and the arguments; None when the text is anything else.
+    """
+    found = _CALL.match(text)
+    if found is None:
+        return None
+    loose = _Loose(text, PYTHON)
+    loose.pos = found.end()
+    try:
+        value = loose.members(0, ")")
+    except NotJson:
+        return None
+    if loose.skip_blanks():
+        return None
+    return found[1], Parsed(value)
 
 
 PYTHON = Literals(

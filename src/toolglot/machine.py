@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from toolglot.announcements import TAIL, announces_example
+from toolglot.announcements import TAIL, announces_example, introduces_call
 from toolglot.dialect import Channel, Commitment, Region, Wrap
 from toolglot.draft import RAW_LIMIT, Frame, Ledger
 from toolglot.events import CallRejected, Defect, Event, Reason, ReasoningDelta, TextDelta
@@ -20,7 +20,7 @@ from toolglot.held import Held
 from toolglot.options import Options
 from toolglot.pattern import MORE, Mark, mark
 from toolglot.provenance import NO_QUOTATIONS, Quotations
-from toolglot.scanner import Source, Steps
+from toolglot.scanner import Source, Steps, at_once
 from toolglot.schema import Toolbox
 from toolglot.sink import Sink
 from toolglot.vocabulary import BARE_JSON, CLOSED_ELEMENT, ELEMENT, SHOWN, Header, Opening, Openings, T, Vocabulary
@@ -35,6 +35,11 @@ _MARGIN = (" ", "\t")
 _BLANKS = re.compile(r"\s+")
 _JSON_STOPS = re.compile(r'["{}\[\]\\\n]')
 _SHOWN_STOPS = re.compile("[\n`]")
+
+
+def _is_json(opening: Wrap | Header) -> bool:
+    """Whether something opens that may hold JSON and is ordinary text."""
+    return opening in BARE_JSON if isinstance(opening, str) else opening.commitment is not Commitment.MARKED
 
 
 class Machine:
@@ -229,6 +234,11 @@ class Machine:
                     break
         self.line_start = False
 
+    def part_messages(self, region: Region) -> None:
+        """Text outside and inside of a message is not one word, even if nothing but marks parts them."""
+        if region.channel is not Channel.REASONING and self.tail and not self.tail[-1].isspace():
+            self.sink.part()
+
     # -- marks ---------------------------------------------------------------------------------------------------------
 
     def close_region(self, region: Region) -> Steps[bool]:
@@ -237,6 +247,7 @@ class Machine:
         found = (yield from source.match(mark(region.close))) if region.close else None
         if found is None:
             return False
+        self.part_messages(region)
         self.sink.pass_mark(found[0])
         self.held.closed = bool(self.held)
         self.region, self.thinking = None, False
@@ -247,22 +258,27 @@ class Machine:
 
     def open(self) -> Steps[bool]:
         """Try everything that may open here; True when something was consumed."""
-        source, vocabulary = self.source, self.vocabulary
         if (self.after_call or self.held.frames or self.ledger.delivered) and (yield from self.pass_aftermath()):
             return True
-        opening = yield from self.find_opening(vocabulary.anywhere)
+        opening = yield from self.find_opening(self.vocabulary.anywhere)
         if opening is not None and (yield from self.begin(opening)):
             return True
-        if self.line_start and (yield from self.open_line()):
+        if (self.line_start or (yield from self.opens_list())) and (yield from self.open_line()):
             return True
-        if (yield from self.pass_stray_end()):
-            return True
-        element = (yield from source.look(self.elements)) if self.elements is not None else None
+        return (yield from self.pass_lone_mark()) or (yield from self.open_element())
+
+    def open_element(self) -> Steps[bool]:
+        """An element that is named after a tool."""
+        element = (yield from self.source.look(self.elements)) if self.elements is not None else None
         if element is None:
             return False
         if not element[0].endswith("/>"):
             return (yield from self.open_frame(None, ELEMENT))
         return self.line_start and self.tail[-1:] not in _MARGIN and (yield from self.open_frame(None, CLOSED_ELEMENT))
+
+    def pass_lone_mark(self) -> Steps[bool]:
+        """A mark that opens nothing."""
+        return (yield from self.pass_stray_end()) or (yield from self.pass_turn())
 
     def pass_stray_end(self) -> Steps[bool]:
         """The end of thinking that began in the prompt; behind a blank it is a word of a sentence about the mark."""
@@ -272,6 +288,21 @@ class Machine:
             self.sink.pass_mark(found[0])
             self.line_start = True
         return found is not None
+
+    def pass_turn(self) -> Steps[bool]:
+        """The end of a turn, or the beginning of one of the model's own: nothing before a call, text otherwise.
+
+        Behind a blank it is a word of a sentence about the mark.
+        """
+        source, turns = self.source, self.vocabulary.turns
+        word = self.tail[-1:] in _MARGIN and not self.line_start
+        if word or self.thinking or self.held.frames or (yield from source.choose(turns)) is None:
+            return False
+        size = consume(source, turns.marks[0])
+        self.sink.layout(source.text[source.pos - size : source.pos])
+        self.after_call = False
+        self.line_start = True
+        return True
 
     def open_line(self) -> Steps[bool]:
         """What may open only at the start of a line."""
@@ -283,6 +314,13 @@ class Machine:
         opening = yield from self.find_opening(self.vocabulary.named)
         return opening is not None and (yield from self.begin(opening))
 
+    def opens_list(self) -> Steps[bool]:
+        """Whether a list of calls may stand here, on the same line as the words that introduce it."""
+        source = self.source
+        if self.names is None or source.text[source.pos] != "[" or not self.is_introduced():
+            return False
+        return (yield from source.look(self.names, 1)) is not None
+
     def pass_aftermath(self) -> Steps[bool]:
         """What may follow a call and is no answer: stray marks, and results the model made up."""
         source, vocabulary = self.source, self.vocabulary
@@ -291,7 +329,9 @@ class Machine:
             return True
         if self.thinking or self.held.reasoning or not self.line_start:
             return False
-        if (yield from source.choose(vocabulary.results)) is None:
+        if (yield from source.choose(vocabulary.results)) is None or (
+            yield from source.choose(vocabulary.turns)
+        ) is not None:
             return False
         if self.held.undecided and (yield from self.find_result()):
             self.held.drop()  # a quoted call with its result is a quoted conversation
@@ -316,7 +356,27 @@ class Machine:
         """Read what opens here; False when it is none of that and nothing was consumed."""
         if isinstance(opening, Region):
             return self.enter(opening)
+        if self.region is not None and self.region.channel is Channel.ANSWER and _is_json(opening):
+            return self.pass_answer(opening)
+        if self.commitment_of(opening) is Commitment.ALONE and not self.is_introduced():
+            return at_once(False)
         return self.open_frame(opening, "") if isinstance(opening, Wrap) else self.open_frame(None, opening)
+
+    def commitment_of(self, opening: Wrap | Header) -> Commitment:
+        return opening.commitment if isinstance(opening, Wrap) else self.vocabulary.commitment(opening)
+
+    def is_introduced(self) -> bool:
+        """Whether nothing of substance was said before this place."""
+        indented = bool(self.tail.strip()) and self.line_start and self.tail[-1:] in _MARGIN
+        told = self.region is not None or self.ledger.delivered > 0 or indented
+        return not told and introduces_call(self.tail)
+
+    def pass_answer(self, opening: Wrap | Header) -> Steps[bool]:
+        """JSON in a message to the user is text; a fence around it is passed like any other."""
+        if isinstance(opening, Wrap):
+            return False
+        yield from self.pass_json()
+        return True
 
     def enter(self, region: Region) -> Steps[bool]:
         """Begin a region; behind visible text, a tag begins reasoning only where it has a line of its own."""
@@ -330,17 +390,25 @@ class Machine:
                 return False
         if self.held:
             self.held.drop()
+        self.part_messages(region)
         self.sink.pass_mark(source.text[source.pos - size : source.pos])
         self.region, self.thinking = region, region.channel is Channel.REASONING
         self.line_start = True
         return True
 
     def pass_leftover(self) -> None:
-        """A closing mark without an opener, or an end of turn, right behind a call: it means nothing."""
+        """A closing mark without an opener, or an end of turn, right behind a call: it means nothing.
+
+        The closing mark of a wrapper says that what waits before it was meant as a call.
+        """
         source = self.source
         start = source.pos
+        closed = mark(self.vocabulary.all_closers).match(source.text, start) is not None
         consume(source, self.vocabulary.leftovers.marks[0])
-        if self.held:
+        if self.held and closed and not self.held.reasoning and not self.held.has_quotation:
+            self.held.promote()
+            self.after_call = True
+        elif self.held:
             self.held.pass_by(source.text[start : source.pos])
         self.line_start = True
 
@@ -377,7 +445,7 @@ class Machine:
             self.held.drop()
         start = source.here
         self.example = False
-        frame = self.frames.begin(wrap, partial(self.must_wait, wrap, header), self.line_start)
+        frame = self.frames.begin(wrap, partial(self.must_wait, wrap, header), self.line_start, self.is_introduced)
         taken = yield from self.frames.read(frame, wrap, header)
         if not self.frames.end(frame, taken):
             return (yield from self.give_back(start, bare))
@@ -388,7 +456,8 @@ class Machine:
             self.tail = introduction  # it introduces the next call as well, if nothing stands between them
             return True
         self.line_start = True
-        if not self.thinking and frame.waits_for_end():
+        if frame.held and not self.thinking and frame.is_only_call():
+            frame.undecided = True
             frame.give_up_if_cut(source.truncated)
             self.held.add(frame, self.thinking)
         else:
@@ -399,7 +468,7 @@ class Machine:
         """Let the calls of a frame go, or hold them where they count only at the end (``last``) or in reasoning."""
         if frame.held:
             self.held.add(frame, self.thinking)
-        if not self.thinking and not (last and frame.held):
+        if not self.thinking and not ((last or frame.alone) and frame.held):
             frame.give_up_if_cut(self.source.truncated)
             if self.held.frames:
                 self.held.promote()
@@ -408,7 +477,7 @@ class Machine:
 
     def must_wait(self, wrap: Wrap | None, header: Header) -> bool:
         """Whether a frame counts only as a whole, or only if nothing follows it, or never because it is shown."""
-        commitment = wrap.commitment if wrap is not None else self.vocabulary.commitment(header)
+        commitment = self.commitment_of(wrap if wrap is not None else header)
         self.example = bool(self.tail) and announces_example(self.tail)
         if self.example or self.thinking or self.held.frames:
             return True

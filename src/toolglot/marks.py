@@ -50,10 +50,8 @@ TURN_ENDS = (
     "<|eom|>",
     "<|eot|>",
     "<end_of_turn>",
-    "<|assistant|>",
     "<|end_of_message|>",
     "<|message_sep|>",
-    "</s>",
     "[e~[",
     "<turn|>",
     "<eos>",
@@ -64,13 +62,49 @@ TURN_ENDS = (
     "<|end_of_msg|>",
     "<|end_of_sentence|>",
     "<|endofassistant|>",
+    "<|assistant_end|>",
     "<|role_end|>",
+    "<|END_OF_TURN_TOKEN|>",
+    "<{bar}end{gap}of{gap}sentence{bar}>",
     "<seed:eos>",
     "[|endofturn|]",
     "<|close|>message<|sep|>",
-    "<|tool_call|>",
-    "<function>",
 )
+
+_ROLES = (
+    ("<|im_start|>", ""),
+    ("<|start_header_id|>", "<|end_header_id|>"),
+    ("<|header_start|>", "<|header_end|>"),
+    ("<|start_of_role|>", "<|end_of_role|>"),
+    ("<start_of_turn>", ""),
+    ("<|turn>", ""),
+    ("<seed:bos>", ""),
+    ("<|BOT|>", ""),
+)
+"""What stands before and behind the role where a turn begins, in the chat templates of models."""
+
+OWN_TURNS = (
+    *(f"{opener} {{own_role}} {end}" for opener, end in _ROLES if end),
+    *(f"{opener} {{own_role}}" for opener, _ in _ROLES),
+    *(f"{opener}{{before_own_text}}" for opener, _ in _ROLES),
+    "<|assistant|>",
+    "<{bar}Assistant{bar}>",
+    "<|START_OF_TURN_TOKEN|> <|CHATBOT_TOKEN|>",
+    "<|im_assistant|> assistant <|im_middle|>",
+    "<|im_assistant|>",
+    "[|assistant|]",
+    "<|assistant_start|>",
+    "<|bom|>",
+    "<|begin_of_text|>",
+    "<|startoftext|>",
+    "<{bar}begin{gap}of{gap}sentence{bar}>",
+    '<|open|>message role="assistant"<|sep|>',
+)
+"""Marks that begin a turn of the model itself, or an answer: around a call they mean nothing."""
+
+STRAY_TURNS = ("]~b]ai", "assistant\n{before_mark}", "[/INST]", "</s>", "<s>", "<|tool_call|>", "<function>")
+"""Marks that mean nothing right behind a call, and are ordinary text elsewhere."""
+
 STRAY_ENDS = ("</think>", "</function>", "</parameter>", "</invoke>", "</arguments>")
 
 TURN_STARTS = (
@@ -84,11 +118,23 @@ TURN_STARTS = (
     "<function_result>",
     "<function_response>",
     "<|observation|>",
-    "<|start_header_id|>",
-    "<|im_start|>",
     "<|tool_response>",
     "<|tool_response_start|>",
     "<start_function_response>",
     "<TOOL_RESPONSE>",
+    *(opener for opener, _ in _ROLES),
     "<|user|>",
+    "<|tool|>",
+    "<{bar}User{bar}>",
+    "<|START_OF_TURN_TOKEN|>",
+    "<|im_user|>",
+    "<|im_system|>",
+    "[|user|]",
+    "[|tool|]",
+    "]~b]",
+    "[INST]",
+    "<|user_start|>",
+    "user<|role_sep|>",
+    "function result<|role_sep|>",
+    "<|start|>user",
 )

@@ -5,11 +5,33 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Protocol
 
+from toolglot.call_patterns import ALL_ON, Patterns
 from toolglot.errors import UsageError
 
 UNKNOWN_TOOLS = ("allow", "text", "reject")
 SHELL_SYNTAX = ("pipes", "redirects", "substitution", "chains")
+
+
+class Boundary(Protocol):
+    """Finds the end of one call whose text arrives in pieces."""
+
+    def feed(self, piece: str) -> int:
+        """How many characters of the next piece belong to the call if it ends there, else -1."""
+        ...
+
+
+class ElementCalls(Protocol):
+    """How a client reads calls that are written as ``<tool>..</tool>``, where its own reading decides."""
+
+    def open(self, name: str) -> Boundary | None:
+        """What finds the end of a call behind its opening tag; None if the client has no such tool."""
+        ...
+
+    def read(self, text: str) -> Mapping[str, str] | None:
+        """The values of the call by parameter, or None if the client would not make the call from this text."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +48,8 @@ class Options:
     ``shell``: commands that a shell fence may run (their first words); none by default.
     ``thresholds``: the least confidence for single dialects, instead of ``min_confidence``.
     ``shell_syntax``: what else such a line may do; ``shell_cwd``: where it is run, if the tool can be told.
+    ``elements``: who reads a call that is written as an element named after its tool, before anybody else does.
+    ``patterns``: switches and confidences of ways of writing calls that ordinary text has too (``read_patterns``).
     """
 
     unknown_tools: str = "allow"
@@ -36,6 +60,8 @@ class Options:
     shell_syntax: tuple[str, ...] = ()
     shell_cwd: str = ""
     thresholds: Mapping[str, float] = field(default_factory=dict, hash=False)
+    patterns: Patterns = ALL_ON
+    elements: ElementCalls | None = None
 
     def __post_init__(self) -> None:
         if self.unknown_tools not in UNKNOWN_TOOLS:

@@ -120,15 +120,37 @@ _CHANNEL_WORDS = ("analysis", "commentary", "final", "json", "code")
 _TURN = Node(r"\s*(?:<\|start\|>|\Z)", rf"\s*{literal('<|start|>').prefix}")
 """The end of a message in channels: another one follows, or nothing."""
 
+_SCRIPTS = (
+    "\u0300-\u034e\u0350-\u180d\u180f-\u1fff\u2190-\u257f\u25a0-\u273e\u2740-\u2bff\u3099\u309a\ufe00-\ufe0f"
+    "\U0001f000-\U0001faff"
+)
+"""Signs of scripts that are part of words but no letters, and pictures; without what marks are made of."""
+_WORD = rf"\w.\-/\\{_SCRIPTS}"
+
+
+def given(*around: tuple[str, str, str], otherwise: Node) -> Node:
+    """A piece of which more is taken where certain characters stand around it: before, inside and behind it."""
+    full = "".join(f"(?<={before}){inside}{{1,128}}(?={behind})|" for before, inside, behind in around)
+    prefix = "".join(rf"(?<={before}){inside}{{0,128}}+\Z|" for before, inside, _ in around)
+    return Node(f"(?:{full}{otherwise.full})", f"(?:{prefix}{otherwise.prefix})")
+
+
+_IN_QUOTES = ("[\"']", r"[^\"'<>\n]", "[\"']")
+_PLAIN_KEY = chars(rf"[\w.\-$\\{_SCRIPTS}]", 1, 128)
+
 SLOTS: dict[str, Node] = {
-    # names may be dotted, hyphenated, or carry markdown escapes
-    "name": chars(r"[\w.\-/\\]", 1, 128),
-    "name_id": chars(r"[\w.\-/\\:!]", 1, 160),
+    # names may be dotted, hyphenated, or carry markdown escapes; in quotes they may hold anything
+    "name": given(_IN_QUOTES, otherwise=chars(f"[{_WORD}]", 1, 128)),
+    "name_id": chars(f"[{_WORD}:!]", 1, 160),
+    "name_line": chars(r"[^\n`\"'\[\]{}:<>]", 1, 128),
     "name_parallel": literal("multi_tool_use.parallel"),
     # behind "function_": words that make it the name of a wrapper are none
-    "name_own": Node(r"(?!(?:calls?|name|results?|response)>)[\w.\-/\\]{1,128}", r"[\w.\-/\\]{0,128}+\Z"),
+    "name_own": Node(rf"(?!(?:calls?|name|results?|response)>)[{_WORD}]{{1,128}}", rf"[{_WORD}]{{0,128}}+\Z"),
     "name_group": either(*map(literal, ("parameters", "arguments", "args", "params", "input", "file"))),
-    "key": chars(r"[\w.\-$\\]", 1, 128),
+    "key": given(_IN_QUOTES, ("=", r"[^\"'<>=/\n]", ">"), (">", r"[^<>\n]", "<"), otherwise=_PLAIN_KEY),
+    "key_plain": _PLAIN_KEY,
+    # without quotes, up to the sign behind it
+    "key_loose": chars(r"[^\"'<>{}\[\]:,\n]", 1, 128),
     "id": chars(r"[\w.\-/\\:]", 1, 160),
     "snake": sequence(chars("[A-Za-z]", 1, 32), literal("_"), chars("[A-Za-z_]", 1, 64)),
     "command": chars(r"[^\n`]", 1, 400),
@@ -140,16 +162,21 @@ SLOTS: dict[str, Node] = {
     "suffix": optional(sequence(literal(":"), chars(r"[\w\-]", 1, 32))),
     "bar": chars(r"[|｜‖]", 1, 2),
     "attributes": optional(sequence(chars(r"\s", 1, 1), chars(r"[^<>\n]", 0, 200))),
+    "bracket_attributes": optional(sequence(chars(r"\s", 1, 1), chars(r"[^\[\]\n]", 0, 200))),
+    # the closing bracket of a tag, and what looks like it
+    "gt": chars("[>＞﹥〉]", 1, 1),
     "quoted": Node(_QUOTED, _QUOTED + r"\\?\Z"),
     "quoted_once": chars(r"[^'\n]", 0, 256),
     "words": chars(r"[^<>{}\n]", 0, 60),
     # what a header of channels may hold by mistake: its own words, a few signs, letters that are not Latin; no sentence
     "debris": some_of(24, *map(literal, _CHANNEL_WORDS), chars(r"[ \t(?!\d–—]", 1, 1), chars(r"[^\W\x00-\x7f]", 1, 1)),
+    "constraint": optional(sequence(literal("<|constrain|>"), chars(r"[\w ]", 0, 20))),
     "tick": chars("[`\"'\\[\\]]", 0, 1),
     "junk": chars("[\"'=]", 0, 2),
     "eqkey": optional(sequence(literal("="), chars(r"[\w.\-]", 1, 128))),
     "gap": chars("[▁_ ]", 1, 1),
     "marker": Node(r"[\w\- ]{0,20}(?:tool|call|func|action|TOOL|CALL|FUNC|ACTION)[\w\- ]{0,20}", r"[\w\- ]{0,48}+\Z"),
+    "own_role": either(*map(literal, ("assistant", "Assistant", "model"))),
     "slash": chars("/", 0, 1),
     "ing": optional(literal("ing")),
     "language": chars(r"[\w\-+]", 0, 20),
@@ -160,12 +187,21 @@ SLOTS: dict[str, Node] = {
     "before_mark": Node(r"(?=\s*[<\[{])", r"\s*\Z"),
     "before_end": Node(r"(?=[ \t\r]*(?:[\n<]|\Z))", r"[ \t\r]*\Z"),
     "before_break": Node(r"(?=[ \t\r]*(?:\n|\Z))", r"[ \t\r]*\Z"),
+    "before_sentence": Node(r"(?=[ \t]*[A-Z](?:[a-z]|['’ ]))", r"[ \t]*[A-Z]?\Z"),
+    "before_pair": Node(
+        r"(?=\s*\[?\s*\"[\w.\-/\\]{1,128}\"\s*,\s*\{)",
+        r"\s*(?:\Z|\[?\s*(?:\Z|\"[\w.\-/\\]{0,128}(?:\Z|\"\s*(?:\Z|,\s*\Z))))",
+    ),
     "before_parenthesis": Node(r"(?=\s?\()", r"\s?\Z"),
     "before_arg_key": Node(r"(?=\s*<arg_key>)", rf"\s*{literal('<arg_key>').prefix}"),
     "before_parameter": Node(r"(?=\s*<parameter=)", rf"\s*{literal('<parameter=').prefix}"),
     "before_dsml": Node(r"(?=\s*<\s*[|｜‖]{1,2}\s*DSML)", r"\s*(?:<\s*(?:[|｜‖]{1,2}\s*(?:D(?:S(?:M)?)?)?)?)?\Z"),
     "before_turn": ahead(_TURN),
     "before_stray_end": ahead(chars(r"[^<>{}\n]", 0, 60), literal("<|end|>"), _TURN),
+    # behind a mark that begins a turn and names no role: another mark, the end of the line, or a sentence
+    "before_own_text": Node(
+        r"(?=[ \t\r]*(?:[<>\[\]{`\n]|\Z|[A-Z][\w'’]*[ ,]|[^\x00-\x7f]))", r"[ \t\r]*(?:[A-Z][\w'’]*)?\Z"
+    ),
     "before_call": Node(r"(?=\s*(?:[\[{]|<tool_call))", rf"\s*{literal('<tool_call').prefix}"),
 }
 
@@ -181,7 +217,10 @@ _NAMED = {
     "name_group": "name",
     "name_parallel": "name",
     "name_own": "name",
+    "name_line": "name",
     "key": "key",
+    "key_plain": "key",
+    "key_loose": "key",
     "attributes": "attributes",
     "type": "type",
     "quoted": "quoted",

@@ -118,6 +118,35 @@ class Quotations:
 NO_QUOTATIONS: Final = Quotations()
 
 
+class Comparison:
+    """One call that is compared with the quotations: now and then while it arrives, and as a whole.
+
+    ``start`` is where the call begins in the answer, behind the marks of a wrapper.
+    """
+
+    __slots__ = ("_next_size", "_quotations", "start")
+
+    def __init__(self, quotations: Quotations, start: int) -> None:
+        self._quotations = quotations
+        self._next_size = 0
+        self.start = start
+
+    def fails(self, here: int, since: Callable[[int], str]) -> bool:
+        """Tell whether the call, which has arrived up to ``here``, can no longer be a quotation.
+
+        It is compared again when it has grown by a quarter, so that the work stays linear.
+        """
+        size = here - self.start
+        if size < self._next_size:
+            return False
+        self._next_size = size + size // 4
+        return not self._quotations.may_hold(since(self.start))
+
+    def holds(self, call: str) -> bool:
+        """Tell whether the whole call is a quotation."""
+        return self._quotations.hold(call)
+
+
 def list_quotable(messages: Iterable[Message]) -> Iterator[str]:
     """List the texts of a conversation that an answer may quote: user messages and tool results.
 

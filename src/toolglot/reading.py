@@ -11,6 +11,7 @@ from functools import cache
 from itertools import count
 from typing import Any
 
+from toolglot.call_patterns import read_patterns
 from toolglot.dialects import all_dialects
 from toolglot.draft import Ledger
 from toolglot.errors import UsageError
@@ -62,6 +63,7 @@ class Reader:
         shell_syntax: Collection[str] = (),
         shell_cwd: str = "",
         thresholds: Mapping[str, float] | None = None,
+        patterns: Mapping[str, bool | float | None] | None = None,
         new_id: Callable[[], str] | None = None,
         quoted: Collection[str] = (),
     ) -> None:
@@ -76,6 +78,7 @@ class Reader:
             names(shell_syntax, "shell_syntax"),
             shell_cwd,
             thresholds or {},
+            read_patterns(patterns),
         )
         numbers = count(1)
         toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools, options.supported_tools)

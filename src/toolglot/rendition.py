@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from toolglot.clients.fences import Unfencing
-from toolglot.clients.rendering import Outcome, Record, Rendering
+from toolglot.clients.rendering import OWN_DIALECT, Outcome, Record, Rendering, Written
 from toolglot.delivery import Delivery
+from toolglot.editing import Return
 from toolglot.events import (
     CallArguments,
     CallEnded,
@@ -17,12 +18,11 @@ from toolglot.events import (
     Failed,
     Finished,
     Reason,
+    Span,
     TextDelta,
 )
 from toolglot.rollout import SUCCESS, XML
 
-OWN_DIALECT: Final = "roo_xml"
-"""What the reader calls the XML of these clients."""
 OUTCOMES: Final[Mapping[Outcome, str]] = {
     Outcome.SENT: SUCCESS,
     Outcome.FLAGGED: SUCCESS,
@@ -35,9 +35,11 @@ class Rendition(Delivery):
     """A delivery whose calls become text. As far as the delivery knows it is not streamed: of a call that turns out to
     be none, nothing has left yet."""
 
-    def __init__(self, rendering: Rendering, *given: Any) -> None:
+    def __init__(self, rendering: Rendering, *given: Any, mapped: Return | None = None) -> None:
+        """``mapped`` tells calls to mapped tools as calls to the client's own; the rest is given to the delivery."""
         super().__init__(*given)
         self.rendering = rendering
+        self.mapped = mapped
         self.unfencing = Unfencing(rendering.client)
         self.tells_rejected = True
         self.calls: list[Event] = []
@@ -45,9 +47,11 @@ class Rendition(Delivery):
     def deliver(self, events: Iterable[Event]) -> list[Event]:
         """What the client is told of these events of the upstream."""
         told = super().deliver(list(self.unfence(events)))
+        if self.mapped is not None:
+            told = self.mapped.feed(told)
         for event in told:
             if type(event) is CallEnded and event.dialect == OWN_DIALECT and event.span:
-                self.rendering.written[event.index] = self.quote(event.span)
+                self.rendering.written[event.index] = self.cut_out(event.span)
         out = self.rendering.write(self.order(told) if self.native else told)
         if told and isinstance(told[-1], Finished | Failed):
             self.watch.notes += self.rendering.notes
@@ -57,6 +61,12 @@ class Rendition(Delivery):
                 if end == SUCCESS:
                     self.watch.transformed.append(record.tool)
         return out
+
+    def cut_out(self, span: Span) -> Written:
+        """What the model wrote there, with the blanks before it where the call keeps its place behind the text."""
+        said = self.quote((0, span[0]))
+        before = None if self.native else said[len(said.rstrip()) :]
+        return Written(self.restore(self.quote(span)), before)
 
     def order(self, events: Iterable[Event]) -> list[Event]:
         """Text first, then calls: some text may be looked at until the end, and nothing can follow a call. An answer

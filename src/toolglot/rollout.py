@@ -59,7 +59,9 @@ UNTOUCHED: Final = {"none": OFF.value}
 
 SUCCESS: Final = "success"
 LEFT: Final = "left_as_text"
-SKIPPED: Final = frozenset({LEFT, Reason.LOW_CONFIDENCE, Reason.UNKNOWN_TOOL, Reason.EXTRA_CALL, Reason.QUOTATION})
+SKIPPED: Final = frozenset(
+    {LEFT, Reason.LOW_CONFIDENCE, Reason.SWITCHED_OFF, Reason.UNKNOWN_TOOL, Reason.EXTRA_CALL, Reason.QUOTATION}
+)
 """How an attempt can end: in success, by being skipped on purpose, or for any other reason, which is a failure."""
 
 

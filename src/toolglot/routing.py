@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from msgspec import Struct, structs
 
-from toolglot.config import MODES, Model, Settings, Upstream
+from toolglot.config import DEFAULT_DIALECT, MODES, Model, Settings, Upstream
 from toolglot.conversation import Call, Conversation, Result
 from toolglot.errors import RequestError
 from toolglot.experience import Experience, Lesson
@@ -189,11 +189,14 @@ def concerns_tools(conversation: Conversation) -> bool:
 
 
 def _parallel(conversation: Conversation, settings: Settings, model: Model, known: bool | None = None) -> bool:
-    """What is taught is what is delivered: many calls if asked for, or if the model's own dialect is spoken."""
+    """What is taught is what is delivered: many calls if asked for, or if the model's own dialect is spoken.
+
+    The dialect of clients that take one call in a message teaches one.
+    """
     for told in (conversation.limits.parallel_calls, settings.reading.parallel_calls, known):
         if told is not None:
             return told
-    return _own_dialect(model.model) == model.dialect
+    return model.dialect != DEFAULT_DIALECT and _own_dialect(model.model) == model.dialect
 
 
 @lru_cache(maxsize=256)

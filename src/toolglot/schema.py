@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
+from html import unescape
 from typing import Any
 
 from toolglot import conversation
+from toolglot.aliases import find_aliases
 from toolglot.compiler import compile_schema
 from toolglot.errors import ToolSchemaError
 from toolglot.events import Defect
@@ -29,6 +32,11 @@ class Tool:
     name: str
     parameters: Shape = ANY
     description: str = ""
+    aliases: Mapping[str, str] = field(init=False, compare=False)
+    """Other keys for required arguments, with the arguments that they mean."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "aliases", find_aliases(self.parameters))
 
     @property
     def required(self) -> frozenset[str]:
@@ -80,7 +88,8 @@ def _expect_mapping(thing: object, tool: str, path: str) -> Mapping[str, Any]:
     return thing
 
 
-_TRIMMINGS = (
+_TRIMMINGS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
+    (re.compile(r"&#?\w+;"), lambda entity: unescape(entity[0])),
     (re.compile(r"^[\s\"'`]+|[\s\"'`]+$"), ""),
     (re.compile(r"\\([^\w\s]|_)"), r"\1"),
     (re.compile(r":[0-9]+$"), ""),
@@ -124,16 +133,23 @@ def _define_tools(entries: Sequence[Mapping[str, Any]] | None) -> dict[str, Tool
     return tools
 
 
+def _flatten(name: str) -> str:
+    """A name as APIs spell it that allow no dots."""
+    return name.replace(".", "_")
+
+
 class Toolbox:
     """The tools on offer, and the names that are known without a schema."""
 
-    __slots__ = ("_tools", "names")
+    __slots__ = ("_flat", "_tools", "names")
 
     def __init__(self, tools: Sequence[Mapping[str, Any]] | None, supported: Collection[str] = ()) -> None:
         self._tools = _define_tools(tools)
         for name in supported:
             self._tools.setdefault(name, Tool(name))
         self.names = tuple(self._tools)
+        flat = Counter(map(_flatten, self.names))
+        self._flat = {_flatten(name): name for name in self.names if flat[_flatten(name)] == 1}
 
     def find(self, written: str) -> Tool | None:
         """The tool of that name, as written or without what models put around names; never a similar one."""
@@ -141,6 +157,8 @@ class Toolbox:
         found = found or next((self._tools[name] for name in _respell(written) if name in self._tools), None)
         if found is None and (rewritten := _REWRITTEN_ID.fullmatch(written)) is not None:
             return self._tools.get(rewritten[1])
+        if found is None and (name := self._flat.get(_flatten(plain_name(written)))) is not None:
+            return self._tools[name]
         return found
 
     def nearest(self, written: str) -> str | None:

@@ -44,6 +44,8 @@ class Shape:
     branches: tuple[Shape, ...] = ()
     properties: dict[str, Shape] = field(default_factory=dict)
     links: dict[str, Shape] = field(default_factory=dict)
+    closed: bool = False
+    """The schema forbids members that it does not declare."""
     kinds: frozenset[str] = field(init=False)
     streams: bool = field(init=False)
     """Any text is right, so it can leave before its end is known."""
@@ -71,6 +73,10 @@ class Shape:
 
     def declares(self, key: str) -> bool:
         return key in self.properties
+
+    def forbids(self, key: str) -> bool:
+        """Whether a member of this name is against the schema."""
+        return self.closed and key not in self.properties and key not in self.required
 
     def property_shape(self, key: str) -> Shape:
         return self.properties.get(key) or self.links.get("additionalProperties", ANY)

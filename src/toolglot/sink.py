@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from toolglot.events import CallArguments, Event, ReasoningDelta, TextDelta
+from toolglot.events import CallArguments, CallStarted, Event, ReasoningDelta, TextDelta
 
 _TEXT, _REASONING = -1, -2
 """Channels, beside the indices of calls."""
 
 
+MESSAGE_BREAK = "\n\n"
+"""What parts the texts of two messages."""
+
+
 class Sink:
     """Events on their way out; adjacent deltas are joined, layout around calls is held."""
 
-    __slots__ = ("_channel", "_layout", "_marks", "_parts", "called", "events", "spoken", "used")
+    __slots__ = ("_channel", "_layout", "_marks", "_parted", "_parts", "called", "events", "spoken", "used")
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -19,21 +23,35 @@ class Sink:
         self._channel = _TEXT
         self._layout: list[str] = []
         self._marks: list[str] = []
+        self._parted = False
         self.spoken = False
         self.called = False
         self.used = False
 
     def text(self, piece: str) -> None:
-        if self._layout:
-            if self.spoken or not self.called:
-                piece = "".join(self._layout) + piece
-            self._layout.clear()
+        if self._layout or self._parted:
+            piece = self._put_layout_before(piece)
         if self._channel != _TEXT:
             if self._parts:
                 self._flush()
             self._channel = _TEXT
         self.spoken = True
         self._parts.append(piece)
+
+    def _put_layout_before(self, piece: str) -> str:
+        """The piece behind the blanks that were held, or behind a blank line where two messages would touch."""
+        if self._layout:
+            if self.spoken or not self.called:
+                piece = "".join(self._layout) + piece
+            self._layout.clear()
+        if self._parted and piece:
+            self._parted = False
+            return piece if piece[0].isspace() else MESSAGE_BREAK + piece
+        return piece
+
+    def part(self) -> None:
+        """The text so far ends a message: if more text follows and no blanks part them, a blank line does."""
+        self._parted = True
 
     def reasoning(self, piece: str) -> None:
         if self._channel != _REASONING:
@@ -50,7 +68,7 @@ class Sink:
         self._parts.append(fragment)
 
     def layout(self, blanks: str) -> None:
-        """Blanks that are text only if more text follows them."""
+        """Blanks or marks of turns that are text only if more text follows; marks before a call are nobody's."""
         self._layout.append(blanks)
 
     def settle(self) -> None:
@@ -62,6 +80,8 @@ class Sink:
         self.used = True
         if self._parts:
             self._flush()
+        if self._layout and isinstance(event, CallStarted):
+            self._layout = list(filter(str.isspace, self._layout))
         self.events.append(event)
 
     def pass_mark(self, mark: str) -> None:
@@ -73,7 +93,7 @@ class Sink:
         """The answer is over: layout behind a call is nobody's, other layout is text."""
         if not self.used and not self._parts and self._marks:
             self.text("".join(self._marks))
-        elif self._layout and not self.called:
+        elif self._layout and not (self.called and all(map(str.isspace, self._layout))):
             self.text("")
 
     def drain(self) -> list[Event]:

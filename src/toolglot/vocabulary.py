@@ -37,7 +37,7 @@ _LONGEST_NAME = 160
 _NEAR, _FAR = 2, 4
 """How far a mark is looked at behind its first character, to know that none stands there."""
 
-BARE_JSON: tuple[Header, ...] = ("{{", "[{before_object}")
+BARE_JSON: tuple[Header, ...] = ("{{", "[{before_object}", "[{before_pair}")
 """The headers of calls that are nothing but JSON: shown as often as meant."""
 
 SHOWN: tuple[Header, ...] = (*BARE_JSON, CLOSED_ELEMENT)
@@ -68,6 +68,11 @@ def _begin_elements(names: tuple[str, ...], unknown: bool, depth: int) -> Iterab
     """The same for the tags that are known tools."""
     tags = dict.fromkeys(f"<{_literal(name)}"[: depth + 1] for name in _writable(names))
     return (*tags, _SNAKE) if unknown else tags
+
+
+def _begin_lists(names: tuple[str, ...], depth: int) -> Iterable[str]:
+    """The same for lists of calls to them."""
+    return dict.fromkeys(f"[{_literal(name)}"[: depth + 1] for name in _writable(names))
 
 
 def _writable(names: tuple[str, ...]) -> Iterable[str]:
@@ -191,10 +196,20 @@ class Vocabulary:
         """What may follow a call and means nothing: closing marks without an opener, ends of turns."""
         found: dict[str, None] = {}
         for dialect in self.dialects:
-            for close in (*dialect.noise, *dialect.call.close, *(c for wrap in dialect.wrap for c in wrap.close)):
-                if len(close.strip()) > 1 and "{key}" not in close and "```" not in close:
+            for close in (
+                *dialect.turns,
+                *dialect.noise,
+                *dialect.call.close,
+                *(c for wrap in dialect.wrap for c in wrap.close),
+            ):
+                if len(close.strip()) > 1 and "{key}" not in close and close[0] not in "`＜":
                     found[close] = None
         return Choice([tuple(found)])
+
+    @cached_property
+    def turns(self) -> Choice:
+        """Marks that end a turn, or begin one of the model's own."""
+        return Choice([tuple(dict.fromkeys(turn for dialect in self.dialects for turn in dialect.turns))])
 
     @cached_property
     def results(self) -> Choice:
@@ -209,7 +224,8 @@ class Vocabulary:
         names, elements = _mark_names(tools), _mark_elements(tools, unknown)
         marks = (*self._at_lines, *_begin_names(tools, _NEAR), *_begin_elements(tools, unknown, _NEAR))
         heads = compile_stops(find_stops(marks, _NEAR))
-        stops = find_stops((*self._within_lines, *_begin_elements(tools, unknown, _FAR)), _FAR)
+        known = (*_begin_elements(tools, unknown, _FAR), *_begin_lists(tools, _FAR))
+        stops = find_stops((*self._within_lines, *known), _FAR)
         in_text = compile_stops({"\n": rf"(?!\s{{0,16}}+(?!{heads.pattern})\S)", **stops, "`": ""})
         return Landmarks(names, elements, heads, in_text, self._line_stops)
 
@@ -236,19 +252,20 @@ class Vocabulary:
         """What may begin, or end, in the middle of a line, beside the tags of tools."""
         opening = (spelling for group in self.anywhere.choice.marks for spelling in group)
         closing = (close for dialect in self.dialects for region in dialect.regions for close in region.close)
-        return (*opening, *closing)
+        return (*opening, *closing, *self.turns.marks[0])
 
     def closing(self, wrap: Wrap | None) -> Choice:
         """What ends the calls of a wrapper: its own closing marks, or the opener of the next."""
         found = self._closing.get(wrap)
         if found is None:
-            closers = wrap.close if wrap is not None and wrap.close else self._all_closers
+            closers = wrap.close if wrap is not None and wrap.close else self.all_closers
             openers = [entry.open for entry in self.wraps.entries]
             found = self._closing[wrap] = Choice([tuple(dict.fromkeys(closers)), *openers])
         return found
 
     @cached_property
-    def _all_closers(self) -> tuple[str, ...]:
+    def all_closers(self) -> tuple[str, ...]:
+        """The closing marks of all wrappers that are never ordinary text."""
         wraps = (wrap for dialect in self.dialects for wrap in dialect.wrap if wrap.commitment is Commitment.MARKED)
         return tuple(close for wrap in wraps for close in wrap.close if len(close.strip()) > 1)
 
@@ -258,6 +275,8 @@ class Vocabulary:
     def _find_commitment(self, header: Header) -> Commitment:
         """A header is tentative when one of its dialects is, or when it counts only at the start of a line."""
         users = self._by_header.get(header, ())
+        if any(dialect.commitment is Commitment.ALONE and call.place is Place.LINE for dialect, call in users):
+            return Commitment.ALONE
         tentative = any(
             dialect.commitment is Commitment.TENTATIVE or call.place is Place.LINE for dialect, call in users
         )
@@ -288,9 +307,15 @@ class Vocabulary:
 
     @lru_cache(maxsize=1024)  # noqa: B019 - there is one vocabulary, and it lives as long as the process
     def _find_speaker(self, model: str) -> str | None:
-        """The dialect that a model of this name is known to speak."""
+        """The dialect that a model of this name is known to speak.
+
+        The first glob that fits counts, unless another one is narrower: ``claude-2*`` is narrower than ``claude*``.
+        """
         name = model.lower().rsplit("/", 1)[-1]
+        known = "*"
+        found: str | None = None
         for dialect in self.dialects:
-            if any(fnmatch(name, pattern) for pattern in dialect.models):
-                return dialect.name
-        return None
+            for glob in dialect.models:
+                if fnmatch(name, glob) and (found is None or (glob != known and fnmatch(glob, known))):
+                    known, found = glob, dialect.name
+        return found

@@ -6,6 +6,7 @@ import argparse
 import difflib
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ examples:
   toolglot read answer.txt --tools tools.json            show calls and text in colour
   toolglot read --tools tools.json < answer.txt          the same, from standard input
   toolglot read answer.txt --tools tools.json --json     one JSON document
+  toolglot read answer.txt --tool read_file              a tool by its name alone, without its parameters
   toolglot read answer.txt --events --stream 4           one event per line, fed 4 characters at a time
   toolglot read answer.txt --dialect hermes --truncated  a hint, and: the answer was cut off
 """
@@ -42,9 +44,14 @@ def add(commands: Commands) -> None:
     )
     read.add_argument("file", nargs="?", default="-", metavar="FILE", help="text to read (default: standard input)")
     read.add_argument("--tools", metavar="FILE", help="the tools that were offered, as JSON: an OpenAI tools array")
+    read.add_argument(
+        "--tool", action="append", default=[], metavar="NAME", help="a tool that was offered, by name (repeatable)"
+    )
     read.add_argument("--dialect", default="auto", metavar="D", help="a dialect or model id; only breaks ties")
     form = read.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print one JSON document")
+    form.add_argument(
+        "--json", action="store_true", help="print one JSON document; its unread are names to try --tool with"
+    )
     form.add_argument("--events", action="store_true", help="print every event as one line of JSON")
     read.add_argument("--stream", type=_chunk_size, metavar="N", help="feed the text N characters at a time")
     read.add_argument("--truncated", action="store_true", help="the answer was cut off by a length limit")
@@ -77,11 +84,14 @@ def run(arguments: argparse.Namespace) -> int:
             calls += isinstance(event, CallEnded)
         return ONLY_REJECTED if rejected and not calls else OK
     reading = gather(merge_deltas(events), text)
+    named = bool(arguments.tools or arguments.tool)
+    unread = [] if named or reading.calls else find_unread(text, arguments.truncated)
     if arguments.json:
-        print(json.dumps(_as_document(reading), ensure_ascii=False, indent=2))
+        print(json.dumps(_as_document(reading, unread), ensure_ascii=False, indent=2))
     else:
         paint = Paint(wants_color(arguments.color, sys.stdout))
         sys.stdout.writelines(show(text, reading, paint))
+        sys.stdout.writelines(_show_unread(unread))
     return ONLY_REJECTED if reading.rejected and not reading.calls else OK
 
 
@@ -89,6 +99,7 @@ def make_reader(arguments: argparse.Namespace) -> toolglot.Reader:
     check_dialect(arguments.dialect)
     return toolglot.Reader(
         tools=load_tools(arguments.tools) if arguments.tools else [],
+        supported_tools=arguments.tool,
         dialect=arguments.dialect,
         unknown_tools=arguments.unknown_tools,
         parallel=not arguments.no_parallel,
@@ -136,10 +147,38 @@ def check_dialect(name: str) -> None:
     raise UsageError(f"there is no dialect or model {name!r}; {hint}")
 
 
-def _as_document(reading: Reading) -> dict[str, Any]:
+def _as_document(reading: Reading, unread: list[str]) -> dict[str, Any]:
     document: dict[str, Any] = to_builtins(reading)
     del document["events"]
+    document["unread"] = unread
     return document
+
+
+# Calls that only a name would make known
+
+_NAMES = re.compile(
+    r"""["'](?:name|tool|tool_name|function|function_name|action)["']\s*:\s*["']([\w.\-]{1,128})["']"""
+    r"""(?=\s*,\s*["'](?:arguments|parameters|params|args|input|action_input|tool_input)["'])"""
+    r"|<(\w{1,64}_\w{1,64})>"
+    r"|\bAction:[ \t]*`?([\w.\-]{1,128})"
+    r"|(?:^|[\[;,])[ \t]*([A-Za-z_][\w.]{0,127})\("
+    r"|^([A-Za-z_][\w.\-]{0,127})[ \t]*\n\s*\{",
+    re.MULTILINE,
+)
+"""Where the name of a tool may stand in calls that are ordinary text too."""
+
+_MOST_NAMES = 64
+
+
+def find_unread(text: str, truncated: bool = False) -> list[str]:
+    """The names in a text that would be calls if tools of these names had been offered.
+
+    Parameters: ``text`` is the whole answer, ``truncated`` says that it was cut off. Returns the names in the order
+    of their calls, each once.
+    """
+    names = list(dict.fromkeys(found[found.lastindex or 0] for found in _NAMES.finditer(text)))[:_MOST_NAMES]
+    reading = toolglot.read(text, supported_tools=names, truncated=truncated) if names else None
+    return list(dict.fromkeys(call.name for call in reading.calls)) if reading is not None else []
 
 
 # Showing it to a person
@@ -205,6 +244,15 @@ def _show_calls(reading: Reading, paint: Paint) -> Iterator[str]:
             how += ", repaired: " + ", ".join(call.repairs)
         yield f"  {paint(call.name, GREEN)} {call.arguments}\n"
         yield f"    {paint(how, DIM)}\n"
+
+
+def _show_unread(names: list[str]) -> Iterator[str]:
+    if names:
+        options = " ".join(f"--tool {name}" for name in names)
+        yield (
+            f"  text that looks like a call to {', '.join(names)} was left as text because no tools were named: "
+            f"try --tools FILE or {options}\n"
+        )
 
 
 def _show_rejected(reading: Reading, paint: Paint) -> Iterator[str]:

@@ -16,5 +16,4 @@ from toolglot.clients.client import Client
 def all_clients() -> Mapping[str, Client]:
     """Every client by its name."""
     rooms = (import_module(f"{profiles.__name__}.{room.name}") for room in pkgutil.iter_modules(profiles.__path__))
-    clients = [cast("Client", room.CLIENT) for room in rooms]
-    return {client.name: client for client in clients}
+    return {client.name: client for room in rooms for client in cast("tuple[Client, ...]", room.CLIENTS)}

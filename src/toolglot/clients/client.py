@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -9,7 +10,7 @@ from msgspec import structs
 
 from toolglot import conversation
 from toolglot.clients.meaning import interpret
-from toolglot.clients.parsers import Grammar
+from toolglot.clients.parsers import Grammar, compile_openers
 from toolglot.clients.record import Block, CallBlock, ClientTool, Layout, Limits
 
 
@@ -30,6 +31,11 @@ class Client:
     layouts: tuple[Layout, ...] = ()
     leads: frozenset[str] = frozenset()
     """Tags that the client takes for something else at the very beginning of a message."""
+
+    @property
+    def opener(self) -> re.Pattern[str]:
+        """The opening tag of a tool; its group is the name."""
+        return compile_openers(self.grammar.tools)
 
     @property
     def tags(self) -> frozenset[str]:

@@ -24,7 +24,7 @@ from toolglot.clients.record import Layout
 from toolglot.conversation import Conversation, Text
 
 AUTO, OFF = "auto", "off"
-ROO_OLD, ROO, KILO, CLINE = "roo-3.29", "roo-3.36", "kilo-4.145", "cline-legacy"
+KILO, CLINE = "kilo-4.145", "cline-legacy"
 LOOKED_AT: Final = 1 << 20
 
 
@@ -32,18 +32,35 @@ NATIVE: Final = ("Use the provider-native tool-calling mechanism",)
 """Sentences of the same clients when they have turned to native tools."""
 
 AGENTS: Final = (
-    ("kilo", re.compile(r"Kilo-?Code/(\d{1,6})\.(\d{1,6})", re.I)),
-    ("roo", re.compile(r"Roo-?Code/(\d{1,6})\.(\d{1,6})", re.I)),
-    ("cline", re.compile(r"Cline/(\d{1,6})\.(\d{1,6})", re.I)),
+    ("kilo", re.compile(r"Kilo-?Code/(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?", re.I)),
+    ("roo", re.compile(r"Roo-?Code/(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?", re.I)),
+    ("cline", re.compile(r"Cline/(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?", re.I)),
 )
 """How the clients name themselves in ``User-Agent``, with their version."""
 TITLES: Final = {"roo code": "roo", "kilo code": "kilo", "cline": "cline"}
 ROLES: Final = {"You are Kilo Code,": "kilo", "You are Roo,": "roo", "You are Cline,": "cline"}
 OPENING: Final = "You are "
 """How prompts begin, unless a user gave the client another role."""
-OLD_TOOLS: Final = ("- line_count:", "## insert_content", "## search_and_replace")
-"""What only older prompts of Roo document."""
-_NEW_ROO: Final = (3, 36)
+ROO_VERSIONS: Final = (
+    ((3, 36, 5), "roo-3.36"),
+    ((3, 36, 0), "roo-3.36.0"),
+    ((3, 35, 4), "roo-3.35.4"),
+    ((3, 35, 0), "roo-3.35"),
+    ((3, 32, 0), "roo-3.32"),
+    ((3, 29, 4), "roo-3.30"),
+    ((0, 0, 0), "roo-3.29"),
+)
+"""The first version of each profile, the newest first."""
+ROO_TOOLS: Final = (
+    ("## search_and_replace", "roo-3.29"),
+    ("- line_count:", "roo-3.35"),
+    ("## insert_content", "roo-3.35.4"),
+    ("## list_code_definition_names", "roo-3.36.0"),
+    ("", "roo-3.36"),
+)
+"""What only older prompts of Roo document, the oldest first. Of the versions that document the same, the last one knows
+all tags of the others."""
+Version = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,16 +142,16 @@ def _choose(family: str, text: str, headers: Mapping[str, str]) -> str:
     if told == "kilo":
         return KILO
     if named == "roo" and version:
-        return ROO if version >= _NEW_ROO else ROO_OLD
-    return ROO_OLD if any(tool in text for tool in OLD_TOOLS) else ROO
+        return next(profile for first, profile in ROO_VERSIONS if version >= first)
+    return next(profile for tool, profile in ROO_TOOLS if tool in text)
 
 
-def read_agent(headers: Mapping[str, str]) -> tuple[str, tuple[int, int] | None]:
+def read_agent(headers: Mapping[str, str]) -> tuple[str, Version | None]:
     """The family that a client's headers name, and its version if they tell one."""
     told = {name.lower(): value for name, value in headers.items()}
     for family, pattern in AGENTS:
         if found := pattern.search(told.get("user-agent", "")):
-            return family, (int(found[1]), int(found[2]))
+            return family, (int(found[1]), int(found[2]), int(found[3] or 0))
     if "x-kilocode-version" in told:
         return "kilo", None
     return TITLES.get(told.get("x-title", "").strip().lower(), ""), None

@@ -53,6 +53,8 @@ def _encode_text(client: Client, tool: str, parameter: Parameter, value: str, un
         text = text.replace(closer, "<" + undoing.vanishing + closer[1:])
     elif parameter.care is Care.PROSE:
         text = text.replace(closer, BROKEN + closer[1:])
+    if Rule.ESCAPED_MENTIONS in parameter.rules:
+        text = text.replace("\\\\@", "\\\\\\@")
     text = guard_ends(text, parameter, undoing.vanishing)
     return f"\n{text}\n" if parameter.kind is Kind.BLOCK else text
 

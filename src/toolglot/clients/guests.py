@@ -12,7 +12,7 @@ native tools gets the other request.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
@@ -20,6 +20,7 @@ from typing import Final
 from msgspec import structs
 
 from toolglot.clients import all_clients
+from toolglot.clients.calls import render_call
 from toolglot.clients.client import Client
 from toolglot.clients.detection import AUTO, Found, find_client
 from toolglot.clients.documents import Document
@@ -28,6 +29,7 @@ from toolglot.clients.prompts import Prompt, read_prompt
 from toolglot.clients.record import ClientTool, Kind, Parameter
 from toolglot.clients.rendering import Rendering
 from toolglot.clients.turns import read_turns
+from toolglot.clients.verbatim import OwnCalls
 from toolglot.conversation import Choice, Conversation, Text, Tool
 
 KNOWN: Final = 64
@@ -67,6 +69,21 @@ class Guest:
         """Its tools, in every spelling that models are known to use."""
         return self.known.tools
 
+    @property
+    def offered(self) -> tuple[Tool, ...]:
+        """Its tools as a model with native tools is offered them."""
+        return self.known.offer.tools
+
+    def add_tools(self, tools: Iterable[Tool], hidden: Collection[str]) -> tuple[Tool, ...]:
+        """These tools and the client's own in every spelling. Of two with one name the client's own counts, unless the
+        name is hidden."""
+        own = {tool.name: tool for tool in self.tools if tool.name not in hidden}
+        return (*own.values(), *(tool for tool in tools if tool.name not in own))
+
+    def check_call(self, name: str, arguments: str) -> str:
+        """What keeps the client from being told this call; nothing if it can be."""
+        return "; ".join(map(str, render_call(self.known.client, self.model, name, arguments).defects))
+
     def describe(self) -> str:
         documented = len(self.known.prompt.documents)
         return f"{self.profile}, takes calls as XML; {documented} tools are documented in its prompt"
@@ -89,6 +106,11 @@ class Guest:
             choice=Choice("required") if demanded else conversation.choice,
             limits=structs.replace(conversation.limits, parallel_calls=False),
         )
+
+    @property
+    def calls(self) -> OwnCalls:
+        """How it reads calls in its own XML."""
+        return OwnCalls(self.known.client, self.model)
 
     def render(self, native: bool) -> Rendering:
         """The ids of native calls are kept in the XML: the client sends it back, and there they are found again."""

@@ -32,6 +32,8 @@ def interpret(tool: ClientTool, tags: Mapping[str, str], model: str) -> tuple[di
 
 def _use(parameter: Parameter, text: str, model: str, path: str) -> Value:
     reading = _READINGS.get(parameter.kind)
+    if not text and parameter.kind in (Kind.JSON, Kind.FILES):
+        return ""  # the client takes it for none
     if reading is not None:
         return reading(text)
     if Rule.FENCES in parameter.rules:
@@ -39,6 +41,8 @@ def _use(parameter: Parameter, text: str, model: str, path: str) -> Value:
     elif Rule.FENCES_TRIMMED in parameter.rules:
         text = _drop_fences(text, BLANKS)
     text = parameter.undoing.applying(model, path).undo(text)
+    if Rule.ESCAPED_MENTIONS in parameter.rules:
+        text = text.replace("\\\\@", "\\@")
     if Rule.LINE_NUMBERS in parameter.rules:
         text = _drop_line_numbers(text)
     return text.lstrip("\ufeff") if Rule.BYTE_ORDER_MARK in parameter.rules else text
@@ -77,10 +81,13 @@ def read_json(text: str) -> Value:
 
 
 def _read_list(text: str) -> Value:
-    value = read_json(text)
-    if not isinstance(value, list):
-        raise Spoiled("is not a JSON array")
-    return value
+    """A JSON array, or as much of one as the client makes out; what is neither means an empty one."""
+    try:
+        return read_json(text or "[]")
+    except Spoiled:
+        text = text.strip(BLANKS)
+        items = text[2:].removesuffix('"]').split('", "') if text.startswith('["') else []
+        return [item.strip(BLANKS) for item in items if item.strip(BLANKS)]
 
 
 def _read_number(text: str) -> Value:

@@ -51,7 +51,8 @@ def trim_value(grammar: Grammar, name: str, text: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def _openers(names: frozenset[str]) -> re.Pattern[str]:
+def compile_openers(names: frozenset[str]) -> re.Pattern[str]:
+    """The opening tags of these names; the group is the name."""
     return re.compile(f"<({_any(names)})>")
 
 
@@ -88,7 +89,7 @@ def read_cline(grammar: Grammar, text: str) -> list[Block]:
 
 def _read(grammar: Grammar, text: str, walk: Callable[[Grammar, str, _Tool], int]) -> list[Block]:
     blocks: list[Block] = []
-    opener, pos = _openers(grammar.tools), 0
+    opener, pos = compile_openers(grammar.tools), 0
     while found := opener.search(text, pos):
         _add_text(blocks, text[pos : found.start()])
         tool = _Tool(found[1], found.end())
@@ -103,6 +104,69 @@ def _read(grammar: Grammar, text: str, walk: Callable[[Grammar, str, _Tool], int
 def _add_text(blocks: list[Block], text: str) -> None:
     if text := text.strip(BLANKS):
         blocks.append(TextBlock(text))
+
+
+class Boundary:
+    """Finds the end of a call whose text arrives in pieces, behind its opening tag.
+
+    The states are those of the parsers: in the tool, or in a parameter. No more text is kept than a tag can have.
+    """
+
+    def __init__(self, grammar: Grammar, tool: str) -> None:
+        self.longest = grammar.longest
+        self.inside = _inside(grammar.parameters, tool)
+        self.text = ""
+        self.pos = 0
+        self.left = 0
+        self.closer = ""
+        self.units = 0
+        """UTF-16 units of the open value that are not in ``text`` any more."""
+
+    def feed(self, piece: str) -> int:
+        """Take the next piece.
+
+        Returns:
+            How many characters of it belong to the call if the call ends in it, else -1.
+        """
+        self.text += piece
+        while True:
+            if self.closer:
+                if not self._pass_value():
+                    return -1
+                continue
+            found = self.inside.search(self.text, self.pos)
+            if found is None:
+                self._forget(max(self.pos, len(self.text) - _LONGEST_TAG))
+                return -1
+            self.pos = found.end()
+            if self.pos <= self.left:
+                continue
+            if found["end"]:
+                return len(piece) - len(self.text) + self.pos
+            if found["opened"]:
+                self.closer, self.units = f"</{found['opened']}>", 0
+
+    def _pass_value(self) -> bool:
+        """Whether the value that is open ends in the text, or is left there because it is too long."""
+        start, longest = self.pos, self.longest
+        within = start + longest if longest else len(self.text)
+        end = self.text.find(self.closer, start, within)
+        stop = end + len(self.closer)
+        if end >= 0 and (not longest or self.units + utf16(self.text[start:stop]) <= longest):
+            self.pos, self.closer = stop, ""
+            return True
+        if longest and self.units + utf16(self.text[start : within + 1]) > longest:
+            cut = start + _fitting(self.text[start : within + 1], longest - self.units)
+            self.pos, self.left, self.closer = max(start, cut + 1 - _LONGEST_TAG), cut + 1, ""
+            return True
+        kept = max(start, len(self.text) - _LONGEST_TAG)
+        self.units += utf16(self.text[start:kept]) if longest else 0
+        self._forget(kept)
+        return False
+
+    def _forget(self, size: int) -> None:
+        """Keep the text from here on only, and go on at its beginning."""
+        self.text, self.pos, self.left = self.text[size:], 0, max(0, self.left - size)
 
 
 def _walk_roo(grammar: Grammar, text: str, tool: _Tool) -> int:

@@ -60,6 +60,8 @@ class Rule(StrEnum):
     """If every line starts like ``12 | ``, these beginnings are dropped."""
     BYTE_ORDER_MARK = "byte_order_mark"
     """One at the beginning is dropped."""
+    ESCAPED_MENTIONS = "escaped_mentions"
+    """Of two backslashes before ``@`` one is dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +147,8 @@ class Parameter:
     counts: str = ""
     """The parameter whose lines it counts; what the model counted does not matter then."""
     may_be_empty: bool = False
+    spared: bool = False
+    """Documented as required, but the client makes the call without it."""
     values: tuple[str, ...] = ()
 
     @property
@@ -164,6 +168,8 @@ class ClientTool:
     parameters: tuple[Parameter, ...] = ()
     one_of: tuple[str, ...] = ()
     """Parameters of which any one is enough, although the documentation only has the first."""
+    forms: tuple[tuple[str, ...], ...] = ()
+    """Other sets of parameters with which the client makes the call. They are never rendered."""
 
     def find(self, key: str) -> Parameter | None:
         """The parameter that this key of the arguments means."""

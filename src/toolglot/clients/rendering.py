@@ -18,13 +18,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from toolglot.clients.calls import Rendered, render_call
 from toolglot.clients.client import Client
 from toolglot.clients.parsers import utf16
 from toolglot.clients.prose import Prose, protect
 from toolglot.clients.record import BLANKS
-from toolglot.clients.verbatim import keep_call
+from toolglot.clients.verbatim import keep_call, keep_rejected
 from toolglot.events import (
     CallArguments,
     CallEnded,
@@ -64,6 +65,14 @@ class Record:
         return "; ".join([f"{self.tool} {self.outcome}", *self.notes, *map(str, self.defects)])
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A call as the model wrote it, and the blanks before it. None for those: the call stands on a line of its own."""
+
+    text: str
+    before: str | None = None
+
+
 @dataclass(slots=True)
 class _Open:
     index: int
@@ -72,9 +81,24 @@ class _Open:
     fragments: list[str] = field(default_factory=list)
 
 
+OWN_DIALECT: Final = "roo_xml"
+"""What the reader calls the XML of these clients."""
 _NOTHING = "(The model gave no answer.)"
 _CUT = "(The call of {tool} was cut off before it was complete, and was not made.)"
 _REFUSED = "(The call of {tool} was not made: {reasons}. Its arguments were:)\n\n{arguments}"
+
+TOLD: Final = 8000
+"""So many characters of the arguments of a refused call are told. Clients take a minute for half a million."""
+_LEFT_OUT = "\n\n({count} characters were left out here.)\n\n"
+
+
+def shorten(arguments: str) -> str:
+    """The arguments of a refused call as they are told: all of them, or beginning and end with a note between them."""
+    count = len(arguments) - TOLD
+    if count <= 0:
+        return arguments
+    half = TOLD // 2
+    return arguments[:half] + _LEFT_OUT.format(count=count) + arguments[-half:]
 
 
 class Rendering:
@@ -95,7 +119,7 @@ class Rendering:
         self.carry_ids = carry_ids
         self.servers = servers
         self.records: list[Record] = []
-        self.written: dict[int, str] = {}
+        self.written: dict[int, Written] = {}
         """Calls that the model wrote in this client's own XML, as it wrote them."""
         self.prose = Prose(client)
         self.first: int | None = None
@@ -104,6 +128,8 @@ class Rendering:
         self.said = False
         self.size = 0
         self.ends_line = True
+        self.blanks = ""
+        """Those at the end of what was said so far."""
         self.lost = 0
 
     @property
@@ -148,6 +174,8 @@ class Rendering:
             self.said = self.said or bool(text.strip(BLANKS))
             self.size += utf16(text)
             self.ends_line = text.endswith("\n")
+            words = text.rstrip()
+            self.blanks = text[len(words) :] if words else self.blanks + text
             out.append(TextDelta(text))
 
     def _start(self, event: CallStarted) -> None:
@@ -162,8 +190,13 @@ class Rendering:
         arguments = "".join(call.fragments)
         call_id = call.id if self.carry_ids else ""
         written = self.written.get(call.index)
-        rendered = keep_call(self.client, self.model, call.name, arguments, written) if written else None
+        rendered = keep_call(self.client, self.model, call.name, arguments, written.text) if written else None
         rendered = rendered or render_call(self.client, self.model, call.name, arguments, call_id, self.servers)
+        before = written.before if written and written.text.startswith(rendered.text) else None
+        self._send(rendered, arguments, before, out)
+
+    def _send(self, rendered: Rendered, arguments: str, before: str | None, out: list[Event]) -> None:
+        """Put the call into the message, or tell why it is not made."""
         self._put(self.prose.close(), out)
         most = self.client.limits.message
         if rendered.text and most and self.size + utf16(rendered.text) >= most:
@@ -173,13 +206,16 @@ class Rendering:
             return
         outcome = Outcome.FLAGGED if rendered.notes else Outcome.SENT
         self.records.append(Record(rendered.tool, outcome, rendered.notes))
-        self._put_apart(rendered.text, out)
+        if before is not None and before.startswith(self.blanks):
+            self._put(before.removeprefix(self.blanks) + rendered.text, out)
+        else:
+            self._put_apart(rendered.text, out)
         self.sent = True
 
     def _refuse(self, rendered: Rendered, arguments: str, out: list[Event]) -> None:
         self.records.append(Record(rendered.tool, Outcome.REFUSED, rendered.notes, rendered.defects))
         reasons = "; ".join(map(str, rendered.defects))
-        told = _REFUSED.format(tool=rendered.tool, reasons=reasons, arguments=arguments)
+        told = _REFUSED.format(tool=rendered.tool, reasons=reasons, arguments=shorten(arguments))
         self._put_apart(protect(self.client, told), out)
         self.ends_line = False
 
@@ -191,8 +227,16 @@ class Rendering:
         """Text that set out to be a call and was not: it is text."""
         if event.index is not None and self.open is not None and self.open.index == event.index:
             self.open = None
-        if event.reason not in (Reason.EXTRA_CALL, Reason.FABRICATED_RESULT):
+        if event.reason in (Reason.EXTRA_CALL, Reason.FABRICATED_RESULT):
+            return
+        own = (
+            event.dialect == OWN_DIALECT and event.reason is not Reason.TRUNCATED and self.first in (None, event.index)
+        )
+        kept = keep_rejected(self.client, self.model, event.raw) if own and not self.sent else None
+        if kept is None:
             self._say(event.raw, out)
+        else:
+            self._send(kept, "", None, out)
 
     def _finish(self, event: Finished, out: list[Event]) -> None:
         self._put(self.prose.close(), out)

@@ -6,9 +6,10 @@ Parameters differ in what is undone. The content of files and diffs is un-escape
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
+from toolglot.clients.client import Client
+from toolglot.clients.parsers import Grammar, read_roo
 from toolglot.clients.record import Care, ClientTool, Kind, Layout, Limits, Parameter, Rule, Undoing
 
 _ENTITIES = (
@@ -67,6 +68,7 @@ SUGGESTIONS = Parameter(
     aliases=("suggestions", "options"),
     default="",
     may_be_empty=True,
+    spared=True,
 )
 REGEX = Parameter("regex", "Regular expression in the syntax of Rust.", care=Care.EXACT, aliases=("pattern",))
 FILE_PATTERN = Parameter("file_pattern", "Glob for the names of files.", required=False, care=Care.EXACT)
@@ -74,7 +76,9 @@ RECURSIVE = Parameter("recursive", "Whether to go into directories.", required=F
 QUESTION = Parameter("question", "What to ask the user.", care=Care.PROSE)
 RESULT = Parameter("result", "The final answer to the user.", kind=Kind.BLOCK, care=Care.PROSE)
 SERVER = Parameter("server_name", "Name of the MCP server.")
-ARGUMENTS = Parameter("arguments", "The arguments of the tool as a JSON object.", kind=Kind.JSON, default="{}")
+ARGUMENTS = Parameter(
+    "arguments", "The arguments of the tool as a JSON object.", kind=Kind.JSON, default="{}", spared=True
+)
 URI = Parameter("uri", "Address of the resource.")
 OLD_STRING = Parameter("old_string", "The text to replace.", kind=Kind.BLOCK, care=Care.EXACT, may_be_empty=True)
 NEW_STRING = replace(OLD_STRING, name="new_string", description="The text to put in its place.")
@@ -87,7 +91,12 @@ READ_FILE = ClientTool(
     one_of=("args", "path"),
 )
 WRITE_TO_FILE = ClientTool("write_to_file", "Writes a file, new or over the old one.", (PATH, CONTENT))
-APPLY_DIFF = ClientTool("apply_diff", "Changes parts of a file by search and replace blocks.", (PATH, DIFF, START))
+APPLY_DIFF = ClientTool(
+    "apply_diff",
+    "Changes parts of a file by search and replace blocks.",
+    (PATH, DIFF, START),
+    forms=(("args",),),
+)
 INSERT_CONTENT = ClientTool(
     "insert_content",
     "Inserts lines into a file without changing others.",
@@ -172,7 +181,7 @@ NEW_TASK = ClientTool(
     "Starts a task of its own in a mode.",
     (
         Parameter("mode", "The mode to start in."),
-        Parameter("message", "What the task is.", kind=Kind.BLOCK, care=Care.PROSE),
+        Parameter("message", "What the task is.", kind=Kind.BLOCK, care=Care.PROSE, rules=(Rule.ESCAPED_MENTIONS,)),
         replace(TODOS, required=False),
     ),
 )
@@ -193,6 +202,22 @@ GENERATE_IMAGE = ClientTool(
         PATH,
         Parameter("image", "Path of the image to change.", required=False),
     ),
+)
+
+# these are not in prompts that teach XML; the parsers of later versions know them
+SEARCH_REPLACE = ClientTool("search_replace", "Replaces one piece of a file.", (FILE_PATH, OLD_STRING, NEW_STRING))
+EDIT_FILE = ClientTool(
+    "edit_file",
+    "Replaces text in a file, once or several times.",
+    (
+        FILE_PATH,
+        replace(OLD_STRING, spared=True),
+        replace(NEW_STRING, spared=True),
+        Parameter("expected_replacements", "How often it must be found.", required=False, kind=Kind.NUMBER),
+    ),
+)
+APPLY_PATCH = ClientTool(
+    "apply_patch", "Applies a patch.", (Parameter("patch", "The patch.", kind=Kind.BLOCK, care=Care.ENDS),)
 )
 
 COMMON = (
@@ -255,5 +280,32 @@ PARAMETERS = frozenset(
 """The parameter tags of every version."""
 
 
-def collect(*tools: ClientTool) -> Mapping[str, ClientTool]:
-    return {tool.name: tool for tool in (*COMMON, *tools)}
+WRITE_COUNTED = replace(WRITE_TO_FILE, parameters=(*WRITE_TO_FILE.parameters, LINE_COUNT))
+"""With the number of lines, until 3.35.3."""
+NATIVE_TAG = "search_and_replace"
+"""A tool of 3.35 and later for native calls only. It opens a call wherever its tag stands."""
+
+
+def define(
+    name: str, tools: tuple[ClientTool, ...], parameters: frozenset[str], tags: frozenset[str] = frozenset()
+) -> Client:
+    """A version of Roo, or of a client that reads as Roo does.
+
+    Args:
+        tools: those beside the common ones.
+        parameters: tags of parameters beside the common ones.
+        tags: further tags that open a call.
+    """
+    known = {tool.name: tool for tool in (*COMMON, *tools)}
+    kept_out = frozenset({"task_progress", "requires_approval"}) | ({"line_count"} - parameters)
+    return Client(
+        name=name,
+        tools=known,
+        grammar=Grammar(frozenset(known) | tags, PARAMETERS | parameters, KEPT, LIMITS.parameter),
+        parse=read_roo,
+        limits=LIMITS,
+        aliases=ALIASES,
+        ignored=kept_out,
+        layouts=(LAYOUT,),
+        leads=frozenset({"think"}),
+    )

@@ -83,10 +83,12 @@ LIST_KEYS = frozenset(("tool_calls", "toolCalls", "tool_call", "function_call", 
 }
 
 
+_ELEMENTS = ("{", '"', "[")
 _PUNCTUATION = ("}", ",")
 _NAME_QUOTES = ('"', "'")
-_NAME = Mark('" {name_id} "', "' {name_id} '")
+_NAME = Mark('" {name_id} "', "' {name_id} '", '"{quoted}"')
 _SLIPPED_NAME = Mark('"name="{name_id}"', '"name: "{name_id}"')
+_PAIR = Mark('"{name_id}" , {before_object}', '[ "{name_id}" , {before_object}')
 _DOUBLED_SIGN = Mark('": "{name_id}"')
 """Key and value run into each other, or the sign between them is quoted and comes twice."""
 
@@ -103,6 +105,11 @@ class _Walk:
     repairs: tuple[str, ...] = ()
     aside: dict[str, Value] = field(default_factory=dict)
     calls: int = 0
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether only the opening brace of the object was read."""
+        return self.depth == 1 and not (self.draft or self.has_arguments or self.aside or self.calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +135,9 @@ class Envelope:
         calls = 0
         while True:
             head = yield from source.skip_blanks()
-            if head == "{":
-                if not (yield from self._object(frame)):
-                    return calls > 0
+            if head in _ELEMENTS:
+                if not (yield from (self._object if head == "{" else self._pair)(frame)):
+                    return calls > 0 and not frame.alone
                 calls += 1
             elif head == ",":
                 source.pos += 1
@@ -162,7 +169,7 @@ class Envelope:
             else:
                 taken = yield from self._behind_name(frame, walk, draft, key, head)
             if not taken:
-                return walk.calls > 0
+                return walk.calls > 0 and not frame.alone
             if walk.draft is not None and walk.draft.cut:
                 return True
 
@@ -176,6 +183,10 @@ class Envelope:
                 walk.depth -= head == "}"
                 if not walk.depth:
                     return self._finish(frame, walk)
+                continue
+            if head == "{" and walk.is_fresh:
+                source.pos += 1
+                walk.depth, walk.repairs = 2, ("doubled_braces",)
                 continue
             if head in frame.closing.starts and (yield from self._is_over(frame, head)):
                 return self._end_early(frame, walk, head)
@@ -196,13 +207,13 @@ class Envelope:
         """Take in a member, of which the key is read; False when this is no call."""
         if head == "{" and (key in NAME_KEYS or key in LIST_KEYS):
             return self._step_inside(frame, walk)
-        if head in _NAME_QUOTES and key in NAME_KEYS:
+        if head in _NAME_QUOTES and (key in NAME_KEYS or key in LIST_KEYS):
             return self._name(frame, walk)
         if head == "[" and key in LIST_KEYS:
             return self._calls(frame, walk)
         if key in ARGUMENT_KEYS and not walk.has_arguments:
             return self._arguments(frame, walk, key)
-        if head == "{" and frame.marked and frame.toolbox.find(key) is not None:
+        if head == "{" and self._is_tool(frame, key):
             return self._tool_as_key(frame, walk, key)
         return self._aside(frame, walk, key)
 
@@ -211,7 +222,7 @@ class Envelope:
         if not walk.has_arguments:
             if key in ARGUMENT_KEYS and not (draft.keys and draft.declares(key)):
                 return self._stream(frame, walk, draft) if head == "{" else self._arguments(frame, walk, key)
-            if draft.declares(key) or (draft.is_open_ended and key not in LEADING_KEYS):
+            if draft.admits(key) or (draft.is_open_ended and key not in LEADING_KEYS):
                 return self._argument(frame, draft, key)
         return self._aside(frame, walk, key)
 
@@ -219,7 +230,8 @@ class Envelope:
         if (doubled := (yield from frame.source.match(_DOUBLED_SIGN))) is not None:
             return self._mend_name(frame, walk, doubled["name"])
         found = yield from frame.source.match(_NAME)
-        walk.draft = frame.begin(found["name"], walk.start) if found is not None else None
+        name = _read_name(frame, found) if found is not None else None
+        walk.draft = frame.begin(name, walk.start) if name is not None else None
         return walk.draft is not None
 
     def _slipped_name(self, frame: Frame, walk: _Walk, here: int) -> Steps[bool]:
@@ -258,7 +270,8 @@ class Envelope:
             return self._cut(walk)
         parsed = parse_object(_only_element(text))
         if parsed is not None and isinstance(parsed.value, dict):
-            walk.has_arguments, walk.arguments, walk.repairs = True, parsed.value, parsed.repairs
+            walk.has_arguments, walk.arguments = True, parsed.value
+            walk.repairs = (*walk.repairs, *parsed.repairs)
             return True
         return self._odd_arguments(frame, walk, key, text)
 
@@ -284,13 +297,47 @@ class Envelope:
 
     def _argument(self, frame: Frame, draft: Draft, key: str) -> Steps[bool]:
         """An argument that stands beside the name."""
-        draft.sure()
+        draft.sure_of(key)
         yield from self.members.value(frame, draft, key)
         return True
 
+    def _is_tool(self, frame: Frame, name: str) -> bool:
+        """Whether a name that no key introduces is a tool's; in ordinary text the answer must be nothing else."""
+        return frame.toolbox.find(name) is not None and (frame.marked or frame.count_alone())
+
     def _tool_as_key(self, frame: Frame, walk: _Walk, key: str) -> Steps[bool]:
-        walk.draft = frame.begin(key, walk.start)
-        return walk.draft is not None and (yield from self._stream(frame, walk, walk.draft))
+        """The arguments stand under the name of the tool, and further calls under further names."""
+        draft = frame.begin(key, None if walk.calls else walk.start)
+        if draft is None or not (yield from self._take_arguments(frame, draft)):
+            return False
+        if draft.cut:
+            walk.draft = draft
+        walk.calls += 1
+        return True
+
+    def _take_arguments(self, frame: Frame, draft: Draft) -> Steps[bool]:
+        """Read the arguments of a call whose name stands for itself."""
+        yield from frame.source.skip_blanks()
+        frame.source.pos += 1
+        if frame.marked and draft.tool is not None:
+            draft.sure()
+        return (yield from self.members.read(frame, draft)) and (frame.marked or draft.is_exact)
+
+    def _pair(self, frame: Frame) -> Steps[bool]:
+        """A name, and its arguments behind a comma; in a list of its own, or not."""
+        source = frame.source
+        start = source.here
+        found = yield from source.match(_PAIR)
+        if found is None or not self._is_tool(frame, found["name"]):
+            return False
+        draft = frame.begin(found["name"], start)
+        if draft is None or not (yield from self._take_arguments(frame, draft)):
+            return False
+        if found[0][0] != "[" or draft.cut:
+            return True
+        closer = yield from source.skip_blanks()
+        source.pos += closer == "]"
+        return closer == "]"
 
     def _aside(self, frame: Frame, walk: _Walk, key: str) -> Steps[bool]:
         """Anything else: set aside, it may turn out to be an argument when the name is known."""
@@ -305,7 +352,7 @@ class Envelope:
     def _may_be_beside(self, walk: _Walk, key: str) -> bool:
         """Whether a tentative call may have this key beside its name; what tells of a result makes it a record."""
         draft = walk.draft
-        if draft is None or not draft.live:
+        if draft is None or not draft.keys:
             return False
         if key in RESULT_KEYS:
             draft.flaw(Reason.MALFORMED, "call", f'the key "{key}"', "the call alone")
@@ -327,8 +374,10 @@ class Envelope:
         """The text ended, or the mark around the call closed, before the object did."""
         draft = walk.draft
         if draft is None:
-            return walk.calls > 0
-        if not walk.has_arguments and not head:
+            if frame.open is not None:
+                frame.open.repair("missing_bracket")
+            return walk.calls > 0 and not frame.alone
+        if not head and (not walk.has_arguments or frame.source.truncated):
             draft.truncate()
             return True
         draft.repair("missing_bracket")
@@ -351,14 +400,13 @@ class Envelope:
         if draft is None:
             return walk.calls > 0
         given = walk.arguments if walk.arguments is not None else self._flat(walk, draft)
-        sure = frame.marked or draft.live or draft.is_open_ended
-        if not sure and not all(draft.declares(key) for key in given):
-            return False
         for name in walk.repairs:
             draft.repair(name)
+        if "properties" in given and not (frame.marked or draft.declares("properties")):
+            return False  # the definition of the tool
         if given:
             draft.add_members(given)
-        return True
+        return frame.marked or draft.live or draft.is_plausible
 
     def _named_by_type(self, frame: Frame, walk: _Walk) -> Draft | None:
         """Some envelopes put the tool where the kind of call belongs."""
@@ -373,6 +421,16 @@ class Envelope:
             return {}
         beside = {key: value for key, value in walk.aside.items() if key not in draft.keys}
         return {key: value for key, value in beside.items() if draft.declares(key) or key not in LEADING_KEYS}
+
+
+def _read_name(frame: Frame, found: Match) -> str | None:
+    """The name as JSON means it; one that holds what names do not hold must be known."""
+    name = found.groupdict().get("name")
+    if name is not None and "\\u" not in name:
+        return name
+    decoded = _value(f'"{name or found["quoted"]}"')
+    known = isinstance(decoded, str) and frame.toolbox.find(decoded) is not None
+    return decoded if known and isinstance(decoded, str) else name
 
 
 def _only_element(text: str) -> str:
@@ -391,4 +449,4 @@ def _value(text: str | None) -> Value:
 
 
 OBJECT = Call(("{{",), Envelope(), place=Place.WRAPPED)
-LIST = Call(("[{before_object}",), Envelope(), place=Place.WRAPPED)
+LIST = Call(("[{before_object}", "[{before_pair}"), Envelope(), place=Place.WRAPPED)

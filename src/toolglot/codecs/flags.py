@@ -34,7 +34,7 @@ class Flags(Members):
         gap = yield from source.find_nonblank(ahead)
         following = yield from source.look(_FLAG, gap)
         if following is not None:
-            return self._is_due(draft, following)
+            return self._is_due(draft, following, True)
         return (yield from Members._ends_value(self, frame, draft, ahead, doubted))
 
     def _bare_value(self, frame: Frame, draft: Draft, key: str, shape: Shape) -> Steps[bool]:

@@ -20,7 +20,7 @@ from toolglot.codecs.gathering import parse_object
 from toolglot.codecs.members import ENVELOPES, OBJECT
 from toolglot.codecs.parameters import write_parameters
 from toolglot.codecs.trim import Trim
-from toolglot.codecs.values import FOREIGN_CLOSER, Parameter, Value, quoted_headers, spell
+from toolglot.codecs.values import FOREIGN_CLOSER, Parameter, Value, quoted_headers, read_key, spell
 from toolglot.dialect import Call
 from toolglot.draft import Draft, Frame
 from toolglot.events import Reason
@@ -197,10 +197,10 @@ class _Reading:
         parameter, found = opener
         self.frame.source.pos = found.end()
         self.behind_parameter = False
-        self.draft.sure()
+        self.draft.sure_of(found["key"])
         if parameter.repair:
             self.draft.repair(parameter.repair)
-        key = found["key"].replace("\\", "")
+        key = read_key(found)
         word = found["type"] if "{type}" in parameter.open else None
         yield from self.value(parameter, key, self.shape_of(parameter, key, word))
         return _Next.DONE if self.draft.cut else _Next.GO_ON
@@ -304,9 +304,9 @@ class _Reading:
     def parameter_here(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]:
         """The parameter that opens ``ahead`` characters from here and is one this tool can have."""
         opener = yield from self.find_opener(ahead)
-        if opener is None or not self.admits(opener[0], opener[1]["key"]):
+        if opener is None or not self.admits(opener[0], read_key(opener[1])):
             return None
-        if not opener[0].is_element or self.draft.declares(opener[1]["key"]):
+        if not opener[0].is_element or self.draft.declares(read_key(opener[1])):
             return opener
         if (yield from self.frame.source.choose(self.frame.closing, ahead)) is not None:
             return None
@@ -331,7 +331,7 @@ class _Reading:
     def admits(self, parameter: Parameter, key: str) -> bool:
         """A plain element is a parameter only once, and the first one only if the tool declares it."""
         draft = self.draft
-        if draft.declares(key):
+        if draft.admits(key):
             return not parameter.is_element or key not in draft.keys
         if parameter.is_element:
             page = key in _HTML and not self.frame.marked

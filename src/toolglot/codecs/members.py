@@ -31,17 +31,22 @@ _DEFINITION = ("type", "properties", "$schema")
 _CLOSING_BRACKETS = ("}", "]", ")")
 _BEHIND_CALLS = ("<", "`", ",", ";")
 _NOT_PLAIN = re.compile(r"[\"<>{}\[\]\n]")
+_DOUBLED = "doubled_braces"
 _NAME = "name"
 _NAME_AGAIN = Mark('"{name}" ,')
+_WORDS = re.compile(r"[^\w.\-$\\]")
 _AROUND = (*ENVELOPES, _NAME)
-_KEY = Mark('"{quoted}"', "'{quoted_once}'", '<|"|>{key}<|"|>', "<escape>{key}<escape>", "{key}")
+_QUOTED_KEYS = ('"{quoted}"', "'{quoted_once}'", '<|"|>{key}<|"|>', "<escape>{key}<escape>")
+_KEY = Mark(*_QUOTED_KEYS, "{key_plain}")
+_LOOSE_KEY = Mark(*_QUOTED_KEYS, "{key_loose}")
+"""The same where keys need no quotes, and may hold blanks."""
 
 
 @lru_cache(maxsize=64)
-def _next_key(assign: tuple[str, ...], closer: str, quotes: tuple[str, ...]) -> Mark:
+def _next_key(assign: tuple[str, ...], closer: str, quotes: tuple[str, ...], bare: str) -> Mark:
     """What may stand behind a comma: the next key, or the closer (a comma too many)."""
     closing = "}}" if closer == "}" else closer
-    keys = ["{key}", *(f"{quote}{{key}}{quote}" for quote in quotes), '"{quoted}"']
+    keys = [bare, *(f"{quote}{{key_plain}}{quote}" for quote in quotes), '"{quoted}"']
     return Mark(*(f" {key} {sign}" for sign in assign for key in keys), f" {closing}")
 
 
@@ -59,6 +64,8 @@ class Members:
     assign: tuple[str, ...] = (":",)
     literals: Literals = JSON
     separator: str = ","
+    is_loose: bool = field(init=False)
+    """Whether keys without quotes are usual, and may hold blanks."""
     usual_key: re.Pattern[str] = field(init=False)
     """A key in quotes, plainly written, with the sign behind it."""
     usual_member: re.Pattern[str] = field(init=False)
@@ -70,6 +77,7 @@ class Members:
         sign = f"[{re.escape(''.join(self.assign))}]" if any(self.assign) else "(?!)"
         key = rf'\s{{0,8}}+"([^"\\\n]{{0,256}}+)"\s{{0,8}}+{sign}\s{{0,8}}+'
         comma, closer = rf"\s{{0,8}}+{re.escape(self.separator)}", rf"\s{{0,8}}+{re.escape(self.closer)}(?=[\s\]}})<,])"
+        object.__setattr__(self, "is_loose", "unquoted_key" in self.literals.native)
         object.__setattr__(self, "usual_key", re.compile(key))
         object.__setattr__(self, "usual_member", re.compile(f"({comma})?{key}" if self.closer == "}" else "(?!)"))
         object.__setattr__(self, "usual_end", re.compile(f"{comma}{key}|{closer}"))
@@ -107,7 +115,12 @@ class Members:
                 return True
             if head in frame.closing.starts and (yield from self._is_over(frame, draft, head)):
                 return True
-            if draft.keys or not (yield from self._unkeyed(frame, draft, head)):
+            if head == self.opener == "{" and not draft.keys and _DOUBLED not in draft.repairs:
+                draft.repair(_DOUBLED)
+                source.pos += 1
+                if not (yield from self.read(frame, draft)) or draft.cut:
+                    return draft.cut
+            elif draft.keys or not (yield from self._unkeyed(frame, draft, head)):
                 key = yield from self.key(source)
                 return self._broken(draft, head) if key is None else key
 
@@ -182,15 +195,14 @@ class Members:
             return False
         if frame.marked or draft.declares(key) or draft.is_open_ended:
             draft.sure()
-            return True
-        return draft.live
+        return True
 
     # -- keys --------------------------------------------------------------------------------------------------------
 
     def key(self, source: Source) -> Steps[str | None]:
         """The key that stands here, and the sign behind it."""
         while (usual := self.usual_key.match(source.text, source.pos)) is None:
-            found = _KEY.at(source.text, source.pos, source.final)
+            found = (_LOOSE_KEY if self.is_loose else _KEY).at(source.text, source.pos, source.final)
             if found is not MORE:
                 return None if found is None else (yield from self._odd_key(source, found))
             yield
@@ -199,7 +211,7 @@ class Members:
 
     def _odd_key(self, source: Source, found: Match) -> Steps[str | None]:
         source.pos = found.end()
-        key = _decode_key(found[1])
+        key = _decode_key(found[1]).strip() if self.is_loose else _decode_key(found[1])
         sign = yield from source.skip_blanks()
         if sign and sign in self.assign:
             source.pos += 1
@@ -262,16 +274,22 @@ class Members:
 
     def _key_follows(self, source: Source, draft: Draft, ahead: int, declared: bool) -> Steps[bool]:
         while declared or self.usual_key.match(source.text, source.pos + ahead) is None:
-            following = _next_key(self.assign, self.closer, self.literals.quotes)
+            bare = "{key_loose}" if self.is_loose else "{key_plain}"
+            following = _next_key(self.assign, self.closer, self.literals.quotes, bare)
             found = following.at(source.text, source.pos + ahead, source.final)
             if found is not MORE:
-                return found is not None and (not declared or self._is_due(draft, found))
+                return found is not None and self._is_due(draft, found, declared)
             yield
         return True
 
-    def _is_due(self, draft: Draft, found: Match) -> bool:
+    def _is_due(self, draft: Draft, found: Match, declared: bool) -> bool:
+        """Whether the key may follow; words without quotes are a key only if the tool declares it."""
         key = found.groupdict().get("key")
-        return key is None or draft.declares(key) or draft.is_open_ended
+        if key is None:
+            return True
+        if _WORDS.search(key.strip()):
+            return draft.declares(key.strip())
+        return not declared or draft.declares(key) or draft.is_open_ended
 
     def _end_follows(self, frame: Frame, ahead: int, doubted: bool) -> Steps[bool]:
         source = frame.source

@@ -15,7 +15,7 @@ from toolglot.codecs.members import KEYWORDS, OBJECT, Members
 from toolglot.codecs.strings import Collector, read_string
 from toolglot.dialect import Call, Place
 from toolglot.draft import Draft, Frame
-from toolglot.jsontext import JSON, Value
+from toolglot.jsontext import JSON, Value, parse_call
 from toolglot.pattern import Choice, Mark, Match, mark
 from toolglot.scanner import Steps, at_once
 from toolglot.schema import read_text
@@ -51,23 +51,28 @@ class Named:
         if members is None:
             text = self._shown(frame, inside) if fenced else self._encoded(frame) if head == '"' else at_once(None)
             return (yield from self._irregular(frame, call, found, start, text))
-        draft = frame.begin(found["name"], start)
+        draft = frame.begin(_find_name(frame, found["name"]) if members is KEYWORDS else found["name"], start)
         if draft is None:
             return False
-        if call.close and frame.marked and not frame.wrap_close:
-            frame.closing = _close_with(frame.closing, call.close)
         source.pos += 1
-        if frame.marked and draft.tool is not None:
-            draft.sure()
-        if not (yield from members.read(frame, draft)):
+        if frame.marked:
+            self._begin_marked(frame, call, draft)
+        if not (yield from members.read(frame, draft)) or not _may_count(frame, draft):
             return False
         if not draft.cut:
-            draft.sure()
+            if frame.marked or draft.has_required:
+                draft.sure()
             yield from self._close(frame, call, fenced)
         return True
 
     def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
         return write_by_sample(sample, name, arguments)
+
+    def _begin_marked(self, frame: Frame, call: Call, draft: Draft) -> None:
+        if call.close and not frame.wrap_close:
+            frame.closing = _close_with(frame.closing, call.close)
+        if draft.tool is not None:
+            draft.sure()
 
     def _irregular(self, frame: Frame, call: Call, found: Match, start: int, body: Steps[str | None]) -> Steps[bool]:
         """No members follow: no arguments at all, arguments encoded as a string, or the one text the tool takes."""
@@ -106,6 +111,11 @@ class Named:
                     frame.source.pos = found.end()
 
 
+def _may_count(frame: Frame, draft: Draft) -> bool:
+    """Whether arguments in ordinary text may be meant for the tool."""
+    return frame.marked or (draft.is_exact if frame.alone else draft.is_plausible)
+
+
 def _fill(draft: Draft, text: str) -> bool:
     """Take the arguments out of a text, or the text as the only one that the tool can mean."""
     parsed = parse_object(text)
@@ -121,8 +131,54 @@ def _fill(draft: Draft, text: str) -> bool:
     return True
 
 
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """The codec for Python calls as strings of a list; nothing leaves before the string is read."""
+
+    def accepts(self, head: str) -> bool:
+        return True
+
+    def read(self, frame: Frame, call: Call, found: Match) -> Steps[bool]:
+        source = frame.source
+        start = source.here
+        source.pos = found.start("name") - 1
+        quote, out = source.text[source.pos], Collector()
+
+        def confirm(ahead: int, doubted: bool) -> Steps[bool]:
+            gap = yield from source.find_nonblank(ahead)
+            return source.text[source.pos + gap : source.pos + gap + 1] in ("", ",", "]")
+
+        source.pos += 1
+        if not frame.count_alone() or not (yield from read_string(source, quote, JSON, out, confirm)):
+            return False
+        parsed = parse_call(decode(out))
+        draft = frame.begin(_find_name(frame, parsed[0]), start) if parsed is not None else None
+        if parsed is None or draft is None:
+            return False
+        draft.add_members(parsed[1].value)
+        return draft.is_exact
+
+    def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
+        return write_by_sample(sample, name, arguments)
+
+
+def _find_name(frame: Frame, written: str) -> str:
+    """The name of a tool without the module that stands before it, where only that one is offered."""
+    short = written.rpartition(".")[2]
+    return short if frame.toolbox.find(written) is None and frame.toolbox.find(short) is not None else written
+
+
+QUOTED_CALL = Call(
+    tuple(f"{mark}{{name}}{{before_parenthesis}}" for mark in ('"', "'", '[ "', "[ '")), Quoted(), place=Place.WRAPPED
+)
 PYTHON_CALL = Call(
     ("print({name}{before_parenthesis}", "{name}{before_parenthesis}", "[ {name}{before_parenthesis}"),
     Named((KEYWORDS,)),
     place=Place.WRAPPED,
 )
+SOLE_CALL = Call(
+    ("{name}{before_parenthesis}", "Action: {name}{before_parenthesis}"), Named((KEYWORDS,)), place=Place.LINE
+)
+"""A Python call that is all an answer says."""
+SHOWN_CALL = Call(("{name}{before_parenthesis}", "[ {name}{before_parenthesis}"), SOLE_CALL.body, place=Place.WRAPPED)
+"""The same, inside marks."""

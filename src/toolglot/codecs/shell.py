@@ -6,7 +6,8 @@
 
 Only one plain command counts: its first word is on the list, and nothing in it pipes, redirects, substitutes or chains
 unless that is allowed too. Then every command in the line must be on the list. Quotes do not help: a line that only
-looks as if it did more than it may stays text.
+looks as if it did more than it may stays text. Where an explicit working directory is required, a fence counts only if
+one is set and the tool can be told.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 
 from toolglot.dialect import Call
 from toolglot.draft import Frame
+from toolglot.events import Reason
 from toolglot.jsontext import Value
 from toolglot.options import Options
 from toolglot.pattern import Match
@@ -79,6 +81,8 @@ class Shell:
         place = next(filter(tool.declares, DIRECTORIES), "")
         if options.shell_cwd and place:
             draft.add_value(place, options.shell_cwd)
+        elif options.patterns.require_cwd:
+            draft.flaw(Reason.MISSING_ARGUMENT, place or DIRECTORIES[0], "nothing", "an explicit working directory")
         return True
 
     def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:

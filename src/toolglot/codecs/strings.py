@@ -142,9 +142,10 @@ def read_string(
         elif head != quote[0]:
             yield from _special(source, head, literals, out)
         elif len(quote) > 1:
-            if (yield from _at_mark(source, quote, out, confirm, doubted, outer)):
+            ends = yield from _at_mark(source, quote, out, confirm, doubted, outer)
+            if ends:
                 return True
-            doubted = True
+            doubted = doubted or ends is False
         elif (yield from confirm(1, doubted)):
             source.pos += 1
             return True
@@ -176,8 +177,11 @@ def _path_separator(source: Source, out: Receiver) -> Steps[None]:
 
 def _at_mark(
     source: Source, quote: str, out: Receiver, confirm: Confirm, doubted: bool, outer: Choice | None
-) -> Steps[bool]:
-    """Consume what stands here, the first character of a longer quote; True when the string ends with it."""
+) -> Steps[bool | None]:
+    """Consume the first character of a longer quote, or the quote.
+
+    Returns whether a quote ends the string here, or None if no quote stands here.
+    """
     while (here := source.text[source.pos : source.pos + len(quote)]) != quote and quote.startswith(here):
         if source.final:
             break
@@ -189,7 +193,7 @@ def _at_mark(
         out.repair("missing_quote")
         return True
     _keep(source, quote if here == quote else here[0], out)
-    return False
+    return False if here == quote else None
 
 
 def _keep(source: Source, piece: str, out: Receiver) -> None:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from html import unescape
 from typing import Protocol
 
 from toolglot.codecs.trim import Trim, Trimmer
@@ -70,6 +71,12 @@ class Parameter:
 
     def trim_for(self, key: str) -> Trim:
         return Trim.BREAK if _fold(key) in self.verbatim else self.trim
+
+
+def read_key(opener: Match) -> str:
+    """The key in the opening mark of a parameter, without Markdown's backslashes and with its entities resolved."""
+    key = opener["key"].strip().replace("\\", "")
+    return unescape(key) if "&" in key else key
 
 
 def spell(template: str, key: str) -> str:

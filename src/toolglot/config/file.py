@@ -1,4 +1,4 @@
-"""One TOML file: ``[server] [tool_calling] [reading] [limits] [rollout] [[upstream]] [[model]]``.
+"""One TOML file: ``[server] [tool_calling] [reading] [patterns] [limits] [rollout] [[upstream]] [[model]]``.
 
 A text ``env:NAME`` or ``os.environ/NAME`` stands for the environment variable of that name, so that no secret needs to
 be in the file.
@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from toolglot.call_patterns import spell
 from toolglot.config.values import FIELDS, SECTIONS, TABLES, Model, Upstream
 from toolglot.errors import UsageError
 
@@ -48,6 +49,7 @@ def read_toml(path: Path, environ: Mapping[str, str]) -> Found:
         place = f"{path}: [{section}]"
         if not isinstance(table, dict):
             raise UsageError(f"{place} must be a table")
+        table = _spell_names(table, FIELDS[section], place)
         check_names(table, FIELDS[section], place)
         found.values |= {f"{section}.{name}": fill_in(raw, environ, f"{place} {name}") for name, raw in table.items()}
     found.upstreams = [Upstream(**row) for row in _rows(document, "upstream", path, environ)]
@@ -81,6 +83,17 @@ def _check_rows(found: Found, path: Path) -> None:
     for upstream in found.upstreams:
         if not upstream.base_url:
             raise UsageError(f"{path}: the upstream {upstream.name!r} needs a base_url")
+
+
+def _spell_names(table: Mapping[str, Any], known: Collection[str], place: str) -> dict[str, Any]:
+    """The table with the names of settings as they are written here; a file may have them in camel case."""
+    spelled: dict[str, Any] = {}
+    for given, raw in table.items():
+        name = given if given in known or spell(given) not in known else spell(given)
+        if name in spelled:
+            raise UsageError(f"{place} has {name} twice, in two spellings")
+        spelled[name] = raw
+    return spelled
 
 
 def check_names(given: Iterable[str], known: Iterable[str], place: str) -> None:

@@ -51,6 +51,12 @@ def _bool(raw: object) -> bool:
     return word in TRUE
 
 
+def _never(raw: object) -> bool:
+    if _bool(raw):
+        raise ValueError(raw)
+    return False
+
+
 def _maybe(raw: object) -> bool | None:
     return None if raw == "auto" else _bool(raw)
 
@@ -154,6 +160,7 @@ def number(low: float, high: float, unit: str = "") -> Kind:
 
 SECONDS = number(0.01, 86_400, " of seconds")
 BOOL = Kind("true or false", _bool)
+NEVER = Kind("false", _never)
 MAYBE = Kind("true, false or auto", _maybe)
 TEXT = Kind("text", _text)
 NAMES = Kind("names: a list, or text with commas between them", _names)

@@ -22,6 +22,7 @@ from toolglot.errors import UsageError
 FILE_NAME = "toolglot.toml"
 FILE_VARIABLE = "TOOLGLOT_CONFIG"
 DEFAULT = "default"
+NO_COMMANDS = "patterns.shell_commands is on and reading.shell lists no commands, so no shell fence is read"
 
 
 def find_file(arguments: Mapping[str, Any], environ: Mapping[str, str], folder: Path) -> Path | None:
@@ -50,6 +51,8 @@ def load(arguments: Mapping[str, Any], environ: Mapping[str, str], path: Path | 
             given[one.section][one.field] = one.kind.read(raw, place)
     sections: dict[str, Any] = {section: SECTIONS[section](**values) for section, values in given.items()}
     settings = Settings(**sections, sources=sources, notes=(*found.notes, *_strangers(environ)))
+    if settings.patterns.shell_commands and not settings.reading.shell:
+        settings = replace(settings, notes=(*settings.notes, NO_COMMANDS))
     settings = _add_fallback(_add_upstreams(_place_profiles(settings, path), found, path), arguments, environ)
     _check_models(settings, path)
     return settings

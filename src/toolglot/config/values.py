@@ -13,6 +13,7 @@ from functools import cached_property, lru_cache
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
+from toolglot.call_patterns import Patterns, read_patterns
 from toolglot.clients import all_clients
 from toolglot.clients.guarding import GUARDS
 from toolglot.config.keys import KeyHash, Secret
@@ -25,6 +26,7 @@ from toolglot.config.kinds import (
     KEYS,
     MAYBE,
     NAMES,
+    NEVER,
     OWN_PLAN,
     PLAN,
     SECONDS,
@@ -53,6 +55,7 @@ REMEMBERED: Final = 1000
 NAME_LENGTH: Final = 500
 SECRET_LENGTH: Final = 8
 NO_KEY: Final = Secret()
+CONFIDENCE: Final = number(0, 1)
 
 
 def setting(kind: Kind, tells: str, default: Any = None, *, flag: str = "", also: tuple[str, ...] = ()) -> Any:
@@ -123,14 +126,14 @@ class Reading:
     unknown_tools: str = setting(
         choice(*UNKNOWN_TOOLS), "a call to a tool nobody offered is delivered, left as text or rejected", "allow"
     )
-    min_confidence: float = setting(number(0, 1), "calls read with less confidence are not delivered", 0.9)
+    min_confidence: float = setting(CONFIDENCE, "calls read with less confidence are not delivered", 0.9)
     parallel_calls: bool | None = setting(
         MAYBE, "several calls in one answer; `auto`: as the request says, else as the dialect is used to"
     )
     shell: tuple[str, ...] = setting(
         NAMES,
-        "commands that a shell fence may call, by their first words; such calls have a confidence of 0.8, which"
-        " `min_confidence` must allow",
+        "commands that a shell fence may call, by their first words; such calls have the confidence of"
+        " `patterns.shell_commands_confidence`, which `min_confidence` must allow",
         (),
     )
     shell_syntax: tuple[str, ...] = setting(
@@ -138,10 +141,29 @@ class Reading:
     )
     shell_cwd: str = setting(TEXT, "where such commands are run, if the tool can be told", "")
 
-    def options(self, unknown: str, parallel: bool, supported: tuple[str, ...], shell: tuple[str, ...]) -> Options:
-        """The same for a reader; what a request decides is given."""
-        syntax = self.shell_syntax, self.shell_cwd
-        return make_options(unknown, self.min_confidence, parallel, supported, shell, *syntax)
+
+@dataclass(frozen=True, slots=True)
+class PatternSettings:
+    """Ways of writing calls that ordinary text has too: which of them are read, and how sure they are."""
+
+    json_code_blocks: bool = setting(BOOL, "read calls as JSON in a code fence", True)
+    json_code_blocks_confidence: float = setting(CONFIDENCE, "how sure they are; `min_confidence` must allow it", 0.95)
+    shell_commands: bool | None = setting(
+        MAYBE, "read shell fences as commands; `auto`: if `reading.shell` lists commands, without which none is read"
+    )
+    shell_commands_confidence: float = setting(CONFIDENCE, "how sure they are; `min_confidence` must allow it", 0.8)
+    require_cwd: bool = setting(
+        BOOL, "a shell fence is read only if `reading.shell_cwd` is set and the tool takes a working directory", False
+    )
+    bare_json: bool = setting(BOOL, "read calls as JSON without marks and without a fence", True)
+    bare_json_confidence: float = setting(CONFIDENCE, "how sure they are; `min_confidence` must allow it", 0.95)
+    python_calls: bool = setting(BOOL, "read calls as Python, without marks or in a code fence", True)
+    python_calls_confidence: float = setting(CONFIDENCE, "how sure they are; `min_confidence` must allow it", 0.95)
+    natural_language: bool = setting(NEVER, "prose is never read as a call", False)
+
+    def compile(self) -> Patterns:
+        """The same for a reader."""
+        return read_patterns({one.name: getattr(self, one.name) for one in fields(self)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,6 +301,7 @@ class Settings:
     server: Server = Server()
     tool_calling: ToolCalling = ToolCalling()
     reading: Reading = Reading()
+    patterns: PatternSettings = PatternSettings()
     clients: Clients = Clients()
     limits: Limits = Limits()
     rollout: Stages = Stages()
@@ -289,9 +312,20 @@ class Settings:
     live: Live = field(default_factory=Live, compare=False, repr=False)
     _found: dict[str, tuple[Model, Upstream]] = field(default_factory=dict, init=False, compare=False, repr=False)
     _planned: Rollout = field(init=False, compare=False, repr=False)
+    _patterns: Patterns = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_planned", self.rollout.as_rollout())
+        object.__setattr__(self, "_patterns", self.patterns.compile())
+
+    def reader_options(
+        self, unknown: str, parallel: bool, supported: tuple[str, ...], shell: tuple[str, ...]
+    ) -> Options:
+        """How answers are read; what a request decides is given."""
+        reading = self.reading
+        syntax = reading.shell_syntax, reading.shell_cwd
+        given = unknown, reading.min_confidence, parallel, supported, shell, *syntax
+        return make_options(*given, patterns=self._patterns)
 
     @property
     def rollout_now(self) -> Rollout:
@@ -351,12 +385,18 @@ SECTIONS: Final[Mapping[str, type]] = {
     "server": Server,
     "tool_calling": ToolCalling,
     "reading": Reading,
+    "patterns": PatternSettings,
     "clients": Clients,
     "limits": Limits,
     "rollout": Stages,
 }
 TABLES: Final[Mapping[str, type]] = {"upstream": Upstream, "model": Model}
-PREFIXES: Final = {"tool_calling": "tool_calling_", "limits": "limit_", "rollout": "rollout_"}
+PREFIXES: Final = {
+    "tool_calling": "tool_calling_",
+    "patterns": "patterns_",
+    "limits": "limit_",
+    "rollout": "rollout_",
+}
 
 
 def _settings(section: str, kind: type) -> Iterator[Setting]:

@@ -15,20 +15,37 @@ START = "<|start|>assistant"
 MESSAGE = "<|channel|>{words}to={name_id} {words}<|message|>"
 CONSTRAINED = "<|channel|>{words}to={name_id} {words}<|constrain|>{words}<|message|>"
 DOUBLED = "<|channel|>{words}to={name_id}<|channel|>{words}<|constrain|>{words}<|message|>"
+RECIPIENT_FIRST = "to={name_id} {words}<|channel|>{words}{constraint}<|message|>"
+RECIPIENT_LAST = "<|channel|>{words}<|constrain|>{words}to={name_id}{words}<|message|>"
 ADDRESSED = (
     f"{START}{CONSTRAINED}",
     f"{START}{MESSAGE}",
-    f"{START} to={{name_id}} {{words}}<|channel|>{{words}}<|constrain|>{{words}}<|message|>",
-    f"{START} to={{name_id}} {{words}}<|channel|>{{words}}<|message|>",
+    f"{START} {RECIPIENT_FIRST}",
     DOUBLED,
     CONSTRAINED,
     MESSAGE,
+)
+# the prompt ended in the role, or the token before it was stripped
+WITHOUT_START = (
+    f"assistant{CONSTRAINED}",
+    f"assistant{MESSAGE}",
+    f"assistant {RECIPIENT_FIRST}",
+    f"assistant{RECIPIENT_LAST}",
+    "assistant to={name_id}{debris}<|constrain|>{words}<|message|>",
+    "assistant to={name_id}{debris}<|message|>{before_object}",
+    "commentary to={name_id}{debris}{constraint}<|message|>",
+    "analysis to={name_id}{debris}{constraint}<|message|>",
+    "to={name_id}{debris}<|constrain|>{words}<|message|>",
+    "to={name_id}{debris}<|message|>{before_object}",
 )
 DAMAGED = (
     f"{START}{DOUBLED}",
     # something else in the place of the channel
     f"{START}<|channel|>{{words}}{CONSTRAINED}",
     f"{START}<|channel|>{{words}}{MESSAGE}",
+    # the recipient behind the kind of content
+    f"{START}{RECIPIENT_LAST}",
+    RECIPIENT_LAST,
     # no <|channel|>
     f"{START}{{debris}}to={{name_id}}{{debris}}<|constrain|>{{words}}<|message|>",
     f"{START}{{debris}}to={{name_id}}{{debris}}<|message|>{{before_object}}",
@@ -51,16 +68,16 @@ CLOSE = ("<|call|>", "<|end|>", "] <|call|>")
 def open_message(channel: str) -> tuple[str, ...]:
     """The header of a message to nobody, with what may be missing of it."""
     return (
-        f"{START}<|channel|>{channel}<|message|>",
+        f"{START}<|channel|>{channel}{{constraint}}<|message|>",
         f"{START}{channel}<|message|>",
-        f"<|channel|>{channel}<|message|>",
-        f"assistant<|channel|>{channel}<|message|>",
+        f"<|channel|>{channel}{{constraint}}<|message|>",
+        f"assistant<|channel|>{channel}{{constraint}}<|message|>",
     )
 
 
 def open_next(channel: str) -> tuple[str, ...]:
     """The same right behind another message, of which nobody saw the beginning."""
-    return (f"<|end|> {START}<|channel|>{channel}<|message|>",)
+    return (f"<|end|> {START}<|channel|>{channel}{{constraint}}<|message|>",)
 
 
 DIALECTS = (
@@ -73,13 +90,19 @@ DIALECTS = (
             # code, a patch or a command as it is
             Call(ADDRESSED, Enclosed("<|call|>{before_turn}")),
             Call(DAMAGED, Addressed(), CLOSE, repair="damaged_header"),
-            Call((f"assistant{CONSTRAINED}", f"assistant{MESSAGE}"), Addressed(), CLOSE, Place.LINE, "damaged_header"),
+            Call((RECIPIENT_FIRST,), Addressed(), CLOSE, Place.LINE),
+            Call(WITHOUT_START, Addressed(), CLOSE, Place.LINE, "damaged_header"),
             # the special tokens were stripped on the way
             Call(STRIPPED, Addressed(), place=Place.LINE, repair="missing_marks"),
             Call(("+#+#+#+#+#+assistant to={name_id}{debris}{before_object}",), Addressed(), repair="missing_marks"),
         ),
         regions=(
-            Region(open_message(" analysis{debris}"), ("<|end|>",), commitment=Commitment.MARKED),
+            # the first one begins with its channel where the prompt ended in the token before it
+            Region(
+                (*open_message(" analysis{debris}"), "analysis{debris}<|message|>"),
+                ("<|end|>",),
+                commitment=Commitment.MARKED,
+            ),
             Region(open_next(" analysis{debris}"), ("<|end|>",), place=Place.ANYWHERE, commitment=Commitment.MARKED),
             # a header that never got as far as its message: whatever it holds was said to nobody
             Region(
@@ -91,7 +114,15 @@ DIALECTS = (
                 ("<|end|>",),
                 commitment=Commitment.MARKED,
             ),
-            Region(open_message("{debris}"), ("<|end|>", "<|return|>"), Channel.TEXT),
+            Region(
+                (*open_message(" final{debris}"), "final{debris}{constraint}<|message|>"),
+                ("<|end|>", "<|return|>"),
+                Channel.ANSWER,
+            ),
+            Region(open_next(" final{debris}"), ("<|end|>", "<|return|>"), Channel.ANSWER, Place.ANYWHERE),
+            Region(
+                (*open_message("{debris}"), "commentary{debris}<|message|>"), ("<|end|>", "<|return|>"), Channel.TEXT
+            ),
             Region(open_next("{debris}"), ("<|end|>", "<|return|>"), Channel.TEXT, Place.ANYWHERE),
         ),
         results=("<|start|>functions.",),

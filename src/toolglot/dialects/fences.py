@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from toolglot.codecs.envelope import LIST, OBJECT
 from toolglot.codecs.markup import Markup, Parameter
-from toolglot.codecs.named import PYTHON_CALL
+from toolglot.codecs.named import PYTHON_CALL, QUOTED_CALL, SHOWN_CALL
 from toolglot.codecs.shell import Shell
 from toolglot.codecs.trim import Trim
 from toolglot.dialect import Call, Commitment, Dialect, Place, Wrap
@@ -36,6 +36,14 @@ TOOL_CODE = Wrap(
     Commitment.TENTATIVE,
 )
 SHELL = Wrap(("```bash\n", "```sh\n", "```shell\n", "```zsh\n", "```console\n"), CLOSE, Place.LINE, Commitment.WHOLE)
+
+PYTHON = Wrap(("```python\n", "```py\n", "```Python\n", "```\n"), CLOSE, Place.LINE, Commitment.ALONE)
+LABELS = tuple(
+    f"{first}{second}:"
+    for first in ("Tool ", "tool ", "Tools ", "tools ", "Function ", "function ", "API ", "Tool_", "tool_", "function_")
+    for second in ("call", "calls")
+)
+"""What models write before a call that is all they say."""
 
 LINES = Markup((Parameter("BEGIN_ARG: {key}", ("END_ARG: {key}", "END_ARG"), Trim.BREAK),))
 
@@ -72,6 +80,18 @@ DIALECTS = (
         teach=PYTHON_STUBS,
         returns="```tool_output\n{content}\n```",
         models=("gemini*",),
+    ),
+    Dialect(
+        "fenced_python",
+        SHOWN_CALL,
+        sample='```python\nget_weather(city="Oslo")\n```',
+        wrap=(PYTHON, Wrap(LABELS, (), Place.LINE, Commitment.ALONE), JSON),
+        also=(QUOTED_CALL,),
+        confidence=0.95,
+        commitment=Commitment.ALONE,
+        between="\n",
+        teach=PYTHON_STUBS,
+        returns="```\n{content}\n```",
     ),
     Dialect(
         "shell_fence",

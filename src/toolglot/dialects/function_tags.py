@@ -19,8 +19,10 @@ from toolglot.marks import THINK, TOOL_CALL, TOOL_RESPONSE
 
 FUNCTION = ("<function={q}{name}{q}>",)
 CLOSE = ("</ function{eqkey} >", "</function\n", "</{ns}invoke>", "</tool>")
+ATTRIBUTED = "<function={q}{name}{q}{attributes}>"
 DRIFTED = (
     "<function = {q}{name}{q} >",
+    ATTRIBUTED,
     "<function name={q}{name}{q}{attributes}>",
     "<function:{name}>",
     "<tool={q}{name}{q}>",
@@ -85,6 +87,7 @@ DIALECTS = (
                 ("> </function>", "</function>"),
                 repair="damaged_header",
             ),
+            Call((ATTRIBUTED,), Named(), CLOSE, repair="damaged_header"),
         ),
         teach=Manner(open="", close=""),
         models=("functionary-v3.1*", "*functionary-medium-v3.1*"),

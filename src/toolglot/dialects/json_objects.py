@@ -9,7 +9,18 @@ from __future__ import annotations
 
 from toolglot.codecs.envelope import LIST, OBJECT
 from toolglot.dialect import Channel, Commitment, Dialect, Manner, Place, Region, Show, Wrap
-from toolglot.marks import PYTHON_TAG, STRAY_ENDS, THINK, TOOL_CALL, TOOL_CALLS, TOOL_RESPONSE, TURN_ENDS, TURN_STARTS
+from toolglot.marks import (
+    OWN_TURNS,
+    PYTHON_TAG,
+    STRAY_ENDS,
+    STRAY_TURNS,
+    THINK,
+    TOOL_CALL,
+    TOOL_CALLS,
+    TOOL_RESPONSE,
+    TURN_ENDS,
+    TURN_STARTS,
+)
 
 TOOL_CALL_TOKEN = Wrap(open=("<|tool_call|>",))
 
@@ -30,7 +41,8 @@ DIALECTS = (
         wrap=(*TOOL_CALL, RENAMED),
         regions=(THINK,),
         results=TURN_STARTS,
-        noise=(*TURN_ENDS, *STRAY_ENDS),
+        turns=(*TURN_ENDS, *OWN_TURNS),
+        noise=(*STRAY_TURNS, *STRAY_ENDS),
         models=("*hermes*", "qwen2.5*", "qwq*", "qwen3-vl*", "granite-4*", "exaone-4*", "smollm3*", "qwen3*"),
     ),
     Dialect(
@@ -138,7 +150,6 @@ DIALECTS = (
             Region(("<|START_RESPONSE|>", "<|START_TEXT|>"), ("<|END_RESPONSE|>", "<|END_TEXT|>"), Channel.TEXT),
         ),
         results=("<|START_TOOL_RESULT|>",),
-        noise=("<|END_OF_TURN_TOKEN|>",),
         between=",\n    ",
         teach=Manner(Show.ARRAY, "## Available Tools\n```json", "```"),
         returns='<|START_TOOL_RESULT|>[{"tool_call_id": "0", "results": {"0": {json}}}]<|END_TOOL_RESULT|>',

@@ -12,13 +12,13 @@ from toolglot.codecs.named import Named
 from toolglot.dialect import Call, Channel, Commitment, Dialect, Manner, Place, Region, Show
 
 REACT = (
-    "Action{number}: {tick}{name}{tick}\n Action Input{number}:",
-    "Action\n{tick}{name}{tick}\n Action Input:",
-    "Action: {tick}{name}{tick}\n Action_Input:",
-    "Action: {tick}{name}{tick}\n Input:",
-    "Action: {tick}{name}{tick}\n Arguments:",
-    "**Action:** {tick}{name}{tick}\n **Action Input:**",
-    "**Action**: {tick}{name}{tick}\n **Action Input**:",
+    "Action{number}: {tick}{name_line}{tick}\n Action Input{number}:",
+    "Action\n{tick}{name_line}{tick}\n Action Input:",
+    "Action: {tick}{name_line}{tick}\n Action_Input:",
+    "Action: {tick}{name_line}{tick}\n Input:",
+    "Action: {tick}{name_line}{tick}\n Arguments:",
+    "**Action:** {tick}{name_line}{tick}\n **Action Input:**",
+    "**Action**: {tick}{name_line}{tick}\n **Action Input**:",
 )
 LABELS = ("Observation{number}:", "Thought{number}:", "Action{number}:")
 FLOWERS = ("✿FUNCTION✿: {name}\n ✿ARGS✿:",)

@@ -5,16 +5,27 @@
 
 from __future__ import annotations
 
-from toolglot.codecs.named import PYTHON_CALL
+from toolglot.codecs.named import PYTHON_CALL, QUOTED_CALL, SOLE_CALL
 from toolglot.dialect import Commitment, Dialect, Manner, Place, Show, Wrap
 from toolglot.marks import FUNCTION_CALLS, PYTHON_STUBS, PYTHON_TAG, TOOL_CALL_TOKENS
 
 DIALECTS = (
     Dialect(
+        "python_call",
+        SOLE_CALL,
+        sample='get_weather(city="Oslo")',
+        confidence=0.95,
+        commitment=Commitment.ALONE,
+        between="\n",
+        teach=Manner(Show.ARRAY, "", ""),
+        returns='{"output": {json}}',
+    ),
+    Dialect(
         "pythonic",
         PYTHON_CALL,
         sample='[get_weather(city="Oslo")]',
         wrap=(Wrap(("[",), ("]",), Place.LINE, Commitment.WHOLE),),
+        also=(QUOTED_CALL,),
         confidence=0.95,
         commitment=Commitment.TENTATIVE,
         between=", ",

@@ -29,7 +29,6 @@ DIALECTS = (
         "\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
         wrap=(DEEPSEEK,),
         results=("<｜tool▁outputs▁begin｜>", "<｜tool▁output▁begin｜>"),
-        noise=("<｜end▁of▁sentence｜>",),
         between="\n",
         returns="<｜tool▁outputs▁begin｜><｜tool▁output▁begin｜>{content}<｜tool▁output▁end｜><｜tool▁outputs▁end｜>",
         models=("deepseek-v3-0324*", "deepseek-r1*", "deepseek-v2.5*", "deepseek-v3"),
@@ -44,7 +43,11 @@ DIALECTS = (
         sample='<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": "Oslo"}<｜tool▁call▁end｜>'
         "<｜tool▁calls▁end｜>",
         wrap=(DEEPSEEK,),
-        also=(Call((f"{{name}}{SEP}",), Named(), (END,), Place.WRAPPED, "missing_opener"),),
+        also=(
+            # without repair: a damaged header would be asked for behind names that stand alone
+            Call((f"{{name}}{SEP}",), Named(), (END,), Place.WRAPPED),
+            Call((f"{BEGIN}{{name}}{{before_object}}",), Named(), (END,), repair="damaged_header"),
+        ),
         between="",
         returns="<｜tool▁output▁begin｜>{content}<｜tool▁output▁end｜>",
         models=("deepseek-v3.1*", "*terminus*", "deepseek-v3.2-exp*", "cogito-v2*"),

@@ -29,6 +29,7 @@ DIALECTS = (
         sample="<get_weather>\n<city>Oslo</city>\n</get_weather>",
         commitment=Commitment.TENTATIVE,
         teach=Manner(Show.DOCUMENTS),
+        models=("qwen3-max*",),
     ),
     Dialect(
         "yaml_xml",

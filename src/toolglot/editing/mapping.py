@@ -9,10 +9,10 @@ shows lines and reports errors is the client's own, and nothing certain is known
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
@@ -24,6 +24,8 @@ from toolglot.jsontext import dump
 
 SETS: Final = {known.name: known for known in (anthropic.SET, roo.SET, coding.OPENCODE, coding.CLAUDE_CODE)}
 NAMES: Final = tuple(SETS)
+Check: TypeAlias = Callable[[str, str], str]
+"""Takes the name of a tool and its arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +38,10 @@ class Carried:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One end of a mapping: the shapes at hand there and the tools they stand for."""
+    """One end of a mapping: the shapes at hand there and the tools they stand for. ``check`` is as in ``Mapping``."""
 
     tools: tuple[tuple[Shape, Target], ...]
+    check: Check | None = None
 
     @property
     def kinds(self) -> frozenset[Kind]:
@@ -63,10 +66,15 @@ class Side:
             write = shape.write.get(type(operation))
             if write is not None:
                 try:
-                    return target.tool.name, dump(dict(write(operation, target)))
+                    return self._check(target.tool.name, dump(dict(write(operation, target))))
                 except Loss as loss:
                     losses.append(loss)
         raise losses[0] if losses else Loss(f"the other side has no tool to {type(operation).__name__.lower()}")
+
+    def _check(self, name: str, arguments: str) -> tuple[str, str]:
+        if self.check is not None and (problem := self.check(name, arguments)):
+            raise Loss(problem)
+        return name, arguments
 
 
 def _can(shape: Shape, target: Target, kind: Kind) -> bool:
@@ -82,18 +90,25 @@ def _can(shape: Shape, target: Target, kind: Kind) -> bool:
 
 @dataclass(frozen=True)
 class Mapping:
-    """A client's tools as a model knows them. ``parallel``: the client takes several calls in one answer."""
+    """A client's tools as a model knows them.
+
+    ``parallel``: the client takes several calls in one answer. ``known_as`` is what the client calls the model.
+    ``check`` tells what is wrong with a call for the client, or nothing; another tool is tried then. With it, what the
+    client is known to change in values is no loss by itself (see ``Target``).
+    """
 
     client: ToolSet
     model: ToolSet
     tools: tuple[Tool, ...]
     parallel: bool = False
     known_as: str = field(default="", repr=False)
+    check: Check | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def client_side(self) -> Side:
         pairs = ((shape, tool) for shape in self.client.shapes for tool in self.tools if shape.fits(tool))
-        return Side(tuple((shape, Target(tool, self.known_as)) for shape, tool in pairs))
+        proved = self.check is not None
+        return Side(tuple((shape, Target(tool, self.known_as, proved)) for shape, tool in pairs), self.check)
 
     @cached_property
     def model_side(self) -> Side:
@@ -113,10 +128,19 @@ class Mapping:
         kinds = {kind for shape, _ in self.model_side.tools for kind in shape.kinds}
         return frozenset(target.tool.name for shape, target in self.client_side.tools if shape.kinds & kinds)
 
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """The tools that a model sees instead."""
+        return tuple(target.tool.name for _, target in self.model_side.tools)
+
     def describe(self) -> str:
         """Which tools stand for which, in one line."""
-        offered = (target.tool.name for _, target in self.model_side.tools)
-        return f"{self.client.name} ({', '.join(sorted(self.replaced))}) as {self.model.name} ({', '.join(offered)})"
+        pairs = (f"{', '.join(self._list_replaced(shape))} as {shape.tool}" for shape, _ in self.model_side.tools)
+        return f"{self.client.name} as {self.model.name}: {'; '.join(pairs)}"
+
+    def _list_replaced(self, shape: Shape) -> list[str]:
+        """The client's tools that this tool of the model stands for."""
+        return sorted(target.tool.name for one, target in self.client_side.tools if one.kinds & shape.kinds)
 
     # -- the way there -------------------------------------------------------------------------------------------------
 
@@ -140,7 +164,7 @@ class Mapping:
             return choice
         names = [name for name in choice.only if name not in self.replaced]
         if len(names) < len(choice.only):
-            names += [target.tool.name for _, target in self.model_side.tools]
+            names += self.offered
         return Choice(choice.mode, tuple(dict.fromkeys(names)))
 
     # -- the way back --------------------------------------------------------------------------------------------------
@@ -224,10 +248,11 @@ def find(
     only: Collection[str] = (),
     parallel: bool = False,
     known_as: str = "",
+    check: Check | None = None,
 ) -> Mapping | None:
     """The mapping from a client's tools to the wanted set; None where there is nothing to map.
 
-    ``only`` are the tools that may be called, if not all may; ``known_as`` is what the client calls the model.
+    ``only`` are the tools that may be called, if not all may; the others are as in ``Mapping``.
     """
     tools = tuple(client_tools)
     model = SETS.get(wanted)
@@ -236,8 +261,8 @@ def find(
     if model is None or client is model:
         return None
     allowed = tuple(tool for tool in recognised if not only or tool.name in only)
-    mapping = Mapping(client, model, allowed, parallel, known_as)
-    offered = {target.tool.name for _, target in mapping.model_side.tools}
+    mapping = Mapping(client, model, allowed, parallel, known_as, check)
+    offered = set(mapping.offered)
     if not offered or offered & {tool.name for tool in tools if tool not in recognised}:
         return None
     return mapping

@@ -146,10 +146,15 @@ def number(value: int) -> Number:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A tool that a call is written for, or was made to. ``model`` is the name the client knows the model by."""
+    """A tool that a call is written for, or was made to.
+
+    ``model`` is the name the client knows the model by. ``proved``: what is written for it is read back as the client
+    reads it, so values that the client changes are escaped or refused there.
+    """
 
     tool: Tool
     model: str = ""
+    proved: bool = False
 
     @property
     def properties(self) -> Mapping[str, Any]:
@@ -159,6 +164,11 @@ class Target:
     def declares(self, *keys: str) -> bool:
         """Whether the tool takes these arguments; one that declares nothing is known by its name alone."""
         return not self.properties or all(key in self.properties for key in keys)
+
+    def takes_objects(self, key: str) -> bool:
+        """Whether the tool declares this argument as an object."""
+        found = self.properties.get(key)
+        return isinstance(found, Mapping) and found.get("type") == "object"
 
     def requires(self, key: str) -> bool:
         return key in (self.tool.parameters.get("required") or ())

@@ -4,7 +4,7 @@ Strategy. Text passes. A call to a tool that is not for editing passes, and one 
 other call is held until it is whole, because which tool of the client it becomes may stand at its end. What cannot be
 carried over is told as text with the reason, so that a person sees it and the model finds it in its history; a call
 that had begun to stream is ended so that no reader of JSON accepts it. Calls are numbered anew, as one may become none
-or several.
+or several. A call in other words than the model's stands nowhere in its text, so it has no span.
 """
 
 from __future__ import annotations
@@ -100,9 +100,11 @@ class Return:
 
     def end(self, call: _Held | _Passing, event: CallEnded, out: list[Event]) -> None:
         if isinstance(call, _Held):
-            self.release(call, lambda index: replace(event, index=index), out)
-        elif call.plain or call.renamer is not None:
+            self.release(call, lambda index: replace(event, index=index, span=None), out)
+        elif call.plain:
             out.append(replace(event, index=call.index))
+        elif call.renamer is not None:
+            out.append(replace(event, index=call.index, span=None))
 
     def release(self, call: _Held, end: Callable[[int], Event], out: list[Event]) -> None:
         started, arguments = call.started, "".join(call.fragments)

@@ -4,6 +4,7 @@
                     {"path": "a.py", "start_line": 5, "end_line": 14}               before, and in Cline
                     {"files": [{"path": "a.py", "line_ranges": [[5, 14]]}]}         between
                     {"args": "<file><path>a.py</path><line_range>5-14</line_range></file>"}     the XML era
+                    {"args": {"file": [{"path": "a.py", "line_range": ["5-14"]}]}}              the same, read
     list_files      {"path": "src", "recursive": false}
     write_to_file   {"path": "a.py", "content": "..."}                              once with line_count
     apply_diff      {"path": "a.py", "diff": "<<<<<<< SEARCH ..."}
@@ -57,7 +58,7 @@ _PATTERN: Final = re.compile(r"\$[$&`']")
 
 
 def _keep_entities(content: str, target: Target) -> None:
-    if "claude" not in target.model and _ENTITY.search(content):
+    if not target.proved and "claude" not in target.model and _ENTITY.search(content):
         raise Loss(
             f"{target.tool.name} turns entities such as &lt; into characters, unless the model's name has claude"
         )
@@ -70,7 +71,8 @@ def _read_file(given: Arguments, target: Target) -> tuple[Operation, ...]:
     if "files" in given:
         return _read_files(given.take("files"))
     if "args" in given:
-        return _read_elements(given.text("args"))
+        args = given.take("args")
+        return _read_elements(args) if type(args) is str else _read_args(args)
     path = given.path("path")
     if given.text("mode", "slice") != "slice":
         raise Loss("read_file by indentation has no twin")
@@ -108,6 +110,31 @@ def _read_pair(pair: Value, path: str) -> View:
     return read_range(first, last, path)
 
 
+def _read_args(args: Value) -> tuple[Operation, ...]:
+    """The files of ``args`` as a client that takes XML has read its elements."""
+    files = args.get("file") if isinstance(args, dict) and set(args) == {"file"} else None
+    if not isinstance(files, list) or not files:
+        raise Loss("args of read_file must hold files")
+    return tuple(view for file in files for view in _read_args_file(file))
+
+
+def _read_args_file(file: Value) -> list[View]:
+    path = file.get("path") if isinstance(file, dict) else None
+    if not isinstance(file, dict) or type(path) is not str or not path or set(file) - {"path", "line_range"}:
+        raise Loss("a file of args must have a path, and nothing besides but line_range")
+    ranges = file.get("line_range") or []
+    if not isinstance(ranges, list):
+        raise Loss("line_range must be a list")
+    return [_read_span(span, path) for span in ranges] or [View(path)]
+
+
+def _read_span(span: Value, path: str) -> View:
+    found = _SPAN.fullmatch(span) if type(span) is str else None
+    if found is None:
+        raise Loss("line_range must hold ranges like 1-20")
+    return read_range(int(found[1]), int(found[2]), path)
+
+
 def _read_elements(markup: str) -> tuple[Operation, ...]:
     found: list[Operation] = []
     at = 0
@@ -135,7 +162,7 @@ def _write_view(view: View, target: Target) -> Written:
             entry["line_ranges"] = [[number(view.first), number(_last(view))]]
         return {"files": [entry]}
     if "args" in has:
-        return {"args": _write_elements(view, ranged)}
+        return {"args": _write_args(view, ranged) if target.takes_objects("args") else _write_elements(view, ranged)}
     if not ranged:
         return {"path": view.path}
     if "start_line" in has:
@@ -152,6 +179,11 @@ def _last(view: View) -> int:
     if view.last is None:
         raise Loss("the client's read_file needs the number of the last line")
     return view.last
+
+
+def _write_args(view: View, ranged: bool) -> Value:
+    span: Written = {"line_range": [f"{view.first}-{_last(view)}"]} if ranged else {}
+    return {"file": [{"path": view.path, **span}]}
 
 
 def _write_elements(view: View, ranged: bool) -> str:
@@ -184,10 +216,11 @@ def _read_write(given: Arguments, target: Target) -> tuple[Operation, ...]:
 
 
 def _write_create(create: Create, target: Target) -> Written:
-    if create.text.startswith(_FENCE) or create.text.endswith(_FENCE):
-        raise Loss("write_to_file takes a code fence at the beginning or the end of the content off")
-    if is_numbered(create.text):
-        raise Loss("write_to_file takes the numbers off lines that all begin with a number and a bar")
+    if not target.proved:
+        if create.text.startswith(_FENCE) or create.text.endswith(_FENCE):
+            raise Loss("write_to_file takes a code fence at the beginning or the end of the content off")
+        if is_numbered(create.text):
+            raise Loss("write_to_file takes the numbers off lines that all begin with a number and a bar")
     _keep_entities(create.text, target)
     count: Written = {"line_count": number(create.text.count("\n") + 1)} if "line_count" in target.properties else {}
     return {"path": create.path, "content": create.text, **count}

@@ -38,9 +38,19 @@ _CONTENT = replace(
 )
 _PROGRESS = Parameter("task_progress", "Checklist of the task.", required=False, kind=Kind.BLOCK, care=Care.PROSE)
 
+_OPTIONS = Parameter(
+    "options",
+    "Two to five answers to choose from.",
+    required=False,
+    kind=Kind.LIST,
+    aliases=("suggestions", "follow_up"),
+)
 
-def _define(name: str, description: str, parameters: Iterable[Parameter]) -> ClientTool:
-    return ClientTool(name, description, (*parameters, _PROGRESS))
+
+def _define(
+    name: str, description: str, parameters: Iterable[Parameter], forms: tuple[tuple[str, ...], ...] = ()
+) -> ClientTool:
+    return ClientTool(name, description, (*parameters, _PROGRESS), forms=forms)
 
 
 def _prose(name: str, description: str, required: bool = True) -> Parameter:
@@ -70,11 +80,13 @@ _TOOLS = (
             replace(roo.PATH, aliases=(*roo.PATH.aliases, "absolutePath")),
             _CONTENT,
         ),
+        (("absolutePath", "content"),),
     ),
     _define(
         "replace_in_file",
         "Changes parts of a file by search and replace blocks.",
         (roo.PATH, replace(roo.DIFF, undoing=_UNLESS_CLAUDE)),
+        (("absolutePath", "diff"),),
     ),
     _define("search_files", "Searches files with a regular expression.", (roo.FOLDER, roo.REGEX, roo.FILE_PATTERN)),
     _define("list_files", "Lists files and directories.", (roo.FOLDER, roo.RECURSIVE)),
@@ -110,13 +122,7 @@ _TOOLS = (
         "Asks the user a question.",
         (
             roo.QUESTION,
-            Parameter(
-                "options",
-                "Two to five answers to choose from.",
-                required=False,
-                kind=Kind.LIST,
-                aliases=("suggestions", "follow_up"),
-            ),
+            _OPTIONS,
         ),
     ),
     _define(
@@ -130,6 +136,7 @@ _TOOLS = (
         (
             _prose("response", "The answer."),
             Parameter("needs_more_exploration", "Whether more must be read first.", required=False, kind=Kind.FLAG),
+            _OPTIONS,
         ),
     ),
     _define("act_mode_respond", "Tells the user something while working.", (_prose("response", "What to tell."),)),
@@ -160,14 +167,14 @@ _TOOLS = (
             Parameter("title", "What it is about.", care=Care.PROSE),
             _prose("what_happened", "What happened."),
             _prose("steps_to_reproduce", "How to see it again."),
-            _prose("api_request_output", "What the request gave.", required=False),
-            _prose("additional_context", "What else there is to know.", required=False),
+            _prose("api_request_output", "What the request gave."),
+            _prose("additional_context", "What else there is to know."),
         ),
     ),
     ClientTool(
         "new_rule",
         "Writes a rule for later tasks.",
-        (roo.PATH, _CONTENT),
+        (roo.PATH, replace(_CONTENT, may_be_empty=False)),
     ),
     _define("apply_patch", "Applies a patch.", (Parameter("input", "The patch.", kind=Kind.BLOCK),)),
 )
@@ -191,13 +198,15 @@ _LAYOUTS = (
 _KNOWN = {tool.name: tool for tool in _TOOLS}
 _PARAMETERS = frozenset(one.name for tool in _TOOLS for one in tool.parameters) | {"absolutePath"}
 
-CLIENT = Client(
-    name="cline-legacy",
-    tools=_KNOWN,
-    grammar=Grammar(frozenset(_KNOWN), _PARAMETERS),
-    parse=read_cline,
-    limits=Limits(),
-    aliases=roo.ALIASES,
-    ignored=frozenset({"line_count"}),
-    layouts=_LAYOUTS,
+CLIENTS = (
+    Client(
+        name="cline-legacy",
+        tools=_KNOWN,
+        grammar=Grammar(frozenset(_KNOWN), _PARAMETERS),
+        parse=read_cline,
+        limits=Limits(),
+        aliases=roo.ALIASES,
+        ignored=frozenset({"line_count"}),
+        layouts=_LAYOUTS,
+    ),
 )

@@ -15,12 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from toolglot.clients import roo_tools as roo
-from toolglot.clients.client import Client
-from toolglot.clients.parsers import Grammar, read_roo
-from toolglot.clients.profiles.roo_3_36 import PARAMETERS as ROO_PARAMETERS
-from toolglot.clients.profiles.roo_3_36 import TAGS as ROO_TAGS
-from toolglot.clients.profiles.roo_3_36 import TOOLS as ROO_TOOLS
-from toolglot.clients.record import Care, ClientTool, Kind, Parameter
+from toolglot.clients.record import Care, ClientTool, Kind, Parameter, Rule
 
 _EDIT_FILE = ClientTool(
     "edit_file",
@@ -31,7 +26,19 @@ _EDIT_FILE = ClientTool(
         Parameter("code_edit", "The changed lines, with a comment for those that stay.", kind=Kind.BLOCK),
     ),
 )
-_NEW_RULE = ClientTool("new_rule", "Writes a rule for later tasks.", (roo.PATH, replace(roo.CONTENT, rules=())))
+_NEW_RULE = ClientTool(
+    "new_rule",
+    "Writes a rule for later tasks.",
+    (
+        roo.PATH,
+        replace(
+            roo.CONTENT,
+            care=Care.TAIL,
+            rules=(Rule.FENCES_TRIMMED, Rule.LINE_NUMBERS, Rule.BYTE_ORDER_MARK),
+            may_be_empty=False,
+        ),
+    ),
+)
 _REPORT_BUG = ClientTool(
     "report_bug",
     "Prepares a report of a fault.",
@@ -47,20 +54,26 @@ _CONDENSE = ClientTool(
 )
 _DELETE_FILE = ClientTool("delete_file", "Deletes a file.", (roo.PATH,))
 
-_TOOLS = {
-    **ROO_TOOLS,
-    **roo.collect(_EDIT_FILE, _DELETE_FILE, _NEW_RULE, _REPORT_BUG, _CONDENSE),
-}
-_PARAMETERS = ROO_PARAMETERS | {"target_file", "instructions", "code_edit", "title", "description"}
-
-CLIENT = Client(
-    name="kilo-4.145",
-    tools=_TOOLS,
-    grammar=Grammar(ROO_TAGS | frozenset(_TOOLS), _PARAMETERS, roo.KEPT, roo.LIMITS.parameter),
-    parse=read_roo,
-    limits=roo.LIMITS,
-    aliases=roo.ALIASES,
-    ignored=frozenset({"task_progress", "requires_approval", "line_count"}),
-    layouts=(roo.LAYOUT,),
-    leads=frozenset({"think"}),
+CLIENTS = (
+    roo.define(
+        "kilo-4.145",
+        (
+            roo.WRITE_TO_FILE,
+            roo.SEARCH_REPLACE,
+            roo.APPLY_PATCH,
+            _EDIT_FILE,
+            _DELETE_FILE,
+            _NEW_RULE,
+            _REPORT_BUG,
+            _CONDENSE,
+        ),
+        frozenset(
+            {
+                *("files", "operations", "patch", "file_path", "old_string", "new_string"),
+                *("search", "replace", "use_regex", "ignore_case", "old_str", "new_str"),
+                *("target_file", "instructions", "code_edit", "title", "description"),
+            }
+        ),
+        frozenset({roo.NATIVE_TAG}),
+    ),
 )

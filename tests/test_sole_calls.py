@@ -1,0 +1,203 @@
+"""Calls without marks of their own: they count only if the answer says nothing else."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from samples import random_cuts, read_events
+
+import toolglot
+from toolglot.announcements import introduces_call
+
+TEXT, WHOLE = {"type": "string"}, {"type": "integer"}
+
+
+def offer(name: str, required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
+    return {"name": name, "parameters": {"type": "object", "properties": properties, "required": list(required)}}
+
+
+TOOLS = [
+    offer("count", step=WHOLE, label=TEXT),
+    offer("find", ("query",), query=TEXT, limit=WHOLE),
+    offer("maps.zone", ("long",), long=TEXT, lat=TEXT),
+    offer("ping"),
+]
+COUNT, FIND, ZONE = ("count", {"step": 1}), ("find", {"query": "q"}), ("maps.zone", {"long": "-80.75"})
+
+CALLS = [
+    ("count(step=1)", [COUNT]),
+    (" count(step=1)\n", [COUNT]),
+    ("count(\n    step=1,\n)", [COUNT]),
+    ('count(step=1)\nfind(query="q")', [COUNT, FIND]),
+    ('count(step=1)\n\nfind(query="q")\n', [COUNT, FIND]),
+    ("count(step=1), find(query='q')", [COUNT, FIND]),
+    ("count(step=1); find(query='q')", [COUNT, FIND]),
+    ("functions.count(step=1)", [COUNT]),
+    ("ping()", [("ping", {})]),
+    ("count(step=1)<|im_end|>", [COUNT]),
+    ("<think>I count.</think>\ncount(step=1)", [COUNT]),
+    ('maps.zone(long="-80.75")', [ZONE]),
+    ('[maps_zone(long="-80.75")]', [ZONE]),
+    ("[counting.count(step=1)]", [COUNT]),
+    ("[count(step=1)]<|eot_id|>", [COUNT]),
+    ("[count(step=1)]I'm counting now.", [COUNT]),
+    ("[count(step=1)] I will count now.", [COUNT]),
+    ('["count(step=1)"]', [COUNT]),
+    ('["count(step=1)", "find(query=\'q\')"]', [COUNT, FIND]),
+    ('["count(step=1)", "find(query=\\"q\\")"]', [COUNT, FIND]),
+    ("['count(step=1)', 'find(query=\"q\")']", [COUNT, FIND]),
+    ("```python\n[count(step=1)]\n```", [COUNT]),
+    ("```python\ncount(step=1)\nfind(query='q')\n```", [COUNT, FIND]),
+    ('```python\n["count(step=1)"]\n```', [COUNT]),
+    ("```json\n[count(step=1)]\n```", [COUNT]),
+    ("```\n[count(step=1)]\n```", [COUNT]),
+    ("tools call: [count(step=1)]", [COUNT]),
+    ("Function call: count(step=1)", [COUNT]),
+    ("Action: count(step=1)", [COUNT]),
+    ("Here is the function call: [count(step=1)]", [COUNT]),
+    ("Here is the function call:\n\ncount(step=1)", [COUNT]),
+    ("I'll look that up for you.\n\n```python\ncount(step=1)\n```", [COUNT]),
+    ('{"maps.zone": {"long": "-80.75"}}', [ZONE]),
+    ('[{"maps.zone": {"long": "-80.75"}}]', [ZONE]),
+    ('{"count": {"step": 1}, "find": {"query": "q"}}', [COUNT, FIND]),
+    ('[{"count": {"step": 1}}, {"find": {"query": "q"}}]', [COUNT, FIND]),
+    ('```json\n{"count": {"step": 1}}\n```', [COUNT]),
+    ('Here is the call:\n[{"count": {"step": 1}}]', [COUNT]),
+    ('["find", {"query": "q"}]', [FIND]),
+    ('[["count", {"step": 1}], ["find", {"query": "q"}]]', [COUNT, FIND]),
+    ('{"tool_call": "find", "parameters": {"query": "q"}}', [FIND]),
+    ('{"function_call": "find", "arguments": {"query": "q"}}', [FIND]),
+]
+
+TEXTS = [
+    "You can call count(step=1) to do it.",
+    "count(step=1) counts.",
+    "count(step=1): counts.",
+    "count(step=1).run()",
+    "count(step=1) + 1",
+    "count(step=1) == 3",
+    "count(step=1) -> int",
+    "count(step=1) # once",
+    "count(step=1)\n\nThis counts.",
+    "count(step=1)\nand so on",
+    "count(step=1), and so on",
+    "`count(step=1)`",
+    '"count(step=1)"',
+    "- count(step=1)",
+    "1. count(step=1)",
+    "> count(step=1)",
+    ">>> count(step=1)",
+    "total = count(step=1)",
+    "print(count(step=1))",
+    "return count(step=1)",
+    "import counting\ncount(step=1)",
+    "# count\ncount(step=1)",
+    "for i in range(3):\n    count(step=1)",
+    "for i in range(3):\ncount(step=1)",
+    "def count(step=1):\n    pass",
+    "count(step: int)",
+    "find(query: str)",
+    "find(query=text)",
+    "count(step)",
+    "count(1, 2)",
+    "count(**options)",
+    "count(pace=1)",
+    "find(limit=1)",
+    'count(step="many")',
+    "other(step=1)",
+    "count(step=1",
+    "The signature is:\n\ncount(step=1)",
+    "You would write it like this:\n\ncount(step=1)",
+    "First this.\nThen that:\n\ncount(step=1)",
+    "[count(step=1)](docs.md)",
+    "[count(step=1)][0]",
+    "[count(step=1)] and [find(query='q')]",
+    "[count(step=1)] OR [find(query='q')]",
+    "[count(step=i) for i in steps]",
+    '["count(step=1)", "text"]',
+    '["count(step=1)"] is a list',
+    'The list:\n\nis\n["count(step=1)"]',
+    '["count(step=1)"',
+    "```python\ntotal = count(step=1)\n```",
+    "```python\n# count\ncount(step=1)\n```",
+    "```python\nimport counting\ncount(step=1)\n```",
+    "```python\nprint(count(step=1))\n```",
+    "```python\ncount(step=1)\nprint(1)\n```",
+    "```python\nfor i in steps:\n    count(step=1)\n```",
+    "Do this:\n```python\ncount(step=1)\n```\nand then that.",
+    "```js\ncount(step=1)\n```",
+    '{"count": {"step": 1}, "version": 2}',
+    '{"count": {"pace": 1}}',
+    '{"count": {"step": {"type": "integer"}}}',
+    '{"count": 3}',
+    '{"maps.zone": {"lat": "1"}}',
+    '{"maps.zone": {"long": "1", "zone": "EST"}}',
+    '{"settings": {"count": {"step": 1}}}',
+    '{"count": {"step": 1}',
+    '{"count": {"step": 1}}\n\nSave it as count.json.',
+    '```json\n{"count": {"step": 1}}\n```\nSave this file.',
+    'One line.\nAnother one:\n{"count": {"step": 1}}',
+    '[{"count": {"step": 1}}, {"other": {"step": 1}}]',
+    '["find", {"pace": 1}]',
+    '["find", {"query": "q"}] is a pair',
+    '["find", "count"]',
+    '{"tool_call": "other", "parameters": {"query": "q"}}',
+]
+
+
+def read_calls(events: list[Any]) -> list[tuple[str, Any]]:
+    return [(call.name, json.loads(call.arguments)) for call in toolglot.reading.gather(events).calls]
+
+
+@pytest.mark.parametrize(("text", "calls"), CALLS)
+def test_a_call_that_is_the_whole_answer_is_read(text: str, calls: list[tuple[str, Any]]) -> None:
+    whole = read_events([text], tools=TOOLS)
+    assert read_calls(whole) == calls
+    assert read_events(list(text), tools=TOOLS) == whole
+    for seed in range(5):
+        assert read_events(random_cuts(text, seed), tools=TOOLS) == whole
+
+
+@pytest.mark.parametrize("truncated", [False, True])
+@pytest.mark.parametrize("text", TEXTS)
+def test_what_only_looks_like_a_call_stays_text(text: str, truncated: bool) -> None:
+    for pieces in ([text], list(text), random_cuts(text, 1)):
+        reader = toolglot.Reader(TOOLS)
+        events = [event for piece in pieces for event in reader.feed(piece)]
+        reading = toolglot.reading.gather([*events, *reader.close(truncated)])
+        assert (reading.text, reading.calls, reading.rejected) == (text, [], [])
+
+
+@pytest.mark.parametrize("text", ["count(step=1)", '{"count": {"step": 1}}', '["count(step=1)"]'])
+def test_an_answer_that_was_cut_is_not_known_to_be_whole(text: str) -> None:
+    assert toolglot.read(text, TOOLS, truncated=True).calls == []
+
+
+def test_prose_is_not_held_back_for_a_call_that_needs_the_whole_answer() -> None:
+    reader = toolglot.Reader(TOOLS)
+    assert toolglot.reading.gather(reader.feed("Counting is easy. ")).text == "Counting is easy. "
+    assert toolglot.reading.gather(reader.feed("\ncount(step=1) and more")).text.endswith("and more")
+
+
+@pytest.mark.parametrize(
+    ("text", "introduces"),
+    [
+        ("", True),
+        ("\n", True),
+        ("Here is the function call:", True),
+        ("**Function calls:**\n\n", True),
+        ("Sure!", True),
+        ("Okay, let me check the weather for you.\n", True),
+        ("I'll look that up.", True),
+        ("The weather is fine.", False),
+        ("You would write:", False),
+        ("The syntax is:", False),
+        ("for i in range(3):", False),
+        ("One.\nTwo:", False),
+        ("word " * 60 + ":", False),
+    ],
+)
+def test_only_one_short_line_introduces_a_call(text: str, introduces: bool) -> None:
+    assert introduces_call(text) is introduces
