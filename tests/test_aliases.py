@@ -139,3 +139,38 @@ def test_ordinary_text_stays_text_where_an_alias_is_not_clear(text: str) -> None
         reader = toolglot.Reader(TOOLS)
         events = [event for piece in pieces for event in reader.feed(piece)] + reader.close()
         assert "".join(getattr(event, "text", "?") for event in events) == text
+
+
+CLOSED = [
+    {
+        "type": "function",
+        "function": {
+            "name": "read_file",
+            "parameters": {
+                "type": "object",
+                "properties": {"path": {"type": "string"}, "lines": {"type": "number"}},
+                "required": ["path"],
+                "additionalProperties": False,
+            },
+        },
+    }
+]
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ({"file": "a"}, {"path": "a"}),
+        ({"file": "x", "path": "a", "lines": 1.50}, {"path": "a", "lines": 1.50}),
+        ({"lines": 2, "file": "x", "path": "a"}, {"lines": 2, "path": "a"}),
+        ({"path": "a", "file": "x"}, {"path": "a"}),
+    ],
+)
+@pytest.mark.parametrize("dialect", ["hermes", "qwen3_coder", "fenced_json"])
+def test_a_forbidden_key_is_an_alias_or_left_out(given: dict[str, Any], meant: dict[str, Any], dialect: str) -> None:
+    text = toolglot.write("read_file", json.dumps(given), dialect)
+    (call,) = toolglot.read(text, CLOSED).calls
+    assert json.loads(call.arguments) == meant
+    whole = read_events([text], tools=CLOSED)
+    for _, pieces in chunkings(text, "aliases"):
+        assert read_events(pieces, tools=CLOSED) == whole

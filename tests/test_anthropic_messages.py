@@ -31,6 +31,7 @@ from toolglot.events import (
     Event,
     Failed,
     Finished,
+    Reason,
     ReasoningDelta,
     ReasoningSealed,
     Started,
@@ -39,6 +40,7 @@ from toolglot.events import (
     check_order,
     merge_deltas,
 )
+from toolglot.fields import end_call
 from toolglot.wire import Answerer, Asked
 from toolglot.wires import anthropic_messages as wire
 from toolglot.wires.anthropic_messages.marks import NAME, REDACTED, scrub
@@ -428,7 +430,7 @@ def test_input_may_stand_in_the_beginning_and_may_be_no_json() -> None:
     opening = tool(input={"a": [1]})
     assert CallArguments(0, '{"a":[1]}') in read_whole(frames(START, *block(0, opening), *end("tool_use")))
     events = read_whole(frames(START, *block(0, tool(), *args("{oops}")), *end("tool_use")))
-    assert events[-2] == CallEnded(0)
+    assert events[-2] == end_call(0, Reason.MALFORMED)
 
 
 # replies, written

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
+from samples import load_samples
 from wiring import call
 
 import toolglot
@@ -48,15 +50,33 @@ def test_one_call_at_most_whoever_makes_it(written: str, native: bool, streamed:
     assert told[-1] == Finished("tool_calls")
 
 
-@pytest.mark.parametrize("native", [False, True])
-def test_several_calls_are_delivered_where_they_are_wanted(native: bool) -> None:
+def test_several_calls_are_delivered_where_they_are_wanted() -> None:
     events = [*call(0), TextDelta(WRITTEN), Finished("tool_calls")]
-    told = deliver(events, single=False, native=native, streamed=True, size=3)
+    told = deliver(events, single=False, native=False, streamed=True, size=3)
     assert [event.name for event in told if isinstance(event, CallStarted)] == ["read", "write"]
     assert [event.index for event in told if isinstance(event, CallEnded)] == [0, 1]
 
 
-def test_a_call_read_first_is_the_one() -> None:
-    events = [TextDelta(WRITTEN), *call(0), Finished("tool_calls")]
-    told = deliver(events, single=True, native=True, streamed=True, size=3)
-    assert [event.name for event in told if isinstance(event, CallStarted)] == ["write"]
+def texts_of_samples() -> list[str]:
+    """Texts of all dialects, without those that begin with a mark of a channel, which is dropped."""
+    channels = ("<think", "</think", ">>>all")
+    return [
+        sample.text
+        for sample in load_samples()
+        if len(sample.text) < 3000
+        and not any(mark in sample.text for mark in channels)
+        and not toolglot.read(sample.text, TOOLS).reasoning
+    ]
+
+
+def test_a_native_call_gives_back_every_text_in_its_place() -> None:
+    """Whatever stands in the text, and wherever the call comes: the same text, before and behind the call."""
+    chance = random.Random(7)
+    for text in chance.sample(texts_of_samples(), 200):
+        at, size = chance.randrange(len(text) + 1), chance.choice([1, 4, 50, 5000])
+        events: list[Event] = [TextDelta(text[:at]), *call(0), TextDelta(text[at:]), Finished("tool_calls")]
+        told = deliver(events, single=False, native=True, streamed=True, size=size)
+        (place,) = [place for place, event in enumerate(told) if isinstance(event, CallStarted)]
+        parts = told[:place], told[place:]
+        texts = ["".join(event.text for event in part if isinstance(event, TextDelta)) for part in parts]
+        assert texts == [text[:at], text[at:]], (text, at, size)

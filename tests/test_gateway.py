@@ -87,11 +87,13 @@ async def test_arguments_flow_while_they_are_written() -> None:
 
 
 @awaited
-async def test_one_call_is_delivered_unless_many_are_taught() -> None:
+async def test_all_calls_are_delivered_however_many_were_taught() -> None:
     two = "<read>\n<filePath>a</filePath>\n</read>\n<read>\n<filePath>b</filePath>\n</read>"
     script = Options(script=(Scripted(Answer(two)),))
     async with gateway(script) as gate:
-        assert len((await gate.ask()).message["tool_calls"]) == 1
+        assert len((await gate.ask()).message["tool_calls"]) == 2
+        assert "several tools" not in gate.record.last.body["messages"][0]["content"]
+        assert len((await gate.ask(ASK | {"parallel_tool_calls": False})).message["tool_calls"]) == 1
         many = await gate.ask(ASK | {"parallel_tool_calls": True})
         assert len(many.message["tool_calls"]) == 2
         assert "several tools" in gate.record.last.body["messages"][0]["content"]

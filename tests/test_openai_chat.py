@@ -16,6 +16,7 @@ from toolglot.events import (
     Event,
     Failed,
     Finished,
+    Reason,
     ReasoningDelta,
     Started,
     TextDelta,
@@ -23,6 +24,7 @@ from toolglot.events import (
     check_order,
     merge_deltas,
 )
+from toolglot.fields import end_call
 from toolglot.sse import EventStream
 from toolglot.wire import Answerer, Asked
 from toolglot.wires import openai_chat
@@ -377,11 +379,15 @@ def test_a_call_without_its_end_was_cut_whatever_is_said_of_it(arguments: str, f
 
 
 @pytest.mark.parametrize(
-    "arguments", ["", "{}", "[]", "{'a': 1}", "{a: 1}", '{"a":1,}', '{"a":"\\ud83d"}', "none", '{"a":"b\nc"}']
+    ("arguments", "odd"),
+    [
+        *((told, False) for told in ("", "{}", "[]", '{"a":"\\ud83d"}', '{"a":"b\nc"}')),
+        *((told, True) for told in ("{'a': 1}", "{a: 1}", '{"a":1,}', "none")),
+    ],
 )
-def test_arguments_that_are_only_odd_are_not_cut(arguments: str) -> None:
+def test_arguments_that_are_no_json_are_not_cut(arguments: str, odd: bool) -> None:
     events = read_whole(frames(call(0, "f", arguments, id="a"), delta("tool_calls")))
-    assert events[-2:] == [CallEnded(0), Finished("tool_calls")]
+    assert events[-2:] == [end_call(0, Reason.MALFORMED if odd else None), Finished("tool_calls")]
 
 
 def test_half_a_surrogate_pair_passes_as_it_is() -> None:

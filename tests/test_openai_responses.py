@@ -30,6 +30,7 @@ from toolglot.events import (
     Event,
     Failed,
     Finished,
+    Reason,
     ReasoningDelta,
     ReasoningSealed,
     Started,
@@ -38,6 +39,7 @@ from toolglot.events import (
     merge_deltas,
 )
 from toolglot.events import Foreign as ForeignEvent
+from toolglot.fields import end_call
 from toolglot.wire import Answerer, Asked
 from toolglot.wires import openai_responses as wire
 
@@ -571,7 +573,9 @@ def test_a_call_without_its_end_was_cut_whatever_is_said_of_it(stepped: str) -> 
     delta = {"type": "response.function_call_arguments.delta", "output_index": 0, "delta": item["arguments"]}
     done = {"type": "response.output_item.done", "output_index": 0, "item": item}
     told = {"at once": [done], "in steps": [added, delta, done], "without an end": [added, delta]}[stepped]
-    cut = [Started("r", "g"), CallStarted(0, "c", "f"), CallArguments(0, '{"a":"x'), Finished("length", USAGE)]
+    rejected = end_call(0, Reason.TRUNCATED)
+    begun = [Started("r", "g"), CallStarted(0, "c", "f"), CallArguments(0, '{"a":"x')]
+    cut = [*begun, rejected, Finished("length", USAGE)]
     reader = wire.read_stream(new_ids())
     assert reader.feed(stream_of(CREATED, *told, COMPLETED)) == cut and not reader.tidy
     whole = {**json.loads(json.dumps(COMPLETED["response"])), "model": "g", "status": "completed", "output": [item]}

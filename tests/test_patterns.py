@@ -41,8 +41,16 @@ TEXTS = {
     "bare_json": [
         '{"name": "list_files", "arguments": {"path": "."}}',
         'Well.\n[{"name": "list_files", "arguments": {"path": "."}}]',
+        '[{"list_files": {"path": "."}}]',
+        '["list_files", {"path": "."}]',
     ],
-    "python_calls": ['[list_files(path=".")]', '```tool_code\nprint(default_api.list_files(path="."))\n```'],
+    "python_calls": [
+        '[list_files(path=".")]',
+        'list_files(path=".")',
+        "[\"list_files(path='.')\"]",
+        '```python\n[list_files(path=".")]\n```',
+        '```tool_code\nprint(default_api.list_files(path="."))\n```',
+    ],
 }
 ROWS = [(name, text) for name, texts in TEXTS.items() for text in texts]
 HINTS = ("auto", "hermes", "roo_xml", "qwen3-max", "bare_json", "fenced_json", "gemini-2.5-pro")

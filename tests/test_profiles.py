@@ -101,8 +101,32 @@ def test_known_hosts_need_not_be_asked(address: str, model: str, name: str, nati
 
 
 def test_nobody_known_gets_text() -> None:
-    rule = PROFILES.find("http://api.openai.com.evil.example/v1", "gpt-5")
+    rule = PROFILES.find("http://api.openai.com.evil.example/v1", "some-model")
     assert (rule.name, rule.native, rule.number) == ("nothing is known", False, len(PROFILES.rules))
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "native"),
+    [
+        ("claude-sonnet-4-5", "Claude", True),
+        ("anthropic/claude-3.5-sonnet", "Claude", True),
+        ("us.anthropic.claude-3-7-sonnet-v1:0", "Claude", True),
+        ("claude-2.1", "Claude, older than tools", False),
+        ("openai/gpt-5-mini", "GPT", True),
+        ("o3-mini", "GPT", True),
+        ("gemini-2.5-pro", "Gemini", True),
+        ("gpt-oss-20b", "nothing is known", False),
+        ("gpt-j-6b", "nothing is known", False),
+        ("qwen-distilled-from-claude-3", "nothing is known", False),
+        ("gemma-3-27b", "nothing is known", False),
+    ],
+)
+def test_a_model_that_is_known_to_call_natively_starts_native_anywhere(model: str, name: str, native: bool) -> None:
+    rule = PROFILES.find("http://gateway.example/v1", model)
+    assert (rule.name, rule.native) == (name, native)
+    assert PROFILES.needs_facts("http://gateway.example/v1", model)  # what a server tells of itself comes first
+    told = facts_of(*ANSWERS["ollama"][:2])
+    assert "Ollama" in PROFILES.find(SERVER, model, told).name
 
 
 def test_a_rule_explains_itself() -> None:

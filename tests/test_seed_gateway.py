@@ -186,9 +186,9 @@ def test_examples_case_2_a_tool_that_was_not_offered_is_allowed() -> None:
     assert configured.message["tool_calls"][0]["function"]["name"] == "bash"
 
 
-def test_examples_case_3_only_the_first_of_several_calls() -> None:
+def test_examples_case_3_only_the_first_of_several_calls_where_one_is_wanted() -> None:
     text = "<read>\n<filePath>/file1.js</filePath>\n</read>\n\n<read>\n<filePath>/file2.js</filePath>\n</read>"
-    request = {"messages": [user("Go")], "tools": only("read")}
+    request = {"messages": [user("Go")], "tools": only("read"), "parallel_tool_calls": False}
     (whole, streamed), _ = converse([text, text], request, request | {"stream": True})
     assert [call["function"]["arguments"] for call in whole.message["tool_calls"]] == ['{"filePath":"/file1.js"}']
     assert streamed.told[1] == [("read", '{"filePath":"/file1.js"}')]

@@ -224,6 +224,12 @@ TYPES = tool(
             '{"options":{"timeout":5000,"retries":3}}',
             id="object",
         ),
+        pytest.param(
+            "<anything>\n  <timeout>5000</timeout>\n  <retries>3</retries>\n  <name>007</name>\n</anything>",
+            '{"anything":{"timeout":5000,"retries":3,"name":"007"}}',
+            id="object without declared members",
+            marks=pytest.mark.xfail(reason="members without a schema are read as text", strict=False),
+        ),
     ],
 )
 def test_examples_type_conversions(body: str, arguments: str) -> None:

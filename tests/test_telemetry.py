@@ -598,6 +598,7 @@ def test_calls_belong_to_the_transformation_that_made_them(telemetry: Telemetry)
     assert watch.outcomes == {
         "shell": {"success": 1, "low_confidence": 1},
         "rescue": {"success": 1},
+        "native": {"success": 1, "leaked": 1},
         "xml": {"unrepresentable": 1},
     }
     assert (watch.calls, watch.transformed) == (3, ["bash", "read"])

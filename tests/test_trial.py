@@ -168,8 +168,10 @@ def test_what_would_be_delivered_is_what_is_delivered(records: Records) -> None:
     for at in range(0, len(records.all), 4):
         for dry, real in zip(records.all[at : at + 2], records.all[at + 2 : at + 4], strict=True):
             assert dry.would is not None
-            for name in ("calls", "tools", "read_as", "repairs", "rejected", "confidences", "outcomes", "error"):
+            for name in ("calls", "tools", "read_as", "repairs", "rejected", "confidences", "error"):
                 assert getattr(dry.would, name) == getattr(real, name)
+            transformed = {name: ends for name, ends in real.outcomes.items() if name != "native"}
+            assert dry.would.outcomes == transformed  # nothing was asked natively
 
 
 def test_a_dry_run_between_two_wires_reads_the_events(records: Records) -> None:
@@ -235,9 +237,10 @@ def test_logged_bodies_show_what_would_have_been_delivered(caplog: pytest.LogCap
     with caplog.at_level(logging.INFO, "toolglot.bodies"):
         run(test)
     told = [json.loads(record.getMessage()) for record in caplog.records if record.name == "toolglot.bodies"]
-    assert [one["what"] for one in told] == ["request", "answer", "dry_run"] * 2
-    for one in told[2::3]:
+    assert [one["what"] for one in told] == ["request", "upstream_request", "answer", "dry_run"] * 2
+    for one in told[3::4]:
         assert json.loads(one["body"]) == {
+            "original": TEXT,
             "text": "Let me look.",
             "calls": [{"name": "read", "arguments": '{"filePath":"package.json"}'}],
         }
@@ -394,7 +397,8 @@ def test_tool_sets_are_mapped_where_that_is_on(records: Records, stage: str) -> 
 
     run(test)
     assert records.last.arms == {"rescue": "on", "editing": {"full": "on", "shadow": "dry_run", "off": "off"}[stage]}
-    assert records.last.outcomes == ({"editing": {"success": 1}} if stage == "full" else {})
+    mapped = {"editing": {"success": 1}} if stage == "full" else {}
+    assert records.last.outcomes == mapped | {"native": {"success": 1}}
     assert records.last.would is None
 
 

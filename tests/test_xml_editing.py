@@ -192,6 +192,18 @@ def test_what_the_client_cannot_do_is_told_in_words(
     run(check)
 
 
+def test_of_a_long_call_that_is_refused_only_the_ends_are_told() -> None:
+    given = {"command": "str_replace", "path": "a.py", "old_str": "", "new_str": "x" * 300_000}
+
+    async def check() -> None:
+        sim = scripted({"when": "Go", "calls": [{"name": EDITOR, "arguments": given}]}, dialect="native", chunk=5000)
+        async with gateway(sim, model={"editing": "anthropic"}, mode="native") as gate:
+            text = text_of(await gate.ask(ask(write_roo())), False)
+        assert len(text) < 10_000 and "was not made" in text and "were left out here" in text
+
+    run(check)
+
+
 def test_a_client_without_such_tools_keeps_its_own_words() -> None:
     prompt = write_roo([tool for tool in ROO if tool.name in ("execute_command", "attempt_completion")])
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from gateway import Answer, gateway, run
-from xmlprompts import CUSTOM, ROO, write_cline, write_compact, write_roo
+from xmlprompts import CUSTOM, ROO, Doc, write_cline, write_compact, write_roo
 
 from toolglot.clients import all_clients
 from toolglot.clients.record import Block, CallBlock, TextBlock
@@ -181,6 +181,20 @@ OWN = [
     "<list_files><path>.</path><recursive>true</recursive></list_files>",
     "<read_file>\n<args>\n  <file>\n    <path>a &amp; b</path>\n  </file>\n</args>\n</read_file>",
     "<execute_command>\n<command>a &amp;&amp; b</command>\n</execute_command>",
+    # a parameter that the tool does not have behind a value with a tag, or before it
+    "<write_to_file>\n<path>a.ts</path>\n<content>\nif (a < b) {}\n</content>\n<line_count>1</line_count>\n"
+    "<task_progress>\n- [ ] b\n</task_progress>\n</write_to_file>",
+    "<execute_command>\n<command>sort < a | head</command>\n<requires_approval>false</requires_approval>\n"
+    "</execute_command>",
+    "<execute_command>\n<explanation>a < b</explanation>\n<command>ls</command>\n</execute_command>",
+    # several files, several ranges, answers with modes
+    "<read_file>\n<args>\n<file>\n<path>a.ts</path>\n<line_range>1-9</line_range>\n<line_range>20-30</line_range>\n"
+    "</file>\n<file>\n<path>b.ts</path>\n</file>\n</args>\n</read_file>",
+    "<ask_followup_question>\n<question>Which?</question>\n<follow_up>\n"
+    '<suggest mode="code">A</suggest>\n<suggest>B</suggest>\n</follow_up>\n</ask_followup_question>',
+    # marks of other dialects in a value
+    "<attempt_completion>\n<result>\n<tool_call>{}</tool_call> <parameter=path> <![CDATA[x </tool_call>\n</result>\n"
+    "</attempt_completion>",
 ]
 
 
@@ -191,6 +205,52 @@ def test_what_is_written_in_the_clients_own_xml_passes_as_it_stands(number: int,
         async with gateway(scripted({"when": "Go", "text": f"Now.\n\n{OWN[number]}"}, chunk=3), mode="text") as gate:
             text = text_of(await gate.ask(ask(PROMPTS["roo-3.29"], stream=stream)), stream)
             assert text == f"Now.\n\n{OWN[number]}"
+
+    run(check)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("text", ["<condense>\n<context>\nAll of it.\n</context>\n</condense>"])
+def test_a_tool_that_the_prompt_does_not_document_may_be_called(text: str, stream: bool) -> None:
+    """Clients document some of their tools in a later message."""
+
+    async def check() -> None:
+        async with gateway(scripted({"when": "Go", "text": text}, chunk=3), mode="text") as gate:
+            assert text_of(await gate.ask(ask(PROMPTS["cline-legacy"], stream=stream)), stream) == text
+
+    run(check)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_call_that_is_refused_is_told_in_short(stream: bool) -> None:
+    """A megabyte of arguments would keep the client busy for minutes."""
+    call = {"name": "write_to_file", "arguments": {"path": "a", "content": "<list_files>" * 100_000}}
+
+    async def check() -> None:
+        async with gateway(scripted({"when": "Go", "calls": [call]}, dialect="hermes"), mode="text") as gate:
+            text = text_of(await gate.ask(ask(PROMPTS["roo-3.29"], stream=stream)), stream)
+            assert text.startswith("(The call of write_to_file was not made: ")
+            assert "characters were left out here" in text
+            assert len(text) < 20_000
+            assert calls_of(text, "roo-3.29") == []
+            assert "<list_files>" not in text
+
+    run(check)
+
+
+ONE_FILE = Doc("read_file", "Reads a file.", [("path", "required", "Its path.")], [("path", "File path here")])
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_client_that_reads_one_file_is_given_its_path(stream: bool) -> None:
+    """For some models Roo documents, and has, a tool that knows no list of files."""
+    prompt = write_roo((ONE_FILE, *(tool for tool in ROO if tool.name != "read_file")))
+    call = {"name": "read_file", "arguments": {"path": "a & b.ts"}}
+
+    async def check() -> None:
+        async with gateway(scripted({"when": "Go", "calls": [call]}, dialect="hermes"), mode="text") as gate:
+            text = text_of(await gate.ask(ask(prompt, stream=stream)), stream)
+            assert calls_of(text, "roo-3.29") == [("read_file", {"path": "a & b.ts"})]
 
     run(check)
 
@@ -460,5 +520,23 @@ def test_arguments_are_guarded_where_that_is_wished(guard: str, mode: str, strea
     async def check() -> None:
         assert await call(client_guard=guard) == (name, guarded)
         assert await call() == (name, written)
+
+    run(check)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("profile", PROMPTS)
+@pytest.mark.parametrize("mode", ["text", "native"])
+def test_a_call_that_the_user_showed_is_no_call_in_a_sentence(mode: str, profile: str, stream: bool) -> None:
+    """Results of these clients travel in user messages. Alone, the same call is made."""
+    call = "<read_file>\n<path>src/main.py</path>\n</read_file>"
+    shown = [("user", "<task>\nGo.\n</task>"), ("assistant", "Hm."), ("user", f"[read_file] Result:\n12 | {call}")]
+
+    async def check() -> None:
+        for answer, made in ((f"The file says:\n\n{call}", 0), (f"{call}\n\nThat is in the file.", 0), (call, 1)):
+            sim = scripted({"text": answer}, chunk=3)
+            async with gateway(sim, mode=mode) as gate:
+                text = text_of(await gate.ask(ask(PROMPTS[profile], *shown, stream=stream)), stream)
+                assert len(calls_of(text, profile)) == made, text
 
     run(check)

@@ -17,15 +17,17 @@ import pytest
 from fragments import SCALE
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from xmlcases import MODELS, PIECES, Case, make_case, make_text
+from xmlcases import MODELS, PIECES, Case, deliver, make_case, make_own, make_text
 
 from toolglot.clients import all_clients
 from toolglot.clients.calls import Rendered, render_call
 from toolglot.clients.client import Client
 from toolglot.clients.encoding import BROKEN
+from toolglot.clients.parsers import Boundary
 from toolglot.clients.prose import restore
 from toolglot.clients.record import BLANKS, CallBlock, Care, Kind, Rule, TextBlock
 from toolglot.clients.rendering import Rendering
+from toolglot.clients.verbatim import OwnCalls
 from toolglot.events import (
     CallArguments,
     CallEnded,
@@ -41,8 +43,10 @@ from toolglot.jsontext import dump, parse
 
 CLIENTS = all_clients()
 CASES = 500 * SCALE
-"""For each client and model, so 4 * 3 * 500 times the number of rounds below."""
+"""For each client and model, so 4 * 3 * 500 times the number of rounds below; versions of Roo between the first and the
+last have one round."""
 ROUNDS = 4
+MAIN = ("roo-3.29", "roo-3.36", "kilo-4.145", "cline-legacy")
 
 NUMBERED = re.compile(rf"[{BLANKS}]*[0-9]+[{BLANKS}]+\|(?!\|)")
 
@@ -93,9 +97,11 @@ def judge(case: Case, rendered: Rendered) -> str:
     return "flagged" if notes else "exact"
 
 
-@pytest.mark.parametrize("round_", range(ROUNDS))
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("client", CLIENTS.values(), ids=lambda client: client.name)
+@pytest.mark.parametrize(
+    "client, round_",
+    [(client, at) for client in CLIENTS.values() for at in range(ROUNDS if client.name in MAIN else 1)],
+)
 def test_read_back_is_exact_or_told_or_refused(client: Client, model: str, round_: int) -> None:
     random = Random(f"{client.name} {model} {round_}")
     tools = list(client.tools.values())
@@ -210,6 +216,60 @@ def test_prose_is_never_a_call(client: Client) -> None:
 
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=lambda client: client.name)
+def test_own_xml_with_the_unexpected_in_it(client: Client) -> None:
+    """What the client reads as a call passes as it stands. Anything else is at most one call, and never an open one."""
+    random, seen = Random(client.name), Counter[str]()
+    for at in range(300 * SCALE):
+        text = make_own(random, client, hostile=at % 2 == 1)
+        message = random.choice(("", "Now.\n\n", "I do it.\n")) + text
+        told = deliver(client, cut(random, message), MODELS[at % 3])
+        blocks = client.read("".join(told), MODELS[at % 3])
+        found = [block for block in blocks if isinstance(block, CallBlock)]
+        assert len(found) <= 1
+        element = OwnCalls(client, MODELS[at % 3]).read(text)
+        if element is not None and element.sound:
+            seen["own"] += 1
+            assert "".join(told) == message
+        for end in range(len(told)):
+            so_far = client.read("".join(told[: end + 1]), MODELS[at % 3])
+            assert not any(isinstance(block, CallBlock) and block.partial for block in so_far)
+    assert seen["own"] > 120 * SCALE
+
+
+@pytest.mark.parametrize("client", CLIENTS.values(), ids=lambda client: client.name)
+def test_the_end_of_a_call_is_found_where_the_parser_finds_it(client: Client) -> None:
+    random = Random(client.name)
+    for at in range(400 * SCALE):
+        text = make_own(random, client, hostile=True) + make_prose(random, client)
+        if at % 40 == 0:
+            text = text.replace("</", "😀" * random.choice((51_190, 51_200, 51_210)) + "</", 1)
+        opener = client.opener.match(text)
+        assert opener is not None
+        boundary, behind, end = Boundary(client.grammar, opener[1]), opener.end(), -1
+        for piece in cut(random, text[behind:]):
+            if (used := boundary.feed(piece)) >= 0:
+                end = behind + used
+                break
+            behind += len(piece)
+        first = client.parse(client.grammar, text)[0]
+        assert isinstance(first, CallBlock)
+        assert first.partial is (end < 0)
+        if end >= 0:
+            assert client.parse(client.grammar, text[:end]) == [first]
+            (shorter,) = client.parse(client.grammar, text[: end - 1])
+            assert isinstance(shorter, CallBlock) and shorter.partial
+
+
+def test_a_tag_that_is_only_mentioned_holds_nothing_back() -> None:
+    """Words behind a tag show that it is no call. Tags behind it may make one, so they wait for the end."""
+    client = CLIENTS["roo-3.36"]
+    told = deliver(client, ["Use <read_file> to read. ", "Then ", "write.", "\n"])
+    assert told[:3] == ["Use <\u200bread_file> to read. ", "Then ", "write."]
+    text = "Use <read_file> <path> for it. " + "More words. " * 20
+    assert restore(client, "".join(deliver(client, list(text)))) == text
+
+
+@pytest.mark.parametrize("client", CLIENTS.values(), ids=lambda client: client.name)
 def test_a_call_cut_anywhere_is_not_run(client: Client) -> None:
     """Clients run what is open when the stream ends, so nothing of such a call may have left."""
     arguments = json.dumps({"command": "rm -r build && echo done", "requires_approval": True})
@@ -239,6 +299,21 @@ LONG = {
     "files": lambda n: "<read_file><args>" + "<file>" * (n // 6) + "</args></read_file>",
     "quotes": lambda n: "<ask_followup_question><follow_up>" + "<a '\"" * (n // 6) + "</follow_up>",
 }
+
+
+@pytest.mark.parametrize("name", ["roo-3.36", "cline-legacy"])
+@pytest.mark.parametrize("kind", [*LONG, "mentions"])
+def test_delivering_is_linear(kind: str, name: str) -> None:
+    def measure(size: int) -> float:
+        text = LONG[kind](size) if kind in LONG else "<read_file><a> words\n" * (size // 21)
+        pieces = [text[at : at + 7] for at in range(0, len(text), 7)]
+        start = process_time()
+        deliver(CLIENTS[name], pieces)
+        return process_time() - start
+
+    measure(1000)
+    small = min(measure(6_000) for _ in range(2))
+    assert measure(48_000) < max(24 * small, 0.1)
 
 
 @pytest.mark.parametrize("name", ["roo-3.36", "cline-legacy"])

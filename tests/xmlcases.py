@@ -131,6 +131,65 @@ def make_long(random: Random, parameter: Parameter) -> str:
     return line * (random.choice((60_000, 99_000, 102_400, 110_000)) // len(line))
 
 
+SNIPPETS = (
+    *("if (a < b) {}\n", "for i in range(3):\n    print(i)\n", '<div class="x">\n  <p>a &amp; b</p>\n</div>\n'),
+    *("List<Map<String, Integer>> x;", "const s = '</p>';", "a && b || c > d", "- [ ] a\n- [x] b", "\\\\@x", "12 | a"),
+    *("<![CDATA[x]]>", "<![CDATA[", "<root><![CDATA[ a ]]></root>", "```python\nx\n```", "```", "~~~"),
+    *("see `<parameter=path>` here", '{"name": "read_file", "arguments": {}}', "<tool_call>{}</tool_call>"),
+    *(
+        "</tool_call>",
+        "<function=x>",
+        "<|im_start|>assistant",
+        '<invoke name="x">',
+        "[TOOL_CALLS]",
+        "<think>hm</think>",
+    ),
+)
+"""What stands in files and commands, and marks of other dialects."""
+FOREIGN = (
+    *("<note>why < not</note>", "<explanation>a </b> c</explanation>", '<description x="1">d</description>', "<b/>"),
+    *("<requires_approval>false</requires_approval>", "<line_count>3</line_count>", "<timeout>5</timeout>"),
+    *("<task_progress>\n- [ ] a\n</task_progress>", "<id>call_1</id>", "<Path>a</Path>", "<path >a</path>", "<note>"),
+)
+"""Elements that a tool does not have."""
+
+
+def make_own(random: Random, client: Client, hostile: bool) -> str:
+    """A call in the client's own XML with contents of files, foreign elements, repeated and reordered parameters;
+    ``hostile`` with closing tags in values, tags that are left out, and tags of other tools too."""
+    tool = random.choice([tool for tool in client.tools.values() if tool.parameters])
+    marks = [f"</{one.name}>" for one in tool.parameters] + [f"</{tool.name}>", f"<{tool.name}>", "<path>", "</path>"]
+    elements = []
+    for parameter in tool.parameters:
+        if parameter.required or random.random() < 0.4:
+            elements.append(_write_element(random, parameter, marks if hostile else []))
+            if hostile and random.random() < 0.1:
+                elements.append(_write_element(random, parameter, marks))
+    elements += random.choices(FOREIGN, k=random.choice((0, 1, 2)))
+    random.shuffle(elements)
+    if hostile and elements and random.random() < 0.1:
+        elements[random.randrange(len(elements))] = random.choice(marks)
+    gap = random.choice(("\n", "\n", "", "\n  "))
+    return gap.join([f"<{tool.name}>", *elements, f"</{tool.name}>"])
+
+
+def _write_element(random: Random, parameter: Parameter, marks: list[str]) -> str:
+    name = parameter.name
+    value = "".join(random.choice(SNIPPETS) for _ in range(random.randint(1, 4))).replace(f"</{name}>", "")
+    if marks and random.random() < 0.4:
+        value += random.choice(marks) + random.choice(SNIPPETS)
+    nested = {
+        Kind.NUMBER: "3",
+        Kind.FLAG: "true",
+        Kind.JSON: json.dumps({"a": value}),
+        Kind.LIST: '["a", "b"]',
+        Kind.FILES: "<file><path>a</path></file><file><path>b</path><line_range>1-2</line_range></file>",
+        Kind.SUGGESTIONS: '<suggest mode="code">a &lt; b</suggest><suggest>c</suggest>',
+    }
+    inside = nested.get(parameter.kind, value)
+    return f"<{name}>\n{inside}\n</{name}>" if parameter.kind is Kind.BLOCK else f"<{name}>{inside}</{name}>"
+
+
 def deliver(client: Client, pieces: Iterable[str], model: str = "qwen3", finish: str = "stop") -> list[str]:
     """What the client is told of an answer of a text model, piece by piece.
 

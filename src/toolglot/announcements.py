@@ -138,7 +138,7 @@ _ENDS_IN_COLON = re.compile(r"[:：][*_\s]*\Z")
 _ACTS = re.compile(
     r"\W*(?:(?:sure|okay|ok|certainly|of course|great|now|first|yes|alright|got it)\b[^.!?\n]{0,40}[,.!]\s*)?"
     r"(?:(?:sure|okay|ok|certainly|of course|great|alright)\W*\Z"
-    r"|(?:i'll|i’ll|i will|i am|i'm|i’m|let me|let's|let’s)\b)",
+    r"|(?:i|let me|let's|let’s)\b)",
     re.IGNORECASE,
 )
 """A sentence in which the model says what it does now."""

@@ -8,12 +8,14 @@ rehearse(exchange, ...)              a dry run beside the answer, if one is wish
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
 from toolglot import editing
 from toolglot.clients.guarding import Guarding
+from toolglot.clients.rendering import shorten
 from toolglot.delivery import Bounds, Delivery
 from toolglot.events import Event, Failed
 from toolglot.exchange import Exchange, describe_failure
@@ -21,7 +23,7 @@ from toolglot.readers import make_reader
 from toolglot.reading import Reader
 from toolglot.rendition import Rendition
 from toolglot.rollout import SHELL
-from toolglot.routing import Manner, Route
+from toolglot.routing import Manner, Route, takes_one_call
 from toolglot.seals import Sealing
 from toolglot.telemetry import Watch
 from toolglot.trial import Rehearsal, deliver_whole
@@ -52,6 +54,7 @@ def reply(exchange: Exchange, body: bytes, streamed: bool = False) -> bytes:
         events = [*reader.feed(body), *reader.close()]
     else:
         events = wire.decode_reply(body, new_id)
+    exchange.watch.hear(events)
     told = deliver_whole(open_delivery(exchange, streamed=False), events)
     for step in bring_back(exchange, streamed=False):
         told = step.feed(told)
@@ -78,6 +81,19 @@ def bring_back(exchange: Exchange, streamed: bool) -> list[Step]:
     if exchange.place is not None:
         steps.append(Sealing(exchange.memory.open_seals(exchange.route.upstream.base_url), exchange.place))
     return steps
+
+
+def listen(exchange: Exchange, delivery: Delivery) -> Callable[[list[Event]], list[Event]]:
+    """How the delivery takes events: the model's own text is kept on the way, if bodies are logged."""
+    watch = exchange.watch
+    if watch.said is None:
+        return delivery.deliver
+
+    def deliver(events: list[Event]) -> list[Event]:
+        watch.hear(events)
+        return delivery.deliver(events)
+
+    return deliver
 
 
 def open_delivery(exchange: Exchange, streamed: bool) -> Delivery:
@@ -115,15 +131,13 @@ def _deliver(exchange: Exchange, route: Route, watch: Watch, streamed: bool) -> 
     )
     if guest is None:
         return Delivery(*given)
-    mapped = editing.Return(exchange.mapping, watch.notes) if exchange.mapping else None
+    mapped = editing.Return(exchange.mapping, watch.notes, shown=shorten) if exchange.mapping else None
     return Rendition(guest.render(native), *given, mapped=mapped)
 
 
 def _find_bounds(exchange: Exchange) -> Bounds:
     """What of the calls that an upstream makes the client wants to see."""
-    parallel = exchange.asked.conversation.limits.parallel_calls
-    parallel = exchange.settings.reading.parallel_calls if parallel is None else parallel
-    return Bounds(exchange.choice, single=parallel is False)
+    return Bounds(exchange.choice, single=takes_one_call(exchange.asked.conversation, exchange.settings))
 
 
 def _open_reader(exchange: Exchange, route: Route, rehearsed: bool) -> Reader:
@@ -135,7 +149,7 @@ def _open_reader(exchange: Exchange, route: Route, rehearsed: bool) -> Reader:
     unknown = "reject" if exchange.guest else "text" if restricted else reading.unknown_tools
     shell = reading.shell if reading.shell and exchange.trial.runs(SHELL, rehearsed) else ()
     supported = exchange.settings.tool_calling.supported_tools
-    options = exchange.settings.reader_options(unknown, route.parallel, supported, shell)
+    options = exchange.settings.reader_options(unknown, not route.single, supported, shell)
     if exchange.guest:
         options = replace(options, elements=exchange.guest.calls)
     strictness = exchange.trial.restrict(options, route)

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from toolglot.aliases import Alias
 from toolglot.events import Defect, Reason
-from toolglot.jsontext import Value, dump, escape
+from toolglot.jsontext import Value, dump, escape, parse
 from toolglot.schema import ANY, Shape, Tool, Typed, conform
 
 _NOTHING = (None, "", "null", "None")
@@ -110,7 +110,7 @@ class Arguments(ABC):
 
     def _drops(self, key: str) -> bool:
         """Whether the tool's schema forbids this argument, so that the call does without it."""
-        if self.tool is None or self._may_mean(key) or not self.tool.parameters.forbids(key):
+        if not self.forbids(key) or self._may_mean(key):
             return False
         self._omit(key, "dropped_undeclared_argument")
         return True
@@ -124,6 +124,21 @@ class Arguments(ABC):
         self.raw = self.pending.append
         self.pending += "," if self.written else "{", spell_key(alias.key), f":{value}"
         self.aliases.append(alias)
+
+    def forbids(self, key: str) -> bool:
+        return self.tool is not None and self.tool.parameters.forbids(key)
+
+    def leave_out(self, keys: list[str]) -> None:
+        """Take arguments out of those that wait."""
+        text = "".join(self.pending)
+        waiting = parse(f"{{{text[1:]}}}").value
+        assert isinstance(waiting, dict)
+        for key in keys:
+            waiting.pop(key, None)
+            self.keys[key] = False
+            self.repair("dropped_undeclared_argument")
+        self.written = text[0] == "," or bool(waiting)
+        self.pending[:] = [text[0] + dump(waiting)[1:-1]] if waiting else []
 
     def open_text(self, key: str) -> None:
         if self._drops(key):

@@ -19,7 +19,7 @@ PATTERNS: Final[Mapping[str, tuple[str, ...]]] = {
     "json_code_blocks": ("fenced_json", "fenced_tool_flat", "bfcl_json", "langchain_json", "cohere_rplus"),
     "shell_commands": ("shell_fence",),
     "bare_json": ("bare_json", "bare_json_array"),
-    "python_calls": ("pythonic", "gemma_tool_code"),
+    "python_calls": ("pythonic", "python_call", "fenced_python", "gemma_tool_code"),
 }
 """The dialects of each pattern."""
 CONFIDENCE: Final = "_confidence"

@@ -6,6 +6,10 @@ What was not clearly a call goes on as text; what a client must not see (a call 
 was agreed, a result that the model made up) is dropped and told to the record. If nothing else was said, the answer has
 failed. The last event says truly how the answer ended.
 
+An upstream that knows tools makes its calls natively; a call in its text counts only if it made none. So from the first
+call that is read from its text on, everything waits for the end of the answer. With the first native call, what waits
+goes out as the text that it was, and all text behind it is text; the calls in it are only counted.
+
 Reasoning that the upstream tells apart passes at once, and is kept as long as nothing else was said. If the answer ends
 with it, a complete call at its end was the action, put in the wrong channel, and is delivered.
 """
@@ -28,15 +32,19 @@ from toolglot.events import (
     Finished,
     Reason,
     ReasoningDelta,
+    ReasoningSealed,
     Span,
     Started,
     TextDelta,
 )
 from toolglot.reading import Reader
 from toolglot.telemetry import Watch, redact
-from toolglot.twins import Twins
 
 DROPPED = (Reason.EXTRA_CALL, Reason.FABRICATED_RESULT)
+SUCCESSES = ("stop", "tool_calls")
+"""Reasons to finish that promise a whole answer."""
+SILENT: tuple[type, ...] = (ReasoningDelta, ReasoningSealed)
+"""Events that are no answer by themselves."""
 READ, NATIVE = "read", "native"
 WORDS = (TextDelta, ReasoningDelta)
 THINKING = "<think>\n"
@@ -89,17 +97,28 @@ class Delivery:
         self.source: list[str] = []
         self.thoughts: list[str] | None = [] if reader is not None else None
         self.said = False
+        self.answered = False
+        """Whether more than reasoning was told: text or a call, in a whole answer a complete one."""
+        self.silent = SILENT if streamed else (*SILENT, CallStarted, CallArguments, CallEnded)
+        self.broken: list[str] = []
+        """Native calls whose arguments are no JSON, by name."""
+        self.short: list[str] = []
+        """Native calls that the upstream ended in the middle of their arguments, by name."""
         self.truncated = False
         self.tells_rejected = False
         """Whether somebody behind us decides what becomes of a rejected call."""
         self.open: dict[tuple[str, int], int] = {}
         self.started = self.natives = 0
         self.audited = reader is not None and reader.audited
-        self.quotes = self.audited or not streamed
+        self.prefers_native = native and reader is not None
+        self.waiting: list[tuple[Event, str]] | None = None
+        """What came from the first call in the text on, and from where, while a native call may follow."""
+        self.overheard: list[str] | None = None
+        """The dialects of calls in the text beside native ones, as soon as there is a native one."""
+        self.quotes = self.audited or not streamed or self.prefers_native
         # the common case: nothing to put right, deltas pass as they are
         self.plain: tuple[type, ...] = () if joiner else WORDS if native else (*WORDS, CallArguments)
         self.native = native
-        self.twins = Twins() if native and reader is not None else None
 
     def deliver(self, events: Iterable[Event]) -> list[Event]:
         """What the client is told of these events of the upstream."""
@@ -109,10 +128,11 @@ class Delivery:
             self.beside(events)
         for event in events:
             if type(event) is TextDelta and reader is not None:
-                if self.thoughts is not None and not event.text.isspace():
-                    self.thoughts = None
-                if self.quotes:
-                    self.source.append(event.text)
+                if self.overheard is not None:
+                    self.overhear(reader.feed(event.text))
+                    out.append(event)
+                    continue
+                self.keep(event.text)
                 for read in reader.feed(event.text):
                     if type(read) in plain:
                         out.append(read)
@@ -127,11 +147,46 @@ class Delivery:
                 self.tell(event, NATIVE, out)
         if out:
             self.said = True
+            self.answered = self.answered or self.answers(out)
         return out
 
+    def keep(self, text: str) -> None:
+        """Text came: reasoning was not all, and the text may have to be quoted."""
+        if self.thoughts is not None and not text.isspace():
+            self.thoughts = None
+        if self.quotes:
+            self.source.append(text)
+
     def tell(self, event: Event, origin: str, out: list[Event]) -> None:
-        if self.twins is None or self.twins.admit(event, origin):
+        """Pass an event on, or let it wait until it is known whether the upstream makes native calls."""
+        if self.prefers_native and type(event) is CallStarted:
+            if origin is NATIVE:
+                self.give_back(out)
+            elif self.waiting is None:
+                self.waiting, self.plain = [], ()
+        if self.waiting is None:
             self.pass_on(event, origin, out)
+        else:
+            self.waiting.append((event, origin))
+
+    def give_back(self, out: list[Event]) -> None:
+        """The upstream makes a native call: all that was not told yet is text, whatever was read in it."""
+        if self.overheard is not None or self.reader is None:
+            return
+        self.overheard = []
+        waiting, self.waiting = self.waiting or [], None
+        self.overhear(event for event, origin in waiting if origin is READ)
+        out += self.reader.tell_as_text("".join(self.source))
+        self.source.clear()
+        self.quotes = False
+        for event, origin in waiting:
+            if origin is NATIVE:
+                self.pass_on(event, origin, out)
+
+    def overhear(self, events: Iterable[Event]) -> None:
+        """Take note of calls that stay text."""
+        if self.overheard is not None:
+            self.overheard += [event.dialect for event in events if isinstance(event, CallEnded)]
 
     def pass_on(self, event: Event, origin: str, out: list[Event]) -> None:
         match event:
@@ -200,24 +255,38 @@ class Delivery:
     def reject(self, event: CallRejected, origin: str, out: list[Event]) -> None:
         """Text that set out to be a call. Where part of it has left as a call, its arguments are made surely unusable,
         with the reason for the model to see; in an answer that is given whole nothing has left yet."""
+        if origin is NATIVE:
+            self.reject_native(event, out)
+            return
         live = event.index is not None
-        if live and (origin, event.index) not in self.open:  # it was not delivered at all
+        if live and (READ, event.index) not in self.open:  # it was not delivered at all
             self.truncated = self.truncated or event.reason is Reason.TRUNCATED
             return
         self.watch.see(event)
         if live and self.streamed:
             self.truncated = self.truncated or event.reason is Reason.TRUNCATED
-            out.append(CallArguments(self.open[origin, event.index or 0], _refuse(event)))
+            out.append(CallArguments(self.open[READ, event.index or 0], _refuse(event)))
             return
         raw = event.raw
         if not self.streamed:
             raw = self.quote(event.span) if event.span else raw
-            index = None if event.index is None else self.open.pop((origin, event.index), None)
+            index = None if event.index is None else self.open.pop((READ, event.index), None)
             if self.tells_rejected:
                 out.append(replace(event, raw=self.restore(raw), index=index))
                 return
         if event.reason not in DROPPED and raw:
             out.append(TextDelta(self.restore(raw)))
+
+    def reject_native(self, event: CallRejected, out: list[Event]) -> None:
+        """The arguments of a native call cannot be read. The client has them as they came; the answer's end tells."""
+        number, cut = self.open.get((NATIVE, event.index or 0)), event.reason is Reason.TRUNCATED
+        if number is None:  # it was not delivered at all
+            return
+        self.watch.see(event)
+        if not self.tells_rejected:
+            (self.short if cut else self.broken).append(self.watch.open.pop(number, ""))
+        elif not cut:  # who writes the call refuses it, in words
+            out.append(CallEnded(number))
 
     def quote(self, span: Span) -> str:
         """What the upstream wrote there; kept where nothing leaves before it is sure."""
@@ -227,13 +296,36 @@ class Delivery:
     def finish(self, event: Finished, out: list[Event]) -> None:
         self.close(event.reason == "length", out)
         self.watch.see(event)
-        if not (self.said or out) and event.reason in ("stop", "tool_calls"):
-            self.end_badly(self.describe_nothing(), out)
+        failure = self.find_failure(event.reason, out)
+        if failure is not None:
+            self.end_badly(failure, out)
             return
         if self.bounds.required and not self.watch.calls:
             self.watch.notes.append("a call was required and none was made")
         self.watch.finish = self.reason(event.reason)
         out.append(Finished(self.watch.finish, event.usage))
+
+    def find_failure(self, reason: str, out: list[Event]) -> Failed | None:
+        """Why an answer that has ended is none: native arguments that cannot be read, or nothing that was said."""
+        self.note_cut_calls()
+        if self.broken:
+            names = ", ".join(dict.fromkeys(self.broken))
+            return Failed("malformed_call", f"The arguments of the model's call of {names} are not JSON.")
+        if self.answered or self.watch.calls or self.answers(out):
+            return None
+        if self.short:
+            names = ", ".join(dict.fromkeys(self.short))
+            return Failed("truncated_call", f"The arguments of the model's call of {names} end in the middle.")
+        return self.describe_nothing() if reason in SUCCESSES else None
+
+    def answers(self, out: Iterable[Event]) -> bool:
+        return any(type(event) not in self.silent for event in out)
+
+    def note_cut_calls(self) -> None:
+        """Tell the record of native calls that have no end at all."""
+        for (origin, _), number in self.open.items():
+            if origin is NATIVE and number in self.watch.open:
+                self.watch.see(CallRejected("", Reason.TRUNCATED, self.watch.open.pop(number)))
 
     def describe_nothing(self) -> Failed:
         if self.forbidden:
@@ -241,7 +333,8 @@ class Delivery:
             return Failed(
                 "forbidden_call", f"The model's answer was a call of {names}, which tool_choice does not allow."
             )
-        return Failed("empty_answer", "The model's answer was empty.")
+        what = "holds reasoning, but neither text nor a call" if self.said else "was empty"
+        return Failed("empty_answer", f"The model's answer {what}.")
 
     def reason(self, told: str) -> str:
         """Why the answer ended: a call that was cut never looks complete, a complete one never looks cut."""
@@ -266,19 +359,28 @@ class Delivery:
         if self.reader is None:
             return
         reader, self.reader = self.reader, None
-        if self.thoughts:
-            if not truncated:
-                self.rescue(reader, out)
-            return
-        for event in reader.close(truncated):
-            self.tell(event, READ, out)
+        if self.overheard is not None:
+            self.overhear(reader.close(truncated))
+            self.note_overheard(self.overheard)
+        elif not self.thoughts:
+            for event in reader.close(truncated):
+                self.tell(event, READ, out)
+        elif not truncated:
+            self.rescue(reader, out)
         for dialect, reason in reader.left:
             self.watch.leave(dialect, reason)
-        if self.twins is not None:
-            for event, origin in self.twins.settle():
-                self.pass_on(event, origin, out)
-            if self.twins.dropped:
-                self.watch.notes.append(f"{self.twins.dropped} calls came twice and were delivered once")
+        for dialect in reader.missed:
+            self.watch.miss(dialect)
+        waiting, self.waiting = self.waiting or (), None
+        for event, origin in waiting:
+            self.pass_on(event, origin, out)
+
+    def note_overheard(self, dialects: list[str]) -> None:
+        for dialect in dialects:
+            self.watch.leave(dialect, Reason.EXTRA_CALL)
+        if dialects:
+            told = ", ".join(dict.fromkeys(dialects))
+            self.watch.notes.append(f"{len(dialects)} calls in the text beside native ones stay text: {told}")
 
     def rescue(self, reader: Reader, out: list[Event]) -> None:
         """The answer was nothing but reasoning, which the client has: the calls that it ends with are told too."""

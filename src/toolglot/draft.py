@@ -29,7 +29,7 @@ from toolglot.options import Options
 from toolglot.pattern import Choice
 from toolglot.provenance import NO_QUOTATIONS, Comparison, Quotations
 from toolglot.scanner import Source
-from toolglot.schema import Toolbox, plain_name
+from toolglot.schema import Tool, Toolbox, plain_name
 from toolglot.sink import Sink
 
 RAW_LIMIT = 8192
@@ -40,14 +40,21 @@ REPAIR_COST = 0.01
 
 @dataclass(slots=True)
 class Ledger:
-    """What one answer has delivered so far."""
+    """What one answer may quote, and what it has delivered so far."""
 
     new_id: Callable[[], str]
+    quotations: Quotations = NO_QUOTATIONS
     started: int = 0
     delivered: int = 0
     closed: int = 0
     """How many calls there were, delivered or not."""
+    first: tuple[str, int] | None = None
+    """The blanks before the first call that began to leave, and where it began."""
+    tried: int = 0
+    """How many characters were read on trial."""
     left: list[tuple[str, Reason]] = field(default_factory=list)
+    missed: list[str] = field(default_factory=list)
+    """The dialects of near misses: text that was meant as a call and cannot be read as one."""
 
 
 @dataclass(slots=True)
@@ -66,7 +73,6 @@ class Frame:
     at_line: bool
     introduced: Callable[[], bool]
     """Whether nothing of substance was said before it."""
-    quotations: Quotations = NO_QUOTATIONS
     first: bool = False
     """Whether nothing was said or called before it."""
     alone: bool = False
@@ -77,6 +83,7 @@ class Frame:
     dialect: str = ""
     confidence: float = 1.0
     marked: bool = True
+    wrap_open: tuple[str, ...] = ()
     wrap_close: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
     repairs: tuple[str, ...] = ()
@@ -89,6 +96,8 @@ class Frame:
     """Where the header of the call begins that is read now."""
     body_end: int = 0
     """Where the last call ended that was read as a whole."""
+    known: Tool | None = None
+    """The last tool on offer that a call in it was begun to."""
 
     def begin(self, written: str, start: int | None = None) -> Draft | None:
         """A draft for a call to the tool that was written, or None when that cannot be a call here."""
@@ -104,6 +113,7 @@ class Frame:
             first = self.drafts[-1].end
         else:
             first, self.held = self.start, self.waits() or self.alone
+        self.known = tool or self.known
         name = tool.name if tool else plain_name(written)
         self.open = draft = Draft(self, name, first, self.dialect, tool=tool, repairs=dict.fromkeys(self.repairs))
         self._check_tool(draft, written)
@@ -111,9 +121,7 @@ class Frame:
 
     def _check_tool(self, draft: Draft, written: str) -> None:
         tool, name = draft.tool, draft.name
-        if not self.marked and self.dialect in self.options.patterns.off:
-            draft.flaw(Reason.SWITCHED_OFF, "pattern", self.dialect, "a pattern that is switched on")
-        elif tool is None and not name.strip("0123456789"):
+        if tool is None and not name.strip("0123456789"):
             draft.flaw(Reason.MALFORMED, "tool name", "none", "the name of the tool to call")
         elif tool is None and self.options.unknown_tools != "allow":
             draft.flaw(Reason.UNKNOWN_TOOL, "tool name", f'"{written}"', self._offer(written))
@@ -221,8 +229,8 @@ class Draft(Arguments):
     """It may be a quotation, as far as its text has arrived. None of it leaves as long as it may."""
 
     def __post_init__(self) -> None:
-        if self.frame.quotations:
-            self.doubt = Comparison(self.frame.quotations, max(self.start, self.frame.head))
+        if quotations := self.frame.ledger.quotations:
+            self.doubt = Comparison(quotations, max(self.start, self.frame.head))
         self.choose_receiver()
 
     def _wait(self, piece: str) -> None:
@@ -254,10 +262,10 @@ class Draft(Arguments):
         if frame.ledger.delivered and not frame.options.parallel:
             self.flaw(Reason.EXTRA_CALL, "answer", "a further call", "one call per answer")
             return
-        least = frame.options.thresholds.get(self.dialect, frame.options.min_confidence)
-        if self.confidence < least:
-            self.flaw(Reason.LOW_CONFIDENCE, "answer", f"{self.confidence:.2f}", f"{least:.2f}")
+        if not self._is_wanted(frame.options):
             return
+        if not frame.ledger.started:
+            frame.ledger.first = frame.sink.blanks, self.start
         self.index = frame.ledger.started
         frame.ledger.started += 1
         self.live = True
@@ -277,12 +285,22 @@ class Draft(Arguments):
         if not self.dropping:
             self.choose_receiver()
 
+    def _is_wanted(self, options: Options) -> bool:
+        """Whether its pattern is switched on and it is sure enough; a flaw says what is not."""
+        if not self.frame.marked and self.dialect in options.patterns.off:
+            self.flaw(Reason.SWITCHED_OFF, "pattern", self.dialect, "a pattern that is switched on")
+            return False
+        least = options.thresholds.get(self.dialect, options.min_confidence)
+        if self.confidence < least:
+            self.flaw(Reason.LOW_CONFIDENCE, "answer", f"{self.confidence:.2f}", f"{least:.2f}")
+            return False
+        return True
+
     def choose_receiver(self) -> None:
+        self.raw = self.pending.append
         if self.doubt is not None and not self.aliases:
             self.raw = self._wait
-        elif self.aliases or not self.live:
-            self.raw = self.pending.append
-        else:
+        elif self.live and not self.aliases:
             self.raw = partial(self.frame.sink.arguments, self.index)
 
     def sure_of(self, key: str) -> None:
@@ -301,8 +319,11 @@ class Draft(Arguments):
         for alias in renamed.values():
             self.pending[alias.at] = spell_key(alias.name)
             self.repair(RENAMED)
+        forbidden = [alias.key for alias in self.aliases if alias.key not in renamed and self.forbids(alias.key)]
         self.keys = {renamed[key].name if key in renamed else key: kept for key, kept in self.keys.items()}
         self.aliases.clear()
+        if forbidden:
+            self.leave_out(forbidden)
         self.choose_receiver()
         if self.told:
             self.raw("".join(self.pending))
@@ -358,6 +379,7 @@ class Draft(Arguments):
         if self.live:
             self.live = False
             self.frame.ledger.started -= 1
+            self.frame.ledger.first = self.frame.ledger.first if self.frame.ledger.started else None
         self._give_back(Reason.QUOTATION)
 
     def _give_back(self, reason: Reason) -> None:

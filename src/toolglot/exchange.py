@@ -32,7 +32,7 @@ from toolglot.memory import Memory
 from toolglot.profiles import SIGNED_CALLS, Rule
 from toolglot.provenance import NO_QUOTATIONS, Quotations, find_quotations, list_quotable
 from toolglot.quirks import hold_to_call, narrow, retell_thoughts
-from toolglot.rollout import EDITING, READING, XML
+from toolglot.rollout import EDITING, NATIVE_CALLS, READING, XML
 from toolglot.routing import NATIVE, RELAY, TEXT, Knowledge, Route, choose
 from toolglot.seals import Place, find_place, restore
 from toolglot.speaking import Speech, speak
@@ -234,12 +234,9 @@ class Exchange:
         if not wanted or not self.trial.runs(EDITING):
             return None
         guest, only = self.guest, conversation.choice.only
-        tools, single = conversation.tools, conversation.limits.parallel_calls is False
-        if guest is not None:
-            tools, single = guest.offered, True
-        parallel = self.route.parallel or (not single and self.route.manner is NATIVE)
-        known_as, check = conversation.model, guest.check_call if guest else None
-        found = editing.find(tools, wanted, only=only, parallel=parallel, known_as=known_as, check=check)
+        tools = conversation.tools if guest is None else guest.offered
+        several, check = not self.route.single, guest.check_call if guest else None
+        found = editing.find(tools, wanted, only=only, parallel=several, known_as=conversation.model, check=check)
         if found is None and tools:
             self.watch.notes.append(f"the client's tools have no twins in {wanted} and stay as they are")
         return found
@@ -314,6 +311,7 @@ class Exchange:
         if not kind:
             return False
         lesson = self._learn(kind, error)
+        self.watch.count(NATIVE_CALLS, kind)
         if spare is None:
             return False
         self.route = self.trial.enter(self.route.retreat(lesson))

@@ -12,6 +12,7 @@ import msgspec
 
 from toolglot.conversation import Choice, Tool, Tools
 from toolglot.errors import RequestError
+from toolglot.events import CallEnded, CallRejected, Defect, Event, Reason
 
 _ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>u[dD][89a-fA-F]..)|.)", re.DOTALL)
 
@@ -156,25 +157,37 @@ def write_arguments(told: object) -> str:
     return _write({} if told is None else told)
 
 
-def is_cut(arguments: str) -> bool:
-    """Whether arguments are JSON that ends too soon. None at all, or what is no JSON, is not a matter of its end."""
+def find_fault(arguments: str) -> Reason | None:
+    """What is wrong with the arguments of a native call: they end too soon or are no JSON. None if they can be read.
+
+    No arguments at all are fine. So are line breaks that stand in strings as they are, and half a surrogate pair.
+    """
     try:
         msgspec.json.decode(arguments)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        return bool(arguments.strip()) and _ends_early(arguments, "truncated" in str(error))
-    return False
+        return _judge(arguments, "truncated" in str(error)) if arguments.strip() else None
+    return None
 
 
-def _ends_early(arguments: str, doubted: bool) -> bool:
-    """The same for what is not strictly JSON: line breaks may stand in strings as they are, and half a pair."""
+def _judge(arguments: str, doubted: bool) -> Reason | None:
+    """The same for what is not strictly JSON."""
     try:
         json.loads(arguments, strict=False)
     except json.JSONDecodeError as error:
         rest = arguments[error.pos :].rstrip().lower()
-        return doubted or rest in _OPEN or error.msg.startswith("Unterminated string")
+        cut = doubted or rest in _OPEN or error.msg.startswith("Unterminated string")
+        return Reason.TRUNCATED if cut else Reason.MALFORMED
     except (ValueError, RecursionError):
         pass
-    return False
+    return None
+
+
+def end_call(index: int, fault: Reason | None) -> Event:
+    """The end of a native call of which the upstream says that it is complete: rejected if its arguments are not."""
+    if fault is None:
+        return CallEnded(index)
+    found = "an end in the middle" if fault is Reason.TRUNCATED else "no JSON"
+    return CallRejected("", fault, None, (Defect(fault, "arguments", found, "a JSON object"),), index=index)
 
 
 def encode(told: object) -> bytes:

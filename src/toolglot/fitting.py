@@ -36,6 +36,24 @@ class Typed:
     defects: tuple[Defect, ...] = ()
 
 
+class AttributedText(str):
+    """The text of an element that has attributes, or whose neighbours of the same name have some (``names``)."""
+
+    __slots__ = ("attributes", "names")
+    attributes: dict[str, str]
+    names: frozenset[str]
+
+    def __new__(cls, text: str, attributes: dict[str, str], names: frozenset[str]) -> AttributedText:
+        made = super().__new__(cls, text)
+        made.attributes, made.names = attributes, names
+        return made
+
+
+_LOST = "dropped_attributes"
+_LITERAL = Shape()
+"""A member of an object without declared members: as an element, text that is a JSON literal is its value."""
+
+
 def _mismatch(value: Value, shape: Shape, where: str) -> Typed:
     found = _LABELS.get(kind_of(value), "") + show(value)
     return Typed(value, (), (Defect(Reason.INVALID_VALUE, where, found, shape.describe()),))
@@ -62,7 +80,7 @@ def conform(value: Value, shape: Shape, where: str) -> Typed:
 def conform_text_leaves(value: Value, shape: Shape, where: str) -> Typed:
     """Type nested elements, whose leaves are bare text; typing them is no repair, for they had no types."""
     typed = _Fitting(bare=True).fit(value, shape, where, 0)
-    return Typed(typed.value, (), typed.defects)
+    return Typed(typed.value, tuple(name for name in typed.repairs if name == _LOST), typed.defects)
 
 
 # -- bare text ---------------------------------------------------------------------------------------------------------
@@ -189,11 +207,11 @@ class _Fitting:
 
     def fit(self, value: Value, shape: Shape, where: str, depth: int) -> Typed:
         if shape.untyped:
-            return Typed(value)
+            return self.fit_untyped(value, shape, where, depth) if self.bare else Typed(value)
         if depth > MAX_DEPTH:
             deep = Defect(Reason.INVALID_VALUE, where, f"more than {MAX_DEPTH} levels", "a value nested less deeply")
             return Typed(value, (), (deep,))
-        if self.bare and type(value) is str:
+        if self.bare and isinstance(value, str) and not isinstance(value, Number):
             return self.fit_leaf(value, shape, where, depth)
         key = (id(value), id(shape))
         if key in self.seen:
@@ -203,11 +221,36 @@ class _Fitting:
             self.seen[key] = (value, typed)
         return typed
 
-    def fit_leaf(self, text: str, shape: Shape, where: str, depth: int) -> Typed:
+    def fit_untyped(self, value: Value, shape: Shape, where: str, depth: int) -> Typed:
+        """Nested elements about which nothing is known."""
+        if isinstance(value, dict) and depth <= MAX_DEPTH:
+            members = {name: self.fit(part, shape, where, depth + 1) for name, part in value.items()}
+            return _assemble({name: part.value for name, part in members.items()}, members.values(), ())
+        if isinstance(value, list) and depth <= MAX_DEPTH:
+            items = [self.fit(part, shape, where, depth + 1) for part in value]
+            return _assemble([item.value for item in items], items, ())
+        if not isinstance(value, str):
+            return Typed(value)
+        text = str.__str__(value)
+        lost = (_LOST,) if _attributes_of(value) else ()
+        return Typed(next(_read_untyped(text))[0] if shape is _LITERAL else text, lost)
+
+    def fit_leaf(self, leaf: str, shape: Shape, where: str, depth: int) -> Typed:
+        """The text of an element, which may be one member of an object whose other members are its attributes."""
+        text, attributes = str.__str__(leaf), _attributes_of(leaf)
         make_empty = _EMPTY.get(shape.kinds - {"null"})
         if make_empty is None or text.strip():
-            return _read_text(text, shape, where, depth)
-        return self.fit(make_empty(), shape, where, depth)
+            plain = _read_text(text, shape, where, depth)
+        else:
+            plain = self.fit(make_empty(), shape, where, depth)
+        if not attributes and not plain.defects:
+            return plain
+        for branch in shape.leaves:
+            members = _name_text(leaf, branch)
+            typed = self.fit(members, branch, where, depth + 1) if members else None
+            if typed is not None and not typed.defects:
+                return typed
+        return Typed(plain.value, (*plain.repairs, _LOST), plain.defects) if attributes else plain
 
     def fit_single(self, value: Value, shape: Shape, where: str, depth: int) -> Typed:
         if not shape.admits(value):
@@ -223,7 +266,8 @@ class _Fitting:
     def fit_members(self, value: dict[str, Value], shape: Shape, where: str, depth: int) -> Typed:
         fitted: dict[str, Typed] = {}
         for name, part in value.items():
-            fitted[name] = self.fit(part, shape.property_shape(name), f"{where}.{name}", depth + 1)
+            member = shape.property_shape(name, _LITERAL if self.bare and not shape.properties else ANY)
+            fitted[name] = self.fit(part, member, f"{where}.{name}", depth + 1)
         whole: Value = {name: typed.value for name, typed in fitted.items()}
         return _assemble(whole, fitted.values(), list_absent(shape, value, f"{where}."))
 
@@ -271,8 +315,30 @@ class _Fitting:
         if self.bare and isinstance(value, dict):
             yield from _list_children(value, shape)
         yield from _change_scalar(value, shape.kinds - {"null"})
+        declared = shape.items.properties
+        if self.bare and isinstance(value, dict) and declared and declared.keys().isdisjoint(value):
+            return  # no item, but elements around items
         if value is not None and _takes_single(shape) and shape.items.admits(value) and not _opens_json(value):
             yield [value], ("wrapped_in_list",)
+
+
+def _attributes_of(leaf: Value) -> dict[str, str]:
+    return leaf.attributes if isinstance(leaf, AttributedText) else {}
+
+
+def _name_text(leaf: str, shape: Shape) -> dict[str, Value] | None:
+    """The attributes of an element and its text as an object; None unless it is clear which member the text is."""
+    attributes: dict[str, Value] = {**_attributes_of(leaf)}
+    names = leaf.names if isinstance(leaf, AttributedText) else frozenset()
+    if "object" not in shape.kinds or not shape.properties:
+        return None
+    if not leaf.strip():
+        return attributes or None
+    rest = {name: part for name, part in shape.properties.items() if name not in names}
+    texts = [name for name, part in rest.items() if part.streams]
+    choices = (texts, [name for name in texts if name in shape.required], list(rest))
+    sole = next((names[0] for names in choices if len(names) == 1), None)
+    return None if sole is None else {**attributes, sole: str.__str__(leaf)}
 
 
 def _unescape_markdown(value: Value) -> Value:

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 from toolglot.dialect import Call, Commitment, Wrap
 from toolglot.draft import Frame, Ledger
-from toolglot.events import Reason
-from toolglot.options import Boundary, ElementCalls, Options
+from toolglot.events import CallRejected, Reason
+from toolglot.near_misses import LONGEST, begins_child, find_defects, is_near_miss, may_begin_child
+from toolglot.options import Element, ElementCalls, Options
 from toolglot.pattern import MORE, Mark, mark
-from toolglot.provenance import NO_QUOTATIONS, Quotations
 from toolglot.scanner import Source, Steps
 from toolglot.schema import Toolbox
 from toolglot.sink import Sink
@@ -55,10 +55,11 @@ class FrameReader:
     ledger: Ledger
     elements: Mark | None
     hint: str = ""
-    quotations: Quotations = NO_QUOTATIONS
     reached: int = 0
     spared: int = 0
     """How much of the way there was known before."""
+    missed: int = 0
+    """Where the last near miss ended, as far as it was read."""
     again: int = 0
     """How much was looked at again so far."""
     wasted: int = 0
@@ -77,7 +78,7 @@ class FrameReader:
         self.spared = 0
         parts = (self.source, self.sink, self.toolbox, self.options, self.ledger)
         closing, first = self.vocabulary.closing(wrap), not self.sink.spoken
-        return Frame(*parts, start, closing, waits, at_line, introduced, self.quotations, first)
+        return Frame(*parts, start, closing, waits, at_line, introduced, first)
 
     def read(self, frame: Frame, wrap: Wrap | None, header: Header) -> Steps[bool]:
         """Read its calls; whether all of it was as it must be."""
@@ -93,6 +94,13 @@ class FrameReader:
         frame.raw = source.since(frame.start) if frame.held else None
         return True
 
+    def find_result(self) -> Steps[bool]:
+        """Whether there is anything behind the mark of a result that stands here, or the answer was cut there."""
+        source = self.source
+        found = mark(self.vocabulary.results.marks[0]).match(source.text, source.pos)
+        gap = yield from source.find_nonblank(found.end() - source.pos if found is not None else 0)
+        return source.truncated or source.pos + gap < len(source.text)
+
     def may_read_again(self, start: int) -> bool:
         """Whether the frame that began there and failed may be looked at again."""
         size = self.reached - start
@@ -101,6 +109,52 @@ class FrameReader:
             return False
         self.again = again
         return True
+
+    # -- a frame that failed -------------------------------------------------------------------------------------------
+
+    def report_miss(self, frame: Frame, wrap: Wrap | None, header: Header) -> Steps[bool]:
+        """Count a frame that failed if it was meant as a call; True if it was rejected: then none of it is text."""
+        source, start, reached = self.source, frame.start, self.reached
+        behind = max(0, reached - source.offset)
+        following = source.text[behind : behind + 80]
+        if start < self.missed or not is_near_miss(frame, wrap, header, source.since(start, reached), following):
+            return False
+        if header == ELEMENT and wrap is None and (yield from self._reject_element(frame)):
+            return True
+        self.ledger.missed.append(frame.dialect)
+        self.missed = reached
+        return False
+
+    def _reject_element(self, frame: Frame) -> Steps[bool]:
+        """Report an element of a tool that holds nothing but elements and lacks what the tool needs. It never began to
+        leave, because its first element is none of the tool's; False if it is anything else."""
+        source, tool = self.source, frame.known
+        if tool is None or self.options.unknown_tools == "text":
+            return False
+        source.rewind(frame.start)
+        size = source.text.find(">", source.pos) + 1 - source.pos
+        while (child := begins_child(source.text, source.pos + size)) is None:
+            if source.final or not may_begin_child(source.text, source.pos + size):
+                return False
+            yield
+        if self.toolbox.find(child["key"]) is not None:
+            return False
+        closer = f"</{source.text[source.pos + 1 : source.pos + size - 1]}>"
+        while (end := source.text.find(closer, source.pos + size, source.pos + LONGEST)) < 0:
+            if source.final or len(source.text) - source.pos >= LONGEST:
+                return False
+            yield
+        defects = find_defects(tool, source.text[source.pos + size : end])
+        if not defects:
+            return False
+        source.pos = end + len(closer)
+        raw, span = source.since(frame.start), (frame.start, source.here)
+        source.release()
+        self.sink.settle()
+        self.sink.event(CallRejected(raw, defects[0].reason, tool.name, defects, frame.dialect, span))
+        return True
+
+    # -- reading one ---------------------------------------------------------------------------------------------------
 
     def _chain(self, frame: Frame, header: Header) -> Steps[bool]:
         """Calls that need no wrapper, one behind the other with a separator between them."""
@@ -263,52 +317,56 @@ class FrameReader:
         frame.repairs = chosen.repairs
         unknown = header in ELEMENTS and self.toolbox.find(found["name"]) is None
         frame.marked = chosen.marked or (unknown and self.options.unknown_tools == "reject")
-        frame.wrap_close = wrap.close if wrap is not None else ()
+        frame.wrap_open, frame.wrap_close = (wrap.open, wrap.close) if wrap is not None else ((), ())
         if self.options.elements is None or header != ELEMENT or unknown:
             return chosen.call.body.read(frame, chosen.call, found)
         return self._read_element(frame, chosen.call, spelled, self.options.elements)
 
     def _read_element(self, frame: Frame, call: Call, opener: Mark, elements: ElementCalls) -> Steps[bool]:
-        """A call as the client itself reads it; if the client would not make it, as anybody reads it."""
-        source = self.source
+        """A call as the client itself reads it. If the client would not make it, or would complain, as anybody reads
+        it; what nobody else can read either is for the client to complain of."""
+        source, here = self.source, self.source.here
         found = opener.match(source.text, source.pos)
-        boundary = elements.open(found["name"]) if found is not None else None
-        if found is not None and boundary is not None:
-            size = found.end() - source.pos
-            if (yield from self._take_element(frame, found["name"], size, elements, boundary)):
+        if found is None:
+            return False
+        name = found["name"]
+        element = yield from self._find_element(name, found.end() - source.pos, elements)
+        end = source.here
+        if element is None or not element.sound:
+            self.wasted += end - here
+            source.rewind(here)
+            found, before = opener.match(source.text, source.pos), frame.open
+            if found is not None and (yield from call.body.read(frame, call, found)):
                 return True
-            found = opener.match(source.text, source.pos)
-        return found is not None and (yield from call.body.read(frame, call, found))
+            if element is None or frame.started:
+                return False
+            frame.abandon(before)
+            source.rewind(end)
+        draft = frame.begin(name)
+        if draft is not None:
+            draft.adopt(element.values)
+        return draft is not None
 
-    def _take_element(
-        self, frame: Frame, name: str, size: int, elements: ElementCalls, boundary: Boundary
-    ) -> Steps[bool]:
-        """A call as the client itself reads it; False, and nothing is consumed, if the client would not make it.
+    def _find_element(self, name: str, size: int, elements: ElementCalls) -> Steps[Element | None]:
+        """Go to the end of the call that the client reads here; None if it reads none.
 
         Args:
             size: how long the opening tag is.
         """
-        source = self.source
-        here = source.here
+        source, here = self.source, self.source.here
+        boundary = elements.open(name)
         head = yield from source.find_nonblank(size)
         mentioned = not source.text.startswith("<", source.pos + head)
-        if mentioned or self.wasted > AGAIN * (here + 4 * RESCAN):
-            return False
+        if boundary is None or mentioned or self.wasted > AGAIN * (here + 4 * RESCAN):
+            return None
         source.pos += size
         while (used := boundary.feed(source.text[source.pos :])) < 0:
             source.pos = len(source.text)
             if source.final:
-                break
+                return None
             yield
-        source.pos += max(used, 0)
-        values = elements.read(source.since(here)) if used >= 0 else None
-        draft = frame.begin(name) if values is not None else None
-        if draft is None or values is None:
-            self.wasted += source.here - here
-            source.rewind(here)
-            return False
-        draft.adopt(values)
-        return True
+        source.pos += used
+        return elements.read(source.since(here))
 
     def _weigh(self, chosen: Choosing) -> float:
         """The confidence of a call: that of its dialect, or of the pattern that the dialect belongs to."""

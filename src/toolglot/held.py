@@ -31,6 +31,16 @@ class Held:
     def __bool__(self) -> bool:
         return bool(self.frames)
 
+    def take(self, frame: Frame, reasoning: bool, last: bool) -> bool:
+        """Hold a frame that counts only at the end (``last``, a quotation) or was put into reasoning.
+
+        Returns: whether it waits there. A frame that is held for another reason counts at once.
+        """
+        if frame.held:
+            frame.undecided = not reasoning and frame.is_only_call()
+            self.add(frame, reasoning)
+        return reasoning or (frame.held and (last or frame.undecided))
+
     def add(self, frame: Frame, reasoning: bool) -> None:
         self.frames.append(frame)
         self.items.append(frame)
@@ -86,12 +96,10 @@ class Held:
         """The answer is over: what waited counts if it is complete. Reasoning that was cut might have gone on."""
         if not self.frames:
             return
-        if self.undecided and not truncated:
-            self.promote(alone=True)
-        elif self.undecided or self._is_unfit(truncated):
+        if self._is_unfit(truncated) or (self.undecided and truncated):
             self.drop()
         else:
-            self.promote()
+            self.promote(alone=self.undecided)
 
     def _is_unfit(self, truncated: bool) -> bool:
         """Whether what waited does not count at the end either. A quotation in reasoning never does."""

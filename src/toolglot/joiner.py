@@ -49,7 +49,7 @@ _NAMED = (
 )
 """What calls a tool without any mark: its tag, a list of Python calls, JSON that has its name for a value."""
 
-_EVERYWHERE = ("{{", "[{before_object}", "{command}", "<{name}>", "[")
+_EVERYWHERE = ("{{", "[{before_object}", "[{before_pair}", "{command}", "<{name}>", "[")
 """Headers and wrappers that are too common to be marks by themselves."""
 
 
@@ -111,6 +111,8 @@ def _compile(dialect: str, names: tuple[str, ...]) -> re.Pattern[str]:
     for first, group in groupby(sorted(names), key=lambda name: name[0]):
         rest = "|".join(_spell(name[1:]) for name in group)
         alternatives.append(rf"{_spell(first)}(?:{rest})[:\d]*(?:{led})")
+        # a Python call counts only at the start of a line
+        alternatives.append(rf"{_spell(first)}(?<![^\n].)(?:{rest}) ?\(")
     return re.compile(
         "|".join((*_CONTROL, *(rule.format(known=known, called=called) for rule in _NAMED), *alternatives))
     )
@@ -160,7 +162,7 @@ def _headers(record: Dialect) -> Iterator[str]:
     """The headers that count outside a wrapper; behind a mark that is never ordinary text, with any name."""
     for call in record.calls:
         for header in call.header if call.place is not Place.WRAPPED else ():
-            if header in _EVERYWHERE or _rests_on_control(header):
+            if header in _EVERYWHERE or _rests_on_control(header) or record.commitment is Commitment.ALONE:
                 continue
             if record.commitment is Commitment.MARKED and not header.startswith("{name"):
                 header = header.replace("{name}", "{key}").replace("{name_id}", "{id}")

@@ -9,6 +9,9 @@ The measures are those of the plan that asked for them. Of one transformation in
                           in which the client found no call
     without complaint     answers that the client said nothing bad about, the nearest thing to a satisfied user
 
+A near miss (text that was meant as a call to a known tool and could not be read) is an attempt that failed. Native
+calls are counted in the same way, as ``native``: what the upstream made itself, of what it set out to make.
+
 A dry run delivers nothing, so what clients say says nothing about it: only its attempts count.
 """
 
@@ -22,7 +25,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from toolglot.complaints import NO_TOOL, OF_CALLS
-from toolglot.rollout import SKIPPED, SUCCESS, UNTOUCHED, Arm
+from toolglot.rollout import NATIVE_CALLS, SKIPPED, SUCCESS, UNTOUCHED, Arm
 
 TARGET: Final = 0.95
 """The success rate that the plan asks for."""
@@ -134,7 +137,10 @@ def read_log(lines: Iterable[str]) -> tuple[Groups, int]:
         record = _record(line)
         if record is not None:
             found += 1
-            for transformation, arm in (record["arms"] or UNTOUCHED).items():
+            arms = dict(record["arms"] or UNTOUCHED)
+            if record.get("mode") == NATIVE_CALLS or NATIVE_CALLS in record["outcomes"]:
+                arms[NATIVE_CALLS] = str(Arm.ON)
+            for transformation, arm in arms.items():
                 _add(_tally(groups, transformation, arm), transformation, record)
     return groups, found
 
@@ -163,7 +169,8 @@ def _add(tally: Tally, transformation: str, record: Mapping[str, Any]) -> None:
     tally.outcomes.update(ends)
     if SUCCESS in ends:
         tally.transformed += 1
-        tally.tools.update(would["tools"] if would else record["transformed"])
+        made = record["tools" if transformation == NATIVE_CALLS else "transformed"]
+        tally.tools.update(would["tools"] if would else made)
         tally.confidence_sum += sum(told["confidences"])
         tally.confidence_count += len(told["confidences"])
 

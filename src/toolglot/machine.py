@@ -19,7 +19,6 @@ from toolglot.frames import FrameReader, consume
 from toolglot.held import Held
 from toolglot.options import Options
 from toolglot.pattern import MORE, Mark, mark
-from toolglot.provenance import NO_QUOTATIONS, Quotations
 from toolglot.scanner import Source, Steps, at_once
 from toolglot.schema import Toolbox
 from toolglot.sink import Sink
@@ -46,13 +45,7 @@ class Machine:
     """One answer being read."""
 
     def __init__(
-        self,
-        vocabulary: Vocabulary,
-        toolbox: Toolbox,
-        options: Options,
-        ledger: Ledger,
-        hint: str = "",
-        quotations: Quotations = NO_QUOTATIONS,
+        self, vocabulary: Vocabulary, toolbox: Toolbox, options: Options, ledger: Ledger, hint: str = ""
     ) -> None:
         self.vocabulary = vocabulary
         self.ledger = ledger
@@ -61,8 +54,7 @@ class Machine:
         self.held = Held(self.sink)
         marks = vocabulary.landmarks(toolbox.names, options.unknown_tools == "reject")
         self.names, self.elements, self.heads, self.stops, self.line_stops = marks
-        given = self.source, self.sink, vocabulary, toolbox, options, ledger, self.elements, hint, quotations
-        self.frames = FrameReader(*given)
+        self.frames = FrameReader(self.source, self.sink, vocabulary, toolbox, options, ledger, self.elements, hint)
         self.region: Region | None = None
         self.thinking = False
         self.fences: list[str] = []
@@ -181,6 +173,22 @@ class Machine:
             self.line_start = True
         self.pass_blanks(blanks)
 
+    def tell_as_text(self, text: str) -> list[Event]:
+        """Tell what waits as the text that it is; ``text`` is everything that has come."""
+        if self.ledger.first is not None:
+            blanks, start = self.ledger.first
+            self.sink.drop_layout()
+            self.sink.text(blanks + text[start:])
+        else:
+            if self.held.frames:
+                self.held.drop()
+            rest = text[self.source.unread :]
+            if self.thinking:
+                self.sink.reasoning(rest)
+            else:
+                self.sink.text(rest)
+        return self.sink.drain()
+
     # -- what is only shown --------------------------------------------------------------------------------------------
 
     def pass_backticks(self) -> Steps[None]:
@@ -190,8 +198,8 @@ class Machine:
         is_fence = len(ticks) >= 3 and (self.line_start or _LIST_ITEM.search(self.tail) is not None)
         if is_fence and not self.fences and (yield from self.open()):
             return
+        label = (yield from source.peek(len(ticks) + 1))[len(ticks) :]
         source.pos += len(ticks)
-        label = yield from source.peek()
         if is_fence:
             self.toggle_fence(ticks, not label.isspace() and label != "")
         elif not self.fences and ticks[0] == "`":
@@ -263,7 +271,7 @@ class Machine:
         opening = yield from self.find_opening(self.vocabulary.anywhere)
         if opening is not None and (yield from self.begin(opening)):
             return True
-        if (self.line_start or (yield from self.opens_list())) and (yield from self.open_line()):
+        if (yield from self.open_line()):
             return True
         return (yield from self.pass_lone_mark()) or (yield from self.open_element())
 
@@ -306,6 +314,8 @@ class Machine:
 
     def open_line(self) -> Steps[bool]:
         """What may open only at the start of a line."""
+        if not (self.line_start or (yield from self.opens_list())):
+            return False
         opening = yield from self.find_opening(self.vocabulary.at_line)
         if opening is not None and (yield from self.begin(opening)):
             return True
@@ -333,18 +343,11 @@ class Machine:
             yield from source.choose(vocabulary.turns)
         ) is not None:
             return False
-        if self.held.undecided and (yield from self.find_result()):
+        if self.held.undecided and (yield from self.frames.find_result()):
             self.held.drop()  # a quoted call with its result is a quoted conversation
             return False
         yield from self.swallow_result()
         return True
-
-    def find_result(self) -> Steps[bool]:
-        """Whether there is anything behind the mark of a result that stands here, or the answer was cut there."""
-        source = self.source
-        found = mark(self.vocabulary.results.marks[0]).match(source.text, source.pos)
-        gap = yield from source.find_nonblank(found.end() - source.pos if found is not None else 0)
-        return source.truncated or source.pos + gap < len(source.text)
 
     def find_opening(self, openings: Openings[T]) -> Steps[T | None]:
         source = self.source
@@ -384,10 +387,11 @@ class Machine:
         size = consume(source, region.open)
         tag = region.commitment is not Commitment.MARKED
         if self.sink.spoken and tag and region.channel is Channel.REASONING:
-            following = yield from source.peek()
+            source.pos -= size
+            following = (yield from source.peek(size + 1))[size:]
             if (following and not following.isspace()) or following == " ":
-                source.pos -= size
                 return False
+            source.pos += size
         if self.held:
             self.held.drop()
         self.part_messages(region)
@@ -448,7 +452,7 @@ class Machine:
         frame = self.frames.begin(wrap, partial(self.must_wait, wrap, header), self.line_start, self.is_introduced)
         taken = yield from self.frames.read(frame, wrap, header)
         if not self.frames.end(frame, taken):
-            return (yield from self.give_back(start, bare))
+            return (yield from self.fail(frame, wrap, header, start))
         source.release()
         if self.example:
             introduction = self.tail
@@ -456,24 +460,20 @@ class Machine:
             self.tail = introduction  # it introduces the next call as well, if nothing stands between them
             return True
         self.line_start = True
-        if frame.held and not self.thinking and frame.is_only_call():
-            frame.undecided = True
+        if not self.held.take(frame, self.thinking, last or frame.alone):
             frame.give_up_if_cut(source.truncated)
-            self.held.add(frame, self.thinking)
-        else:
-            self.tell_frame(frame, last)
-        return True
-
-    def tell_frame(self, frame: Frame, last: bool) -> None:
-        """Let the calls of a frame go, or hold them where they count only at the end (``last``) or in reasoning."""
-        if frame.held:
-            self.held.add(frame, self.thinking)
-        if not self.thinking and not ((last or frame.alone) and frame.held):
-            frame.give_up_if_cut(self.source.truncated)
             if self.held.frames:
                 self.held.promote()
-            self.after_call = not frame.is_text
-            self.line_start = self.after_call
+            self.after_call = self.line_start = not frame.is_text
+        return True
+
+    def fail(self, frame: Frame, wrap: Wrap | None, header: Header, start: int) -> Steps[bool]:
+        """A frame is none; whether all of it is told: as text, or as rejected."""
+        meant = (frame.known or wrap) and not self.thinking and not announces_example(self.tail)
+        if meant and (yield from self.frames.report_miss(frame, wrap, header)):
+            self.line_start = self.after_call = True
+            return True
+        return (yield from self.give_back(start, header in BARE_JSON))
 
     def must_wait(self, wrap: Wrap | None, header: Header) -> bool:
         """Whether a frame counts only as a whole, or only if nothing follows it, or never because it is shown."""

@@ -13,7 +13,7 @@ from time import time
 from typing import Final, TypeVar
 
 from toolglot.records import Record
-from toolglot.rollout import SUCCESS, UNTOUCHED, Arm
+from toolglot.rollout import NATIVE_CALLS, SUCCESS, UNTOUCHED, Arm
 
 LABELS: Final = 100
 KNOWN: Final = 1000
@@ -169,6 +169,8 @@ class Metrics:
         self.duration[(mode,)].add(record.duration)
         for transformation, arm in (record.arms or UNTOUCHED).items():
             self.compare(record, transformation, arm)
+        if record.mode == NATIVE_CALLS or NATIVE_CALLS in record.outcomes:
+            self.compare(record, NATIVE_CALLS, Arm.ON)
 
     def compare(self, record: Record, transformation: str, arm: str) -> None:
         """Count what one transformation did, or would have done in a dry run."""
@@ -188,5 +190,6 @@ class Metrics:
             self.transformed[group].total += 1
             for confidence in (would or record).confidences:
                 self.confidence[group].add(confidence)
-            for tool in would.tools if would else record.transformed:
+            made = record.tools if transformation == NATIVE_CALLS else record.transformed
+            for tool in would.tools if would else made:
                 self.tools[*group, tool].total += 1

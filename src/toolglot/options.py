@@ -22,6 +22,14 @@ class Boundary(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Element:
+    """A call as a client reads it: its values by parameter. ``sound`` if the client's tool does not complain of one."""
+
+    values: Mapping[str, str]
+    sound: bool = True
+
+
 class ElementCalls(Protocol):
     """How a client reads calls that are written as ``<tool>..</tool>``, where its own reading decides."""
 
@@ -29,8 +37,8 @@ class ElementCalls(Protocol):
         """What finds the end of a call behind its opening tag; None if the client has no such tool."""
         ...
 
-    def read(self, text: str) -> Mapping[str, str] | None:
-        """The values of the call by parameter, or None if the client would not make the call from this text."""
+    def read(self, text: str) -> Element | None:
+        """The call as the client reads it, or None if the client would not make the call from this text."""
         ...
 
 

@@ -103,8 +103,9 @@ class Reader:
         self, toolbox: Toolbox, dialect: str, options: Options, new_id: Callable[[], str], quotations: Quotations
     ) -> None:
         known = vocabulary()
-        self._ledger = Ledger(new_id)
-        machine = Machine(known, toolbox, options, self._ledger, known.resolve_hint(dialect) or "", quotations)
+        self._ledger = Ledger(new_id, quotations)
+        machine = Machine(known, toolbox, options, self._ledger, known.resolve_hint(dialect) or "")
+        self._machine = machine
         self._source = machine.source
         self._sink = machine.sink
         self._steps = machine.run()
@@ -140,10 +141,22 @@ class Reader:
         next(self._steps, None)
         return self._sink.drain()
 
+    def tell_as_text(self, source: str) -> list[Event]:
+        """Tell as text all that was not told as text or reasoning so far, calls included.
+
+        For callers that hold calls back and then find that they do not count. ``source`` is everything that was fed.
+        """
+        return self._machine.tell_as_text(source)
+
     @property
     def left(self) -> list[tuple[str, Reason]]:
         """Calls that were left in the text without a word: their dialects, and why."""
         return self._ledger.left
+
+    @property
+    def missed(self) -> list[str]:
+        """The dialects of near misses: text that was meant as a call and cannot be read as one."""
+        return self._ledger.missed
 
 
 @dataclass(frozen=True, slots=True)

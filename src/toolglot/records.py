@@ -7,16 +7,16 @@ Whatever a client or a model chose (names, ids) is cut short and cleaned before 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final
 
 import msgspec
 
-from toolglot.events import CallEnded, CallRejected, CallStarted, Event, Failed, Finished, Reason, Usage
+from toolglot.events import CallEnded, CallRejected, CallStarted, Event, Failed, Finished, Reason, TextDelta, Usage
 from toolglot.redaction import tidy
-from toolglot.rollout import LEFT, READING, RESCUE, SHELL, SUCCESS, XML, Arm
+from toolglot.rollout import LEAKED, LEFT, NATIVE_CALLS, NEAR_MISS, READING, RESCUE, SHELL, SUCCESS, XML, Arm
 
 BODY_LENGTH: Final = 64 << 10
 OWN_ID: Final = re.compile("req_[0-9a-f]{24}")
@@ -175,8 +175,13 @@ class Watch(msgspec.Struct):
     confidences: list[float] = []
     complaints: list[str] = []
     would: Watch | None = None
+    dry: bool = False
+    """Whether it watches a dry run."""
     open: dict[int, str] = {}
     heard: list[Event] | None = None
+    said: list[str] | None = None
+    """The text of the model itself, if bodies are logged."""
+    heard_length: int = 0
     record: Record | None = None
     kept: list[Bytes] | None = None
 
@@ -189,6 +194,13 @@ class Watch(msgspec.Struct):
         if self.kept is not None and self.bytes <= 2 * BODY_LENGTH:
             self.kept.append(data)
 
+    def hear(self, events: Iterable[Event]) -> None:
+        """Keep the model's own text, as far as a log shows it."""
+        if self.said is not None and self.heard_length <= 2 * BODY_LENGTH:
+            texts = [event.text for event in events if isinstance(event, TextDelta)]
+            self.said += texts
+            self.heard_length += sum(map(len, texts))
+
     def see(self, event: Event) -> None:
         """Take note of an event of the answer; deltas say nothing here and need not be shown."""
         match event:
@@ -200,10 +212,10 @@ class Watch(msgspec.Struct):
                 name = self.open.pop(index, "")
                 if dialect:
                     self.read(event, name)
-            case CallRejected(reason=reason, dialect=dialect):
-                self.rejected.append(reason.value)
-                if reason not in NO_ATTEMPT:
-                    self.count(self.transformation(dialect), reason.value)
+                else:
+                    self.count_native()
+            case CallRejected():
+                self.reject(event)
             case Finished(reason=reason, usage=usage):
                 self.finish, self.usage = reason, usage or self.usage
             case Failed(kind=kind):
@@ -218,12 +230,35 @@ class Watch(msgspec.Struct):
         if ended.dialect not in self.read_as:
             self.read_as.append(ended.dialect)
         transformation = self.transformation(ended.dialect)
+        if transformation != SHELL:
+            self.count_native(LEAKED)
         if transformation != XML:  # those are counted when they are rendered
             self.count(transformation)
 
+    def reject(self, rejected: CallRejected) -> None:
+        """A call was not delivered. Without a dialect it is one that the upstream made itself."""
+        reason = rejected.reason
+        self.rejected.append(reason.value)
+        if reason in NO_ATTEMPT:
+            return
+        if rejected.dialect or self.dry or self.mode != NATIVE_CALLS:
+            self.count(self.transformation(rejected.dialect), reason.value)
+        else:
+            self.count_native(reason.value)
+
+    def count_native(self, outcome: str = SUCCESS) -> None:
+        """An upstream with native tools set out to make a call; what a dry run reads says nothing of that."""
+        if self.mode == NATIVE_CALLS and not self.dry:
+            self.count(NATIVE_CALLS, outcome)
+
     def leave(self, dialect: str, reason: Reason) -> None:
-        """Text looked like a call and stays text."""
-        self.count(self.transformation(dialect), reason.value if reason in CHOSEN else LEFT)
+        """A call could be read and stays text: because that is so wished, or because its arguments do not fit."""
+        chosen = LEFT if reason is Reason.EXTRA_CALL else reason.value if reason in CHOSEN else NEAR_MISS
+        self.count(self.transformation(dialect), chosen)
+
+    def miss(self, dialect: str) -> None:
+        """Text was meant as a call and could not be read as one."""
+        self.count(self.transformation(dialect), NEAR_MISS)
 
     def transformation(self, dialect: str) -> str:
         if dialect == SHELL_DIALECT:
@@ -238,8 +273,11 @@ class Watch(msgspec.Struct):
 
     def rehearse(self, mode: str, client: str = "") -> Watch:
         """A watch for what would be delivered; its findings are told as ``would``."""
-        self.would = Watch(self.request_id, self.wire, self.time, self.began, self.clock, mode=mode, client=client)
-        self.would.heard = None if self.kept is None else []
+        self.would = Watch(
+            self.request_id, self.wire, self.time, self.began, self.clock, mode=mode, client=client, dry=True
+        )
+        if self.kept is not None:
+            self.would.heard, self.would.said = [], []
         return self.would
 
     def rehearsed(self) -> Rehearsed:

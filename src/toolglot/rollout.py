@@ -31,6 +31,10 @@ TRANSFORMATIONS: Final[Mapping[str, str]] = {
 }
 """Everything that changes an answer, by the names that settings, records and metrics use."""
 
+NATIVE_CALLS: Final = "native"
+"""Native calls are counted beside the transformations: they are no transformation, and nothing is rolled out."""
+LEAKED: Final = "leaked"
+
 BUCKETS: Final = 10_000
 HEAD: Final = 8192
 """How much of a first message tells conversations apart; its length counts besides."""
@@ -59,10 +63,14 @@ UNTOUCHED: Final = {"none": OFF.value}
 
 SUCCESS: Final = "success"
 LEFT: Final = "left_as_text"
+NEAR_MISS: Final = "near_miss"
 SKIPPED: Final = frozenset(
     {LEFT, Reason.LOW_CONFIDENCE, Reason.SWITCHED_OFF, Reason.UNKNOWN_TOOL, Reason.EXTRA_CALL, Reason.QUOTATION}
 )
-"""How an attempt can end: in success, by being skipped on purpose, or for any other reason, which is a failure."""
+"""How an attempt can end: in success, by being skipped on purpose, or for any other reason, which is a failure.
+
+A near miss is a failure too: text that was meant as a call to a known tool and could not be read as one.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,8 @@ RELAY, NATIVE, TEXT = Manner
 
 
 class Route(Struct, frozen=True):
-    """Where a request goes. ``parallel``: whether several calls may be made in one answer.
+    """Where a request goes. ``parallel``: whether the model is told that it may make several calls in one answer;
+    ``single``: whether the client takes one call at most, so that further ones are not delivered.
 
     In mode ``auto`` the rule and the lesson say why. ``extra`` are fields that the upstream needs besides. ``client``
     is the profile of an XML client, which takes one call and as text; it is empty for all others.
@@ -56,6 +57,7 @@ class Route(Struct, frozen=True):
     mode: str
     dialect: str
     parallel: bool
+    single: bool = False
     rule: Rule | None = None
     lesson: Lesson | None = None
     extra: Mapping[str, Any] = {}
@@ -144,10 +146,13 @@ def choose(
     if mode == "off" or not (_matters(conversation, settings) or client):
         manner = RELAY
     parallel = _parallel(conversation, settings, model)
-    route = Route(upstream, model, manner, mode, model.dialect, parallel)
+    single = takes_one_call(conversation, settings)
+    route = Route(upstream, model, manner, mode, model.dialect, parallel, single)
     if mode == AUTO and manner is not RELAY and not upstream.coached:
         route = _decide(route, conversation, settings, knowledge)
-    return structs.replace(route, client=client, parallel=False) if client and manner is not RELAY else route
+    if client and manner is not RELAY:
+        return structs.replace(route, client=client, parallel=False, single=True)
+    return route
 
 
 def _decide(route: Route, conversation: Conversation, settings: Settings, knowledge: Knowledge) -> Route:
@@ -189,14 +194,26 @@ def concerns_tools(conversation: Conversation) -> bool:
 
 
 def _parallel(conversation: Conversation, settings: Settings, model: Model, known: bool | None = None) -> bool:
-    """What is taught is what is delivered: many calls if asked for, or if the model's own dialect is spoken.
+    """Whether the model is told that it may make several calls: if asked for, or if its own dialect is spoken. Other
+    models are taught one call per message, which they do better; what they make nevertheless is delivered.
 
     The dialect of clients that take one call in a message teaches one.
     """
-    for told in (conversation.limits.parallel_calls, settings.reading.parallel_calls, known):
+    for told in (_wanted(conversation, settings), known):
         if told is not None:
             return told
     return model.dialect != DEFAULT_DIALECT and _own_dialect(model.model) == model.dialect
+
+
+def takes_one_call(conversation: Conversation, settings: Settings) -> bool:
+    """Whether the request, or else the setting, allows one call per answer at most."""
+    return _wanted(conversation, settings) is False
+
+
+def _wanted(conversation: Conversation, settings: Settings) -> bool | None:
+    """Several calls in one answer, as the request says, else as it is set; None if neither does."""
+    told = conversation.limits.parallel_calls
+    return settings.reading.parallel_calls if told is None else told
 
 
 @lru_cache(maxsize=256)

@@ -39,7 +39,22 @@ _LAYOUT = re.compile(r"\s{0,4096}")
 class Source:
     """The text that has arrived and is not consumed yet."""
 
-    __slots__ = ("_kept", "_loose", "_wanted", "final", "left", "offset", "pos", "run", "text", "truncated")
+    __slots__ = (
+        "_held",
+        "_kept",
+        "_loose",
+        "_start",
+        "_trials",
+        "_tried",
+        "_wanted",
+        "final",
+        "left",
+        "offset",
+        "pos",
+        "run",
+        "text",
+        "truncated",
+    )
 
     def __init__(self) -> None:
         self.text = ""
@@ -52,7 +67,11 @@ class Source:
         """The end of what passed through, left for a look together with what comes next."""
         self._kept: list[tuple[int, str]] | None = None
         self._loose = 0
+        self._start = 0
         self._wanted = 0
+        self._held: list[str] | None = None
+        self._tried = 0
+        self._trials = 0
 
     def push(self, chunk: str) -> None:
         if self._kept is not None:
@@ -63,6 +82,8 @@ class Source:
         if self.left:  # it passed through, and came behind all that stands here
             self.offset -= len(self.left)
             chunk, self.left = self.left + chunk, ""
+        if self._held is not None:
+            self._held.append(self.text[max(0, self._tried - self.offset) : self.pos])
         self.offset += self.pos
         self.text = self.text[self.pos :] + chunk
         self.pos = 0
@@ -86,6 +107,11 @@ class Source:
         return self.offset + self.pos
 
     @property
+    def unread(self) -> int:
+        """The place in the whole stream from which on nothing is decided: here, or where the text is kept from."""
+        return self.here if self._kept is None else self._start
+
+    @property
     def at_end(self) -> bool:
         return self.final and self.pos >= len(self.text)
 
@@ -96,7 +122,8 @@ class Source:
         self._kept = [(self.offset, self.text)]
         self._loose = 0
         self._wanted = sys.maxsize
-        return self.offset + self.pos
+        self._start = self.offset + self.pos
+        return self._start
 
     def limit(self, end: int | None) -> None:
         """Beyond ``end`` keep only the newest text; None keeps all again."""
@@ -133,6 +160,34 @@ class Source:
             self.text = self.since(start, self.offset) + self.text
             self.offset = start
         self.pos = start - self.offset
+
+    # -- reading ahead on trial ------------------------------------------------------------------------------------
+
+    def begin_trial(self) -> int:
+        """Hold what is consumed from here on, so that ``go_back`` can return to it; the position of this place.
+
+        Unlike an unconsumed tail, what is held is not copied with every piece that arrives. Trials may be nested.
+        """
+        if not self._trials:
+            self._held = []
+            self._tried = self.here
+        self._trials += 1
+        return self.here
+
+    def go_back(self, place: int) -> None:
+        """Return to a place that lies within the trial."""
+        if place < self.offset and self._held is not None:
+            self.text = "".join(self._held) + self.text
+            self.offset = self._tried
+            self._held.clear()
+        self.pos = place - self.offset
+
+    def end_trial(self, place: int) -> None:
+        """End the trial that was begun last, and go on from ``place``."""
+        self.go_back(place)
+        self._trials -= 1
+        if not self._trials:
+            self._held = None
 
     # -- looking ---------------------------------------------------------------------------------------------------
 

@@ -174,6 +174,7 @@ class Gateway:
         carried = exchange.wire.CARRIED
         if carried and exchange.one_wire:
             headers = {name: request.headers[name] for name in carried if name in request.headers} | headers
+        self.telemetry.body(exchange.watch, "upstream_request", exchange.request)
         async with self.transport.send("POST", exchange.address, upstream, headers, exchange.take_request()) as reply:
             response = await visit.answer(reply)
         exchange.conclude()

@@ -78,8 +78,9 @@ class Shape:
         """Whether a member of this name is against the schema."""
         return self.closed and key not in self.properties and key not in self.required
 
-    def property_shape(self, key: str) -> Shape:
-        return self.properties.get(key) or self.links.get("additionalProperties", ANY)
+    def property_shape(self, key: str, undeclared: Shape | None = None) -> Shape:
+        """The shape of a member; ``undeclared`` is that of members about which the schema says nothing."""
+        return self.properties.get(key) or self.links.get("additionalProperties") or undeclared or ANY
 
     def admits(self, value: Value) -> bool:
         """Whether the value is of a kind that the shape takes."""

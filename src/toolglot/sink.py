@@ -67,6 +67,14 @@ class Sink:
             self._channel = index
         self._parts.append(fragment)
 
+    @property
+    def blanks(self) -> str:
+        """The layout that is held."""
+        return "".join(self._layout)
+
+    def drop_layout(self) -> None:
+        self._layout.clear()
+
     def layout(self, blanks: str) -> None:
         """Blanks or marks of turns that are text only if more text follows; marks before a call are nobody's."""
         self._layout.append(blanks)

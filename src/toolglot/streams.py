@@ -14,9 +14,9 @@ from typing import Protocol, cast
 
 from msgspec.structs import replace
 
-from toolglot.answers import bring_back, name_answerer, open_delivery, rehearse, remember
+from toolglot.answers import bring_back, listen, name_answerer, open_delivery, rehearse, remember
 from toolglot.errors import ToolglotError
-from toolglot.events import CallArguments, Event, Failed, Finished, ReasoningDelta, Started, TextDelta
+from toolglot.events import CallArguments, CallRejected, Event, Failed, Finished, ReasoningDelta, Started, TextDelta
 from toolglot.exchange import Exchange, describe_failure
 from toolglot.passage import Passage, ResumingWriter, TidyReader
 from toolglot.sse import DATA
@@ -69,6 +69,7 @@ class Translation:
         """Another answer comes instead; what the client was told of the first one holds."""
         self.reader = self.exchange.upstream_wire.read_stream(self.exchange.source.new_call_id)
         self.delivery = open_delivery(self.exchange, streamed=True)
+        self.take_events = listen(self.exchange, self.delivery)
         self.steps = bring_back(self.exchange, streamed=True)
         healthy = self.exchange.unchanged and hasattr(self.reader, "tidy") and hasattr(self.writer, "resume")
         self.passage = Passage(cast("TidyReader", self.reader), self.delivery) if healthy else None
@@ -80,7 +81,7 @@ class Translation:
     def feed(self, piece: bytes) -> bytes:
         if self.passage or self.steps:
             return self.carry(piece, self.reader.feed(piece))
-        return self.writer.write(self.delivery.deliver(self.reader.feed(piece)))
+        return self.writer.write(self.take_events(self.reader.feed(piece)))
 
     def close(self) -> bytes:
         events = self.reader.close()
@@ -128,7 +129,7 @@ class Translation:
         return self.writer.write([*self.end_passage(), *told])
 
     def deliver(self, events: list[Event]) -> list[Event]:
-        told = self.delivery.deliver(events)
+        told = self.take_events(events)
         for step in self.steps:
             told = step.feed(told)
         return told
@@ -226,9 +227,14 @@ class Relay:
         told: list[Event] = [event for event in reader.feed(read) if type(event) not in UNRECORDED]
         told += reader.close()
         remember(self.exchange, reader)
-        if partial and hasattr(reader, "finish"):
-            told = [self.doubt(event, reader, events, end) if type(event) is Finished else event for event in told]
-        return told
+        return self.allow_for_gap(told, reader, events, end) if partial else told
+
+    def allow_for_gap(self, told: list[Event], reader: ReplyReader, events: list[bytes], end: bytes) -> list[Event]:
+        """The same without what only seems so: the arguments of a call whose middle is not known look broken."""
+        told = [event for event in told if type(event) is not CallRejected]
+        if not hasattr(reader, "finish"):
+            return told
+        return [self.doubt(event, reader, events, end) if type(event) is Finished else event for event in told]
 
     def doubt(self, finished: Finished, reader: ReplyReader, events: list[bytes], end: bytes) -> Finished:
         """The reason as the upstream told it: a call whose middle is not known only looks as if it had been cut."""

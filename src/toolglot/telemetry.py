@@ -54,7 +54,8 @@ class Telemetry:
 
     def begin(self, request_id: str, wire: str) -> Watch:
         kept: list[bytes] | None = [] if self._log_bodies else None
-        return Watch(request_id, wire, self._now(), self._clock(), self._clock, kept=kept)
+        said: list[str] | None = [] if self._log_bodies else None
+        return Watch(request_id, wire, self._now(), self._clock(), self._clock, kept=kept, said=said)
 
     def stream(self, watch: Watch) -> None:
         """The answer is a stream, and it is under way."""
@@ -69,10 +70,12 @@ class Telemetry:
             if watch.stream:
                 self.metrics.streams.total -= 1
             self.metrics.count(watch.record)
+            if watch.said:
+                self.body(watch, "model", _encode("".join(watch.said)))
             if watch.kept is not None:
                 self.body(watch, "answer", b"".join(watch.kept))
             if watch.would is not None and watch.would.heard is not None:
-                self.body(watch, "dry_run", _write(watch.would.heard))
+                self.body(watch, "dry_run", _write(watch.would.said or (), watch.would.heard))
             self._tell(watch.record)
         return watch.record
 
@@ -85,18 +88,27 @@ class Telemetry:
                 lines.tell(record)
 
     def body(self, watch: Watch, what: str, data: bytes) -> None:
-        """Log a body, ``what`` being request, answer or dry_run, if that was asked for; keys in it are blackened."""
+        """Log a body if that was asked for; keys in it are blackened.
+
+        ``what`` is ``request`` (of the client), ``upstream_request``, ``model`` (the model's own text), ``answer``
+        (what the client got) or ``dry_run`` (the model's own text, and what the client would have got).
+        """
         if self._log_bodies:
             text = redact(data[: 2 * BODY_LENGTH].decode("utf-8", "replace"), self._known_secrets)
             told = {"request_id": clean(watch.request_id), "what": what, "bytes": len(data), "body": text[:BODY_LENGTH]}
             self._bodies.info("%s", json.dumps(told, separators=(",", ":")))
 
 
-def _write(heard: Iterable[Event]) -> bytes:
-    """What a dry run would have delivered, in no wire's words."""
-    reading = gather(heard)
-    calls = [{"name": call.name, "arguments": call.arguments} for call in reading.calls]
-    return json.dumps({"text": reading.text, "calls": calls}, ensure_ascii=False).encode("utf-8", "surrogatepass")
+def _write(said: Iterable[str], heard: Iterable[Event]) -> bytes:
+    """The text that a dry run read and what it would have delivered, in no wire's words; each has a share of a body."""
+    reading, share = gather(heard), BODY_LENGTH // 3
+    calls = [{"name": call.name, "arguments": call.arguments[:share]} for call in reading.calls]
+    told = {"original": "".join(said)[:share], "text": reading.text[:share], "calls": calls}
+    return _encode(json.dumps(told, ensure_ascii=False))
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _make_message(record: Record) -> logging.LogRecord:

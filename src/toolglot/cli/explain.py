@@ -162,6 +162,7 @@ def describe(exchange: Exchange, notes: list[str], now: float) -> dict[str, Any]
         "arms": exchange.watch.arms,
         "dialect": route.dialect if exchange.speech is not None else "",
         "parallel": route.parallel,
+        "single": route.single,
         "profile": route.rule
         and {"rule": route.rule.explain()} | {key: getattr(route.rule, key) for key in CAPABILITIES},
         "client": exchange.guest and exchange.guest.describe(),
@@ -204,7 +205,7 @@ def show(document: Mapping[str, Any]) -> Iterator[str]:
         "tier": f"{document['tier']} (mode {document['mode']})",
         "why": document["why"],
         "dialect": document["dialect"],
-        "parallel": "several calls in one answer" if document["parallel"] else "one call in an answer",
+        "parallel": _describe_number(document),
         "profile": profile and (profile["rule"] + "; " if document["learned"] else "") + _capabilities(profile),
         "client": document["client"],
         "mapping": document["mapping"],
@@ -214,6 +215,13 @@ def show(document: Mapping[str, Any]) -> Iterator[str]:
     yield f"\nPOST {request['url']}"
     yield from (f"{name}: {value}" for name, value in request["headers"].items())
     yield "\n" + json.dumps(request["body"], ensure_ascii=False, indent=2)
+
+
+def _describe_number(document: Mapping[str, Any]) -> str:
+    """How many calls the model is asked for in one answer, and how many are delivered."""
+    if document["single"]:
+        return "one call in an answer"
+    return "several calls in one answer" if document["parallel"] else "one call is asked for, all are delivered"
 
 
 def _capabilities(profile: Mapping[str, Any]) -> str:

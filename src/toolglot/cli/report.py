@@ -16,7 +16,7 @@ from urllib.request import Request, urlopen
 from toolglot.cli.exits import OK, Commands
 from toolglot.errors import UsageError
 from toolglot.kpis import TARGET, Groups, Tally, read_log, read_metrics
-from toolglot.rollout import TRANSFORMATIONS, Arm
+from toolglot.rollout import NATIVE_CALLS, TRANSFORMATIONS, Arm
 
 EXAMPLES = """\
 examples:
@@ -27,6 +27,7 @@ examples:
 """
 ORDER = (Arm.ON, Arm.CONTROL, Arm.DRY_RUN, Arm.OFF)
 UNTOUCHED = "requests that met no transformation"
+TITLES = {**TRANSFORMATIONS, NATIVE_CALLS: "calls that upstreams with native tools make themselves"}
 SECONDS = 10
 FEW = 8
 """So many tools are named, the most used first."""
@@ -100,11 +101,11 @@ def _sorted(arms: Mapping[str, Tally]) -> list[Tally]:
 
 
 def show(groups: Groups) -> Iterator[str]:
-    names = sorted(groups, key=lambda name: (*TRANSFORMATIONS, name).index(name))
+    names = sorted(groups, key=lambda name: (*TITLES, name).index(name))
     for at, name in enumerate(names):
         if at:
             yield ""
-        yield f"{name}: {TRANSFORMATIONS.get(name, UNTOUCHED)}"
+        yield f"{name}: {TITLES.get(name, UNTOUCHED)}"
         yield ""
         yield from _table(_sorted(groups[name]))
         yield from chain.from_iterable(_details(tally) for tally in _sorted(groups[name]))

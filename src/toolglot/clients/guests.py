@@ -147,14 +147,32 @@ def get_acquainted(profile: str, text: str) -> Acquaintance:
 
 def _extend(client: Client, prompt: Prompt) -> Client:
     """The client with the tools that its prompt documents and its profile does not know: it may be newer than the
-    profile, and users have tools of their own. What the prompt says can be called."""
+    profile, and users have tools of their own. What the prompt says can be called. Of a tool that takes one of several
+    parameters, only those are left that are documented."""
     new = {document.name: _define(document) for document in prompt.documents if client.find(document.name) is None}
+    for document in prompt.documents:
+        tool = client.tools.get(document.name)
+        if tool is not None and tool.one_of and document.parameters is not None:
+            new[tool.name] = _narrow(tool, {one.name for one in document.parameters})
     if not new:
         return client
     names = frozenset(parameter.name for tool in new.values() for parameter in tool.parameters)
     grammar = client.grammar
     grammar = replace(grammar, tools=grammar.tools | frozenset(new), parameters=grammar.parameters | names)
     return replace(client, tools={**client.tools, **new}, grammar=grammar)
+
+
+def _narrow(tool: ClientTool, documented: set[str]) -> ClientTool:
+    """A tool without the first of several parameters if only another one is documented: for some models Roo has a tool
+    that reads one file by its path, and knows no list of files."""
+    first, *others = tool.one_of
+    left = documented.intersection(others)
+    if first in documented or not left:
+        return tool
+    parameters = (
+        replace(one, required=True) if one.name in left else one for one in tool.parameters if one.name != first
+    )
+    return replace(tool, parameters=tuple(parameters), one_of=())
 
 
 def _define(document: Document) -> ClientTool:

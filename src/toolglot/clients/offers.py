@@ -53,13 +53,10 @@ def make_offer(client: Client, prompt: Prompt) -> Offer:
 
 
 def make_readable(client: Client, prompt: Prompt) -> tuple[Tool, ...]:
-    """The same tools for reading what a model wrote who was taught by the prompt, in all their spellings."""
-    if not prompt.documents:
-        return client.offer(lenient=True)
-    documented = {document.name for document in prompt.documents}
-    known = [tool for tool in client.offer(lenient=True) if client.aliases.get(tool.name, tool.name) in documented]
+    """All tools for reading what a model wrote who was taught by the prompt, in all their spellings. Clients document
+    some of them in a later message, and say themselves which ones may not be used."""
     strange = [make_tool(document, None) for document in prompt.documents if client.find(document.name) is None]
-    return (*known, *strange)
+    return (*client.offer(lenient=True), *strange)
 
 
 def _name_members(members: Iterable[ServerTool]) -> dict[str, ServerTool]:

@@ -12,7 +12,6 @@ the call is rendered anew. If that cannot be, the text goes on as it stands, for
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,6 +22,7 @@ from toolglot.clients.nested import Spoiled
 from toolglot.clients.parsers import CLOSE, CONTENT, WRITE, Boundary, trim_value, utf16
 from toolglot.clients.record import CallBlock, ClientTool
 from toolglot.jsontext import Number, Value, dump
+from toolglot.options import Element
 
 AS_WRITTEN: Final = "as the model wrote it, for the client to say what is wrong"
 
@@ -38,10 +38,12 @@ class OwnCalls:
         """What finds the end of a call behind its opening tag; None if the client has no such tool."""
         return Boundary(self.client.grammar, name) if name in self.client.tags else None
 
-    def read(self, text: str) -> Mapping[str, str] | None:
-        """The values of the call by parameter, as text; None if the client would not make the call."""
+    def read(self, text: str) -> Element | None:
+        """The call as the client reads it; None if something that it needs is missing, or a value was torn apart."""
         call = _read_call(self.client, self.model, text)
-        return call.tags if call is not None and _is_sound(self.client, call, text) else None
+        if call is None or not _has_all(self.client, call) or _is_torn(self.client, call, text):
+            return None
+        return Element(call.tags, not call.complaint)
 
 
 def find_call(client: Client, text: str) -> str:

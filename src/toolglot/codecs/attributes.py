@@ -29,7 +29,8 @@ _ENTITY = re.compile(r"&(?:#\w{1,8}|[A-Za-z]\w{1,30});")
 """Only with its sign at the end: the parts of an address are parted by ``&`` as well."""
 
 
-def _decode(text: str) -> str:
+def decode_entities(text: str) -> str:
+    """The text with its entities decoded."""
     return _ENTITY.sub(lambda found: unescape(found[0]), text)
 
 
@@ -40,7 +41,7 @@ def _value(found: Match, *groups: int) -> str:
 def _read_attributes(text: str) -> list[tuple[str, str]] | None:
     if not _PAIRS.fullmatch(text):
         return None
-    return [(found[1], _decode(_value(found, 2, 3, 4))) for found in _ATTRIBUTE.finditer(text)]
+    return [(found[1], decode_entities(_value(found, 2, 3, 4))) for found in _ATTRIBUTE.finditer(text)]
 
 
 def _read_lines(text: str) -> list[tuple[str, str]] | None:

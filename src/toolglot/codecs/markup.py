@@ -7,6 +7,7 @@ text) and goes on or stops; where a value ends is the business of ``values``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -15,17 +16,19 @@ from html import unescape
 from typing import NamedTuple
 
 from toolglot.codecs.attributes import read_pairs, take_attributes
+from toolglot.codecs.cdata import read_sections
 from toolglot.codecs.elements import parse_elements
 from toolglot.codecs.gathering import parse_object
 from toolglot.codecs.members import ENVELOPES, OBJECT
 from toolglot.codecs.parameters import write_parameters
+from toolglot.codecs.rest import Trial, Tried
 from toolglot.codecs.trim import Trim
-from toolglot.codecs.values import FOREIGN_CLOSER, Parameter, Value, quoted_headers, read_key, spell
+from toolglot.codecs.values import FOREIGN_CLOSER, Goal, Parameter, Value, quoted_headers, read_key, spell
 from toolglot.dialect import Call
 from toolglot.draft import Draft, Frame
 from toolglot.events import Reason
 from toolglot.jsontext import Value as Json
-from toolglot.pattern import MORE, Choice, Mark, Match
+from toolglot.pattern import MORE, Choice, Mark, Match, compile_stops
 from toolglot.scanner import Steps, at_once
 from toolglot.schema import UNTYPED, Shape, conform_text_leaves, read_text
 
@@ -37,7 +40,6 @@ _HTML = frozenset(
 """Elements that are no undeclared parameter but a page."""
 
 _LONGEST_PAIRS = 2048
-_CDATA = Mark("<![CDATA[")
 _GROUP = Mark("<{slash}{ns}{name_group}>")
 
 
@@ -53,6 +55,7 @@ BORROWED = (
     ("<arg = {q}{key}{q} >", ("</ arg{eqkey} >",)),
     ("<arg_key>{key}</arg_key> <arg_value>", ("</arg_value>",)),
     ("<{key}>", ("</ {key} >",)),
+    ("<{key}{attributes}>", ("</ {key} >",)),
 )
 """How others write parameters: models mix these into any call that is made of tags."""
 
@@ -68,24 +71,34 @@ def _spellings(own: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
     return tuple(sorted((*own, *borrowed), key=lambda parameter: parameter.is_element))
 
 
-@lru_cache(maxsize=64)
-def _in_cdata(parameter: Parameter) -> Parameter:
-    return Parameter(parameter.open, tuple(f"]]> {close}" for close in parameter.close))
-
-
 class _Marks(NamedTuple):
     """What may close a call of one name, and the headers of further calls that would be closed with it."""
 
     closer: Mark
     header: Mark
     quoted: tuple[Mark, ...]
+    stops: re.Pattern[str]
+    """Where one of them may begin."""
+
+
+@lru_cache(maxsize=256)
+def _headers(headers: tuple[str, ...], wrap_open: tuple[str, ...]) -> tuple[str, ...]:
+    """The headers of a call as they look inside a value: one that begins with a name is known by its wrapper.
+
+    Without the name it counts too, for other calls may have the same wrapper.
+    """
+    marked = tuple(header for header in headers if not header.startswith("{name"))
+    openers = tuple(opener for opener in wrap_open if "{before" not in opener)
+    return marked or (*(f"{opener} {header}" for opener in openers for header in headers), *openers)
 
 
 @lru_cache(maxsize=4096)
 def _marks(close: tuple[str, ...], header: tuple[str, ...], name: str) -> _Marks:
     closer = Mark(*(spell(template, name) for template in close))
     own = Mark(*(f"<{name}>" if template == "<{name}>" else template for template in header))
-    return _Marks(closer, own, quoted_headers(closer))
+    heads = (closer.heads | own.heads | {"<"}) - {"{"}
+    stops = compile_stops({head: r"(?![\s=]|<<<)" if head == "<" else "" for head in sorted(heads)})
+    return _Marks(closer, own, quoted_headers(closer), stops)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +132,15 @@ class Markup:
         if closed:
             draft.sure()
             return at_once(True)
-        marks = _marks(call.close or frame.wrap_close, call.header, draft.name)
+        marks = _marks(call.close or frame.wrap_close, _headers(call.header, frame.wrap_open), draft.name)
         return _Reading(self, frame, call, draft, *marks).read()
 
     def write(self, sample: str, name: str, arguments: Mapping[str, Json]) -> Iterator[str]:
         return write_parameters(sample, name, arguments, self.parameters)
+
+
+def _discard(piece: str) -> None:
+    """Take a piece of a value that is read in another way."""
 
 
 class _Next(Enum):
@@ -143,9 +160,11 @@ class _Reading:
     closer: Mark
     header: Mark
     quoted: tuple[Mark, ...]
+    stops: re.Pattern[str]
     behind_parameter: bool = False
     looked: tuple[str, int, tuple[Parameter, Match] | None] = ("", -1, None)
     """Where the opener of a parameter was looked for last, and which one stands there."""
+    tried: Tried = field(default_factory=Tried)
 
     def read(self) -> Steps[bool]:
         attempts: tuple[Callable[[str], Steps[_Next | None]], ...] = (
@@ -175,35 +194,54 @@ class _Reading:
 
     def group(self, head: str) -> Steps[_Next | None]:
         """An element that only groups the parameters and is none itself."""
+        size = yield from self.find_group()
+        self.frame.source.pos += size
+        return _Next.GO_ON if size else None
+
+    def find_group(self) -> Steps[int]:
+        """How long the mark of such an element that stands here is; 0 if there is none."""
         source = self.frame.source
         opener = yield from self.find_opener(0)
         if opener is not None and not opener[0].is_element:
-            return None
+            return 0
         while (found := _GROUP.at(source.text, source.pos, source.final)) is MORE:
             yield
         if found is None:
-            return None
+            return 0
         size, name = found.end() - source.pos, found["name"]
         own = any(parameter.is_element for parameter in self.markup.parameters)
-        if own and self.draft.declares(name) and name not in self.draft.keys:
-            return None
-        source.pos += size
-        return _Next.GO_ON
+        return 0 if own and self.draft.declares(name) and name not in self.draft.keys else size
 
     def parameter(self, head: str) -> Steps[_Next | None]:
         opener = yield from self.parameter_here(0)
+        if opener is None:
+            opener = yield from self.undeclared_first()
         if opener is None:
             return None
         parameter, found = opener
         self.frame.source.pos = found.end()
         self.behind_parameter = False
-        self.draft.sure_of(found["key"])
+        self.draft.sure_of(read_key(found))
         if parameter.repair:
             self.draft.repair(parameter.repair)
+        if not parameter.close:
+            self.draft.flaw(Reason.MALFORMED, f"argument {found['key']}", "no value", "a value between two marks")
+            return _Next.GO_ON
         key = read_key(found)
         word = found["type"] if "{type}" in parameter.open else None
         yield from self.value(parameter, key, self.shape_of(parameter, key, word))
         return _Next.DONE if self.draft.cut else _Next.GO_ON
+
+    def undeclared_first(self) -> Steps[tuple[Parameter, Match] | None]:
+        """An undeclared element that stands first, before a declared one."""
+        opener, draft = (yield from self.find_opener(0)), self.draft
+        if opener is None or draft.keys or draft.tool is None or not self.markup.parameters[0].is_element:
+            return None
+        if self.frame.toolbox.find(read_key(opener[1])) is not None:
+            return None
+        if not (yield from self.rest_parses(Goal.DECLARED, 0, "", True, False)):
+            return None
+        return (yield from self.find_opener(0))  # more may have arrived meanwhile
 
     def end(self, head: str) -> Steps[_Next | None]:
         source = self.frame.source
@@ -304,13 +342,19 @@ class _Reading:
     def parameter_here(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]:
         """The parameter that opens ``ahead`` characters from here and is one this tool can have."""
         opener = yield from self.find_opener(ahead)
-        if opener is None or not self.admits(opener[0], read_key(opener[1])):
+        if opener is None or self.frame.source.here + ahead in self.tried.openers:
+            return opener
+        if not self.admits(opener[0], read_key(opener[1])):
             return None
         if not opener[0].is_element or self.draft.declares(read_key(opener[1])):
             return opener
         if (yield from self.frame.source.choose(self.frame.closing, ahead)) is not None:
             return None
         return (yield from self.find_opener(ahead))  # more may have arrived meanwhile
+
+    def rest_parses(self, goal: Goal, ahead: int, key: str, elements: bool, otherwise: bool) -> Steps[bool]:
+        """Whether the rest of the call parses ``ahead`` characters from here, where the value of ``key`` may end."""
+        return Trial(self, goal, key, elements).read(ahead, otherwise)
 
     def find_opener(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]:
         """The opener of a parameter that stands there; it is asked for several times, and looked for once."""
@@ -334,7 +378,7 @@ class _Reading:
         if draft.admits(key):
             return not parameter.is_element or key not in draft.keys
         if parameter.is_element:
-            page = key in _HTML and not self.frame.marked
+            page = (key in _HTML or not parameter.open.endswith("<{key}>")) and not self.frame.marked
             return (draft.is_open_ended or self.behind_parameter) and key not in draft.keys and not page
         return self.frame.marked or draft.live or draft.is_open_ended
 
@@ -350,8 +394,10 @@ class _Reading:
     def value(self, parameter: Parameter, key: str, shape: Shape) -> Steps[None]:
         """One value; if it takes any text, it leaves while it comes in."""
         self.behind_parameter = False
-        if (yield from self.frame.source.match(_CDATA)) is not None:
-            parameter = _in_cdata(parameter)
+        sections = yield from read_sections(Value(self, parameter, key, _discard))
+        if sections is not None:
+            self.add(key, sections, shape)
+            return
         streams = shape.streams or not (shape.kinds or shape is UNTYPED)
         if shape.nullable_text:
             streams = not (yield from self.may_be_null())
@@ -359,6 +405,11 @@ class _Reading:
             yield from self.gather(parameter, key, shape)
             return
         draft = self.draft
+        if key in draft.keys and not draft.declares(key):
+            draft.repair("dropped_repeated_argument")
+            if not (yield from Value(self, parameter, key, _discard).read()):
+                draft.truncate()
+            return
         draft.open_text(key)
         if (yield from Value(self, parameter, key, draft.text, draft.passing).read()):
             draft.close_text()

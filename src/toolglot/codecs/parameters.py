@@ -119,7 +119,7 @@ class _Manner:
         if form.parameter.decode is not None:
             text = escape(text)
         if self.cdata and _kind(value) == "string":
-            text = f"<![CDATA[{text}]]>"
+            text = f"<![CDATA[{text.replace(']]>', ']]]]><![CDATA[>')}]]>"
             opener, closer = form.open.rstrip("\n"), form.close.lstrip("\n")
         else:
             opener, closer = form.open, form.close
@@ -132,7 +132,7 @@ class _Manner:
     def text(self, form: ParameterForm, value: Value) -> str:
         if isinstance(value, str):
             return value
-        if isinstance(value, (dict, list)) and form.parameter.is_element and self.nested:
+        if isinstance(value, (dict, list)) and "<{key}>" in form.parameter.open and self.nested:
             elements = write_elements(value, form.prefix)
             if elements is not None:
                 return elements

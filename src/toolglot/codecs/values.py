@@ -2,9 +2,10 @@
 
 Strategy. A closing mark counts only if what follows it continues the structure: the next parameter, the end of the
 call, the end of the text. Openers of the same parameter, and headers of calls, inside a value are counted, so a quoted
-example closes its own marks. When the closing mark is missing, the value ends where the structure proves it: before a
-declared parameter that has not been given yet and stands at the start of a line, or before the mark that closes the
-whole call.
+example closes its own marks. Where an undeclared element follows, or quoted openers are still open, the rest of the
+call is read on trial (``rest``): the earliest mark after which all of it parses ends the value. When the closing mark
+is missing, the value ends where the structure proves it: before a declared parameter that has not been given yet and
+stands at the start of a line, if the rest parses from there, or before the mark that closes the whole call.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import lru_cache
 from html import unescape
 from typing import Protocol
 
 from toolglot.codecs.trim import Trim, Trimmer
 from toolglot.draft import Draft, Frame
-from toolglot.events import CallArguments, Event
+from toolglot.events import CallArguments, Event, Reason
 from toolglot.jsontext import ESCAPED, escape
 from toolglot.pattern import MORE, Mark, Match, compile_stops, mark
 from toolglot.scanner import Run, Steps
@@ -29,9 +31,10 @@ _QUOTED_CALLS = (
     (Mark("<{ns}invoke name={q}{name}{q}>", named=False), "</invoke>"),
 )
 _QUOTED_PARAMETER = Mark("<{ns}parameter name={q}{key}{q}", "<parameter={key}>", named=False)
-_ELEMENT = Mark("<{key}>", named=False)
+_ELEMENT = Mark("<{key}>", "<{key}{attributes}>", named=False)
 _TAG = re.compile(r"</ ?((?:\{ns\}|\{bar\}DSML\{bar\})?(?:\{key\}|\w+))")
 """The name in a closing mark."""
+_OPENING_TAG = re.compile(r"<\{key\}(?:\{attributes\})?>")
 _GROUP_END = Mark("</{ns}{name_group}>")
 _MOST_STRAYS = 4
 
@@ -52,6 +55,7 @@ class Parameter:
 
     ``verbatim`` are keys whose values keep their blanks whatever ``trim`` says; ``texts`` are type words in the opening
     mark that say "this is text", any other word says "this is JSON"; ``repair`` names what is wrong with this spelling.
+    A spelling without a closing mark has no value, which is a defect.
     """
 
     open: str
@@ -66,7 +70,7 @@ class Parameter:
     opener: Mark = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "is_element", self.open.endswith("<{key}>"))
+        object.__setattr__(self, "is_element", self.open.startswith("<{key}"))
         object.__setattr__(self, "opener", mark((self.open,)))
 
     def trim_for(self, key: str) -> Trim:
@@ -84,14 +88,14 @@ def spell(template: str, key: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Marks:
+class ValueMarks:
     """The marks that matter inside the value of one parameter."""
 
     closer: Mark
     again: Mark
     quoted: Mark | None
     stray: Mark | None
-    """Closing marks that models write once too often: the true one, or one named like the parameter."""
+    """Closing marks that models write once too often."""
     kin: Mark | None
     """Openers of which such a mark may be the end."""
     stops: re.Pattern[str]
@@ -102,9 +106,9 @@ class _Marks:
 
 
 @lru_cache(maxsize=4096)
-def _marks(parameter: Parameter, key: str) -> _Marks:
+def mark_value(parameter: Parameter, key: str) -> ValueMarks:
     closer = Mark(*(spell(close, key) for close in parameter.close))
-    again = Mark(parameter.open.replace("<{key}>", f"<{key}{{attributes}}>"))
+    again = Mark(_OPENING_TAG.sub(lambda _: f"<{key}{{attributes}}>", parameter.open))
     heads = sorted(closer.heads | again.heads | {"<"})
     stops = compile_stops({head: r"(?![\s=]|<<<)" if head == "<" else "" for head in heads})
     trim = parameter.trim_for(key)
@@ -113,21 +117,29 @@ def _marks(parameter: Parameter, key: str) -> _Marks:
     quoted = _QUOTED_PARAMETER if closer.at("</parameter>", 0, True) is not None else None
     stray, kin = _strays(parameter.close, key)
     odd = re.compile(f"[{re.escape(''.join(heads))}{ESCAPED}{layout}]")
-    return _Marks(closer, again, quoted, stray, kin, stops, odd, trim)
+    return ValueMarks(closer, again, quoted, stray, kin, stops, odd, trim)
 
 
 def _strays(close: tuple[str, ...], key: str) -> tuple[Mark | None, Mark | None]:
-    tags = [found[1] for closer in (*close, "</{key}>") if (found := _TAG.match(closer)) is not None]
+    tags = [found[1] for closer in close if (found := _TAG.match(closer)) is not None]
     if not _TAG.match(close[0]) or _fold(key) in PIECES:
         return None, None
-    own = spell("</{key}>", key)
     closers = [spell(closer, key) for closer in close]
-    return Mark(*closers, own, named=False), Mark(*(spell(f"<{tag}", key) for tag in tags), named=False)
+    return Mark(*closers, named=False), Mark(*(spell(f"<{tag}", key) for tag in tags), named=False)
 
 
 def quoted_headers(closer: Mark) -> tuple[Mark, ...]:
     """Headers of other dialects whose closing mark would close the call too."""
     return tuple(header for header, end in _QUOTED_CALLS if closer.at(end, 0, True) is not None)
+
+
+class Goal(Enum):
+    """What must stand behind a mark that may end a value."""
+
+    DECLARED = "a declared parameter"
+    CONTINUED = "a declared parameter, or the end of the call"
+    CLOSED = "the end of the call, and behind it no closing mark without its call"
+    UNCLOSED = "the same, if the mark that closes the value is missing: then each parameter is given only once"
 
 
 class Surroundings(Protocol):
@@ -140,6 +152,10 @@ class Surroundings(Protocol):
     quoted: tuple[Mark, ...]
 
     def parameter_here(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]: ...
+
+    def find_opener(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]: ...
+
+    def rest_parses(self, goal: Goal, ahead: int, key: str, elements: bool, otherwise: bool) -> Steps[bool]: ...
 
 
 @dataclass(slots=True)
@@ -154,16 +170,24 @@ class Value:
     nested: bool = False
     depth: int = 0
     calls: int = 0
+    begun: bool = False
+    """The call that was quoted last began like a call."""
+    doubted: bool = False
+    """A closing mark was taken for text although no opener stands before it."""
+    refused: int = 1
+    """How many characters are text because no mark begins here, or one that does not count."""
+    blank: bool = True
+    """Nothing but blanks so far."""
     clean: bool = True
     kin: bool = False
     line_start: bool = True
     margin: str = ""
     """The blanks before what comes next, if nothing else stands on its line."""
-    marks: _Marks = field(init=False)
+    marks: ValueMarks = field(init=False)
     trimmer: Trimmer = field(init=False)
 
     def __post_init__(self) -> None:
-        self.marks = _marks(self.parameter, self.key)
+        self.marks = mark_value(self.parameter, self.key)
         self.trimmer = Trimmer(self.marks.trim)
 
     def read(self) -> Steps[bool]:
@@ -191,8 +215,9 @@ class Value:
                 return True
             else:
                 self.clean = False
-                self.take(self.trim(source.text[source.pos]))
-                source.pos += 1
+                self.take(self.trim(source.text[source.pos : source.pos + self.refused]))
+                source.pos += self.refused
+                self.refused = 1
 
     def make_run(self, index: int) -> Run:
         odd, stop, trimmer = self.marks.odd.search, self.marks.stops.search, self.trimmer
@@ -202,6 +227,7 @@ class Value:
                 if self.line_start:
                     self.line_start = not piece.strip(" \t")
                     self.margin += piece if self.line_start else ""
+                    self.blank = self.blank and self.line_start
                 return [CallArguments(index, piece)]
             if stop(piece) is not None:
                 return None
@@ -216,24 +242,18 @@ class Value:
             self.clean = False
         blanks_apart = piece.rstrip(" \t")
         if blanks_apart:
+            self.blank = self.blank and blanks_apart.isspace()
             self.line_start, self.margin = blanks_apart.endswith("\n"), ""
         self.margin += piece[len(blanks_apart) :]
         return self.trimmer.take(piece)
 
     def ends(self) -> Steps[bool]:
         """Whether the value ends here; its closing mark is consumed."""
-        source, draft = self.call.frame.source, self.call.draft
+        source = self.call.frame.source
         while (found := self.marks.closer.at(source.text, source.pos, source.final)) is MORE:
             yield
         if found is not None:
-            size = found.end() - source.pos
-            if (yield from self.structure_follows(size, self.depth > 0)):
-                source.pos += size
-                return True
-            if (yield from self.ends_twice()):
-                return True
-            self.depth = max(0, self.depth - 1)
-            return False
+            return (yield from self.ends_with_closer(found.end() - source.pos))
         if (yield from self.ends_twice()):
             return True
         opened = yield from source.look(self.marks.again)
@@ -243,11 +263,32 @@ class Value:
             return False
         if opened is None:
             return (yield from self.ends_with_call())
-        if self.is_next(opened.groupdict().get("key", self.key), False):
-            draft.repair("missing_parameter_closer")
+        if (yield from self.is_next(opened.groupdict().get("key", self.key))):
             return True
         self.depth += 1
         return False
+
+    def ends_with_closer(self, size: int) -> Steps[bool]:
+        """Whether the closing mark of that size which stands here ends the value."""
+        source = self.call.frame.source
+        if self.depth:
+            ends = yield from self.parses(Goal.CLOSED, size, not self.calls)
+            ends = ends and not self.begun  # else the call began anew within the value, and only that one ends here
+        else:
+            ends = yield from self.structure_follows(size)
+        if ends:
+            source.pos += size
+            return True
+        if (yield from self.ends_twice()):
+            return True
+        self.doubted = self.doubted or not self.depth
+        self.refused = size
+        self.depth = max(0, self.depth - 1)
+        return False
+
+    def parses(self, goal: Goal, ahead: int, otherwise: bool = False) -> Steps[bool]:
+        """Whether the rest of the call parses ``ahead`` characters from here."""
+        return self.call.rest_parses(goal, ahead, self.key, self.parameter.is_element, otherwise)
 
     def ends_twice(self) -> Steps[bool]:
         """Whether a closing mark too many stands here, right before the one that counts; both are consumed.
@@ -268,7 +309,7 @@ class Value:
             closes = strays > 0 and (yield from source.look(marks.closer, ahead)) is not None
             if closes and self.line_start and len(self.margin) > len(margin):
                 return False
-            if closes and (yield from self.structure_follows(end, False)):
+            if closes and (yield from self.structure_follows(end)):
                 source.pos += end
                 self.call.draft.repair("stray_closer")
                 return True
@@ -278,35 +319,61 @@ class Value:
                 return False
         return False
 
-    def is_next(self, key: str, is_element: bool) -> bool:
+    def is_next(self, key: str) -> Steps[bool]:
         """Whether an opener here must be the next parameter: declared, not given yet, at the start of a line.
 
         Not inside a quoted call; and a plain element only right behind text without any mark, because files are full
         of elements that happen to be called like a parameter.
         """
         draft = self.call.draft
-        proved = self.line_start and not self.nested and not self.calls
-        return proved and (self.clean or not is_element) and draft.declares(key) and key not in draft.keys
+        if self.nested or self.calls or not self.line_start or not (self.clean or not self.parameter.is_element):
+            return False
+        if not draft.declares(key) or key in draft.keys:
+            return False
+        if not (yield from self.parses(Goal.UNCLOSED, 0)):
+            return False
+        self.miss_closer()
+        return True
+
+    def miss_closer(self) -> None:
+        """The closing mark is missing; an opener without a value is no parameter."""
+        draft, where = self.call.draft, f"argument {self.key}"
+        draft.repair("missing_parameter_closer")
+        if self.blank:
+            draft.flaw(Reason.MALFORMED, where, "neither a value nor a closing mark", "a value and its closing mark")
 
     def ends_with_call(self) -> Steps[bool]:
         """Whether the whole call ends here although the closing mark of the value is missing."""
         call, source = self.call, self.call.frame.source
         found = yield from source.look(call.closer)
         if found is not None:
-            if (yield from self.call_is_over(found.end() - source.pos, self.depth + self.calls > 0)):
-                call.draft.repair("missing_parameter_closer")
-                return True
-            self.calls = max(0, self.calls - 1)
-            return False
+            return (yield from self.ends_unclosed(found.end() - source.pos))
         for header in (call.header, *call.quoted):
-            if (yield from source.look(header)) is not None:
+            found = yield from source.look(header)
+            if found is not None:
+                self.begun = self.begun or (yield from self.opens_call(found.end() - source.pos))
                 self.calls += 1
                 return False
         opener = yield from call.parameter_here(0)
-        if opener is not None and self.is_next(opener[1]["key"], opener[0].is_element):
-            call.draft.repair("missing_parameter_closer")
-            return True
+        if opener is not None and opener[0].is_element == self.parameter.is_element:
+            return (yield from self.is_next(read_key(opener[1])))
         return self.clean and not self.nested and (yield from self.wrong_closer())
+
+    def ends_unclosed(self, ahead: int) -> Steps[bool]:
+        """Whether the closing mark of the call, which ends ``ahead`` characters from here, ends the value with it."""
+        over = yield from self.call_is_over(ahead, self.depth + self.calls > 0)
+        if over and not self.begun and not self.doubted:
+            self.miss_closer()
+            return True
+        self.calls = max(0, self.calls - 1)
+        self.begun = self.begun and (over or bool(self.calls))
+        return False
+
+    def opens_call(self, ahead: int) -> Steps[bool]:
+        """Whether the header of a call is followed by a parameter, as if that call were meant."""
+        gap = yield from self.call.frame.source.find_nonblank(ahead)
+        opener = yield from self.call.find_opener(gap)
+        return opener is not None and (not opener[0].is_element or self.call.draft.declares(read_key(opener[1])))
 
     def wrong_closer(self) -> Steps[bool]:
         """A closing mark of another name, right behind a value without any mark in it."""
@@ -315,7 +382,7 @@ class Value:
         if found is None:
             return False
         size = len(found[0].rstrip("\n"))
-        if not (yield from self.structure_follows(size, True)):
+        if not (yield from self.parses(Goal.UNCLOSED, size)):
             return False
         source.pos += size
         self.call.draft.repair("wrong_closer")
@@ -323,25 +390,17 @@ class Value:
 
     # -- what follows --------------------------------------------------------------------------------------------------
 
-    def structure_follows(self, ahead: int, strictly: bool) -> Steps[bool]:
-        """Whether the structure goes on behind a mark that ends ``ahead`` characters from here.
-
-        Strictly: inside a quoted example only the end of everything counts, or a parameter not given yet.
-        """
+    def structure_follows(self, ahead: int) -> Steps[bool]:
+        """Whether the structure goes on behind a mark that ends ``ahead`` characters from here."""
         call, source = self.call, self.call.frame.source
         gap = yield from source.find_nonblank(ahead)
         if source.pos + gap >= len(source.text):
-            return not strictly
-        opener = yield from call.parameter_here(gap)
-        if opener is not None:
-            return not strictly or (self.clean and call.draft.declares(opener[1]["key"]))
+            return True
+        if (yield from call.parameter_here(gap)) is not None:
+            return True
         while (found := call.closer.at(source.text, source.pos + gap, source.final)) is MORE:
             yield
-        if found is not None:
-            return not strictly or (yield from self.call_is_over(found.end() - source.pos, True))
-        if strictly:
-            return False
-        if source.final and call.closer.begins(source.text, source.pos + gap):
+        if found is not None or (source.final and call.closer.begins(source.text, source.pos + gap)):
             return True
         return (yield from self.wrapper_follows(gap))
 
@@ -350,10 +409,10 @@ class Value:
         source = self.call.frame.source
         if (yield from source.look(_GROUP_END, gap)) is not None:
             return True
-        if self.clean and self.parameter.is_element and (yield from source.look(_ELEMENT, gap)) is not None:
-            return True
         if (yield from source.choose(self.call.frame.closing, gap)) is not None:
             return True
+        if self.parameter.is_element and (yield from source.look(_ELEMENT, gap)) is not None:
+            return (yield from self.parses(Goal.CONTINUED, gap, True))
         found = yield from source.look(FOREIGN_CLOSER, gap)
         return found is not None and (yield from self.call_is_over(found.end() - source.pos, False))
 

@@ -78,7 +78,11 @@ class Server:
     workers: int = setting(integer(1, 256), "processes that share the port", 1)
     heartbeat_seconds: float = setting(SECONDS, "silence towards a client after which a heartbeat is sent", 12.0)
     drain_seconds: float = setting(SECONDS, "time that streams have to end when the server is stopped", 30.0)
-    log_bodies: bool = setting(BOOL, "log requests and answers too, keys blackened", False)
+    log_bodies: bool = setting(
+        BOOL,
+        "log requests and answers too, as client and upstream see them, and the model's own text; cut, keys blackened",
+        False,
+    )
     state_dir: str = setting(
         TEXT, "folder for what was learned; empty: `toolglot` where the system keeps such; `none`: only in memory", ""
     )
@@ -128,7 +132,9 @@ class Reading:
     )
     min_confidence: float = setting(CONFIDENCE, "calls read with less confidence are not delivered", 0.9)
     parallel_calls: bool | None = setting(
-        MAYBE, "several calls in one answer; `auto`: as the request says, else as the dialect is used to"
+        MAYBE,
+        "several calls in one answer, unless the request itself says; `false`: only the first is delivered; `auto`: all"
+        " are, and the model is told to make several if its own dialect is taught",
     )
     shell: tuple[str, ...] = setting(
         NAMES,

@@ -20,6 +20,7 @@ from toolglot.marks import THINK, TOOL_CALL, TOOL_RESPONSE
 FUNCTION = ("<function={q}{name}{q}>",)
 CLOSE = ("</ function{eqkey} >", "</function\n", "</{ns}invoke>", "</tool>")
 ATTRIBUTED = "<function={q}{name}{q}{attributes}>"
+LOST = "dropped_attributes"
 DRIFTED = (
     "<function = {q}{name}{q} >",
     ATTRIBUTED,
@@ -33,6 +34,7 @@ SPACED = Markup(
     (
         Parameter("<parameter={q}{key}{q}>", ("</parameter{eqkey}>",), Trim.BREAK),
         Parameter("<parameter name={q}{key}{q}>", ("</parameter>",), Trim.BREAK),
+        Parameter("<parameter={q}{key}{q}{attributes}>", ("</parameter{eqkey}>",), Trim.BREAK, repair=LOST),
         # known damage: a lost bracket, the value in the tag, the key as the text of the tag
         Parameter("<parameter={key}\n", ("</parameter>",), Trim.BREAK, repair="damaged_opener"),
         Parameter("<parameter={key}=", ("</parameter>",), Trim.BREAK, repair="damaged_opener"),

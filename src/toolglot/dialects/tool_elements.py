@@ -20,7 +20,14 @@ VERBATIM = PIECES | {"content", "contents", "filetext", "body", "code", "text", 
 """Parameters that hold files or pieces of them: only one line break on each side is layout, blanks are data."""
 
 PREFIXED = Markup((Parameter("]<]minimax[>[<{key}>", ("]<]minimax[>[</{key}>", "</{key}>")),))
-ELEMENTS = Markup((Parameter("<{key}>", ("</ {key} >",), Trim.BLANKS, VERBATIM),), heads="<{")
+ELEMENTS = Markup(
+    (
+        Parameter("<{key}>", ("</ {key} >",), Trim.BLANKS, VERBATIM),
+        Parameter("<{key} />", ()),
+        Parameter("<{key}{attributes}>", ("</ {key} >",), Trim.BLANKS, VERBATIM, repair="dropped_attributes"),
+    ),
+    heads="<{",
+)
 
 DIALECTS = (
     Dialect(

@@ -41,12 +41,20 @@ class Return:
     """One answer. Notes on what was refused or dropped are put into ``notes``.
 
     Of a call that was rejected a stream says so in its arguments, an answer that is given whole in its text.
+    ``shown`` gives the arguments of a refused call as they are told.
     """
 
-    def __init__(self, mapping: Mapping, notes: list[str] | None = None, streamed: bool = True) -> None:
+    def __init__(
+        self,
+        mapping: Mapping,
+        notes: list[str] | None = None,
+        streamed: bool = True,
+        shown: Callable[[str], str] = str,
+    ) -> None:
         self.mapping = mapping
         self.notes = [] if notes is None else notes
         self.streamed = streamed
+        self.shown = shown
         self.calls: dict[int, _Held | _Passing] = {}
         self.started = 0
         self.said = False
@@ -121,7 +129,7 @@ class Return:
     def refuse(self, name: str, arguments: str, why: str, out: list[Event]) -> None:
         self.notes.append(f"a call to {name} was refused: {why}")
         lead = "\n\n" if out or self.said else ""
-        out.append(TextDelta(f"{lead}The call {name} {arguments} was not made: {why}."))
+        out.append(TextDelta(f"{lead}The call {name} {self.shown(arguments)} was not made: {why}."))
 
     def reject(self, call: _Held | _Passing, event: CallRejected, out: list[Event]) -> None:
         if isinstance(call, _Passing):

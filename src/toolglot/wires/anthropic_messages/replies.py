@@ -4,8 +4,8 @@
     data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"I'll "}}
 
 Strategy. A whole answer is read as a stream of blocks that come in one piece each. The wire ends a block also where the
-limit cut it, so a call is complete only if its arguments are, or if they are no JSON at all and the answer says in the
-end that it was not cut.
+limit cut it, so whether a call is complete is known from its arguments; if they are no JSON, the end of the answer says
+whether it was cut or is rejected.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from toolglot.events import (
     Failed,
     Finished,
     Foreign,
+    Reason,
     ReasoningDelta,
     ReasoningSealed,
     Started,
     TextDelta,
     Usage,
 )
-from toolglot.fields import count_at, dicts_in, is_cut, parse_reply, text_at, write_arguments
+from toolglot.fields import count_at, dicts_in, end_call, find_fault, parse_reply, text_at, write_arguments
 from toolglot.sse import EventStream
 from toolglot.wires.anthropic_messages.failures import describe
 from toolglot.wires.anthropic_messages.marks import NAME, REDACTED, Place, read_signature
@@ -62,8 +63,8 @@ class _Call:
             return False
         return True
 
-    def is_cut(self) -> bool:
-        return is_cut("".join(self.pieces))
+    def find_fault(self) -> Reason | None:
+        return find_fault("".join(self.pieces))
 
 
 class Reader:
@@ -200,9 +201,12 @@ class Reader:
         self.over = True
         finish = FINISHES.get(self.finish, "stop")
         if finish != "length":
-            cut = {call.index for call in (*self.unfinished, *self.blocks.values()) if call.is_cut()}
-            events += [CallEnded(call.index) for call in self.unfinished if call.index not in cut]
-            if cut and finish != "content_filter":
+            faults = {call.index: call.find_fault() for call in (*self.unfinished, *self.blocks.values())}
+            stopped = [call.index for call in self.unfinished]
+            if finish == "content_filter":
+                stopped = [index for index in stopped if faults[index] is not Reason.TRUNCATED]
+            events += [end_call(index, faults[index]) for index in stopped]
+            if Reason.TRUNCATED in faults.values() and finish != "content_filter":
                 finish, self.tidy = "length", False
         events.append(Finished(finish, _read_usage(self.usage) if self.usage else None))
 

@@ -16,19 +16,19 @@ import msgspec
 from toolglot.errors import RefusedError
 from toolglot.events import (
     CallArguments,
-    CallEnded,
     CallStarted,
     Event,
     Failed,
     Finished,
     Foreign,
+    Reason,
     ReasoningDelta,
     ReasoningSealed,
     Started,
     TextDelta,
     Usage,
 )
-from toolglot.fields import count_at, dicts_in, parse_reply, text_at, write_arguments
+from toolglot.fields import count_at, dicts_in, end_call, find_fault, parse_reply, text_at, write_arguments
 from toolglot.sse import EventStream
 from toolglot.wires.gemini.failures import describe
 from toolglot.wires.gemini.spelling import NAME, pick_table, pick_text, read_seal
@@ -101,8 +101,11 @@ class Reader:
         index = self.calls
         self.calls += 1
         events.append(CallStarted(index, text_at(called, "id") or self.new_id(), text_at(called, "name")))
-        events.append(CallArguments(index, write_arguments(called.get("args") or {})))
-        events.append(CallEnded(index))
+        arguments = called.get("args") or {}
+        fault = find_fault(arguments) and Reason.MALFORMED if isinstance(arguments, str) else None
+        self.tidy = self.tidy and fault is None
+        events.append(CallArguments(index, write_arguments(arguments)))
+        events.append(end_call(index, fault))
 
     def fail(self, events: list[Event], kind: str, message: str) -> None:
         self.over, self.tidy = True, False

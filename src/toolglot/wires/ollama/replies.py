@@ -13,17 +13,17 @@ from typing import Any
 from toolglot.errors import RefusedError
 from toolglot.events import (
     CallArguments,
-    CallEnded,
     CallStarted,
     Event,
     Failed,
     Finished,
+    Reason,
     ReasoningDelta,
     Started,
     TextDelta,
     Usage,
 )
-from toolglot.fields import count_at, dicts_in, parse_reply, text_at, write_arguments
+from toolglot.fields import count_at, dicts_in, end_call, find_fault, parse_reply, text_at, write_arguments
 
 
 class StreamReader:
@@ -96,10 +96,13 @@ class StreamReader:
         function = call.get("function")
         function = function if isinstance(function, dict) else {}
         index, self.calls = self.calls, self.calls + 1
+        arguments = function.get("arguments")
+        fault = find_fault(arguments) and Reason.MALFORMED if isinstance(arguments, str) else None
+        self.tidy = self.tidy and fault is None
         events += (
             CallStarted(index, text_at(call, "id") or self.new_id(), text_at(function, "name")),
-            CallArguments(index, write_arguments(function.get("arguments"))),
-            CallEnded(index),
+            CallArguments(index, write_arguments(arguments)),
+            end_call(index, fault),
         )
 
     def end(self, told: Mapping[str, Any], events: list[Event]) -> None:

@@ -20,19 +20,19 @@ import msgspec
 
 from toolglot.events import (
     CallArguments,
-    CallEnded,
     CallStarted,
     Event,
     Failed,
     Finished,
     Foreign,
+    Reason,
     ReasoningDelta,
     ReasoningSealed,
     Started,
     TextDelta,
     Usage,
 )
-from toolglot.fields import is_cut
+from toolglot.fields import end_call, find_fault
 from toolglot.sse import EventStream
 from toolglot.wires.openai_chat.failures import describe
 from toolglot.wires.openai_chat.moulds import Mould, cast
@@ -199,21 +199,18 @@ class Reader:
 
     def end_calls(self, finish: str, events: list[Event]) -> str:
         """How the calls ended, and so the answer."""
-        if finish in CUT:
-            whole = [call.is_whole() for call in self.calls]
-        else:
-            whole = [not is_cut("".join(call.pieces)) for call in self.calls]
-            if not all(whole):
-                finish, self.tidy = "length", False
-        for call, ended in zip(self.calls, whole, strict=True):
+        cut = finish in CUT
+        for call in self.calls:
             if not call.name:
                 # nobody can be called without a name; what was said is not lost
                 events += [TextDelta(call.early)] if call.early else []
-            elif ended:
+            elif not cut or call.is_whole():
+                fault = None if cut else find_fault("".join(call.pieces))
+                self.tidy = self.tidy and fault is None and bool(call.pieces)
+                finish = "length" if fault is Reason.TRUNCATED else finish
                 if not call.pieces:
                     events.append(CallArguments(call.index, "{}"))
-                    self.tidy = False
-                events.append(CallEnded(call.index))
+                events.append(end_call(call.index, fault))
         return finish
 
 

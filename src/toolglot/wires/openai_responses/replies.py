@@ -17,19 +17,19 @@ from typing import Any
 from toolglot.crossing import regain_seal, table_at
 from toolglot.events import (
     CallArguments,
-    CallEnded,
     CallStarted,
     Event,
     Failed,
     Finished,
     Foreign,
+    Reason,
     ReasoningDelta,
     ReasoningSealed,
     Started,
     TextDelta,
     Usage,
 )
-from toolglot.fields import count_at, dicts_in, is_cut, parse_reply, text_at, write_arguments
+from toolglot.fields import count_at, dicts_in, end_call, find_fault, parse_reply, text_at, write_arguments
 from toolglot.sse import EventStream
 from toolglot.wires.openai_responses.failures import describe, read_failure
 from toolglot.wires.openai_responses.requests import NAME
@@ -145,12 +145,12 @@ class Reader:
     def close_call(self, index: int, events: list[Event]) -> None:
         """The server says that a call is complete, which is not true of arguments without their end."""
         raw = self.open.pop(index)
-        if not raw and is_cut("".join(self.filled.get(index, ()))):
-            self.cut, self.tidy = True, False
-            return
+        fault = None if raw else find_fault("".join(self.filled.get(index, ())))
+        self.tidy = self.tidy and fault is None
+        self.cut = self.cut or fault is Reason.TRUNCATED
         if raw or index not in self.filled:
             events.append(CallArguments(index, CLOSING if raw else "{}"))
-        events.append(CallEnded(index))
+        events.append(end_call(index, fault))
 
     def end_message(self, item: Mapping[str, Any], key: object, events: list[Event]) -> None:
         if key not in self.told:
@@ -287,9 +287,12 @@ def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
     """A whole answer as events."""
     told = _parse(body)
     reader, events = Reader(new_id), list[Event]()
-    if told.get("type") == "error" or (told.get("error") and told.get("status") in (None, "failed")):
+    status = told.get("status")
+    if told.get("type") == "error" or (told.get("error") and status in (None, "failed")):
         reader.fail({"response": told} if told.get("object") == "response" else told, events)
         return events
+    if status not in (None, "completed", "incomplete"):
+        return [Failed("upstream_closed", f"The upstream's answer is not finished: its status is {status!r}.")]
     reader.complete({"type": f"response.{told.get('status', 'completed')}", "response": told}, events)
     if "output" not in told:
         return [Failed("upstream_invalid", "The upstream's answer holds neither text nor calls.")]
