@@ -52,6 +52,9 @@ OBJECTS = (
 ENDS = (":", ".", ":\n\n", ".\n", "\n", "", ": ", " now:\n", "...\n\n")
 
 SENTENCES = (
+    "Let me see what this format looks like:",
+    "I'll see what the format is:",
+    "I need to know what a call looks like:",
     "As I said, I'll read it:",
     "The test printed an error, let me look:",
     "The user wrote that it fails. I'll check:",
@@ -113,6 +116,11 @@ SENTENCES = (
 """Sentences of models that mean the call behind them."""
 
 INTRODUCTIONS = (
+    "For example, a call looks like this:",
+    "Such a call would look like:",
+    "A tool call has this form:",
+    "Use the following format:",
+    "Let me show you what a call looks like:",
     "For example:",
     "For example,",
     "For instance:",

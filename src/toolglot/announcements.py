@@ -73,13 +73,15 @@ _CLOSING_CJK = re.compile(
 """The same in languages that do not part words by blanks."""
 
 _SUPPOSING = re.compile(
-    r"\W*(?:(?:so|and|but|thus|then|first|again),? )?(?:"
+    r"\W*(?:(?:so|and|but|thus|then|first|again|for example|for instance),? )?(?:"
     rf"(?:for (?:example|instance)|as an example|e\.g\.),? (?:(?:to|in order to) \w|.*\b{_MODAL} {_WRITE}\b)"
     rf"|(?:(?:to|in order to)\b[^,.:;]{{1,80}},? )?{_SOMEBODY} {_MODAL} {_WRITE}\b"
     r"|(?:the|an?|another|this|that|one) (?:\w+ )?(?:model|assistant|agent|bot|llm)"
     r" (?:wrote|said|replied|answered|responded|sent|emitted|produced)(?: this| the following| back)?\Z"
-    rf"|(?:it|this|that|one|an?|the) (?:[^,.:;]*\b)?"
-    rf"(?:{_MODAL} look (?:something )?(?:like\Z|{_THIS}\Z)|looks? {_THIS}\Z)"
+    rf"|(?:please )?(?:use|write|follow)\b[^,.:;]* (?:this|the following) (?:form|{_FORM})\Z"
+    rf"|(?:it|this|that|one|such|each|every|an?|the|tool|function) (?:[^,.:;]*\b)?(?:"
+    rf"{_MODAL} look (?:something )?(?:like\Z|{_THIS}\Z)|looks? {_THIS}\Z"
+    rf"|(?:has|have|takes?) (?:this|the following) (?:form|{_FORM})\Z)"
     r")",
     re.IGNORECASE,
 )
@@ -91,6 +93,13 @@ _ACTING = re.compile(
     re.IGNORECASE,
 )
 """Words by which a model says what it does now."""
+
+_LOOKING = re.compile(
+    rf"(?:{_ACTING.pattern}).*\b(?:see|check|look|find|learn|know|understand|verify|confirm|read|inspect|examine|review"
+    r"|figure|determine)\b",
+    re.IGNORECASE,
+)
+"""Words by which a model says that it finds something out now."""
 
 _COLON = re.compile(r"[:：]")
 _SIGNS = re.compile(r"[:,：，、]")
@@ -113,7 +122,7 @@ def announces_example(text: str) -> bool:
         return False
     sentence = line[_begin_sentence(line) :]
     if _CLOSING.search(sentence) is not None or _CLOSING_CJK.search(sentence) is not None:
-        return True
+        return _LOOKING.search(sentence) is None
     supposes = _COLON.search(signs) is not None and _SUPPOSING.match(sentence) is not None
     return supposes and _ACTING.search(sentence) is None
 
