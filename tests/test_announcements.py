@@ -1,48 +1,263 @@
-"""Words that announce an example, and how long it takes to see that there are none."""
+"""Phrases that introduce an example, sentences that only hold such words, and how long a look takes."""
 
 from __future__ import annotations
 
+from itertools import product
 from time import process_time
 
 import pytest
 
+import toolglot
 from toolglot.announcements import TAIL, announces_example
 
-ANNOUNCED: dict[str, tuple[bool, bool]] = {
-    "For example:": (True, True),
-    "For example, I would call it, like so: \n\n``` ": (True, True),
-    "for example\n:": (False, False),
-    "forexample:": (False, False),
-    "You could write this: ": (True, True),
-    "You could write, ": (False, False),
-    "with a tool, e.g. ": (True, True),
-    "with a tool, E.G.:\n": (True, True),
-    "with a tool, e.g": (False, False),
-    "Usage\n\n": (True, True),
-    "text\n## **Examples** \n": (True, True),
-    "my usage:": (False, False),
-    "\n示例：": (True, True),
-    "the syntax of it is:\n": (True, True),
-    "the syntax of it is :": (False, False),
-    "it looks like this: ": (False, True),
-    "an example of it :\n": (False, True),
-    "an example of it\n:": (False, False),
-    "比如这个：": (False, True),
-    "": (False, False),
-    "\n\n": (False, False),
-    "I will read it.\n": (False, False),
+VERBS = (
+    "Now let me run",
+    "Let me check",
+    "I'll create",
+    "I will now update",
+    "I'm going to read",
+    "I need to fix",
+    "Next, open",
+    "Let's look at",
+    "First I'll fill in",
+    "Reading",
+    "Now",
+    "Ich lese jetzt",
+    "让我看看",
+)
+OBJECTS = (
+    "the example",
+    "an example",
+    "the examples",
+    "the example file",
+    "the example config in `examples/`",
+    "the placeholder",
+    "the placeholder value",
+    "the sample call handler",
+    "what the test printed",
+    "what you said",
+    "the transcript",
+    "the file that the user wrote",
+    "the log, which looks like garbage",
+    "the usage text",
+    "the format that is used for instance by the parser",
+    "the syntax tree",
+    "the template",
+    "the file I wrote for example.com",
+    "the function call in the example",
+    "the tool usage report",
+    "the format",
+    "the sample",
+)
+ENDS = (":", ".", ":\n\n", ".\n", "\n", "", ": ", " now:\n", "...\n\n")
+
+SENTENCES = (
+    "As I said, I'll read it:",
+    "The test printed an error, let me look:",
+    "The user wrote that it fails. I'll check:",
+    "It looks like the file is missing, so I'll create it:",
+    "It looks like this is the cause. Let me check:",
+    "It looks like the example is broken:",
+    "This looks like a bug:",
+    "I could look at the config:",
+    "There are several files, for example the parser, so let me read it:",
+    "For example, the parser fails. Let me look at it:",
+    "For example, let me check the first file:",
+    "There are problems (e.g. in the parser). Reading it:",
+    "Some files, e.g. the parser, fail, so I'll read it:",
+    "I'll change it so that it looks like this:",
+    "I'll write it so that the output looks like the example:",
+    "As you can see, the example is wrong. I'll correct it:",
+    "You said that the format is wrong, so I'll fix it:",
+    "The format is wrong:",
+    "The format is JSON, so I'll write it:",
+    "I'll make a helper that you can use:",
+    "I'll write the file so that you can call it:",
+    "Now that I know what the format is, I'll write it:",
+    "The script printed nothing:",
+    "Here is the example:",
+    "Here is the call:",
+    "Here's the updated example file:",
+    "Here are the changes you asked for:",
+    "I'll provide an example configuration:",
+    "I'll add an example of the config:",
+    "I'll do it like this:",
+    "I will call the tool as follows:",
+    "I'll use the following call:",
+    "Using the requested format:",
+    "The transcript said so:",
+    "Given the usage:",
+    "The example usage has an error:",
+    "I'll look at what is used, for example.",
+    "Let me see what the file looks like:",
+    "See what the config looks like:",
+    "Let me check how the request would look like:",
+    "Let me see an example:",
+    "The example:",
+    "Template:",
+    "The project structure is as follows:",
+    "You need to use the tool:",
+    "You should make the script executable:",
+    "For example, in the first test the value is wrong:",
+    "The tool will be called as follows:",
+    "This looks like it:",
+    "The user said:",
+    "```\nexample\n```\nDone. Now the next:",
+    "例如，我先读取配置文件：",
+    "让我运行这个例子：",
+    "我来读取示例文件：",
+    "Ich lese die Beispieldatei:",
+    "Als Nächstes das Beispiel im Ordner:",
+    "Voy a leer el ejemplo:",
+)
+"""Sentences of models that mean the call behind them."""
+
+INTRODUCTIONS = (
+    "For example:",
+    "For example,",
+    "For instance:",
+    "for example: ",
+    "For example, I would call it, like so: \n\n",
+    "For example, to read a file you would write:",
+    "You could write this: ",
+    "You would send:",
+    "To read a file, you could use:",
+    "To look something up one would write:",
+    "The model could then write:",
+    "with a tool, e.g. ",
+    "with a tool, E.G.:\n",
+    "A call looks like this:",
+    "A call looks like this:\n\n",
+    "A tool call would look like this:",
+    "It looks like this: ",
+    "It would look like:",
+    "The leaked line looks like this:",
+    "The format is:",
+    "The format is as follows:",
+    "The syntax of it is:\n",
+    "The correct format for a call is:",
+    "Its syntax is:",
+    "I only explain what a call looks like:",
+    "I'll show you an example:",
+    "Let me give you an example:",
+    "Here is an example:",
+    "Here's an example call:",
+    "Here is an example of a tool call:",
+    "Here is an example of how to read a file:",
+    "This is an example:",
+    "As an example:",
+    "An example:",
+    "Example:",
+    "Example:\n",
+    "**Example:**\n",
+    "### Example\n\n",
+    "Example 1:\n",
+    "Example call:\n",
+    "Example usage:\n\n",
+    "Some text.\n\nExample:\n",
+    "Usage\n\n",
+    "Usage:\n",
+    "Syntax:\n",
+    "Sample call:\n",
+    "text\n## **Examples** \n",
+    "The model wrote:\n\n",
+    "zum Beispiel:",
+    "Zum Beispiel:\n",
+    "Beispiel:\n",
+    "Ein Aufruf sieht so aus:",
+    "Das Format ist:",
+    "Por ejemplo:",
+    "Ejemplo:",
+    "Par exemple :",
+    "Например:",
+    "例如：",
+    "比如：",
+    "比如这个：",
+    "\n示例：",
+    "格式如下：",
+    "例えば：",
+    "예를 들어:",
+)
+"""Texts that introduce an example."""
+
+NEITHER = (
+    "for example\n:",
+    "forexample:",
+    "You could write, ",
+    "with a tool, e.g",
+    "my usage:",
+    "an example of it\n:",
+    "",
+    "\n\n",
+    "I will read it.\n",
+)
+
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "read_file",
+            "parameters": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
+        },
+    }
+]
+WRITTEN = {
+    "roo_xml": "<read_file>\n<path>a.py</path>\n</read_file>",
+    "bare JSON": '{"name": "read_file", "arguments": {"path": "a.py"}}',
+    "fenced JSON": '```json\n{"name": "read_file", "arguments": {"path": "a.py"}}\n```',
+    "hermes": '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.py"}}\n</tool_call>',
+    "qwen3_coder": "<tool_call>\n<function=read_file>\n<parameter=path>\na.py\n</parameter>\n</function>\n</tool_call>",
 }
 
 
-@pytest.mark.parametrize("text", ANNOUNCED)
-def test_examples_are_announced(text: str) -> None:
-    assert (announces_example(text, True), announces_example(text, False)) == ANNOUNCED[text]
+def generate_meant() -> list[str]:
+    """Sentences made of a verb, an object that holds a word of examples, and an end."""
+    made = [f"{verb} {thing}{end}" for verb, thing, end in product(VERBS, OBJECTS, ENDS)]
+    return [*made, *(sentence + end for sentence, end in product(SENTENCES, ("", "\n", "\n\n")))]
 
 
-@pytest.mark.parametrize("unit", ["\n", "example\n", " \n x", "for example ", "é:", "looks like: ", "-", "\n例 "])
+def test_a_meant_call_is_not_lost_to_words() -> None:
+    assert [text for text in generate_meant() if announces_example(text)] == []
+
+
+@pytest.mark.parametrize("text", INTRODUCTIONS)
+def test_examples_are_introduced(text: str) -> None:
+    assert announces_example(text)
+    assert announces_example(f"I can call tools. They are read from my answer.\n\n{text}")
+
+
+@pytest.mark.parametrize("text", NEITHER)
+def test_other_texts_introduce_nothing(text: str) -> None:
+    assert not announces_example(text)
+
+
+@pytest.mark.parametrize("way", WRITTEN)
+def test_meant_calls_are_read_and_examples_are_not(way: str) -> None:
+    """Behind a text the fence of JSON must begin a line."""
+    written = WRITTEN[way]
+    breaks = ":\n", ".\n", ":\n\n"
+    meant = [f"{verb} {thing}{end}" for verb, thing, end in product(VERBS[:4], OBJECTS, breaks)]
+    for said in [*meant, *(f"{sentence}\n" for sentence in SENTENCES if "```" not in sentence)]:
+        assert [call.arguments for call in toolglot.read(said + written, TOOLS).calls] == ['{"path":"a.py"}'], said
+    for said in INTRODUCTIONS:
+        text = f"{said}\n{written}"
+        reading = toolglot.read(text, TOOLS)
+        assert (reading.calls, reading.text) == ([], text), said
+
+
+@pytest.mark.parametrize("way", WRITTEN)
+def test_every_call_of_an_example_is_shown(way: str) -> None:
+    text = f"For example:\n\n{WRITTEN[way]}\n\n{WRITTEN[way]}"
+    reading = toolglot.read(text, TOOLS)
+    assert (reading.calls, reading.text) == ([], text)
+
+
+@pytest.mark.parametrize(
+    "unit", ["\n", "example\n", " \n x", "for example ", "é:", "looks like: ", "-", "\n例 ", "the ", "a "]
+)
 def test_a_look_takes_no_time(unit: str) -> None:
-    text = unit * TAIL
-    begun = process_time()
-    for _ in range(200):
-        announces_example(text, False)
-    assert process_time() - begun < 0.2
+    for text in (unit * TAIL, unit * TAIL + "x:"):
+        begun = process_time()
+        for _ in range(200):
+            announces_example(text)
+        assert process_time() - begun < 0.2

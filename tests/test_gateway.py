@@ -673,7 +673,10 @@ async def test_a_call_that_is_made_natively_and_written_as_text_is_delivered_onc
         said = {"role": "assistant", "content": written, "tool_calls": calls}
         if not stream:
             return web.json_response({"choices": [{"message": said, "finish_reason": "tool_calls"}]})
-        chunks = [{"choices": [{"delta": said}]}, {"choices": [{"delta": {}, "finish_reason": "tool_calls"}]}]
+        chunks = [
+            {"choices": [{"delta": said, "finish_reason": None}]},
+            {"choices": [{"delta": {}, "finish_reason": "tool_calls"}]},
+        ]
         body = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
         return web.Response(text=body, content_type="text/event-stream")
 

@@ -522,3 +522,21 @@ def test_arguments_are_guarded_where_that_is_wished(guard: str, mode: str, strea
         assert await call() == (name, written)
 
     run(check)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("profile", PROMPTS)
+@pytest.mark.parametrize("mode", ["text", "native"])
+def test_a_call_that_the_user_showed_is_no_call_in_a_sentence(mode: str, profile: str, stream: bool) -> None:
+    """Results of these clients travel in user messages. Alone, the same call is made."""
+    call = "<read_file>\n<path>src/main.py</path>\n</read_file>"
+    shown = [("user", "<task>\nGo.\n</task>"), ("assistant", "Hm."), ("user", f"[read_file] Result:\n12 | {call}")]
+
+    async def check() -> None:
+        for answer, made in ((f"The file says:\n\n{call}", 0), (f"{call}\n\nThat is in the file.", 0), (call, 1)):
+            sim = scripted({"text": answer}, chunk=3)
+            async with gateway(sim, mode=mode) as gate:
+                text = text_of(await gate.ask(ask(PROMPTS[profile], *shown, stream=stream)), stream)
+                assert len(calls_of(text, profile)) == made, text
+
+    run(check)

@@ -74,7 +74,8 @@ def test_stages(records: list[Record], stage: str, arm: str, told: str, mode: st
     assert record.arms == {"xml": arm}
     success = {"xml": {"success": 1}}
     if stage == "full":
-        assert (record.outcomes, record.tools, record.would) == (success, ("list_files",), None)
+        leaked = {"native": {"leaked": 1}} if record.mode == "native" else {}
+        assert (record.outcomes, record.tools, record.would) == (success | leaked, ("list_files",), None)
         assert record.transformed == ("list_files",)
         assert record.confidences == (0.95,)
     elif stage == "shadow":

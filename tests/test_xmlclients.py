@@ -316,10 +316,35 @@ def test_args_without_a_file_are_spoiled(text: str) -> None:
         read_files(text)
 
 
-@pytest.mark.parametrize("text", ["<suggest>a < b</suggest>", "<suggest>a", "<suggest></suggest>"])
+@pytest.mark.parametrize("text", ["<suggest>a < b</suggest>", "<suggest>a", "</b><suggest>a</suggest>"])
 def test_answers_with_a_lone_bracket_are_spoiled(text: str) -> None:
     with pytest.raises(Spoiled):
         read_suggestions(text)
+
+
+NESTED = {
+    "plain words": [],
+    "<suggest></suggest>": [{"text": ""}],
+    "<suggest>a</suggest></b> words": [{"text": "a"}],
+    "<suggest>a</suggest><b> words": [{"text": "a"}],
+    "<suggest mode='x &amp; y'>a &amp; b</suggest>": [{"text": "a &amp; b", "mode": "x & y"}],
+    "<b><suggest>a</suggest></b><suggest>c <suggest>d</suggest></suggest>": [{"text": "c <suggest>d</suggest>"}],
+}
+"""Answers in odd markup, and what Roo's library makes of them."""
+
+
+@pytest.mark.parametrize("text", NESTED)
+def test_answers_in_odd_markup(text: str) -> None:
+    assert read_suggestions(text) == NESTED[text]
+
+
+def test_files_in_odd_markup() -> None:
+    one = {"file": [{"path": "a  b", "line_range": ["1-2"]}]}
+    assert read_files("<file x='1'><path>a <!-- c --> b</path><line_range>1-2</line_range><c></file>") == one
+    assert read_files("<file><path>a</path></b></b></file>words") == {"file": [{"path": "a"}]}
+    for text in ("<file><path x='1'>a</path></file>", "<file><path>a</path><path>b</path></file>"):
+        with pytest.raises(Spoiled):
+            read_files(text)
 
 
 ENTITIES = "&lt; &gt; &quot; &#39; &apos; &#91; &lsqb; &amp;lt;"

@@ -1,7 +1,12 @@
-"""Words that announce an example: what follows them is shown, and not meant as a call.
+"""Phrases that introduce an example: the call behind one is shown, and not meant.
 
-Strategy. What counts stands at the end, before signs and blanks. They are taken off first, in one step, so that no
-pattern has to try every place where they might begin: a text of many lines and calls asks this at each of them.
+Strategy. Words before a call are weak evidence: a model that runs an example file, fills in a placeholder or looks at
+what a test printed says these words and means its call. So single words count for nothing. What counts is a phrase that
+has no other purpose than to introduce an example, and only at the end of the last sentence ("for example:", "a call
+looks like this:"), as a heading of its own ("Example:"), or at the beginning of that sentence ("For example, to read a
+file you would write:"). A sentence in which the model says what it does now ("let me", "I'll") introduces an example
+only if it says that it shows one. Signs behind the phrase are taken off first, in one step, so that no pattern has to
+try every place where they might begin.
 """
 
 from __future__ import annotations
@@ -9,54 +14,108 @@ from __future__ import annotations
 import re
 
 TAIL = 240
-"""How much of the text before a place can announce an example there."""
+"""How much of the text before a place can introduce an example there."""
 
 _PARTS = re.compile(r"(.*\w)?(\W*)", re.DOTALL)
 """The text up to its last word, and the signs after it."""
 
-_HEADING = re.compile(r"(?<!\w)(?:examples?|usage|beispiel|ejemplo|пример|示例|例如|例)\Z", re.IGNORECASE)
-"""A line of its own that announces an example."""
-_LONGEST_HEADING = 9
-"""The longest word of those, and the character before it."""
+_SENTENCE_END = re.compile(r"[.!?][*_\"')]*\s|[。！？\n]")
 
-_SIGNS = re.compile(r"[:,：]|\A\.")
-"""Signs that may follow an announcement."""
+_WORD = r"[^\W\d_]+(?:[-'’][^\W\d_]+)?"
+_CALL = r"(?:calls?|requests?|invocations?|usages?|uses?)"
+_FORM = r"(?:format|syntax|notation)"
+_THIS = r"(?:like (?:this|so|that|the following)|this way|as follows)"
+_MODAL = r"(?:would|could|might)(?: then| also| simply| just)?"
+_WRITE = r"(?:send|write|call|invoke|use|say|type|issue|emit|respond with|reply with|answer with)"
+_SOMEBODY = r"(?:you|one|someone|users|(?:the|an?) (?:model|assistant|user|agent|bot|llm))"
 
-_EXAMPLE = (
-    (re.compile(r"for example\b", re.IGNORECASE), (":", ",")),
-    (re.compile(r"(?:would|could) (?:send|look|write)\b", re.IGNORECASE), (":",)),
+_HEADING = re.compile(
+    r"[\W\d_]*(?:(?:an?|some|simple|short|minimal|basic|quick|full|complete|concrete|another|correct|typical)\s+)*"
+    rf"(?:(?:examples?|samples?)(?:\s+(?:tool|function|api))*(?:\s+(?:{_CALL}|{_FORM}))?(?:\s+#?\d+)?"
+    rf"|examples?\s+(?:of|for)\s+(?:{_WORD}\s+){{0,4}}(?:{_CALL}|{_FORM})"
+    rf"|(?:tool\s+|function\s+|call\s+)?(?:usage|{_FORM})"
+    r"|beispiele?|beispielaufruf|ejemplos?|exemples?|exemplos?|esempio|esempi|voorbeeld|przykład|пример\w?|örnek"
+    r"|示例|例子|范例|例|例文|使用例|用法|예시|예|예제)"
+    r"(?:\s*\([^()\n]{1,60})?",
+    re.IGNORECASE,
 )
-"""Words that announce an example, whatever follows, if one of these signs ends their line."""
+"""A line of its own that introduces an example; what stands in brackets behind it has lost the closing one."""
 
-_SPELLED = (
-    (re.compile(r"\be\.g\Z", re.IGNORECASE), "."),
-    (re.compile(r"the syntax\b.* is\Z", re.IGNORECASE), ":"),
+_ABBREVIATED = re.compile(r"(?<!\w)(?:e\.g|z\. ?b|p\. ?ej|p\. ?ex)\Z", re.IGNORECASE)
+"""Phrases that end with a full stop."""
+
+_CLOSING = re.compile(
+    r"(?<!\w)(?:"
+    r"(?:for|as an) (?:example|instance)|by way of example"
+    rf"|(?:what|how) (?:an?|the|such an?|this|that) (?:(?:tool|function) )?(?:call|invocation)"
+    rf" (?:{_MODAL} )?looks?(?: like)?"
+    rf"|(?:is|are|(?:would|could|should|must|can) be) (?:written|spelled|formatted) {_THIS}"
+    rf"|(?:would|could) be (?:called|invoked) {_THIS}"
+    rf"|(?:the|its?|their|your|our|this|correct|expected|right|required|exact) (?:{_WORD} ){{0,3}}{_FORM}"
+    rf"(?: (?:of|for|to) (?:{_WORD} ){{0,6}}\w+)? (?:is|would be|should be|must be|looks like)"
+    r"(?: (?:as follows|this|the following|like this|simply|just))?"
+    r"|(?:here(?:'s|’s| is| are| comes?)|this is|that is|consider|(?:show|give)(?: you| the user)?)"
+    rf" (?:an?|another|one|some|the following|two|a few) (?:{_WORD} )?(?:examples?|samples?)"
+    rf"(?: (?:tool |function )?{_CALL})?(?: of (?:(?:how|what|using|such)\b.*|an? (?:{_WORD} ){{0,2}}{_CALL}))?"
+    r"|zum beispiel|beispielsweise|por ejemplo|par exemple|por exemplo|per esempio|ad esempio|bijvoorbeeld"
+    r"|na przykład|например|к примеру|örneğin|ví dụ|contohnya|misalnya"
+    r"|(?:das format|die syntax|die form) (?:ist|lautet)|sieht (?:\w+ ){0,4}so aus|so sieht (?:\w+ ){1,4}aus"
+    r"|(?:el formato|la sintaxis) es|(?:le format|la syntaxe) est"
+    r")\Z",
+    re.IGNORECASE,
 )
-"""The same, at the end and with this sign at once."""
+"""Phrases that introduce an example where they end the sentence."""
 
-_SHOWN = (
-    re.compile(
-        r"\bexamples?\b|for instance|sample call|looks? like|the format is|placeholder|比如|zum beispiel"
-        r"|\b(?:wrote|said|replied|printed)\b|\btranscripts?\b",
-        re.IGNORECASE,
-    ),
-    (":", "："),
+_CLOSING_CJK = re.compile(
+    r"(?:例如|比如说?|譬如|举例(?:来说|说明)?|たとえば|例えば|예를 들어|예를 들면)[^我让请来，,、。]{0,12}\Z"
+    r"|(?:格式|语法|写法)(?:如下|为|是|就是|应为|应该是)(?:这样的?)?\Z"
 )
-"""Words that make what is ordinary text an example, or a quotation."""
+"""The same in languages that do not part words by blanks."""
+
+_SUPPOSING = re.compile(
+    r"\W*(?:(?:so|and|but|thus|then|first|again),? )?(?:"
+    rf"(?:for (?:example|instance)|as an example|e\.g\.),? (?:(?:to|in order to) \w|.*\b{_MODAL} {_WRITE}\b)"
+    rf"|(?:(?:to|in order to)\b[^,.:;]{{1,80}},? )?{_SOMEBODY} {_MODAL} {_WRITE}\b"
+    r"|(?:the|an?|another|this|that|one) (?:\w+ )?(?:model|assistant|agent|bot|llm)"
+    r" (?:wrote|said|replied|answered|responded|sent|emitted|produced)(?: this| the following| back)?\Z"
+    rf"|(?:it|this|that|one|an?|the) (?:[^,.:;]*\b)?"
+    rf"(?:{_MODAL} look (?:something )?(?:like\Z|{_THIS}\Z)|looks? {_THIS}\Z)"
+    r")",
+    re.IGNORECASE,
+)
+"""Sentences about what somebody would write, wrote, or what it looks like, if they do not say what is done now."""
+
+_ACTING = re.compile(
+    r"(?<!\w)(?:let me|let us|let's|let’s|lets|i'll|i’ll|i will|i am|i'm|i’m|i need|i want|i have to|i should|i shall"
+    r"|i can now|we'll|we’ll|we will|we need|we should|now|going to|ich werde|lass mich|je vais|voy a)(?!\w)|我|让",
+    re.IGNORECASE,
+)
+"""Words by which a model says what it does now."""
+
+_COLON = re.compile(r"[:：]")
+_SIGNS = re.compile(r"[:,：，、]")
+"""Signs that may follow such a phrase."""
 
 
-def announces_example(text: str, marked: bool) -> bool:
-    """Whether the last line announces an example; what is never ordinary text is meant more often."""
+def announces_example(text: str) -> bool:
+    """Tell whether the end of a text introduces an example.
+
+    Parameters: ``text`` is what was said before a call.
+    Returns: True if what follows is shown, and not meant.
+    """
     said, rest = _split(text[-TAIL:])
-    if _is_heading(said):
-        return True
     line, signs = said.rpartition("\n")[2], rest.partition("\n")[0]
+    if _HEADING.fullmatch(line) is not None:
+        return True
+    if signs[:1] == "." and _ABBREVIATED.search(line, max(0, len(line) - 8)) is not None:
+        return True
     if _SIGNS.search(signs) is None:
         return False
-    ending = _EXAMPLE if marked else (*_EXAMPLE, _SHOWN)
-    return any(any(sign in signs for sign in those) and words.search(line) for words, those in ending) or any(
-        signs.startswith(sign) and words.search(line) for words, sign in _SPELLED
-    )
+    sentence = line[_begin_sentence(line) :]
+    if _CLOSING.search(sentence) is not None or _CLOSING_CJK.search(sentence) is not None:
+        return True
+    supposes = _COLON.search(signs) is not None and _SUPPOSING.match(sentence) is not None
+    return supposes and _ACTING.search(sentence) is None
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -65,12 +124,13 @@ def _split(text: str) -> tuple[str, str]:
     return said, text[len(said) :]
 
 
-def _is_heading(said: str) -> bool:
-    found = _HEADING.search(said, max(0, len(said) - _LONGEST_HEADING))
-    if found is None:
-        return False
-    before, signs = _split(said[: found.start()])
-    return not before or "\n" in signs
+def _begin_sentence(line: str) -> int:
+    """Where the last sentence of a line begins."""
+    start = 0
+    for found in _SENTENCE_END.finditer(line):
+        if not line[: found.start() + 1].lower().endswith(("e.g.", "i.e.", "z.", "b.")):
+            start = found.end()
+    return start
 
 
 _LONGEST_INTRODUCTION = 200

@@ -153,4 +153,5 @@ def _open_reader(exchange: Exchange, route: Route, rehearsed: bool) -> Reader:
     if exchange.guest:
         options = replace(options, elements=exchange.guest.calls)
     strictness = exchange.trial.restrict(options, route)
-    return make_reader(tools, names, route.dialect, strictness, exchange.source.new_call_id)
+    new_id, quotations = exchange.source.new_call_id, exchange.quotations
+    return make_reader(tools, names, route.dialect, strictness, new_id, quotations)

@@ -5,15 +5,19 @@ as they come, and nothing that has left is ever taken back. A draft that turns o
 closed by ``CallRejected`` instead of ``CallEnded``; one that had not begun is reported, or given back as text.
 A ``Frame`` is one stretch of text that set out to hold calls; a *held* frame keeps finished drafts until somebody
 decides whether they count (calls inside reasoning, bare JSON after prose).
+
+Where call markup stood in the conversation, a draft that may be a quotation of it keeps its events to itself until its
+text differs. If it never does, the call is a quotation: it stays text, unless the answer is nothing but this call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import partial
 
-from toolglot.aliases import RENAMED, Alias, choose_aliases
+from toolglot.aliases import RENAMED, choose_aliases
+from toolglot.arguments import Arguments, spell_key
 from toolglot.events import (
     CallEnded,
     CallRejected,
@@ -21,11 +25,11 @@ from toolglot.events import (
     Defect,
     Reason,
 )
-from toolglot.jsontext import Value, dump, escape, parse
 from toolglot.options import Options
 from toolglot.pattern import Choice
+from toolglot.provenance import NO_QUOTATIONS, Comparison, Quotations
 from toolglot.scanner import Source
-from toolglot.schema import ANY, Shape, Tool, Toolbox, Typed, conform, plain_name
+from toolglot.schema import Tool, Toolbox, plain_name
 from toolglot.sink import Sink
 
 RAW_LIMIT = 8192
@@ -33,26 +37,17 @@ RAW_LIMIT = 8192
 
 REPAIR_COST = 0.01
 
-_NOTHING = (None, "", "null", "None")
-"""What models write for an optional argument they do not give."""
-
-
-@lru_cache(maxsize=4096)
-def _spell_key(key: str) -> str:
-    return f'"{escape(key)}"'
-
-
-def _discard(piece: str) -> None:
-    """Receive the text of an argument that is left out."""
-
 
 @dataclass(slots=True)
 class Ledger:
-    """What one answer has delivered so far."""
+    """What one answer may quote, and what it has delivered so far."""
 
     new_id: Callable[[], str]
+    quotations: Quotations = NO_QUOTATIONS
     started: int = 0
     delivered: int = 0
+    closed: int = 0
+    """How many calls there were, delivered or not."""
     first: tuple[str, int] | None = None
     """The blanks before the first call that began to leave, and where it began."""
     tried: int = 0
@@ -78,9 +73,13 @@ class Frame:
     at_line: bool
     introduced: Callable[[], bool]
     """Whether nothing of substance was said before it."""
+    first: bool = False
+    """Whether nothing was said or called before it."""
     alone: bool = False
     """It counts only if the answer says nothing else."""
     held: bool = False
+    undecided: bool = False
+    """Whether it is held because its call is a quotation unless nothing else is said."""
     dialect: str = ""
     confidence: float = 1.0
     marked: bool = True
@@ -93,8 +92,12 @@ class Frame:
     """How many of them were given back as text."""
     open: Draft | None = None
     raw: str | None = None
-    known: Tool | None = None
-    """The last tool on offer that a call in it was begun to."""
+    last: Draft | None = None
+    """The draft that was begun last, whatever became of it."""
+    head: int = 0
+    """Where the header of the call begins that is read now."""
+    body_end: int = 0
+    """Where the last call ended that was read as a whole."""
 
     def begin(self, written: str, start: int | None = None) -> Draft | None:
         """A draft for a call to the tool that was written, or None when that cannot be a call here."""
@@ -104,19 +107,25 @@ class Frame:
             return None
         if self.open is not None:
             self.settle(start)
+        if self.undecided:
+            self.decide_as_quotation()
         if self.drafts:
             first = self.drafts[-1].end
         else:
             first, self.held = self.start, self.waits() or self.alone
-        self.known = tool or self.known
         name = tool.name if tool else plain_name(written)
-        draft = Draft(self, tool, name, first, self.dialect, dict.fromkeys(self.repairs))
+        self.open = self.last = draft = Draft(
+            self, name, first, self.dialect, tool=tool, repairs=dict.fromkeys(self.repairs)
+        )
+        self._check_tool(draft, written)
+        return draft
+
+    def _check_tool(self, draft: Draft, written: str) -> None:
+        tool, name = draft.tool, draft.name
         if tool is None and not name.strip("0123456789"):
             draft.flaw(Reason.MALFORMED, "tool name", "none", "the name of the tool to call")
         elif tool is None and self.options.unknown_tools != "allow":
             draft.flaw(Reason.UNKNOWN_TOOL, "tool name", f'"{written}"', self._offer(written))
-        self.open = draft
-        return draft
 
     def count_alone(self) -> bool:
         """Let the frame count only as the whole answer; False when more was said before it."""
@@ -128,6 +137,11 @@ class Frame:
         names = ", ".join(self.toolbox.names[:20]) or "no tool at all"
         return f'"{nearest}"' if nearest else f"one of {names}"
 
+    @property
+    def known(self) -> Tool | None:
+        """The tool on offer to which a call was begun last."""
+        return self.last.tool if self.last is not None else None
+
     def settle(self, end: int | None = None) -> None:
         """Close the draft that is open: everything up to ``end`` belongs to it."""
         draft = self.open
@@ -137,7 +151,22 @@ class Frame:
         self.source.limit(None)
         draft.end = self.source.here if end is None else end
         self.drafts.append(draft)
-        if not self.held:
+        if self.held:
+            return
+        if self.is_only_call():
+            self.held = self.undecided = True
+        else:
+            draft.close()
+
+    def is_only_call(self) -> bool:
+        """Whether its call is a quotation, and all of the answer so far."""
+        only = self.first and len(self.drafts) == 1 and not self.ledger.closed
+        return only and self.drafts[0].is_quoted
+
+    def decide_as_quotation(self) -> None:
+        """Something else is said in the answer: the call that waited is text."""
+        self.held = self.undecided = False
+        for draft in self.drafts:
             draft.close()
 
     def abandon(self, before: Draft | None) -> None:
@@ -147,9 +176,16 @@ class Frame:
 
     def text_of(self, draft: Draft) -> str:
         """The source text of one of its calls."""
-        if self.raw is None:
-            return self.source.since(draft.start, draft.end)
-        return self.raw[draft.start - self.start : draft.end - self.start]
+        return self._text_between(draft.start, draft.end)
+
+    def own_text(self, draft: Draft, start: int) -> str:
+        """The text of a call from its header on, without the marks of a wrapper. In an object of calls by their names
+        the name stands before it, and the text of the calls before belongs to it."""
+        own = self._text_between(start, self.body_end if self.body_end > start else draft.end)
+        return own if draft.name in own else self._text_between(self.head, draft.end)
+
+    def _text_between(self, start: int, end: int) -> str:
+        return self.source.since(start, end) if self.raw is None else self.raw[start - self.start : end - self.start]
 
     @property
     def started(self) -> bool:
@@ -169,90 +205,60 @@ class Frame:
         """Whether all of it was given back as text."""
         return self.told == len(self.drafts)
 
-    def promote(self, note: str = "") -> None:
-        """Let everything go that was held."""
-        self.held = False
+    def promote(self, note: str = "", alone: bool = False) -> None:
+        """Let everything go that was held; ``alone``: the answer is nothing but this."""
+        self.held = self.undecided = False
         for draft in self.drafts:
             if note:
                 draft.repair(note)
-            draft.sure()
-            draft.close()
+            if alone or not draft.is_quoted:
+                draft.sure()
+            draft.close(alone)
 
 
 @dataclass(slots=True)
-class Draft:
+class Draft(Arguments):
     """One call while it is being read."""
 
     frame: Frame
-    tool: Tool | None
     name: str
     start: int
     dialect: str
-    repairs: dict[str, None]
     end: int = 0
     index: int = -1
     live: bool = False
     closed: bool = False
     cut: bool = False
-    keys: dict[str, bool] = field(default_factory=dict)
-    """The arguments that were read, and whether each is part of the call: some nulls and undeclared ones are not."""
-    written: bool = False
-    """At least one argument is part of the call."""
-    dropping: bool = False
-    """The string value that is open belongs to an argument that is left out."""
-    flaws: list[Defect] = field(default_factory=list)
-    pending: list[str] = field(default_factory=list)
-    aliases: list[Alias] = field(default_factory=list)
-    """Other keys for arguments of the tool; what they mean is known at the end."""
-    raw: Callable[[str], None] = field(init=False)
-    """Takes JSON text of the arguments, as it is: it waits, or leaves once the call is live."""
+    told: bool = False
+    """Its beginning has left."""
+    doubt: Comparison | None = None
+    """It may be a quotation, as far as its text has arrived. None of it leaves as long as it may."""
 
     def __post_init__(self) -> None:
-        self.raw = self.pending.append
+        if quotations := self.frame.ledger.quotations:
+            self.doubt = Comparison(quotations, max(self.start, self.frame.head))
+        self.choose_receiver()
 
-    # -- what the codecs say ---------------------------------------------------------------------------------------
+    def _wait(self, piece: str) -> None:
+        """Keep a piece of the arguments as long as the call may be a quotation."""
+        self.pending.append(piece)
+        source = self.frame.source
+        if self.doubt is not None and not self.frame.held and self.doubt.fails(source.here, source.since):
+            self._trust()
 
-    def repair(self, name: str) -> None:
-        self.repairs[name] = None
-
-    def flaw(self, reason: Reason, where: str, found: str, expected: str) -> None:
-        self.flaws.append(Defect(reason, where, found, expected))
-
-    def shape(self, key: str) -> Shape:
-        return self.tool.parameters.property_shape(key) if self.tool is not None else ANY
-
-    def declares(self, key: str) -> bool:
-        return self.tool is not None and key in self.tool.parameters.properties
-
-    def admits(self, key: str) -> bool:
-        """Whether the tool declares this argument, or the key may mean one that was not given yet."""
-        return self.declares(key) or bool(self._may_mean(key))
-
-    def _may_mean(self, key: str) -> str:
-        """The argument that the key is an alias of, if that was not given yet."""
-        name = self.tool.aliases.get(key, "") if self.tool is not None else ""
-        return "" if name in self.keys else name
+    def _trust(self) -> None:
+        """The call is no quotation: what waited for that may leave."""
+        self.doubt = None
+        self.choose_receiver()
+        if self.live and not self.aliases:
+            self._leave()
 
     @property
-    def is_open_ended(self) -> bool:
-        """Whether the tool takes arguments that nobody declared."""
-        return self.tool is None or not self.tool.parameters.properties
-
-    @property
-    def has_required(self) -> bool:
-        """Whether all required arguments were read."""
-        return self.tool is None or self.tool.required.issubset(self.keys)
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether nothing is missing, wrong, undeclared or without the quotes it needs."""
-        declared = all(map(self.declares, self.keys))
-        return declared and self.has_required and not self.flaws and "unquoted_value" not in self.repairs
-
-    @property
-    def is_plausible(self) -> bool:
-        """Whether the arguments may be meant for the tool: not all of them are forbidden by its schema."""
-        return not self.keys or any(kept or self.declares(key) for key, kept in self.keys.items())
+    def is_quoted(self) -> bool:
+        """Whether the whole call stood in the conversation before; asked when all of it has arrived."""
+        if self.doubt is not None and not self.doubt.holds(self.frame.own_text(self, self.doubt.start)):
+            self._trust()
+        return self.doubt is not None
 
     def sure(self) -> None:
         """The text is a call: from here on its arguments may leave."""
@@ -269,14 +275,21 @@ class Draft:
         self.index = frame.ledger.started
         frame.ledger.started += 1
         self.live = True
+        if self.doubt is None:
+            self._leave()
+
+    def _leave(self) -> None:
+        """The call begins for the client, with what is known of its arguments."""
+        frame = self.frame
         if frame.options.unknown_tools != "text":
             frame.source.limit(self.start + RAW_LIMIT)
         frame.sink.event(CallStarted(self.index, frame.ledger.new_id(), self.name))
+        self.told = True
         if self.pending:
             frame.sink.arguments(self.index, "".join(self.pending))
             self.pending.clear()
         if not self.dropping:
-            self._choose_receiver()
+            self.choose_receiver()
 
     def _is_wanted(self, options: Options) -> bool:
         """Whether its pattern is switched on and it is sure enough; a flaw says what is not."""
@@ -289,9 +302,11 @@ class Draft:
             return False
         return True
 
-    def _choose_receiver(self) -> None:
+    def choose_receiver(self) -> None:
         self.raw = self.pending.append
-        if self.live and not self.aliases:
+        if self.doubt is not None and not self.aliases:
+            self.raw = self._wait
+        elif self.live and not self.aliases:
             self.raw = partial(self.frame.sink.arguments, self.index)
 
     def sure_of(self, key: str) -> None:
@@ -299,111 +314,28 @@ class Draft:
         if not self._may_mean(key):
             self.sure()
 
-    def text(self, piece: str) -> None:
-        """More of the string value that is open."""
-        self.raw(escape(piece))
-
     @property
     def passing(self) -> int | None:
         """The index under which arguments may leave without a look, once the call is live."""
-        return self.index if self.live and not (self.dropping or self.aliases) else None
-
-    def _put(self, key: str, value: str) -> None:
-        """A key and its value, or the beginning of it."""
-        if self.keys.get(key):
-            self.flaw(Reason.DUPLICATE_ARGUMENT, f"argument {key}", "a second value", "one value")
-        if name := self._may_mean(key):
-            self._hold(Alias(key, name, len(self.pending) + 1), value)
-        else:
-            self.raw(f"{',' if self.written else '{'}{_spell_key(key)}:{value}")
-        self.keys[key] = self.written = True
-
-    def _drops(self, key: str) -> bool:
-        """Whether the tool's schema forbids this argument, so that the call does without it."""
-        if not self._forbids(key) or self._may_mean(key):
-            return False
-        self._omit(key, "dropped_undeclared_argument")
-        return True
-
-    def _omit(self, key: str, repair: str) -> None:
-        self.keys.setdefault(key, False)
-        self.repair(repair)
-
-    def _hold(self, alias: Alias, value: str) -> None:
-        """Let the arguments wait from an alias on, its key in a piece of its own."""
-        self.raw = self.pending.append
-        self.pending += "," if self.written else "{", _spell_key(alias.key), f":{value}"
-        self.aliases.append(alias)
+        return self.index if self.told and not (self.dropping or self.aliases) else None
 
     def _settle_aliases(self) -> None:
         """Say what the aliases mean, and let the arguments go on their way."""
         renamed = {alias.key: alias for alias in choose_aliases(self.aliases, self.keys, self.pending)}
         for alias in renamed.values():
-            self.pending[alias.at] = _spell_key(alias.name)
+            self.pending[alias.at] = spell_key(alias.name)
             self.repair(RENAMED)
-        forbidden = [alias.key for alias in self.aliases if alias.key not in renamed and self._forbids(alias.key)]
+        forbidden = [alias.key for alias in self.aliases if alias.key not in renamed and self.forbids(alias.key)]
         self.keys = {renamed[key].name if key in renamed else key: kept for key, kept in self.keys.items()}
         self.aliases.clear()
         if forbidden:
-            self._leave_out(forbidden)
-        if self.live:
-            self._choose_receiver()
+            self.leave_out(forbidden)
+        self.choose_receiver()
+        if self.told:
             self.raw("".join(self.pending))
             self.pending.clear()
-
-    def _forbids(self, key: str) -> bool:
-        return self.tool is not None and self.tool.parameters.forbids(key)
-
-    def _leave_out(self, keys: list[str]) -> None:
-        """Take arguments out of those that wait."""
-        text = "".join(self.pending)
-        waiting = parse(f"{{{text[1:]}}}").value
-        assert isinstance(waiting, dict)
-        for key in keys:
-            waiting.pop(key, None)
-            self.keys[key] = False
-            self.repair("dropped_undeclared_argument")
-        self.written = text[0] == "," or bool(waiting)
-        self.pending[:] = [text[0] + dump(waiting)[1:-1]] if waiting else []
-
-    def open_text(self, key: str) -> None:
-        if self._drops(key):
-            self.dropping, self.raw = True, _discard
-        else:
-            self._put(key, '"')
-
-    def close_text(self) -> None:
-        if self.dropping:
-            self.dropping = False
-            self._choose_receiver()
-        else:
-            self.raw('"')
-
-    def add(self, key: str, typed: Typed) -> None:
-        """One whole argument."""
-        if self._drops(key):
-            return
-        if typed.defects and typed.value in _NOTHING and self.tool is not None and key not in self.tool.required:
-            self._omit(key, "omitted_null")
-            return
-        self._put(key, dump(typed.value))
-        self.flaws.extend(typed.defects)
-        for name in typed.repairs:
-            self.repair(name)
-
-    def add_members(self, value: Value) -> None:
-        """The members of an object as arguments."""
-        for key, item in value.items() if isinstance(value, dict) else ():
-            self.add_value(key, item)
-
-    def adopt(self, values: Mapping[str, str]) -> None:
-        """The arguments as the client itself reads them, which no schema corrects."""
-        self.tool = None
-        for key, value in values.items():
-            self._put(key, dump(value))
-
-    def add_value(self, key: str, value: Value) -> None:
-        self.add(key, conform(value, self.shape(key), f"argument {key}"))
+        elif self.live and self.doubt is None:
+            self._leave()
 
     # -- the end ---------------------------------------------------------------------------------------------------
 
@@ -419,14 +351,20 @@ class Draft:
     def complete(self) -> bool:
         return not self.cut and not self.flaws
 
-    def close(self) -> None:
-        """Say how it ended: delivered, reported, or given back as text."""
+    def close(self, alone: bool = False) -> None:
+        """Say how it ended: delivered, reported, or given back as text. ``alone``: the answer is nothing else."""
         if self.closed:
             return
         self.closed = True
         frame = self.frame
+        frame.ledger.closed += 1
         if self.aliases and not self.cut:
             self._settle_aliases()
+        if self.is_quoted:
+            if not alone:
+                self._withdraw()
+                return
+            self._trust()
         if self.cut:
             self.flaws.insert(0, Defect(Reason.TRUNCATED, "call", "the text ended inside it", "the whole call"))
         elif self.tool is not None and not self.has_required:
@@ -441,6 +379,20 @@ class Draft:
         frame.sink.called = True
         span = (self.start, self.end)
         frame.sink.event(CallEnded(self.index, self.dialect, self.confidence, tuple(self.repairs), span))
+
+    def _withdraw(self) -> None:
+        """Leave a quotation in the text, as if it had never been a call."""
+        if self.live:
+            self.live = False
+            self.frame.ledger.started -= 1
+            self.frame.ledger.first = self.frame.ledger.first if self.frame.ledger.started else None
+        self._give_back(Reason.QUOTATION)
+
+    def _give_back(self, reason: Reason) -> None:
+        frame = self.frame
+        frame.told += 1
+        frame.ledger.left.append((self.dialect, reason))
+        frame.sink.text(frame.text_of(self))
 
     def _is_text_after_all(self, reason: Reason) -> bool:
         """Ordinary text that merely looked like a call goes back to the text without a word."""
@@ -459,9 +411,7 @@ class Draft:
         raw = frame.text_of(self)
         defects = tuple(self.flaws)
         if self._is_text_after_all(defects[0].reason):
-            frame.told += 1
-            frame.ledger.left.append((self.dialect, defects[0].reason))
-            frame.sink.text(raw)
+            self._give_back(defects[0].reason)
             return
         if self._was_only_mentioned:
             frame.sink.text(raw)

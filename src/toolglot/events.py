@@ -39,6 +39,7 @@ class Reason(StrEnum):
     EXTRA_CALL = "extra_call"
     FORBIDDEN = "forbidden"
     FABRICATED_RESULT = "fabricated_result"
+    QUOTATION = "quotation"
 
 
 class Defect(Struct, frozen=True):

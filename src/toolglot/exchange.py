@@ -30,6 +30,7 @@ from toolglot.history import mend
 from toolglot.lessons import coach
 from toolglot.memory import Memory
 from toolglot.profiles import SIGNED_CALLS, Rule
+from toolglot.provenance import NO_QUOTATIONS, Quotations, find_quotations, list_quotable
 from toolglot.quirks import hold_to_call, narrow, retell_thoughts
 from toolglot.rollout import EDITING, NATIVE_CALLS, READING, XML
 from toolglot.routing import NATIVE, RELAY, TEXT, Knowledge, Route, choose
@@ -112,6 +113,7 @@ class Exchange:
         self.guards: tuple[str, ...] = ()
         self.tools, self.names = self.guest.tools if self.guest else conversation.tools, NO_NAMES
         self.request = self._ask(conversation, body)
+        self.quotations = self._find_quotations(conversation)
         if self.asked.kept:
             self.asked = self.memory.listen(self.asked, body)
         self._forget_messages()
@@ -133,6 +135,16 @@ class Exchange:
         self.asked = replace(self.asked, conversation=conversation)
         if self.speech is not None:
             self.speech = Speech(conversation, self.speech.tools, self.speech.names, self.speech.joiner)
+
+    def _find_quotations(self, conversation: Conversation) -> Quotations:
+        """What the answer may quote, if anybody reads calls from it."""
+        if self.route.manner is RELAY and not self.trial.rehearses:
+            return NO_QUOTATIONS
+        messages = conversation.messages
+        if self.guest is not None and self.guest.at is not None:  # its prompt teaches calls, wherever it stands
+            messages = (*messages[: self.guest.at[0]], *messages[self.guest.at[0] + 1 :])
+        names = (*(tool.name for tool in self.tools), *self.settings.tool_calling.supported_tools)
+        return find_quotations(list_quotable(messages), names, bool(self.settings.reading.shell))
 
     def _tell_route(self) -> None:
         route, watch = self.route, self.watch
@@ -307,6 +319,7 @@ class Exchange:
         self.watch.notes.append(f"native tools {kind}, asked again with text: {lesson.evidence}")
         self.tools, self.names = self.guest.tools if self.guest else spare.tools, NO_NAMES
         self.request = self._ask_as_text(spare)
+        self.quotations = self._find_quotations(spare)
         self._forget_messages()
         return True
 

@@ -77,7 +77,8 @@ class FrameReader:
         start = self.reached = self.source.keep()
         self.spared = 0
         parts = (self.source, self.sink, self.toolbox, self.options, self.ledger)
-        return Frame(*parts, start, self.vocabulary.closing(wrap), waits, at_line, introduced)
+        closing, first = self.vocabulary.closing(wrap), not self.sink.spoken
+        return Frame(*parts, start, closing, waits, at_line, introduced, first)
 
     def read(self, frame: Frame, wrap: Wrap | None, header: Header) -> Steps[bool]:
         """Read its calls; whether all of it was as it must be."""
@@ -93,6 +94,13 @@ class FrameReader:
         frame.raw = source.since(frame.start) if frame.held else None
         return True
 
+    def find_result(self) -> Steps[bool]:
+        """Whether there is anything behind the mark of a result that stands here, or the answer was cut there."""
+        source = self.source
+        found = mark(self.vocabulary.results.marks[0]).match(source.text, source.pos)
+        gap = yield from source.find_nonblank(found.end() - source.pos if found is not None else 0)
+        return source.truncated or source.pos + gap < len(source.text)
+
     def may_read_again(self, start: int) -> bool:
         """Whether the frame that began there and failed may be looked at again."""
         size = self.reached - start
@@ -105,7 +113,7 @@ class FrameReader:
     # -- a frame that failed -------------------------------------------------------------------------------------------
 
     def report_miss(self, frame: Frame, wrap: Wrap | None, header: Header) -> Steps[bool]:
-        """Count a frame that failed if it was meant as a call; True if it was rejected: then none of it is text."""
+        """Count a frame that failed if it was meant as a call; True if it was rejected, so that none of it is text."""
         source, start, reached = self.source, frame.start, self.reached
         behind = max(0, reached - source.offset)
         following = source.text[behind : behind + 80]
@@ -155,6 +163,7 @@ class FrameReader:
         here, before = source.here, frame.open
         while (body := (yield from self._prepare(frame, None, header))) is not None and (yield from body):
             calls += 1
+            frame.body_end = source.here
             yield from self._skip_broken(frame)
             gap = yield from source.find_nonblank()
             if source.text[source.pos + gap : source.pos + gap + 1] not in (",", ";"):
@@ -188,6 +197,7 @@ class FrameReader:
             body = (yield from self._prepare(frame, wrap, header)) if header is not None else None
             if body is not None and (yield from body):
                 calls += 1
+                frame.body_end = source.here
                 yield from self._skip_broken(frame)
                 continue
             frame.abandon(before)
@@ -300,6 +310,7 @@ class FrameReader:
             return None
         if chosen.dialect.commitment is Commitment.ALONE and not frame.count_alone():
             return None
+        frame.head = source.here
         frame.dialect = chosen.dialect.name
         frame.headers = chosen.call.header
         frame.confidence = self._weigh(chosen)

@@ -20,9 +20,9 @@ from itertools import groupby
 from toolglot.codecs.markup import Markup
 from toolglot.dialect import Commitment, Dialect, Place
 from toolglot.pattern import expression
+from toolglot.provenance import INVISIBLE
 from toolglot.reading import vocabulary
 
-_CANDIDATES = "\u2060\u2063\u2062\u2064\u200b\u200c\u200d\ufeff\u180e\u034f\u00ad"
 _PRIVATE = (*range(0xE000, 0xF900), *range(0xF0000, 0xFFFFE))
 _REMEMBERED = 1 << 16
 """Clients send their history again with every turn: so many texts without marks are known again, whoever sent them."""
@@ -56,11 +56,11 @@ _EVERYWHERE = ("{{", "[{before_object}", "[{before_pair}", "{command}", "<{name}
 def choose_joiner(texts: Iterable[str]) -> str:
     """An invisible character that is in none of the texts."""
     telling = [text for text in texts if not text.isascii()]
-    for char in _CANDIDATES:
+    for char in INVISIBLE:
         if not any(char in text for text in telling):
             return char
     present: set[str] = set().union(*telling)
-    return next((char for char in map(chr, _PRIVATE) if char not in present), _CANDIDATES[0])
+    return next((char for char in map(chr, _PRIVATE) if char not in present), INVISIBLE[0])
 
 
 class Marks:
@@ -83,6 +83,10 @@ class Marks:
             _UNMARKED.clear()
         _UNMARKED.add(digest)
         return False
+
+    def find(self, text: str) -> list[int]:
+        """Where the joiner belongs: behind the first character of every mark."""
+        return [found.start() + 1 for found in self.pattern.finditer(text)]
 
     def neutralise(self, text: str, joiner: str) -> str:
         """The text with the joiner behind the first character of every mark."""

@@ -348,6 +348,9 @@ class Machine:
             yield from source.choose(vocabulary.turns)
         ) is not None:
             return False
+        if self.held.undecided and (yield from self.frames.find_result()):
+            self.held.drop()  # a quoted call with its result is a quoted conversation
+            return False
         yield from self.swallow_result()
         return True
 
@@ -411,7 +414,7 @@ class Machine:
         start = source.pos
         closed = mark(self.vocabulary.all_closers).match(source.text, start) is not None
         consume(source, self.vocabulary.leftovers.marks[0])
-        if self.held and closed and not self.held.reasoning:
+        if self.held and closed and not self.held.reasoning and not self.held.has_quotation:
             self.held.promote()
             self.after_call = True
         elif self.held:
@@ -421,7 +424,7 @@ class Machine:
     def swallow_result(self) -> Steps[None]:
         """The model made up a tool's result: that, and all that rests on it, is dropped and reported."""
         if self.held:
-            self.held.promote()
+            self.held.promote(alone=self.held.undecided)
         source = self.source
         start = source.here
         size = consume(source, self.vocabulary.results.marks[0])
@@ -447,7 +450,7 @@ class Machine:
         source = self.source
         bare = header in BARE_JSON
         last = bare or (header in SHOWN and self.tail != "")
-        if self.held.frames and self.held.reasoning and not self.thinking:
+        if self.held.is_over(self.thinking):
             self.held.drop()
         start = source.here
         self.example = False
@@ -457,22 +460,21 @@ class Machine:
             return (yield from self.fail(frame, wrap, header, start))
         source.release()
         if self.example:
+            introduction = self.tail
             self.say(frame.raw or "")
+            self.tail = introduction  # it introduces the next call as well, if nothing stands between them
             return True
         self.line_start = True
-        if frame.held:
-            self.held.add(frame, self.thinking)
-        if not self.thinking and not ((last or frame.alone) and frame.held):
+        if not self.held.take(frame, self.thinking, last or frame.alone):
             frame.give_up_if_cut(source.truncated)
             if self.held.frames:
                 self.held.promote()
-            self.after_call = not frame.is_text
-            self.line_start = self.after_call
+            self.after_call = self.line_start = not frame.is_text
         return True
 
     def fail(self, frame: Frame, wrap: Wrap | None, header: Header, start: int) -> Steps[bool]:
         """A frame is none; whether all of it is told: as text, or as rejected."""
-        meant = (frame.known or wrap) and not self.thinking and not announces_example(self.tail, False)
+        meant = frame.dialect and not self.thinking and (wrap or frame.known) and not announces_example(self.tail)
         if meant and (yield from self.frames.report_miss(frame, wrap, header)):
             self.line_start = self.after_call = True
             return True
@@ -481,7 +483,7 @@ class Machine:
     def must_wait(self, wrap: Wrap | None, header: Header) -> bool:
         """Whether a frame counts only as a whole, or only if nothing follows it, or never because it is shown."""
         commitment = self.commitment_of(wrap if wrap is not None else header)
-        self.example = bool(self.tail) and announces_example(self.tail, commitment is Commitment.MARKED)
+        self.example = bool(self.tail) and announces_example(self.tail)
         if self.example or self.thinking or self.held.frames:
             return True
         return commitment is Commitment.WHOLE or (header in SHOWN and bool(self.tail.strip()))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from toolglot.conversation import Tool
 from toolglot.options import Options
+from toolglot.provenance import NO_QUOTATIONS, Quotations
 from toolglot.reading import Reader
 from toolglot.schema import compile_tools
 
@@ -16,11 +17,13 @@ def make_reader(
     dialect: str,
     strictness: tuple[Options, tuple[str, ...]],
     new_id: Callable[[], str],
+    quotations: Quotations = NO_QUOTATIONS,
 ) -> Reader:
-    """A reader for one answer. The strictness is options and, if not all are, the tools that calls are made to."""
+    """A reader for one answer. The strictness is options and, if not all are, the tools that calls are made to. The
+    quotations are what of the conversation the answer may quote."""
     options, only = strictness
     supported = options.supported_tools
     if only:
         tools = tuple(tool for tool in tools if names.get(tool.name, tool.name) in only)
         supported = tuple(name for name in supported if name in only)
-    return Reader.prepared(compile_tools(tools, supported), dialect, options, new_id)
+    return Reader.prepared(compile_tools(tools, supported), dialect, options, new_id, quotations)

@@ -29,6 +29,7 @@ from toolglot.events import (
 )
 from toolglot.machine import Machine
 from toolglot.options import Options, names
+from toolglot.provenance import NO_QUOTATIONS, Quotations, find_quotations
 from toolglot.schema import Toolbox
 from toolglot.vocabulary import Vocabulary
 
@@ -44,7 +45,9 @@ class Reader:
 
     ``tools`` is the OpenAI tools array (plain function objects will do), or a ``Toolbox`` of them. ``dialect`` is
     ``"auto"``, the name of a dialect or a model id; a name only breaks ties. The options are explained at
-    ``toolglot.Options``. ``new_id`` makes the ids of calls; by default they count: ``call_1``, ``call_2``.
+    ``toolglot.Options``. ``new_id`` makes the ids of calls; by default they count: ``call_1``, ``call_2``. ``quoted``
+    are texts that the answer may quote, such as the tool results and user messages of the conversation: a call that
+    stands in one of them stays text, unless the answer is nothing but this call.
     """
 
     def __init__(
@@ -62,6 +65,7 @@ class Reader:
         thresholds: Mapping[str, float] | None = None,
         patterns: Mapping[str, bool | float | None] | None = None,
         new_id: Callable[[], str] | None = None,
+        quoted: Collection[str] = (),
     ) -> None:
         if not isinstance(dialect, str):
             raise UsageError(f"dialect is the name of a dialect or a model, not {dialect!r}")
@@ -78,18 +82,28 @@ class Reader:
         )
         numbers = count(1)
         toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools, options.supported_tools)
-        self._begin(toolbox, dialect, options, new_id or (lambda: f"call_{next(numbers)}"))
+        found = find_quotations(names(quoted, "quoted"), toolbox.names, bool(options.shell))
+        self._begin(toolbox, dialect, options, new_id or (lambda: f"call_{next(numbers)}"), found)
 
     @classmethod
-    def prepared(cls, toolbox: Toolbox, dialect: str, options: Options, new_id: Callable[[], str]) -> Reader:
-        """A reader with tools that are compiled and options that are checked."""
+    def prepared(
+        cls,
+        toolbox: Toolbox,
+        dialect: str,
+        options: Options,
+        new_id: Callable[[], str],
+        quotations: Quotations = NO_QUOTATIONS,
+    ) -> Reader:
+        """A reader with tools that are compiled, options that are checked and quotations that are found."""
         reader = cls.__new__(cls)
-        reader._begin(toolbox, dialect, options, new_id)
+        reader._begin(toolbox, dialect, options, new_id, quotations)
         return reader
 
-    def _begin(self, toolbox: Toolbox, dialect: str, options: Options, new_id: Callable[[], str]) -> None:
+    def _begin(
+        self, toolbox: Toolbox, dialect: str, options: Options, new_id: Callable[[], str], quotations: Quotations
+    ) -> None:
         known = vocabulary()
-        self._ledger = Ledger(new_id)
+        self._ledger = Ledger(new_id, quotations)
         machine = Machine(known, toolbox, options, self._ledger, known.resolve_hint(dialect) or "")
         self._machine = machine
         self._source = machine.source

@@ -23,7 +23,7 @@ OWN_ID: Final = re.compile("req_[0-9a-f]{24}")
 """An id that was made here; it need not be cleaned."""
 
 SHELL_DIALECT: Final = "shell_fence"
-CHOSEN: Final = frozenset({Reason.LOW_CONFIDENCE, Reason.SWITCHED_OFF, Reason.UNKNOWN_TOOL})
+CHOSEN: Final = frozenset({Reason.LOW_CONFIDENCE, Reason.SWITCHED_OFF, Reason.UNKNOWN_TOOL, Reason.QUOTATION})
 """Why a call is left alone though it can be read: that is so wished."""
 NO_ATTEMPT: Final = frozenset({Reason.FABRICATED_RESULT})
 

@@ -64,7 +64,9 @@ UNTOUCHED: Final = {"none": OFF.value}
 SUCCESS: Final = "success"
 LEFT: Final = "left_as_text"
 NEAR_MISS: Final = "near_miss"
-SKIPPED: Final = frozenset({LEFT, Reason.LOW_CONFIDENCE, Reason.SWITCHED_OFF, Reason.UNKNOWN_TOOL, Reason.EXTRA_CALL})
+SKIPPED: Final = frozenset(
+    {LEFT, Reason.LOW_CONFIDENCE, Reason.SWITCHED_OFF, Reason.UNKNOWN_TOOL, Reason.EXTRA_CALL, Reason.QUOTATION}
+)
 """How an attempt can end: in success, by being skipped on purpose, or for any other reason, which is a failure.
 
 A near miss is a failure too: text that was meant as a call to a known tool and could not be read as one.

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import chain, count
+from itertools import chain, count, pairwise
 from math import inf
 
 from msgspec import Struct
@@ -303,19 +304,33 @@ class _Speaker:
         return (Text(told + _announce(len(images), result.call_id)), *images)
 
     def quote(self, message: Message) -> Message:
-        """What the user says, with marks that do nothing."""
+        """What the user says, with marks that do nothing. A mark may be split over several parts."""
+        texts = [part.text for part in message.parts if isinstance(part, Text)]
+        whole = texts[0] if len(texts) == 1 else "".join(texts)
+        if not self.taught.marks.are_in(whole):
+            return message
+        places, joiner = self.taught.marks.find(whole), self.choose_joiner()
+        parts: list[Part] = []
+        start = 0
         for part in message.parts:
-            if isinstance(part, Text) and self.taught.marks.are_in(part.text):
-                parts = [Text(self.mute(part.text)) if isinstance(part, Text) else part for part in message.parts]
-                return Message("user", tuple(parts))
-        return message
+            if isinstance(part, Text):
+                end = start + len(part.text)
+                inside = places[bisect_right(places, start) : bisect_right(places, end)]
+                cuts = [start, *inside, end]
+                parts.append(Text(joiner.join(whole[one:other] for one, other in pairwise(cuts))))
+                start = end
+            else:
+                parts.append(part)
+        return Message("user", tuple(parts))
+
+    def choose_joiner(self) -> str:
+        self.joiner = self.joiner or choose_joiner(_texts(self.conversation))
+        return self.joiner
 
     def mute(self, text: str) -> str:
         if not self.taught.marks.are_in(text):
             return text
-        if not self.joiner:
-            self.joiner = choose_joiner(_texts(self.conversation))
-        return self.taught.marks.neutralise(text, self.joiner)
+        return self.taught.marks.neutralise(text, self.choose_joiner())
 
 
 def _announce(images: int, call_id: str) -> str:

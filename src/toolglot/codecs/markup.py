@@ -225,12 +225,22 @@ class _Reading:
         if parameter.repair:
             self.draft.repair(parameter.repair)
         if not parameter.close:
-            self.draft.flaw(Reason.MALFORMED, f"argument {found['key']}", "no value", "a value between two marks")
-            return _Next.GO_ON
+            return (yield from self.no_value(read_key(found)))
         key = read_key(found)
         word = found["type"] if "{type}" in parameter.open else None
         yield from self.value(parameter, key, self.shape_of(parameter, key, word))
         return _Next.DONE if self.draft.cut else _Next.GO_ON
+
+    def no_value(self, key: str) -> Steps[_Next]:
+        """A key without a value; the value may have been cut off."""
+        source = self.frame.source
+        yield from source.find_nonblank()
+        if source.final and ">" not in source.text[source.pos :]:
+            source.pos = len(source.text)
+            self.draft.truncate()
+            return _Next.DONE
+        self.draft.flaw(Reason.MALFORMED, f"argument {key}", "no value", "a value between two marks")
+        return _Next.GO_ON
 
     def undeclared_first(self) -> Steps[tuple[Parameter, Match] | None]:
         """An undeclared element that stands first, before a declared one."""

@@ -1,0 +1,250 @@
+"""Calls that stood in the conversation before the answer: an answer that repeats one quotes it.
+
+Strategy. Texts of tool results and of users are searched for call markup once. Most hold none, and then there is
+nothing to compare with. Those that hold some are kept in a normal form, without everything that a quotation may change:
+white space, the prefixes of quoted, numbered and diff lines, quotes, escapes of JSON strings, entities and invisible
+characters. A call of the answer is a quotation if its own text, in the same form, is a part of one of them. Of a call
+that is still arriving, the beginning is compared: as soon as it stands in none of them, the call cannot be a quotation.
+
+The search for markup errs on the safe side: a text that is kept without need costs memory, and nothing else. It takes
+time linear in the text (less than 0.1 s for a megabyte), once for each text: what was found is remembered.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import Final
+
+from toolglot.conversation import Message, Result, Text
+
+KNOWN_TEXTS: Final = 1 << 16
+"""Clients send their history again with every turn: so many texts without markup are known again."""
+KEPT_CHARACTERS: Final = 1 << 24
+"""How many characters of texts with markup are kept in their normal form, over all conversations."""
+
+INVISIBLE: Final = "\u2060\u2063\u2062\u2064\u200b\u200c\u200d\ufeff\u180e\u034f\u00ad"
+"""Characters that nobody sees; one of them breaks the marks in quoted text."""
+_LAYOUT: Final = " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f"
+_SIGNS: Final = ">+-|*`\"'\\"
+_FOREIGN_SIGNS: Final = "“”„‘’‚«»‹›「」『』→｜" + INVISIBLE
+
+_ESCAPES = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|([nrt]))?")
+_SURROGATES = re.compile(r"\\u[dD][89a-fA-F]")
+_LINE_NUMBERS = re.compile(r"^[ \t>+|-]*\d{1,6}(?:[ \t]*[|:→]|\t)", re.MULTILINE)
+_UNFINISHED = re.compile(r"(?:\\+(?:u[0-9a-fA-F]{0,3})?|&[#\w]{0,32}|(?:\n|\\[nr])[\s>+|-]*\d{0,6}[ \t]*)\Z")
+"""An end that means something else together with what follows it."""
+_EDGES: Final = "[],;"
+"""What parts the calls of a list."""
+
+_MARKS: Final = (
+    *(opener + mark for opener in ("<", "lt;", "003c") for mark in ("|", "｜", "function", "tool", "invoke")),
+    *("tool_call", "toolcall", "tool call", "tool_use", "use_tool", "tool_code", "tool_request", "tool_name"),
+    *("calling tool", "function_call", "functioncall", "__function", "function=", ":invoke", "dsml", "ctrl42", "uff5c"),
+    *("functools[", "functools [", "✿function", "to=functions", "to=multi_tool"),
+    *("assistant to=", "commentary to=", "analysis to="),
+)
+"""What marks that are never ordinary text have in common, in small letters; tools of any name are called with them."""
+_SHELL_FENCES: Final = ("```bash", "```sh", "```zsh", "```console")
+_CALLED: Final = ("<{}", ":{}", "={}", "({}", "{}(", "{}{{", ".{},", ".{}}}", "action{}", "Action{}")
+"""Where a tool's name may be called without any mark, in the normal form of a text: as a tag, in JSON, in Python or in
+lines of words. A number behind the word may part it from the name."""
+_STEPS: Final = re.compile("(?<=ction)[0-9]{1,3}")
+
+
+def normalise(text: str) -> str:
+    """Return the text without everything that a quotation may change."""
+    return _strip(_decode(text))
+
+
+def _decode(text: str) -> str:
+    """The text with escapes of JSON strings and entities resolved, and without the numbers of lines."""
+    if "\\" in text:
+        paired = _SURROGATES.search(text) is not None
+        text = _ESCAPES.sub(_unescape, text)
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if paired else text
+    if "&" in text:
+        text = html.unescape(text)
+        text = html.unescape(text) if "&" in text else text
+    return _LINE_NUMBERS.sub("", text)
+
+
+def _unescape(found: re.Match[str]) -> str:
+    if found[1]:
+        return chr(int(found[1], 16))
+    return "\n" if found[2] else ""
+
+
+_DELETED = str.maketrans("", "", _LAYOUT + _SIGNS)
+
+
+def _strip(text: str) -> str:
+    if text.isascii():
+        return text.translate(_DELETED)
+    text = "".join(text.split())
+    for sign in _SIGNS + _FOREIGN_SIGNS:
+        text = text.replace(sign, "")
+    return text
+
+
+class Quotations:
+    """Texts with call markup that an answer may quote, in their normal form. False if there are none."""
+
+    __slots__ = ("_texts",)
+
+    def __init__(self, texts: Iterable[str] = ()) -> None:
+        self._texts = tuple(texts)
+
+    def __bool__(self) -> bool:
+        return bool(self._texts)
+
+    def hold(self, call: str) -> bool:
+        """Tell whether a call, given as its text without the marks of its wrapper, stands in one of the texts."""
+        return self._find(normalise(call).strip(_EDGES))
+
+    def may_hold(self, beginning: str) -> bool:
+        """Tell whether a call that begins like this may stand in one of the texts."""
+        unfinished = _UNFINISHED.search(beginning, max(0, len(beginning) - 64))
+        whole = beginning[: unfinished.start()] if unfinished is not None else beginning
+        return self._find(normalise(whole).lstrip(_EDGES))
+
+    def _find(self, part: str) -> bool:
+        return any(part in text for text in self._texts)
+
+
+NO_QUOTATIONS: Final = Quotations()
+
+
+class Comparison:
+    """One call that is compared with the quotations: now and then while it arrives, and as a whole.
+
+    ``start`` is where the call begins in the answer, behind the marks of a wrapper.
+    """
+
+    __slots__ = ("_next_size", "_quotations", "start")
+
+    def __init__(self, quotations: Quotations, start: int) -> None:
+        self._quotations = quotations
+        self._next_size = 0
+        self.start = start
+
+    def fails(self, here: int, since: Callable[[int], str]) -> bool:
+        """Tell whether the call, which has arrived up to ``here``, can no longer be a quotation.
+
+        It is compared again when it has grown by a quarter, so that the work stays linear.
+        """
+        size = here - self.start
+        if size < self._next_size:
+            return False
+        self._next_size = size + size // 4
+        return not self._quotations.may_hold(since(self.start))
+
+    def holds(self, call: str) -> bool:
+        """Tell whether the whole call is a quotation."""
+        return self._quotations.hold(call)
+
+
+def list_quotable(messages: Iterable[Message]) -> Iterator[str]:
+    """List the texts of a conversation that an answer may quote: user messages and tool results.
+
+    A text that is split over several parts is told as one.
+    """
+    for message in messages:
+        if message.role == "user":
+            yield message.text
+        elif message.role == "tool":
+            for result in message.parts:
+                if isinstance(result, Result):
+                    yield "".join([part.text for part in result.content if isinstance(part, Text)])
+
+
+def find_quotations(texts: Iterable[str], names: Iterable[str], shell: bool = False) -> Quotations:
+    """Find what an answer may quote.
+
+    Parameters: ``texts`` are the tool results and user messages of a conversation, each as a whole; ``names`` those of
+    the tools that may be called; ``shell``: commands in shell fences are read as calls too.
+    Returns: the texts among them that hold call markup.
+    """
+    search = _make_search(tuple(names), shell)
+    found = (search.look(text) for text in texts if text)
+    kept = [text for text in dict.fromkeys(found) if text]
+    return Quotations(kept) if kept else NO_QUOTATIONS
+
+
+class _Search:
+    """Looks for call markup, with tools of certain names. Plain searches for parts of it are the quickest by far."""
+
+    def __init__(self, names: tuple[str, ...], shell: bool) -> None:
+        self.names = names
+        self.marks = (*_MARKS, *_SHELL_FENCES) if shell else _MARKS
+        self.key = hash((names, shell))
+
+    def look(self, text: str) -> str:
+        """The normal form of a text with markup; nothing for a text without."""
+        key = (self.key, len(text), hash(text))
+        if key in _UNMARKED:
+            return ""
+        if (kept := _KEPT.get(key)) is not None:
+            return kept
+        plain = text.replace("\\", "") if "\\" in text else text
+        names = [name for name in self.names if name in plain]
+        marked = self.is_marked(text)
+        if marked or names:
+            normal = normalise(text)
+            if marked or any(map(_search_calls(normal), names)):
+                return _KEPT.add(key, normal)
+        if len(_UNMARKED) >= KNOWN_TEXTS:
+            _UNMARKED.clear()
+        _UNMARKED.add(key)
+        return ""
+
+    def is_marked(self, text: str) -> bool:
+        text = text.lower()
+        return any(mark in text for mark in self.marks)
+
+
+def _search_calls(normal: str) -> Callable[[str], bool]:
+    """What tells of a name whether it may be called in this text."""
+    normal = _STEPS.sub("", normal) if "ction" in normal else normal
+    return lambda name: any(form in normal for form in _spell_calls(name))
+
+
+@lru_cache(maxsize=1024)
+def _spell_calls(name: str) -> tuple[str, ...]:
+    stripped = _strip(name)
+    return tuple(form.format(stripped) for form in _CALLED)
+
+
+_make_search = lru_cache(maxsize=64)(_Search)
+
+_Key = tuple[int, int, int]
+_UNMARKED: set[_Key] = set()
+
+
+class _Kept:
+    """Normal forms of texts, the longest unused put out first."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.size = 0
+        self.texts: OrderedDict[_Key, str] = OrderedDict()
+
+    def get(self, key: _Key) -> str | None:
+        found = self.texts.get(key)
+        if found is not None:
+            self.texts.move_to_end(key)
+        return found
+
+    def add(self, key: _Key, text: str) -> str:
+        if len(text) <= self.most:
+            self.texts[key] = text
+            self.size += len(text)
+        while self.size > self.most:
+            self.size -= len(self.texts.popitem(last=False)[1])
+        return text
+
+
+_KEPT = _Kept(KEPT_CHARACTERS)
