@@ -24,6 +24,7 @@ class Place(Enum):
 
     ANYWHERE = "anywhere in the text"
     LINE = "at the start of a line"
+    START = "at the start of the answer"
     WRAPPED = "only inside a wrapper"
 
 

@@ -153,7 +153,10 @@ class Machine:
         elif head == "`" or (head == "~" and self.line_start):
             yield from self.pass_backticks()
         elif (
-            self.fences or self.inline or not self.heads.match(source.text, source.pos) or not (yield from self.open())
+            self.fences
+            or self.inline
+            or ((self.tail or self.thinking) and not self.heads.match(source.text, source.pos))
+            or not (yield from self.open())
         ):
             self.line_start = False
             return 1
@@ -319,6 +322,8 @@ class Machine:
         opening = yield from self.find_opening(self.vocabulary.at_line)
         if opening is not None and (yield from self.begin(opening)):
             return True
+        if not self.tail and (label := (yield from self.find_opening(self.vocabulary.at_start))) is not None:
+            return (yield from self.begin(label))
         if self.names is None or (yield from self.source.look(self.names)) is None:
             return False
         opening = yield from self.find_opening(self.vocabulary.named)

@@ -171,6 +171,10 @@ class Vocabulary:
         return Openings.of([*self._regions(place), *named, *self._wraps(place)])
 
     @cached_property
+    def at_start(self) -> Openings[Wrap]:
+        return Openings.of(self._wraps(Place.START))
+
+    @cached_property
     def named(self) -> Openings[Header]:
         """Headers that begin with the name of the tool itself."""
         return Openings.of(header for header in self._headers(Place.LINE) if header.startswith("{name"))

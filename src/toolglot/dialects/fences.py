@@ -85,7 +85,7 @@ DIALECTS = (
         "fenced_python",
         SHOWN_CALL,
         sample='```python\nget_weather(city="Oslo")\n```',
-        wrap=(PYTHON, Wrap(LABELS, (), Place.LINE, Commitment.ALONE), JSON),
+        wrap=(PYTHON, Wrap(LABELS, (), Place.START, Commitment.ALONE), JSON),
         also=(QUOTED_CALL,),
         confidence=0.95,
         commitment=Commitment.ALONE,
