@@ -137,8 +137,9 @@ def test_cut_anywhere_is_never_a_complete_call(sample: Sample) -> None:
 
 
 # Without the word of the upstream an answer that ends after a closed value was stopped, not cut: the closers that follow
-# may be missing. A closing mark inside a value cannot be told from its end there, so those samples are left out.
-STOPPABLE = [sample for sample in CANONICAL if sample.path.stem != "nasty-closer"]
+# may be missing. A closing mark inside a value cannot be told from its end there, so those samples are left out; so are
+# samples without a call, because some calls are text only for what follows them.
+STOPPABLE = [sample for sample in CANONICAL if sample.path.stem != "nasty-closer" and sample.expected.calls]
 
 
 @pytest.mark.parametrize("sample", STOPPABLE, ids=[sample.id for sample in STOPPABLE])
