@@ -306,8 +306,10 @@ class Machine:
         Behind a blank it is a word of a sentence about the mark.
         """
         source, turns = self.source, self.vocabulary.turns
+        if self.thinking or self.held.frames or not self.vocabulary.turn_heads.match(source.text, source.pos):
+            return False
         word = self.tail[-1:] in _MARGIN and not self.line_start
-        if word or self.thinking or self.held.frames or (yield from source.choose(turns)) is None:
+        if word or (yield from source.choose(turns)) is None:
             return False
         size = consume(source, turns.marks[0])
         self.sink.layout(source.text[source.pos - size : source.pos])

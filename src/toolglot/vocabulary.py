@@ -216,6 +216,11 @@ class Vocabulary:
         return Choice([tuple(dict.fromkeys(turn for dialect in self.dialects for turn in dialect.turns))])
 
     @cached_property
+    def turn_heads(self) -> re.Pattern[str]:
+        """Where such a mark may stand, as its beginning tells."""
+        return compile_stops(find_stops(self.turns.marks[0], _FAR))
+
+    @cached_property
     def results(self) -> Choice:
         """Marks of a tool's result: behind a call, the model has made it up."""
         return Choice([tuple(dict.fromkeys(result for dialect in self.dialects for result in dialect.results))])
