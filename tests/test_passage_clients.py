@@ -10,7 +10,7 @@ from aiohttp import web
 from anthropic import AsyncAnthropic
 from gateway import gateway, run
 from openai import AsyncOpenAI
-from test_passage import LEAKED, SAID, write
+from test_passage import CALL, LEAKED, SAID, write
 
 from toolglot.events import Event
 
@@ -18,7 +18,7 @@ TELLING = {
     "words": ([], "Well, 1 < 2 and `<tool` is {no} call."),
     "call": (["a"], "See: "),
     "leak": (["a"], "See: "),
-    "leak behind a call": (["a", "b"], "And: "),
+    "leak behind a call": (["a"], "And: " + CALL.replace('"a"', '"b"')),
     "leak behind words": (["a"], "See: "),
     "words in thought": (["a"], ""),
 }

@@ -264,7 +264,7 @@ def test_a_tag_that_is_only_mentioned_holds_nothing_back() -> None:
     """Words behind a tag show that it is no call. Tags behind it may make one, so they wait for the end."""
     client = CLIENTS["roo-3.36"]
     told = deliver(client, ["Use <read_file> to read. ", "Then ", "write.", "\n"])
-    assert told[:3] == ["Use <\u200bread_file> to read. ", "Then ", "write."]
+    assert told[:3] == ["Use ", "<\u200bread_file> to read. Then ", "write."]
     text = "Use <read_file> <path> for it. " + "More words. " * 20
     assert restore(client, "".join(deliver(client, list(text)))) == text
 

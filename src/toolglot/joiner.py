@@ -181,5 +181,6 @@ def _closers(record: Dialect) -> Iterator[str]:
     yield from (close for close in record.call.close if "{key}" not in close and close != "```")
     body = record.call.body
     if isinstance(body, Markup) and not body.parameters[0].is_element:
-        yield from (body.parameters[0].open, *body.parameters[0].close)
+        yield body.parameters[0].open
+        yield from (close for close in body.parameters[0].close if close != "</{key}>")
     yield from re.findall(r"<[^<>{}\n]{2,40}>", record.returns)

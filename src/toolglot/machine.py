@@ -274,9 +274,9 @@ class Machine:
         opening = yield from self.find_opening(self.vocabulary.anywhere)
         if opening is not None and (yield from self.begin(opening)):
             return True
-        if (yield from self.open_line()):
+        if (yield from self.open_line()) or (yield from self.pass_stray_end()) or (yield from self.pass_turn()):
             return True
-        return (yield from self.pass_lone_mark()) or (yield from self.open_element())
+        return (yield from self.open_element())
 
     def open_element(self) -> Steps[bool]:
         """An element that is named after a tool."""
@@ -286,10 +286,6 @@ class Machine:
         if not element[0].endswith("/>"):
             return (yield from self.open_frame(None, ELEMENT))
         return self.line_start and self.tail[-1:] not in _MARGIN and (yield from self.open_frame(None, CLOSED_ELEMENT))
-
-    def pass_lone_mark(self) -> Steps[bool]:
-        """A mark that opens nothing."""
-        return (yield from self.pass_stray_end()) or (yield from self.pass_turn())
 
     def pass_stray_end(self) -> Steps[bool]:
         """The end of thinking that began in the prompt; behind a blank it is a word of a sentence about the mark."""

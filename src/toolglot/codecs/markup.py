@@ -89,7 +89,8 @@ def _headers(headers: tuple[str, ...], wrap_open: tuple[str, ...]) -> tuple[str,
     """
     marked = tuple(header for header in headers if not header.startswith("{name"))
     openers = tuple(opener for opener in wrap_open if "{before" not in opener)
-    return marked or (*(f"{opener} {header}" for opener in openers for header in headers), *openers)
+    nameless = tuple(opener for opener in openers if "{name" not in opener)
+    return marked or (*(f"{opener} {header}" for opener in nameless for header in headers), *openers)
 
 
 @lru_cache(maxsize=4096)
