@@ -23,10 +23,10 @@ from toolglot.conversation import Call, Conversation, Message, Result, Role, Tex
 from toolglot.delivery import Delivery
 from toolglot.events import TextDelta
 from toolglot.history import mend
-from toolglot.machine import STRAY_END
 from toolglot.reading import vocabulary
 from toolglot.speaking import speak
 from toolglot.telemetry import Telemetry
+from toolglot.vocabulary import STRAY_THINKING
 
 HOUSE = load_tools("house")
 SMALL, LARGE = 8_000, 80_000
@@ -247,7 +247,7 @@ def test_no_mark_is_passed_without_a_look() -> None:
         for end in (*range(1, min(len(sample.text), 120)), len(sample.text)):
             text = sample.text[:end]
             for pos in range(max(0, end - 60), end):
-                loose = (look for look in (marks.elements, STRAY_END) if look is not None)
+                loose = (look for look in (marks.elements, STRAY_THINKING) if look is not None)
                 found = any(look.at(text, pos, False) is not None for look in loose)
                 if found or known.anywhere.choice.at(text, pos, False) is not None:
                     assert marks.stops.match(text, pos) is not None, (text, pos)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -13,7 +15,18 @@ from hypothesis import strategies as st
 from toolglot.errors import ToolSchemaError
 from toolglot.events import Reason
 from toolglot.jsontext import Number, Value, dump
-from toolglot.schema import ANY, UNTYPED, Shape, Tool, Toolbox, Typed, conform, conform_text_leaves, read_text
+from toolglot.schema import (
+    ANY,
+    UNTYPED,
+    Shape,
+    Tool,
+    Toolbox,
+    Typed,
+    compile_declared,
+    conform,
+    conform_text_leaves,
+    read_text,
+)
 
 STRING = {"type": "string"}
 INTEGER = {"type": "integer"}
@@ -959,3 +972,22 @@ def test_forty_tools_are_compiled_quickly() -> None:
         Toolbox(tools)
         timings.append(time.perf_counter() - started)
     assert min(timings) < 0.05, "ten times what it takes on a quiet machine"
+
+
+def test_the_same_tools_are_compiled_once() -> None:
+    """A library user declares the same tools for every answer. Changing them afterwards must not change the old ones."""
+    enum = ["x"]
+    tools = [{"name": "f", "parameters": {"type": "object", "properties": {"a": {"enum": enum}}, "required": ["a"]}}]
+    first = compile_declared(tools, ())
+    assert compile_declared(json.loads(json.dumps(tools)), ()) is first
+    assert compile_declared(tools, ("g",)) is not first
+    enum.append("y")
+    second = compile_declared(tools, ())
+    assert second is not first
+    found = [tool.shape_of("a").enum for box in (first, second) if (tool := box.find("f")) is not None]
+    assert found == [("x",), ("x", "y")]
+
+
+def test_tools_that_are_not_json_are_compiled_too() -> None:
+    schema = MappingProxyType({"type": "object", "properties": {}})
+    assert compile_declared([{"name": "f", "parameters": schema}], ()).names == ("f",)

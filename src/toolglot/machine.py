@@ -12,6 +12,7 @@ import re
 from functools import partial
 
 from toolglot.announcements import TAIL, announces_example, introduces_call
+from toolglot.code_spans import CodeSpans
 from toolglot.dialect import Channel, Commitment, Region, Wrap
 from toolglot.draft import RAW_LIMIT, Frame, Ledger
 from toolglot.events import CallRejected, Defect, Event, Reason, ReasoningDelta, TextDelta
@@ -22,14 +23,23 @@ from toolglot.pattern import MORE, Mark, mark
 from toolglot.scanner import Source, Steps, at_once
 from toolglot.schema import Toolbox
 from toolglot.sink import Sink
-from toolglot.vocabulary import BARE_JSON, CLOSED_ELEMENT, ELEMENT, SHOWN, Header, Opening, Openings, T, Vocabulary
+from toolglot.vocabulary import (
+    BARE_JSON,
+    CLOSED_ELEMENT,
+    ELEMENT,
+    SHOWN,
+    STRAY_THINKING,
+    Header,
+    Opening,
+    Openings,
+    T,
+    Vocabulary,
+)
 
 TAIL_LIMIT = 450
 """The last text is remembered, and cut back to ``TAIL`` when it has grown to this."""
 
 _LIST_ITEM = re.compile(r"(?:\A|\n)[ \t]*(?:[-*+>]|\d+[.)])[ \t]+\Z")
-STRAY_END = Mark("</think{ing}>{before_break}", "</think{ing}>{before_mark}", named=False)
-"""The end of thinking that began in the prompt: the last thing on its line, or right before a mark."""
 _MARGIN = (" ", "\t")
 _BLANKS = re.compile(r"\s+")
 _JSON_STOPS = re.compile(r'["{}\[\]\\\n]')
@@ -57,9 +67,7 @@ class Machine:
         self.frames = FrameReader(self.source, self.sink, vocabulary, toolbox, options, ledger, self.elements, hint)
         self.region: Region | None = None
         self.thinking = False
-        self.fences: list[str] = []
-        self.inline = ""
-        self.inline_mark = False
+        self.code = CodeSpans()
         self.line_start = True
         self.after_call = False
         self.example = False
@@ -125,7 +133,7 @@ class Machine:
         """Let text go by up to a character that could matter; those ``ahead`` do not."""
         source = self.source
         while not (self.line_start and source.pos < len(source.text)):
-            stops = self.stops_here() if self.fences or self.inline else self.stops
+            stops = self.stops_here() if self.code.fences or self.code.inline else self.stops
             found = stops.search(source.text, source.pos + ahead)
             ahead = 0
             self.say_up_to(len(source.text) if found is None else found.start())
@@ -138,9 +146,9 @@ class Machine:
 
     def stops_here(self) -> re.Pattern[str]:
         """What could matter here; inside code that is only shown, little does."""
-        if self.region is None and (self.fences or self.inline):
+        if self.region is None:
             return _SHOWN_STOPS
-        return self.line_stops if self.inline else self.stops
+        return self.line_stops if self.code.inline else self.stops
 
     def stop(self) -> Steps[int]:
         """Something that could matter stands here; how many characters of it turned out to be text."""
@@ -153,8 +161,8 @@ class Machine:
         elif head == "`" or (head == "~" and self.line_start):
             yield from self.pass_backticks()
         elif (
-            self.fences
-            or self.inline
+            self.code.fences
+            or self.code.inline
             or ((self.tail or self.thinking) and not self.heads.match(source.text, source.pos))
             or not (yield from self.open())
         ):
@@ -170,9 +178,7 @@ class Machine:
         source.pos = found.end() if found is not None else start
         blanks = source.text[start : source.pos]
         if "\n" in blanks:
-            # inline code ends with its line, unless it began with a mark and the paragraph goes on
-            paragraph = self.line_start or blanks.count("\n") > 1
-            self.inline = "" if paragraph or not self.inline_mark else self.inline
+            self.code.end_line(paragraph=self.line_start or blanks.count("\n") > 1)
             self.line_start = True
         self.pass_blanks(blanks)
 
@@ -199,24 +205,16 @@ class Machine:
         source = self.source
         ticks = yield from source.peek_run(source.text[source.pos])
         is_fence = len(ticks) >= 3 and (self.line_start or _LIST_ITEM.search(self.tail) is not None)
-        if is_fence and not self.fences and (yield from self.open()):
+        if is_fence and not self.code.fences and (yield from self.open()):
             return
         label = (yield from source.peek(len(ticks) + 1))[len(ticks) :]
         source.pos += len(ticks)
         if is_fence:
-            self.toggle_fence(ticks, not label.isspace() and label != "")
-        elif not self.fences and ticks[0] == "`":
-            self.inline = "" if self.inline == ticks else self.inline or ticks
-            self.inline_mark = label in ("<", "[", "{")
+            self.code.pass_fence(ticks, label)
+        else:
+            self.code.pass_ticks(ticks, label)
         self.say(ticks)
         self.line_start = False
-
-    def toggle_fence(self, ticks: str, labelled: bool) -> None:
-        """A fence with a label opens, inside another one too; without a label it closes what is open."""
-        if not self.fences or labelled:
-            self.fences.append(ticks)
-        elif ticks.startswith(self.fences[-1]):
-            self.fences.pop()
 
     def pass_json(self) -> Steps[None]:
         """JSON that is an answer: up to its last bracket, or the end of the paragraph, nothing in it is a call."""
@@ -262,8 +260,7 @@ class Machine:
         self.sink.pass_mark(found[0])
         self.held.closed = bool(self.held)
         self.region, self.thinking = None, False
-        self.fences.clear()
-        self.inline = ""
+        self.code.clear()
         self.line_start = source.here > start
         return True
 
@@ -274,13 +271,16 @@ class Machine:
         opening = yield from self.find_opening(self.vocabulary.anywhere)
         if opening is not None and (yield from self.begin(opening)):
             return True
-        if (yield from self.open_line()) or (yield from self.pass_stray_end()) or (yield from self.pass_turn()):
+        if (self.line_start or self.may_list()) and (yield from self.open_line()):
             return True
-        return (yield from self.open_element())
+        lone = self.vocabulary.lone_heads.match(self.source.text, self.source.pos)
+        if lone and ((yield from self.pass_stray_end()) or (yield from self.pass_turn())):
+            return True
+        return self.elements is not None and (yield from self.open_element(self.elements))
 
-    def open_element(self) -> Steps[bool]:
+    def open_element(self, elements: Mark) -> Steps[bool]:
         """An element that is named after a tool."""
-        element = (yield from self.source.look(self.elements)) if self.elements is not None else None
+        element = yield from self.source.look(elements)
         if element is None:
             return False
         if not element[0].endswith("/>"):
@@ -290,7 +290,7 @@ class Machine:
     def pass_stray_end(self) -> Steps[bool]:
         """The end of thinking that began in the prompt; behind a blank it is a word of a sentence about the mark."""
         word = self.region is not None or (self.tail[-1:] in _MARGIN and not self.line_start)
-        found = None if word else (yield from self.source.match(STRAY_END))
+        found = None if word else (yield from self.source.match(STRAY_THINKING))
         if found is not None:
             self.sink.pass_mark(found[0])
             self.line_start = True
@@ -302,10 +302,8 @@ class Machine:
         Behind a blank it is a word of a sentence about the mark.
         """
         source, turns = self.source, self.vocabulary.turns
-        if self.thinking or self.held.frames or not self.vocabulary.turn_heads.match(source.text, source.pos):
-            return False
         word = self.tail[-1:] in _MARGIN and not self.line_start
-        if word or (yield from source.choose(turns)) is None:
+        if word or self.thinking or self.held.frames or (yield from source.choose(turns)) is None:
             return False
         size = consume(source, turns.marks[0])
         self.sink.layout(source.text[source.pos - size : source.pos])
@@ -314,7 +312,7 @@ class Machine:
         return True
 
     def open_line(self) -> Steps[bool]:
-        """What may open only at the start of a line."""
+        """What may open only at the start of a line, or where a list of calls is introduced."""
         if not (self.line_start or (yield from self.opens_list())):
             return False
         opening = yield from self.find_opening(self.vocabulary.at_line)
@@ -327,12 +325,14 @@ class Machine:
         opening = yield from self.find_opening(self.vocabulary.named)
         return opening is not None and (yield from self.begin(opening))
 
+    def may_list(self) -> bool:
+        return self.names is not None and self.source.text[self.source.pos] == "["
+
     def opens_list(self) -> Steps[bool]:
-        """Whether a list of calls may stand here, on the same line as the words that introduce it."""
-        source = self.source
-        if self.names is None or source.text[source.pos] != "[" or not self.is_introduced():
+        """Whether a list of calls stands here, on the same line as the words that introduce it."""
+        if self.names is None or not self.is_introduced():
             return False
-        return (yield from source.look(self.names, 1)) is not None
+        return (yield from self.source.look(self.names, 1)) is not None
 
     def pass_aftermath(self) -> Steps[bool]:
         """What may follow a call and is no answer: stray marks, and results the model made up."""

@@ -30,7 +30,7 @@ from toolglot.events import (
 from toolglot.machine import Machine
 from toolglot.options import Options, names
 from toolglot.provenance import NO_QUOTATIONS, Quotations, find_quotations
-from toolglot.schema import Toolbox
+from toolglot.schema import Toolbox, compile_declared
 from toolglot.vocabulary import Vocabulary
 
 
@@ -81,7 +81,7 @@ class Reader:
             read_patterns(patterns),
         )
         numbers = count(1)
-        toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools, options.supported_tools)
+        toolbox = tools if isinstance(tools, Toolbox) else compile_declared(tools, options.supported_tools)
         found = find_quotations(names(quoted, "quoted"), toolbox.names, bool(options.shell))
         self._begin(toolbox, dialect, options, new_id or (lambda: f"call_{next(numbers)}"), found)
 

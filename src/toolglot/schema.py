@@ -16,6 +16,8 @@ from functools import lru_cache
 from html import unescape
 from typing import Any
 
+import msgspec
+
 from toolglot import conversation
 from toolglot.aliases import find_aliases
 from toolglot.compiler import compile_schema
@@ -62,6 +64,7 @@ class Tool:
 
 
 _NO_PARAMETERS = Shape(("object",))
+_ENCODER = msgspec.json.Encoder()
 
 
 def _define_tool(entry: object, index: int) -> Tool:
@@ -173,6 +176,25 @@ def compile_tools(tools: tuple[conversation.Tool, ...], supported: tuple[str, ..
     """The compiled tools. Agents send the same ones with every turn, so they are compiled once."""
     declared = [{"name": tool.name, "parameters": dict(tool.parameters)} for tool in tools]
     return Toolbox([tool if _is_usable(tool) else {"name": tool["name"]} for tool in declared], supported)
+
+
+_COMPILED: dict[tuple[bytes, tuple[str, ...]], Toolbox] = {}
+_MOST_COMPILED = 256
+
+
+def compile_declared(tools: Sequence[Mapping[str, Any]] | None, supported: tuple[str, ...]) -> Toolbox:
+    """The compiled tools of a caller who declares the same ones again and again; known again by their JSON."""
+    try:
+        key = (_ENCODER.encode(tools), supported)
+    except (TypeError, ValueError, OverflowError, RecursionError):  # not JSON, and maybe not usable
+        return Toolbox(tools, supported)
+    found = _COMPILED.get(key)
+    if found is None:
+        found = Toolbox(msgspec.json.decode(key[0]), supported)
+        if len(_COMPILED) >= _MOST_COMPILED:
+            _COMPILED.clear()
+        _COMPILED[key] = found
+    return found
 
 
 def _is_usable(tool: Mapping[str, Any]) -> bool:

@@ -37,6 +37,9 @@ _LONGEST_NAME = 160
 _NEAR, _FAR = 2, 4
 """How far a mark is looked at behind its first character, to know that none stands there."""
 
+STRAY_THINKING = Mark("</think{ing}>{before_break}", "</think{ing}>{before_mark}", named=False)
+"""The end of thinking that began in the prompt: the last thing on its line, or right before a mark."""
+
 BARE_JSON: tuple[Header, ...] = ("{{", "[{before_object}", "[{before_pair}")
 """The headers of calls that are nothing but JSON: shown as often as meant."""
 
@@ -216,9 +219,9 @@ class Vocabulary:
         return Choice([tuple(dict.fromkeys(turn for dialect in self.dialects for turn in dialect.turns))])
 
     @cached_property
-    def turn_heads(self) -> re.Pattern[str]:
-        """Where such a mark may stand, as its beginning tells."""
-        return compile_stops(find_stops(self.turns.marks[0], _FAR))
+    def lone_heads(self) -> re.Pattern[str]:
+        """Where a mark that opens nothing may stand: the beginnings of turns and of the end of thinking."""
+        return compile_stops(find_stops((*self.turns.marks[0], *STRAY_THINKING.templates), _FAR))
 
     @cached_property
     def results(self) -> Choice:
