@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Final, TypeAlias
 
@@ -271,20 +271,27 @@ _LONGEST = 512
 
 
 class Mark:
-    """One or more spellings of a mark, tried in order."""
+    """One or more spellings of a mark, tried in order.
 
-    __slots__ = ("_fulls", "_prefix", "_starts", "heads", "templates")
+    Expressions are compiled when they are first needed: most marks belong to dialects that an answer does not use.
+    """
 
     def __init__(self, *templates: str, named: bool = True) -> None:
         self.templates = templates
-        nodes = [_nodes(template, False) for template in templates]
-        if named:
-            self._fulls = tuple(re.compile(_full(_nodes(template, True))) for template in templates)
-        else:
-            self._fulls = (re.compile("|".join(map(_full, nodes))),)
-        self._prefix = re.compile(beginnings(nodes)) if nodes else _NEVER
         self.heads = frozenset(template.lstrip()[:1] for template in templates)
+        self._named = named
         self._starts = _first_characters(templates)
+
+    @cached_property
+    def _fulls(self) -> tuple[re.Pattern[str], ...]:
+        if self._named:
+            return tuple(re.compile(_full(_nodes(template, True))) for template in self.templates)
+        return (re.compile("|".join(_full(_nodes(template, False)) for template in self.templates)),)
+
+    @cached_property
+    def _prefix(self) -> re.Pattern[str]:
+        nodes = [_nodes(template, False) for template in self.templates]
+        return re.compile(beginnings(nodes)) if nodes else _NEVER
 
     def at(self, text: str, pos: int, final: bool) -> Answer:
         """The match at ``pos``, or None, or MORE while the text is still a beginning of the mark."""
