@@ -15,6 +15,7 @@ from xmlforms import Form, forms_of
 
 from toolglot.clients import all_clients
 from toolglot.clients.client import Client
+from toolglot.clients.prose import restore
 from toolglot.clients.record import CallBlock, TextBlock
 from toolglot.jsontext import dump
 
@@ -77,3 +78,31 @@ def test_a_form_that_is_shown_is_no_call(row: tuple[Client, Form]) -> None:
     shown = f"Write this:\n\n```xml\n{form.text}\n```\n\nThat is the form."
     told = "".join(deliver(client, [shown]))
     assert all(isinstance(block, TextBlock) for block in client.read(told, "qwen3")), told
+
+
+LACKING = [row for row in ROWS if any(one.required for one in row[0].tools[row[1].tool].parameters)]
+
+
+@pytest.mark.parametrize("row", LACKING, ids=name_row)
+def test_a_call_that_lacks_everything_is_for_the_client_to_complain_of(row: tuple[Client, Form]) -> None:
+    """Its message names what is missing. Followed by more text the same is a mention of the tool."""
+    client, form = row
+    text = f"<{form.tool}>\n<note>none</note>\n</{form.tool}>"
+    for before in ("", "I go on.\n\n", "Now "):
+        for pieces in ([before + text], list(before + text)):
+            assert "".join(deliver(client, pieces)) == before + text
+    told = "".join(deliver(client, [f"The form {text} is not enough."]))
+    assert all(isinstance(block, TextBlock) for block in client.read(told, "qwen3")), told
+
+
+@pytest.mark.parametrize("client", CLIENTS.values(), ids=lambda client: client.name)
+def test_an_empty_value_is_for_the_client_to_complain_of(client: Client) -> None:
+    """A call that lacks something is not told in other words, and no text around it is lost."""
+    command = (
+        "<execute_command>\n<command>{}</command>\n<requires_approval>false</requires_approval>\n</execute_command>"
+    )
+    empty = command.format(" ")
+    assert "".join(deliver(client, list(empty))) == empty
+    assert "".join(deliver(client, [f"{empty}\n{command.format('ls')}"])) == empty
+    told = "".join(deliver(client, [f"Say {empty} and wait."]))
+    assert restore(client, told) == f"Say {empty} and wait." and told != f"Say {empty} and wait."

@@ -383,11 +383,10 @@ def test_whatever_goes_wrong_nothing_else_is_run(fault: str, dialect: str, mode:
                 text = answer.told[0] if stream else answer.message["content"]
                 assert text or "error" in answer.chunks[-1]
                 blocks = [block for block in read(text, "cline-legacy") if isinstance(block, CallBlock)]
-                assert [(block.name, block.partial, block.params["path"]) for block in blocks] in (
-                    [],
-                    [("write_to_file", False, "a.txt")],
-                )
-                assert all(block.params["content"] == content for block in blocks)
+                assert len(blocks) <= 1 and not any(block.partial for block in blocks)
+                complete = [block for block in blocks if {"path", "content"} <= block.params.keys()]
+                assert all(block.params == call["arguments"] for block in complete)
+                assert complete == blocks or dialect == "roo_xml"  # its own XML without a parameter: it complains
 
     run(check)
 

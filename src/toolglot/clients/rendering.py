@@ -25,7 +25,7 @@ from toolglot.clients.client import Client
 from toolglot.clients.parsers import utf16
 from toolglot.clients.prose import Prose, protect
 from toolglot.clients.record import BLANKS
-from toolglot.clients.verbatim import keep_call, keep_rejected
+from toolglot.clients.verbatim import AS_WRITTEN, keep_call, keep_rejected
 from toolglot.events import (
     CallArguments,
     CallEnded,
@@ -131,6 +131,8 @@ class Rendering:
         self.blanks = ""
         """Those at the end of what was said so far."""
         self.lost = 0
+        self.doubtful = ""
+        """A rejected call that lacks something: a call if nothing but blanks follows it, else a mention of the tool."""
 
     @property
     def notes(self) -> list[str]:
@@ -145,6 +147,7 @@ class Rendering:
                 case TextDelta(text=text):
                     self._say(text, out)
                 case CallStarted():
+                    self._settle(out, self.first is not None)
                     self._start(event)
                 case CallArguments(index=index, fragment=fragment):
                     if self.open is not None and self.open.index == index:
@@ -157,6 +160,7 @@ class Rendering:
                 case Finished():
                     self._finish(event, out)
                 case Failed():
+                    self._settle(out)
                     self._put(self.prose.close(), out)
                     out.append(event)
                 case _:
@@ -164,10 +168,24 @@ class Rendering:
         return out
 
     def _say(self, text: str, out: list[Event]) -> None:
+        if self.doubtful and not text.strip(BLANKS):
+            self.doubtful += text
+            return
         if not self.sent:
+            text, self.doubtful = self.doubtful + text, ""
             self._put(self.prose.feed(text), out)
         elif text.strip(BLANKS):
             self.lost += len(text)
+
+    def _settle(self, out: list[Event], last: bool = False) -> None:
+        """Send the rejected call as it was written if it is the ``last`` that may be made, else as text."""
+        text, self.doubtful = self.doubtful, ""
+        kept = keep_rejected(self.client, self.model, text, last) if text else None
+        if kept is not None:
+            self._put(self.prose.close(), out)
+            self._send(kept, "", self.blanks + text[: text.index("<")], out)
+        else:
+            self._say(text, out)
 
     def _put(self, text: str, out: list[Event]) -> None:
         if text:
@@ -193,7 +211,10 @@ class Rendering:
         rendered = keep_call(self.client, self.model, call.name, arguments, written.text) if written else None
         rendered = rendered or render_call(self.client, self.model, call.name, arguments, call_id, self.servers)
         before = written.before if written and written.text.startswith(rendered.text) else None
-        self._send(rendered, arguments, before, out)
+        if written and AS_WRITTEN in rendered.notes and not keep_rejected(self.client, self.model, written.text):
+            self.doubtful = written.text if before is None else before.removeprefix(self.blanks) + written.text
+        else:
+            self._send(rendered, arguments, before, out)
 
     def _send(self, rendered: Rendered, arguments: str, before: str | None, out: list[Event]) -> None:
         """Put the call into the message, or tell why it is not made."""
@@ -232,13 +253,16 @@ class Rendering:
         own = (
             event.dialect == OWN_DIALECT and event.reason is not Reason.TRUNCATED and self.first in (None, event.index)
         )
-        kept = keep_rejected(self.client, self.model, event.raw) if own and not self.sent else None
-        if kept is None:
+        self._settle(out, self.first is not None)
+        if not own or self.sent:
             self._say(event.raw, out)
-        else:
-            self._send(kept, "", None, out)
+            return
+        self.doubtful = event.raw
+        if keep_rejected(self.client, self.model, event.raw):
+            self._settle(out)
 
     def _finish(self, event: Finished, out: list[Event]) -> None:
+        self._settle(out, last=True)
         self._put(self.prose.close(), out)
         if self.open is not None:
             self.records.append(Record(self.open.name, Outcome.TRUNCATED))

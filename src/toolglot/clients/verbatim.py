@@ -112,7 +112,7 @@ def keep_call(client: Client, model: str, name: str, arguments: str, written: st
     if call is not None and _is_torn(client, call, text):
         call = None
     rendered = _render_anew(client, model, name, arguments, call)
-    if call is None or not _has_all(client, call) or (rendered is not None and rendered.text):
+    if call is None or (rendered is not None and rendered.text):
         return rendered
     return Rendered(call.name, text, notes=(AS_WRITTEN,))
 
@@ -132,11 +132,14 @@ def _render_anew(client: Client, model: str, name: str, arguments: str, call: Ca
     return render_call(client, model, name, dump(given | meant))
 
 
-def keep_rejected(client: Client, model: str, written: str) -> Rendered | None:
-    """A call that the general reader refused, if it is one to the client: the client says what is wrong with it."""
+def keep_rejected(client: Client, model: str, written: str, last: bool = False) -> Rendered | None:
+    """A call that the general reader refused, if it is one to the client: the client says what is wrong with it.
+
+    A call that lacks something may be a mention of the tool; only as the ``last`` thing of a message it is a call.
+    """
     text = find_call(client, written)
     call = _read_call(client, model, text) if text == written.strip() else None
-    if call is None or not _has_all(client, call) or _is_torn(client, call, text):
+    if call is None or _is_torn(client, call, text) or not (last or _has_all(client, call)):
         return None
     return Rendered(call.name, text, notes=(AS_WRITTEN,))
 
