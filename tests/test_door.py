@@ -16,7 +16,7 @@ import pytest
 from aiohttp import web
 from gateway import ASK, Gate, gateway, run
 
-from toolglot import door
+from toolglot import door, listener
 from toolglot.paths import EVERY, Paths
 from toolglot.request import take_apart, tell_date
 from toolglot.sim import Options
@@ -422,3 +422,20 @@ async def test_a_wish_for_another_protocol_keeps_the_others(line: str) -> None:
 @pytest.mark.parametrize("now", [0, 951_782_400, 1_700_000_000, 4_102_444_799])
 def test_the_date_is_written_as_http_wants_it(now: int) -> None:
     assert tell_date(now) == f"date: {formatdate(now, usegmt=True)}"
+
+
+@awaited
+async def test_bursts_of_connections_do_not_end_the_care_for_idle_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between accepting a connection and its first callback the timer may run: it must not meet half a connection."""
+    monkeypatch.setattr(door, "KEEP_ALIVE", 1.0)
+    monkeypatch.setattr(listener, "ROUND", 0.001)
+    async with gateway() as gate:
+        host, port = gate.address.removeprefix("http://").split(":")
+        for _ in range(4):
+            opened = await asyncio.gather(*(asyncio.open_connection(host, int(port)) for _ in range(150)))
+            for _, writer in opened:
+                writer.close()
+        reader, writer = await asyncio.open_connection(host, int(port))
+        assert not await asyncio.wait_for(reader.read(1), ENOUGH)
+        writer.close()
+        assert (await gate.ask()).status == 200

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -180,3 +180,69 @@ def test_a_port_that_is_taken() -> None:
             check=False,
         )
         assert done.returncode == 2 and f"cannot listen on 127.0.0.1:{taken}" in done.stderr
+
+
+def find_workers(supervisor: int) -> list[int]:
+    """The processes that a process has started."""
+    return [int(one) for one in Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text("ascii").split()]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs the process table of Linux")
+def test_a_killed_worker_is_replaced_and_logged() -> None:
+    with (
+        started("sim", "--port", "0") as (_, upstream),
+        started("serve", "--port", "0", "--base-url", f"http://127.0.0.1:{upstream}/v1", TOOLGLOT_WORKERS="2") as (server, port),
+    ):  # fmt: skip
+        workers = find_workers(server.pid)
+        assert len(workers) == 2
+        os.kill(workers[1], signal.SIGKILL)
+        for _ in range(200):
+            if len(now := find_workers(server.pid)) == 2 and now != workers:
+                break
+            time.sleep(0.1)
+        assert len(set(now) - set(workers)) == 1
+        assert {ask(port) for _ in range(6)} == {200}
+        server.send_signal(signal.SIGTERM)
+        _, errors = server.communicate(timeout=20)
+        assert server.returncode == 0
+        assert f"worker {workers[1]} was killed by signal 9" in errors
+
+
+def test_workers_that_cannot_listen_end_the_command() -> None:
+    with started("sim", "--port", "0") as (_, taken):
+        done = subprocess.run(
+            [sys.executable, "-m", "toolglot", "serve", "--port", str(taken), "--base-url", "http://127.0.0.1:9/v1"],
+            capture_output=True,
+            text=True,
+            env=CLEAN | {"TOOLGLOT_WORKERS": "2"},
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 2 and done.stderr.count("cannot listen") == 1
+
+
+def test_streams_that_outlast_the_drain_end_with_an_error() -> None:
+    with (
+        started("sim", "--port", "0", "--pace", "400", "--chunk", "2", "--dialect", "hermes") as (_, upstream),
+        started("serve", "--port", "0", "--base-url", f"http://127.0.0.1:{upstream}/v1", TOOLGLOT_DRAIN_SECONDS="0.3") as (server, port),
+        asked(port, stream=True) as response,
+    ):  # fmt: skip
+        first = response.read(20)
+        server.send_signal(signal.SIGTERM)
+        told = first + response.read()
+        assert told.endswith(b'"code":"shutting_down"}}\n\n')
+        assert server.wait(20) == 0
+
+
+def test_whole_answers_that_outlast_the_drain_are_refused() -> None:
+    with (
+        started("sim", "--port", "0", "--latency", "20000") as (_, upstream),
+        started("serve", "--port", "0", "--base-url", f"http://127.0.0.1:{upstream}/v1", TOOLGLOT_DRAIN_SECONDS="0.3") as (server, port),
+        closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection,
+    ):  # fmt: skip
+        connection.request("POST", "/v1/chat/completions", json.dumps(ASK), {"Content-Type": "application/json"})
+        time.sleep(0.5)
+        server.send_signal(signal.SIGTERM)
+        with connection.getresponse() as response:
+            assert (response.status, json.load(response)["error"]["code"]) == (503, "shutting_down")
+        assert server.wait(20) == 0

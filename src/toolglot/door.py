@@ -48,7 +48,13 @@ class House(Protocol):
         """The answer to what is no request."""
         ...
 
-    def forget(self, door: Door) -> None: ...
+    def remember(self, door: Door) -> None:
+        """A connection is open."""
+        ...
+
+    def forget(self, door: Door) -> None:
+        """A connection is closed."""
+        ...
 
 
 class Door(asyncio.Protocol):
@@ -117,10 +123,19 @@ class Door(asyncio.Protocol):
         if now - self._heard > (LINGER if self._deaf else PATIENCE if self._coming is not None else usual):
             self.transport.abort()
 
+    def interrupt(self, error: ToolglotError) -> None:
+        """End the answer that is under way with an error; without one, close the connection."""
+        if self._task is None:
+            self.transport.close()
+            return
+        self._answering.interruption = error
+        self._task.cancel()
+
     # -- what the event loop calls -------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
+        self._house.remember(self)
 
     def data_received(self, data: bytes) -> None:
         if self._deaf:

@@ -148,5 +148,12 @@ class SilenceError(UpstreamError):
     code = "upstream_timeout"
 
 
+class ShutdownError(ToolglotError):
+    """The gateway stops, and the time to finish this answer is over."""
+
+    status = 503
+    code = "shutting_down"
+
+
 class InternalError(ToolglotError):
     """Our own fault."""

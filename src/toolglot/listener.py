@@ -7,12 +7,14 @@ from collections.abc import Awaitable
 from typing import Final, Protocol
 
 from toolglot.door import Door
-from toolglot.errors import ToolglotError, UsageError
+from toolglot.errors import ShutdownError, ToolglotError, UsageError
 from toolglot.request import Request, Response
 
 BACKLOG: Final = 4096
 ROUND: Final = 1.0
 """Seconds between two looks at all doors."""
+LAST_WRITES: Final = 1.0
+"""Seconds in which clients may take the error that ends their answer."""
 
 
 class Answering(Protocol):
@@ -50,9 +52,10 @@ class Listener:
         return f"http://{f'[{bound}]' if ':' in bound else bound}:{number}"
 
     def _meet(self) -> Door:
-        door = Door(self, self._loop)
+        return Door(self, self._loop)
+
+    def remember(self, door: Door) -> None:
         self._doors.add(door)
-        return door
 
     def forget(self, door: Door) -> None:
         self._doors.discard(door)
@@ -64,17 +67,24 @@ class Listener:
         self._rounds = self._loop.call_later(ROUND, self._look_round)
 
     async def close(self, patience: float) -> None:
-        """Let nobody in any more, give answers that are under way some seconds to end, then end them."""
+        """Stop accepting connections and wait for open answers; those that take too long end with an error."""
         self.draining = True
         if self._server is not None:
             self._server.close()
         if self._rounds is not None:
             self._rounds.cancel()
-        end = self._loop.time() + patience
+        await self._wait_for_doors(patience)
+        for door in tuple(self._doors):
+            door.interrupt(ShutdownError("The gateway is shutting down and could not wait for the end of this answer."))
+        await self._wait_for_doors(LAST_WRITES)
+        for door in tuple(self._doors):
+            door.transport.abort()
+        await asyncio.sleep(0)
+
+    async def _wait_for_doors(self, seconds: float) -> None:
+        """Wait until all connections are closed, at most for some seconds; idle ones are closed at once."""
+        end = self._loop.time() + seconds
         while self._doors and self._loop.time() < end:
             for door in tuple(self._doors):
                 door.look(self._loop.time())
             await asyncio.sleep(0.02)
-        for door in tuple(self._doors):
-            door.transport.abort()
-        await asyncio.sleep(0)

@@ -65,6 +65,7 @@ class Request:
             "framed",
             "headers",
             "id",
+            "interruption",
             "key",
         ),
         *("lasting", "loop", "match", "method", "path", "query", "whole"),
@@ -81,6 +82,8 @@ class Request:
         self.whole = False
         self.begun = False
         self.answered = False
+        self.interruption: ToolglotError | None = None
+        """Why the answer is cancelled although the client is still there."""
         self.loop = line.loop
         self._line = line
         self._lead = b""

@@ -140,6 +140,9 @@ class Gateway:
             status, watch.error = RequestError.status, RequestError.code
             raise RequestError("The request is nested too deeply.") from None
         except asyncio.CancelledError:
+            if (told := request.interruption) is not None:
+                status, watch.error = told.status, told.code
+                raise told from None
             status, watch.client_gone = GONE, True
             raise
         except Exception:
@@ -161,6 +164,10 @@ class Gateway:
                     visit.restart()
         except ToolglotError as error:
             visit.fail(error)
+        except asyncio.CancelledError:
+            if request.interruption is None:
+                raise
+            visit.fail(request.interruption)
         except Exception:
             LOG.exception("request %s", request.id)
             visit.fail(InternalError(OUR_FAULT))

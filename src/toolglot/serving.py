@@ -20,8 +20,8 @@ from toolglot.telemetry import Telemetry, log_to
 COLLECTED_AT = 20_000
 
 
-async def serve(settings: Settings, ready: Callable[[str], None], stopping: Callable[[], None]) -> None:
-    """Serve until a signal says stop; ``ready`` is told the address, ``stopping`` that no more is taken in."""
+async def serve(settings: Settings, ready: Callable[[str], None]) -> None:
+    """Serve until a signal says stop; ``ready`` is told the address."""
     log_to()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -33,7 +33,6 @@ async def serve(settings: Settings, ready: Callable[[str], None], stopping: Call
         ready(address)
         await asyncio.to_thread(warm_up)
         await stop.wait()
-        stopping()
 
 
 @asynccontextmanager

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import ctypes
-import os
-import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
-from toolglot.cli.exits import OK, Commands
+from toolglot.cli.exits import OK, WRONG_USE, Commands
 from toolglot.cli.settings import add_options, follow_file, load_settings
+from toolglot.cli.workers import supervise
 from toolglot.config import Follower, Model, Settings, Upstream, check_binding
-from toolglot.errors import UsageError
+from toolglot.errors import ClientError, UsageError
+from toolglot.telemetry import log_to
 
 EXAMPLES = """\
 examples:
@@ -27,8 +27,6 @@ examples:
 """
 
 EMBEDDED_DIALECT = "hermes"
-PARENT_DEATH_SIGNAL = 1
-"""The option of Linux's prctl."""
 LOOK_SECONDS = 2.0
 """How long a change of the settings file may go unnoticed."""
 TRY_TOOL = (
@@ -54,8 +52,22 @@ def run(arguments: argparse.Namespace) -> int:
     settings = _fix_port(load_settings(arguments))
     check_binding(settings)
     follower = follow_file(arguments, settings)
-    with _fed(settings) as fed, _workers(fed.server.workers) as stop_others:
-        _run(fed, lambda address: _greet(fed, address), stop_others, follower)
+    with _fed(settings) as fed:
+        if fed.server.workers > 1:
+            log_to()
+            return supervise(fed.server.workers, partial(_run_worker, fed, follower))
+        _run(fed, lambda address: _greet(fed, address), follower)
+    return OK
+
+
+def _run_worker(settings: Settings, follower: Follower | None, announces: bool) -> int:
+    """Serve as one of several processes; the first one tells people about all of them."""
+    try:
+        _run(settings, lambda address: _greet(settings, address) if announces else None, follower)
+    except ClientError as error:
+        if announces:
+            print(f"toolglot: {error.message}", file=sys.stderr)
+        return WRONG_USE
     return OK
 
 
@@ -73,36 +85,6 @@ def _fed(settings: Settings) -> Iterator[Settings]:
         yield settings.answered_by(upstream, Model(model=local.model, dialect=EMBEDDED_DIALECT, mode="text"))
 
 
-@contextmanager
-def _workers(count: int) -> Iterator[Callable[[], None]]:
-    """Further processes that share the port; they end with this one, or when what is given back is called."""
-    children: list[int] = []
-    for _ in range(count - 1):
-        child = os.fork()
-        if child == 0:
-            children = []
-            _die_with_parent()
-            break
-        children.append(child)
-
-    def stop() -> None:
-        for child in children:
-            os.kill(child, signal.SIGTERM)
-
-    try:
-        yield stop
-    finally:
-        stop()
-        for child in children:
-            os.waitpid(child, 0)
-
-
-def _die_with_parent() -> None:
-    """Even if that is killed: a port should not be served by processes that nobody knows of. Linux only."""
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGTERM)
-
-
 def _fix_port(settings: Settings) -> Settings:
     """Several processes must agree on a port: where any will do, one is chosen for all."""
     server = settings.server
@@ -113,9 +95,7 @@ def _fix_port(settings: Settings) -> Settings:
         return replace(settings, server=replace(server, port=free.getsockname()[1]))
 
 
-def _run(
-    settings: Settings, ready: Callable[[str], None], stopping: Callable[[], None], follower: Follower | None
-) -> None:
+def _run(settings: Settings, ready: Callable[[str], None], follower: Follower | None) -> None:
     import asyncio
 
     try:
@@ -132,7 +112,7 @@ def _run(
     async def serve_and_follow() -> None:
         following = asyncio.create_task(_follow(follower)) if follower is not None else None
         try:
-            await serve(settings, ready, stopping)
+            await serve(settings, ready)
         finally:
             if following is not None:
                 following.cancel()

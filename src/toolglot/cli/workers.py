@@ -1,0 +1,116 @@
+"""Worker processes that share a port, and the supervisor that keeps them running.
+
+The supervisor serves nothing itself. It forks the workers, starts a new one for each that dies, and on SIGTERM or
+SIGINT stops all of them and waits until they have finished their open answers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from toolglot.cli.exits import OK, WRONG_USE
+
+LOG = logging.getLogger("toolglot.workers")
+STOPPING: Final = (signal.SIGTERM, signal.SIGINT)
+PARENT_DEATH_SIGNAL: Final = 1
+"""The option of Linux's prctl."""
+STEADY_SECONDS: Final = 5.0
+"""A worker that dies sooner is replaced with a delay, so that a permanent fault does not keep the machine busy."""
+RESTART_DELAY: Final = 1.0
+
+RunWorker = Callable[[bool], int]
+"""Serves in a worker process; the first worker announces the address. Returns the exit code."""
+
+
+def supervise(count: int, run_worker: RunWorker) -> int:
+    """Run ``count`` workers until a signal stops them.
+
+    Returns: the exit code of the command. A worker that refuses its settings stops the others with the same code.
+    """
+    supervisor = _Supervisor(run_worker)
+    handlers = {number: signal.signal(number, supervisor.stop) for number in STOPPING}
+    try:
+        return supervisor.run(count)
+    finally:
+        supervisor.stop()
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+class _Supervisor:
+    def __init__(self, run_worker: RunWorker) -> None:
+        self.run_worker = run_worker
+        self.started: dict[int, float] = {}
+        """When each living worker was started, by process id."""
+        self.stopping = False
+
+    def run(self, count: int) -> int:
+        for at in range(count):
+            self.start(announces=at == 0)
+        code = OK
+        while self.started:
+            worker, status = os.wait()
+            if (began := self.started.pop(worker, None)) is None:
+                continue
+            ended = os.waitstatus_to_exitcode(status)
+            if self.stopping:
+                code = code or (OK if ended in (OK, -signal.SIGTERM) else 1)
+            elif ended == WRONG_USE:
+                code = ended
+                self.stop()
+            else:
+                self.replace(worker, ended, time.monotonic() - began)
+        return code
+
+    def start(self, *, announces: bool = False) -> int:
+        """Fork a worker; its process id. Signals wait until it is known here, or they would not reach it."""
+        supervisor = os.getpid()
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+        worker = os.fork()
+        if worker:
+            self.started[worker] = time.monotonic()
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
+            return worker
+        for number in STOPPING:
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
+        _die_with(supervisor)
+        code = 1
+        try:
+            code = self.run_worker(announces)
+        except KeyboardInterrupt:
+            code = OK
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+
+    def replace(self, worker: int, ended: int, lived: float) -> None:
+        why = f"was killed by signal {-ended}" if ended < 0 else f"exited with code {ended}"
+        if lived < STEADY_SECONDS:
+            time.sleep(RESTART_DELAY)
+        if not self.stopping:
+            LOG.error("worker %d %s; started worker %d in its place", worker, why, self.start())
+
+    def stop(self, *_: object) -> None:
+        """Ask all workers to finish. Also the handler of the signals that stop the command."""
+        self.stopping = True
+        for worker in self.started:
+            with suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGTERM)
+
+
+def _die_with(supervisor: int) -> None:
+    """Stop this worker if the supervisor is killed, so that no unknown process serves the port. Linux only."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGTERM)
+    if os.getppid() != supervisor:  # it was killed before this was asked for
+        os._exit(OK)
