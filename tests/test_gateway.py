@@ -684,3 +684,72 @@ async def test_a_call_that_is_made_natively_and_written_as_text_is_delivered_onc
         answer = await gate.ask(ASK | {"stream": stream})
         made = answer.told[1] if stream else [(c["function"]["name"], c["function"]["arguments"]) for c in answer.message["tool_calls"]]  # fmt: skip
         assert [json.loads(arguments)["filePath"] for _, arguments in made] == ["package.json", "other.json"]
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+@pytest.mark.parametrize(
+    ("headers", "served"),
+    [
+        ({}, True),
+        ({"Host": "localhost:4100"}, True),
+        ({"Host": "[::1]:4100", "Origin": "http://127.0.0.1:9"}, True),
+        ({"Host": "127.1.2.3", "Origin": "https://localhost"}, True),
+        ({"Host": "evil.example:4100"}, False),
+        ({"Host": "192.168.0.7"}, False),
+        ({"Host": "[::"}, False),
+        ({"Origin": "https://evil.example"}, False),
+        ({"Origin": "null"}, False),
+        ({"Origin": "http://127.0.0.1.evil.example"}, False),
+        ({"Origin": "http://evil.example@localhost.evil.example"}, False),
+    ],
+)
+def test_without_keys_no_web_page_is_served(headers: dict[str, str], served: bool, keyed: bool) -> None:
+    """A page of another site can send requests to this machine, and a name of its own can lead here."""
+
+    async def check() -> None:
+        settings: dict[str, Any] = {"client_keys": "sk-right"} if keyed else {}
+        async with gateway(**settings) as gate:
+            shown = headers | ({"Authorization": "Bearer sk-right"} if keyed else {})
+            status = 200 if served or keyed else 403
+            answer = await gate.ask(**shown)
+            assert answer.status == status
+            assert served or keyed or answer.error["code"] == "forbidden_origin"
+            for path in ("/v1/models", "/metrics", "/health"):
+                assert (await gate.get(path, **shown)).status == status
+
+    run(check)
+
+
+@pytest.mark.parametrize("path", ["/v1/v1/chat/completions", "/v1/v1/v1/chat/completions", "/v1/chat/completions"])
+def test_a_doubled_version_is_understood(path: str) -> None:
+    async def check() -> None:
+        async with gateway() as gate:
+            assert (await gate.ask(path=path)).status == 200
+
+    run(check)
+
+
+def test_an_upstream_that_is_down_is_named() -> None:
+    async def check() -> None:
+        async with gateway(upstream={"base_url": "http://127.0.0.1:9/v1"}) as gate:
+            answer = await gate.ask()
+            assert answer.status == 502
+            for word in ("Upstream '", "http://127.0.0.1:9", "base_url", "running"):
+                assert word in answer.error["message"]
+
+    run(check)
+
+
+def test_a_key_that_the_upstream_refuses_is_not_the_clients() -> None:
+    async def refuse(request: web.Request) -> web.Response:
+        return web.json_response({"error": {"message": "Incorrect API key", "code": "invalid_api_key"}}, status=401)
+
+    async def check() -> None:
+        app = web.Application()
+        app.router.add_post("/{path:.*}", refuse)
+        async with gateway(app=app) as gate:
+            answer = await gate.ask()
+            assert answer.status == 401
+            assert "Upstream '" in answer.error["message"] and "Incorrect API key" in answer.error["message"]
+
+    run(check)

@@ -80,6 +80,13 @@ class AccessError(ClientError):
     code = "invalid_api_key"
 
 
+class OriginError(ClientError):
+    """A request that a web page of another site may have caused."""
+
+    status = 403
+    code = "forbidden_origin"
+
+
 class UnknownModelError(ClientError):
     """A model that nobody here answers for."""
 

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from secrets import token_hex
 from time import time
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
 import toolglot
-from toolglot.config import Settings, Upstream, admit
+from toolglot.config import Settings, Upstream, admit, is_loopback
 from toolglot.errors import (
     AccessError,
     InternalError,
+    OriginError,
     RefusedError,
     RequestError,
     ToolglotError,
@@ -41,6 +44,8 @@ from toolglot.wires import all_wires, openai_chat
 OUR_FAULT = "Something went wrong here; the log knows more."
 TOKEN_LENGTH = 24
 KEY_HEADERS = ("x-api-key", "x-goog-api-key")
+DOUBLED_PREFIX = re.compile(r"^(?:/v1)+(?=/(?:v1|v1beta|api)/)")
+"""Clients add the version themselves to an address that has it already."""
 GONE = 499
 """What the record says of a client that left; nobody is told."""
 
@@ -88,8 +93,11 @@ class Gateway:
     async def answer(self, request: Request) -> Response | None:
         """The answer to any request; every error is told in the words of its wire."""
         request.id, request.key = identify(request, self.source), find_key(request)
+        request.path = DOUBLED_PREFIX.sub("", request.path)
         (answer, wire), request.match = self.paths.find(request.method, request.path)
         try:
+            if not self.settings.server.keys:
+                check_origin(request.headers.get("host", ""), request.headers.get("origin", ""))
             return await answer(request)
         except ToolglotError as error:
             told = error
@@ -277,6 +285,26 @@ def make_tokens() -> Iterator[str]:
         portion = token_hex(TOKEN_LENGTH // 2 * 256)
         for at in range(0, len(portion), TOKEN_LENGTH):
             yield portion[at : at + TOKEN_LENGTH]
+
+
+@lru_cache(maxsize=256)
+def check_origin(host: str, origin: str) -> None:
+    """Refuse what a web page may have sent to a gateway without keys.
+
+    Parameters: ``host`` and ``origin`` are the headers of these names; either may be missing. A page of another site
+    gives its own ``origin``; one whose name resolves to this machine (DNS rebinding) gives its own ``host``.
+    Raises: OriginError if one of them is not a loopback address.
+    """
+    for address in (f"//{host}" if host else "", origin):
+        try:
+            named = urlsplit(address).hostname or ""
+        except ValueError:
+            named = ""
+        if address and not is_loopback(named):
+            raise OriginError(
+                "This gateway has no client keys, so it serves only requests to a loopback address such as 127.0.0.1,"
+                " and none from web pages of other sites. Make a key with 'toolglot key' to allow others."
+            )
 
 
 def identify(request: Request, source: Source) -> str:

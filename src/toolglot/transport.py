@@ -116,17 +116,22 @@ class Transport:
         scheme, host, port = place
         loop = asyncio.get_running_loop()
         tls = self._tls if scheme == "https" else None
+        who = f"Upstream {upstream.name!r} at {scheme}://{f'[{host}]' if ':' in host else host}:{port}"
         try:
             async with asyncio.timeout(upstream.connect_timeout):
                 return (await loop.create_connection(partial(Connection, loop), host, port, ssl=tls))[1]
         except TimeoutError:
-            raise SilenceError("The upstream was silent for too long before it answered.") from None
+            problem = f"did not accept a connection within {upstream.connect_timeout:g} s"
+            raise SilenceError(f"{who} {problem}. Check that it is running.") from None
         except ssl.SSLCertVerificationError as error:
-            raise UnreachableError(f"The certificate of the upstream was refused: {error.verify_message}.") from None
+            raise UnreachableError(f"The certificate of {who} was refused: {error.verify_message}.") from None
         except ssl.SSLError as error:
-            raise UnreachableError(f"TLS with the upstream failed: {error.reason}.") from None
-        except (OSError, UnicodeError):
-            raise UnreachableError("The upstream could not be reached.") from None
+            raise UnreachableError(f"TLS with {who} failed: {error.reason}. Is it an http address?") from None
+        except (OSError, UnicodeError) as error:
+            problem = error.strerror if isinstance(error, OSError) and error.strerror else "no such address"
+            raise UnreachableError(
+                f"{who} cannot be reached ({problem}). Check that the server is running and its base_url is right."
+            ) from None
 
     # -- idle connections ----------------------------------------------------------------------------------------------
 

@@ -7,6 +7,8 @@ looks after silence for the whole life of a stream, because a task of its own wo
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
 from toolglot import answers
 from toolglot.connection import Reply, Take
 from toolglot.errors import ToolglotError, UpstreamError
@@ -38,7 +40,10 @@ class Visit:
             raise UpstreamError(f"The upstream answered with status {reply.status}: it may have moved.")
         if reply.status >= 400:
             error = self.exchange.upstream_wire.decode_error(reply.status, await reply.whole())
-            error.message = redact(error.message, self.exchange.route.upstream.secrets)
+            upstream = self.exchange.route.upstream
+            if reply.status == HTTPStatus.UNAUTHORIZED:
+                error.message = f"Upstream {upstream.name!r} refused the API key that it was sent: {error.message}"
+            error.message = redact(error.message, upstream.secrets)
             headers = reply.headers
             error.headers = {name: headers[name] for name in KEPT_HEADERS if name in headers}
             raise error

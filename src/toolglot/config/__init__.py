@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from toolglot.config.following import Follower
 from toolglot.config.keys import KeyHash, Secret, admit, make_key
-from toolglot.config.loading import check_binding, find_file, load
+from toolglot.config.loading import check_binding, find_file, is_loopback, load
 from toolglot.config.values import (
     DEFAULT_DIALECT,
     MODES,
@@ -39,6 +39,7 @@ __all__ = [
     "admit",
     "check_binding",
     "find_file",
+    "is_loopback",
     "load",
     "make_key",
 ]
