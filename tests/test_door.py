@@ -36,7 +36,7 @@ def awaited(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
 
 
 def post(body: bytes = BODY, *lines: str, version: str = "1.1", length: bool = True) -> bytes:
-    told = ["POST /v1/chat/completions HTTP/" + version, "Host: x", *lines]
+    told = ["POST /v1/chat/completions HTTP/" + version, "Host: localhost", *lines]
     told += [f"Content-Length: {len(body)}"] if length else []
     return "\r\n".join(told).encode() + b"\r\n\r\n" + body
 
@@ -196,7 +196,7 @@ async def test_a_client_without_a_key_need_not_send_its_body() -> None:
 @awaited
 async def test_head_has_the_length_and_no_body() -> None:
     async with called() as wire:
-        wire.writer.write(b"HEAD /v1/models HTTP/1.1\r\nHost: x\r\n\r\n")
+        wire.writer.write(b"HEAD /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n")
         status, headers = await wire.head()
         assert status == 200 and int(headers["content-length"]) > 10
         assert (await wire.ask(post()))[0] == 200
@@ -217,7 +217,7 @@ async def test_a_connection_is_used_again() -> None:
 @awaited
 async def test_requests_that_come_together_are_answered_in_order() -> None:
     async with called() as wire:
-        health = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
+        health = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
         wire.writer.write(post(STREAMED) + health + post() + health * 20 + post(b"nonsense"))
         answers = [await wire.answer() for _ in range(24)]
         assert [status for status, _, _ in answers] == [200] * 23 + [400]
@@ -348,7 +348,7 @@ async def test_a_client_that_leaves_with_its_answer_has_had_it() -> None:
 
 # -- those who mean harm -----------------------------------------------------------------------------------------------
 
-HEALTH = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
+HEALTH = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 @awaited
@@ -369,7 +369,7 @@ BROKEN = {
     "an unknown coding": (post(b"", "Transfer-Encoding: xchunked", length=False), [400]),
     "a request behind the last": (post(BODY, "Connection: close") + HEALTH, [200]),
     "garbage behind two requests": (HEALTH * 2 + b"\x00\x01garbage\r\n\r\n", [200, 200]),
-    "to a proxy": (b"CONNECT a:1 HTTP/1.1\r\nHost: x\r\n\r\n", [400]),
+    "to a proxy": (b"CONNECT a:1 HTTP/1.1\r\nHost: localhost\r\n\r\n", [400]),
 }
 
 

@@ -705,7 +705,7 @@ async def test_tls_is_spoken_with_those_who_can_be_trusted(certificate: Path) ->
         assert await server.ask() == await server.ask() == b"hello world"
         assert len(server.calls) == 1
         server.url = server.url.replace("localhost", "127.0.0.1")
-        with pytest.raises(UnreachableError, match=r"certificate of the upstream was refused.*127.0.0.1"):
+        with pytest.raises(UnreachableError, match=r"certificate of .* was refused.*127.0.0.1"):
             await server.ask()
 
 
@@ -713,7 +713,7 @@ async def test_tls_is_spoken_with_those_who_can_be_trusted(certificate: Path) ->
 async def test_a_certificate_that_nobody_signed_is_refused(certificate: Path) -> None:
     async with small(serve_always, tls=server_side(certificate)) as server:
         server.url = server.url.replace("127.0.0.1", "localhost")
-        with pytest.raises(UnreachableError, match=r"certificate of the upstream was refused: self.signed"):
+        with pytest.raises(UnreachableError, match=r"certificate of .* was refused: self.signed"):
             await server.ask()
         assert not any(call.requests for call in server.calls)
 
