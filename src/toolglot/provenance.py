@@ -76,13 +76,9 @@ lines of words. A number behind the word may part it from the name."""
 _STEPS: Final = re.compile("(?<=ction)[0-9]{1,3}")
 
 
-def normalise(text: str) -> str:
-    """Return the text without everything that a quotation may change, prefixes of lines apart."""
-    return _strip(_decode(text))
-
-
 def list_forms(text: str) -> list[str]:
-    """List the normal forms of a text: as it is, and without the prefixes of all its lines but the first."""
+    """List the normal forms of a text: without everything that a quotation may change, and then, if that differs, also
+    without the prefixes of all its lines but the first."""
     decoded = _decode(text)
     bare, prefixes = _PREFIXES.subn("\n", decoded)
     return [_strip(decoded), _strip(bare)] if prefixes else [_strip(decoded)]
