@@ -264,7 +264,7 @@ class Members:
         if head == self.separator:
             return (yield from self._key_follows(source, draft, gap + 1, doubted))
         if head == self.closer:
-            return (yield from self._end_follows(frame, gap + 1, doubted))
+            return (yield from self._end_follows(frame, draft, gap + 1, doubted))
         if head in QUOTES and "\n" in source.text[source.pos + ahead : source.pos + gap]:
             # a new line that begins with a key: only the comma is missing
             return (yield from self._key_follows(source, draft, gap, True))
@@ -291,13 +291,16 @@ class Members:
             return draft.declares(key.strip())
         return not declared or draft.declares(key) or draft.is_open_ended
 
-    def _end_follows(self, frame: Frame, ahead: int, doubted: bool) -> Steps[bool]:
+    def _end_follows(self, frame: Frame, draft: Draft, ahead: int, doubted: bool) -> Steps[bool]:
+        """Whether the call ends behind the closer; with a quote behind it, only if it was quoted."""
         source = frame.source
         if doubted:
             return (yield from self._all_closes(source, ahead))
         while len(source.text) <= source.pos + ahead and not source.final:
             yield
         behind = source.text[source.pos + ahead : source.pos + ahead + 1]
+        if behind in QUOTES and draft.stood(source.here + ahead):
+            return True
         return not (behind.isalnum() or behind in ('"', "'", "\\", "$"))
 
     def _all_closes(self, source: Source, ahead: int) -> Steps[bool]:
