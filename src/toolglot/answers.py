@@ -128,6 +128,7 @@ def _deliver(exchange: Exchange, route: Route, watch: Watch, streamed: bool) -> 
         route.upstream.secrets,
         native,
         exchange.doubt if route.learns and not rehearsed else None,
+        exchange.wire.SUCCESSES,
     )
     if guest is None:
         return Delivery(*given)
