@@ -345,3 +345,17 @@ def test_a_response_that_is_not_finished_is_an_error(status: str) -> None:
     body = json.dumps({"object": "response", "status": status, "output": [said]}).encode()
     with pytest.raises(ToolglotError):
         line.carry(ask(line, False), body)
+
+
+@pytest.mark.parametrize(("client", "upstream"), list(product(WIRES, WIRES)))
+def test_a_call_that_was_refused_is_text_in_a_whole_answer(client: str, upstream: str) -> None:
+    """Its name and some of its arguments were fine, so a stream would have begun with it."""
+    text = {"type": "string"}
+    schema = {"type": "object", "properties": {"path": text, "mode": text}, "required": ["path", "mode"]}
+    line = Line(client, upstream, "text")
+    conversation = Conversation("m", (Message("user", (Text("go"),)),), Tools([Tool("open", "", schema)]))
+    exchange = line.ask(conversation, False)
+    said = 'Now:\n<tool_call>\n{"name": "open", "arguments": {"path": "a"}}\n</tool_call>'
+    told = tell(line, exchange, [TextDelta(said), DONE])
+    assert sum_up(told) == (said, [], "stop") and exchange.watch.rejected == ["missing_argument"]
+    assert not any(isinstance(event, CallStarted) for event in told)
