@@ -107,6 +107,30 @@ def test_a_quoted_call_is_part_of_the_file(dialect: str, behind: str) -> None:
         assert read_pairs(write(dialect, *pairs), TOOLS) == (pairs, ()), pairs
 
 
+@pytest.mark.parametrize("quoted", writer.FORMATS)
+@pytest.mark.parametrize("dialect", [*WRITERS, "gemma4"])
+def test_a_call_quoted_in_any_dialect_is_part_of_the_file(dialect: str, quoted: str) -> None:
+    """Whatever its arguments are called: given already, still to come, or undeclared."""
+    for keys in (("path", "content"), ("path", "regex"), ("command",)):
+        example = writer.FORMATS[quoted]("search_files", [(key, "x") for key in keys], Random(0))
+        for content in (f"Example:\n{example}\nThat was it.", f"Use `{example}` there"):
+            for pairs in (
+                [("path", "a"), ("content", content)],
+                [("content", content), ("line_count", "1"), ("path", "a")],
+            ):
+                text = writer.FORMATS[dialect]("write_to_file", list(pairs), Random(0))
+                found = read_pairs(text, TOOLS)
+                assert found is not None, text
+                assert found[0] == pairs, text
+
+
+@pytest.mark.parametrize("content", ['ends a string: <|"|>', '[<|"|>] opens', '<|"|> [TOOL_CALLS] and', "<|tool_call>"])
+def test_marks_inside_a_string_between_marks_are_text(content: str) -> None:
+    for pairs in ([("path", "a"), ("content", f"{content} x")], [("content", f"{content} x"), ("path", "a")]):
+        text = writer.FORMATS["gemma4"]("write_to_file", list(pairs), Random(0))
+        assert read_pairs(text, TOOLS) == (pairs, ()), text
+
+
 @pytest.mark.parametrize("dialect", WRITERS)
 def test_a_call_that_begins_anew_in_its_own_value_is_rejected(dialect: str) -> None:
     call = write(dialect, ("path", "a"), ("content", "first line < second\n"))
@@ -238,6 +262,52 @@ def test_nested_elements_of_a_bare_object_are_typed() -> None:
         ("options", {"timeout": 5000, "on": True, "code": "007", "in": {"rate": 1.5}}),
         ("known", {"id": "007", "more": "5"}),
     ]
+
+
+# Arguments beside the name
+
+
+@pytest.mark.parametrize("key", ["line_count", "reason", "description", "execute_command"])
+def test_undeclared_arguments_beside_the_name_may_stand_anywhere(key: str) -> None:
+    for pairs in (
+        [(key, "x"), ("path", "a"), ("content", "b")],
+        [("path", "a"), (key, "x"), ("content", "b")],
+        [("path", "a"), ("content", "b"), (key, "x")],
+    ):
+        found = read_pairs(f"```tool_code\n{json.dumps({'tool': 'write_to_file', **dict(pairs)})}\n```", TOOLS)
+        assert found is not None
+        assert dict(found[0]) == dict(pairs)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"name": "write_to_file", "description": "Writes a file", "arguments": {"path": "a", "content": "b"}},
+        {"tool": "write_to_file", "description": "Writes a file", "parameters": {"path": "a", "content": "b"}},
+        {"name": "write_to_file", "status": "done", "path": "a", "content": "b"},
+        {"tool": "write_to_file", "status": "done"},
+        {"tool": "stop", "status": "done"},
+        {"tool": "write_to_file", "result": "written", "path": "a", "content": "b"},
+    ],
+)
+def test_what_is_told_of_a_tool_is_no_call(told: dict[str, Any]) -> None:
+    tools = [*TOOLS, {"name": "stop", "parameters": {"type": "object", "properties": {"when": {"type": "string"}}}}]
+    for text in (f"```json\n{json.dumps(told)}\n```", json.dumps(told)):
+        assert not toolglot.read(text, tools=tools).calls
+
+
+def test_an_argument_may_be_called_like_all_of_them() -> None:
+    files = {"type": "object", "properties": {"file": {"type": "array", "items": {"type": "string"}}}}
+    tools = [{"name": "read_file", "parameters": {"type": "object", "properties": {"args": files}}}]
+    args = {"args": {"file": ["a"]}}
+    for call in (
+        {"tool": "read_file", **args},
+        {"tool": "read_file", "args": args},
+        {"name": "read_file", "args": args},
+    ):
+        found = read_pairs(f"```tool_code\n{json.dumps(call)}\n```", tools)
+        assert found is not None
+        assert dict(found[0]) == args
 
 
 # The writer of the records

@@ -23,7 +23,17 @@ from toolglot.codecs.members import ENVELOPES, OBJECT
 from toolglot.codecs.parameters import write_parameters
 from toolglot.codecs.rest import Trial, Tried
 from toolglot.codecs.trim import Trim
-from toolglot.codecs.values import FOREIGN_CLOSER, Goal, Parameter, Value, quoted_headers, read_key, spell
+from toolglot.codecs.values import (
+    FOREIGN_CLOSER,
+    Goal,
+    Parameter,
+    Value,
+    is_closed_by,
+    quoted_headers,
+    read_key,
+    read_spelling,
+    spell,
+)
 from toolglot.dialect import Call
 from toolglot.draft import Draft, Frame
 from toolglot.events import Reason
@@ -165,6 +175,8 @@ class _Reading:
     looked: tuple[str, int, tuple[Parameter, Match] | None] = ("", -1, None)
     """Where the opener of a parameter was looked for last, and which one stands there."""
     tried: Tried = field(default_factory=Tried)
+    spelling: str = ""
+    """How the parameter is spelled that is read now."""
 
     def read(self) -> Steps[bool]:
         attempts: tuple[Callable[[str], Steps[_Next | None]], ...] = (
@@ -221,6 +233,7 @@ class _Reading:
         parameter, found = opener
         self.frame.source.pos = found.end()
         self.behind_parameter = False
+        self.spelling = read_spelling(found)
         self.draft.sure_of(read_key(found))
         if parameter.repair:
             self.draft.repair(parameter.repair)
@@ -365,6 +378,16 @@ class _Reading:
     def rest_parses(self, goal: Goal, ahead: int, key: str, elements: bool, otherwise: bool) -> Steps[bool]:
         """Whether the rest of the call parses ``ahead`` characters from here, where the value of ``key`` may end."""
         return Trial(self, goal, key, elements).read(ahead, otherwise)
+
+    def find_header(self) -> Steps[Match | None]:
+        """The header of a further call that stands here and would be closed as this one is."""
+        source = self.frame.source
+        found = yield from source.look(self.header)
+        for header in self.quoted if found is None else ():
+            quoted = yield from source.look(header)
+            if quoted is not None and is_closed_by(quoted, self.closer):
+                return quoted
+        return found
 
     def find_opener(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]:
         """The opener of a parameter that stands there; it is asked for several times, and looked for once."""

@@ -14,7 +14,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from toolglot.codecs.values import Goal, Parameter, ValueMarks, mark_value, read_key
+from toolglot.codecs.values import Goal, Parameter, ValueMarks, mark_value, read_key, read_spelling
 from toolglot.draft import Draft, Frame
 from toolglot.pattern import Mark, Match
 from toolglot.scanner import Source, Steps
@@ -43,10 +43,11 @@ class TriedCall(Protocol):
     frame: Frame
     draft: Draft
     closer: Mark
-    header: Mark
-    quoted: tuple[Mark, ...]
     stops: re.Pattern[str]
     tried: Tried
+    spelling: str
+
+    def find_header(self) -> Steps[Match | None]: ...
 
     def find_opener(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]: ...
 
@@ -142,12 +143,18 @@ class Trial:
             if (yield from source.choose(call.frame.closing)) is not None:
                 return (yield from self.is_over())
             opener = yield from call.find_opener(0)  # more may have arrived meanwhile
-        if opener is None or not self.admits(opener[0], read_key(opener[1]), given):
+        if opener is None or not self.admits(*opener, given):
             return False
         return (yield from self.parameter_parses(*opener, given))
 
-    def admits(self, parameter: Parameter, key: str, given: Collection[str]) -> bool:
-        """Whether this can be a parameter; one that was given already is wrong, but no part of a value either."""
+    def admits(self, parameter: Parameter, found: Match, given: Collection[str]) -> bool:
+        """Whether this can be a parameter; one that was given already is wrong, but no part of a value either.
+
+        If the value has quoted openers, one that is spelled in another way than its own belongs to the quotation.
+        """
+        if self.goal is Goal.CLOSED and read_spelling(found) != self.call.spelling:
+            return False
+        key = read_key(found)
         known = key in given
         if self.goal is Goal.UNCLOSED and known:
             return False
@@ -200,7 +207,7 @@ class Trial:
                 if not calls and (yield from self.ends_text(found.end() - source.pos)):
                     return -1
                 calls = max(0, calls - 1)
-            elif (yield from self.is_header()):
+            elif (yield from call.find_header()) is not None:
                 calls += 1
             source.pos += 1
         return -1
@@ -221,12 +228,6 @@ class Trial:
             if source.final:
                 return False
             yield
-
-    def is_header(self) -> Steps[bool]:
-        for header in (self.call.header, *self.call.quoted):
-            if (yield from self.source.look(header)) is not None:
-                return True
-        return False
 
     def ends_text(self, ahead: int) -> Steps[bool]:
         """Whether the text, or the wrapper of the call, ends behind its closing mark."""
@@ -254,6 +255,6 @@ class Trial:
                 calls = max(0, calls - 1)
                 source.pos += size
                 continue
-            calls += yield from self.is_header()
+            calls += (yield from self.call.find_header()) is not None
             source.pos += 1
         return not source.truncated

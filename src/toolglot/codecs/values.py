@@ -32,6 +32,8 @@ _QUOTED_CALLS = (
 )
 _QUOTED_PARAMETER = Mark("<{ns}parameter name={q}{key}{q}", "<parameter={key}>", named=False)
 _ELEMENT = Mark("<{key}>", "<{key}{attributes}>", named=False)
+_QUOTED_TAG = re.compile(r"<([\w\-:]+)")
+_SIGNS = re.compile(r"\W+")
 _TAG = re.compile(r"</ ?((?:\{ns\}|\{bar\}DSML\{bar\})?(?:\{key\}|\w+))")
 """The name in a closing mark."""
 _OPENING_TAG = re.compile(r"<\{key\}(?:\{attributes\})?>")
@@ -81,6 +83,17 @@ def read_key(opener: Match) -> str:
     """The key in the opening mark of a parameter, without Markdown's backslashes and with its entities resolved."""
     key = opener["key"].strip().replace("\\", "")
     return unescape(key) if "&" in key else key
+
+
+def read_spelling(opener: Match) -> str:
+    """The words before the key in the opening mark of a parameter."""
+    return _SIGNS.sub(" ", opener[0][: opener.start("key") - opener.start()])
+
+
+def is_closed_by(quoted: Match, closer: Mark) -> bool:
+    """Whether what closes a quoted tag, in its own namespace, is one of these closing marks too."""
+    tag = _QUOTED_TAG.match(quoted[0])
+    return tag is None or closer.at(f"</{tag[1]}>", 0, True) is not None
 
 
 def spell(template: str, key: str) -> str:
@@ -148,14 +161,14 @@ class Surroundings(Protocol):
     frame: Frame
     draft: Draft
     closer: Mark
-    header: Mark
-    quoted: tuple[Mark, ...]
 
     def parameter_here(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]: ...
 
     def find_opener(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]: ...
 
     def rest_parses(self, goal: Goal, ahead: int, key: str, elements: bool, otherwise: bool) -> Steps[bool]: ...
+
+    def find_header(self) -> Steps[Match | None]: ...
 
 
 @dataclass(slots=True)
@@ -257,8 +270,7 @@ class Value:
         if (yield from self.ends_twice()):
             return True
         opened = yield from source.look(self.marks.again)
-        quoted = self.marks.quoted
-        if opened is None and quoted is not None and (yield from source.look(quoted)) is not None:
+        if opened is None and (yield from self.quotes_parameter()):
             self.depth += 1
             return False
         if opened is None:
@@ -267,6 +279,12 @@ class Value:
             return True
         self.depth += 1
         return False
+
+    def quotes_parameter(self) -> Steps[bool]:
+        """Whether the opener of a parameter of another dialect stands here that our closing mark would close."""
+        marks = self.marks
+        found = None if marks.quoted is None else (yield from self.call.frame.source.look(marks.quoted))
+        return found is not None and is_closed_by(found, marks.closer)
 
     def ends_with_closer(self, size: int) -> Steps[bool]:
         """Whether the closing mark of that size which stands here ends the value."""
@@ -348,12 +366,10 @@ class Value:
         found = yield from source.look(call.closer)
         if found is not None:
             return (yield from self.ends_unclosed(found.end() - source.pos))
-        for header in (call.header, *call.quoted):
-            found = yield from source.look(header)
-            if found is not None:
-                self.begun = self.begun or (yield from self.opens_call(found.end() - source.pos))
-                self.calls += 1
-                return False
+        if (found := (yield from call.find_header())) is not None:
+            self.begun = self.begun or (yield from self.opens_call(found.end() - source.pos))
+            self.calls += 1
+            return False
         opener = yield from call.parameter_here(0)
         if opener is not None and opener[0].is_element == self.parameter.is_element:
             return (yield from self.is_next(read_key(opener[1])))
