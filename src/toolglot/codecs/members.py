@@ -237,7 +237,7 @@ class Members:
         source.pos += len(quote)
         if quote == "'" and "single_quotes" not in self.literals.native:
             draft.repair("single_quotes")
-        confirm = partial(self._ends_value, frame, draft)
+        confirm = partial(self._ends_value, frame, draft, len(quote) > 1 and self.is_loose)
         around = self._around(frame) if len(quote) > 1 else None
         if shape.streams or shape.nullable_text or not shape.kinds:
             draft.open_text(key)
@@ -260,11 +260,11 @@ class Members:
         quotable = self.is_loose and frame.wrap_open
         return Around(frame.closing, _headers(frame.wrap_open, frame.headers) if quotable else None)
 
-    def _ends_value(self, frame: Frame, draft: Draft, ahead: int, doubted: bool) -> Steps[bool]:
+    def _ends_value(self, frame: Frame, draft: Draft, marked: bool, ahead: int, doubted: bool) -> Steps[bool]:
         """Whether a quote that ends ``ahead`` characters from here ends its value.
 
         Once a quote turned out to be part of the value, the next one must be followed by a declared key, or by the
-        brackets that close the call.
+        brackets that close the call. Behind a quote that is a mark, any key will do.
         """
         source = frame.source
         if not doubted and self.usual_end.match(source.text, source.pos + ahead) is not None:
@@ -274,7 +274,7 @@ class Members:
         if not head:
             return not doubted
         if head == self.separator:
-            return (yield from self._key_follows(source, draft, gap + 1, doubted))
+            return (yield from self._key_follows(source, draft, gap + 1, doubted and not marked))
         if head == self.closer:
             return (yield from self._end_follows(frame, gap + 1, doubted))
         if head in QUOTES and "\n" in source.text[source.pos + ahead : source.pos + gap]:
