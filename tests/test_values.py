@@ -346,6 +346,9 @@ def test_an_argument_may_be_called_like_all_of_them() -> None:
         found = read_pairs(f"```tool_code\n{json.dumps(call)}\n```", tools)
         assert found is not None
         assert dict(found[0]) == args
+    found = read_pairs(f"```tool_code\n{json.dumps({'tool': 'read_file', 'why': 'x', **args})}\n```", tools)
+    assert found is not None
+    assert dict(found[0]) == {"why": "x", **args}
 
 
 # The writer of the records

@@ -230,7 +230,7 @@ class Envelope:
         """The same when the tool is known."""
         if not walk.has_arguments:
             if key in ARGUMENT_KEYS and not (draft.keys and draft.declares(key)):
-                if not frame.marked and not walk.aside.keys() <= LEADING_KEYS and not draft.keys:
+                if not (frame.marked or draft.keys or draft.declares(key) or walk.aside.keys() <= LEADING_KEYS):
                     return at_once(False)  # a tool and what is told of it
                 if head == "{" and draft.declares(key):
                     return self._namesake(frame, walk, draft, key)
