@@ -73,6 +73,9 @@ LEADING_KEYS = frozenset(
 )
 """Keys that real envelopes put before the name."""
 
+_WORDS = frozenset(("reason", "explanation", "comment"))
+"""Those of them that may just as well be arguments, where they stand behind it."""
+
 RESULT_KEYS = frozenset(("result", "output", "exit_code", "stdout", "stderr", "ok", "error", "at", "duration_ms"))
 """Keys of a record of past calls."""
 
@@ -89,6 +92,7 @@ _NAME_QUOTES = ('"', "'")
 _NAME = Mark('" {name_id} "', "' {name_id} '", '"{quoted}"')
 _SLIPPED_NAME = Mark('"name="{name_id}"', '"name: "{name_id}"')
 _PAIR = Mark('"{name_id}" , {before_object}', '[ "{name_id}" , {before_object}')
+_FIRST_KEY = Mark('{{ "{quoted}"')
 _DOUBLED_SIGN = Mark('": "{name_id}"')
 """Key and value run into each other, or the sign between them is quoted and comes twice."""
 
@@ -99,11 +103,15 @@ class _Walk:
 
     start: int
     draft: Draft | None = None
+    named_by: str = ""
+    """The key of the tool's name."""
     depth: int = 1
     has_arguments: bool = False
     arguments: dict[str, Value] | None = None
     repairs: tuple[str, ...] = ()
     aside: dict[str, Value] = field(default_factory=dict)
+    words: set[str] = field(default_factory=set)
+    """Keys among them that stand behind the name."""
     calls: int = 0
 
     @property
@@ -208,6 +216,7 @@ class Envelope:
         if head == "{" and (key in NAME_KEYS or key in LIST_KEYS):
             return self._step_inside(frame, walk)
         if head in _NAME_QUOTES and (key in NAME_KEYS or key in LIST_KEYS):
+            walk.named_by = key
             return self._name(frame, walk)
         if head == "[" and key in LIST_KEYS:
             return self._calls(frame, walk)
@@ -221,6 +230,10 @@ class Envelope:
         """The same when the tool is known."""
         if not walk.has_arguments:
             if key in ARGUMENT_KEYS and not (draft.keys and draft.declares(key)):
+                if not (frame.marked or draft.keys or draft.declares(key) or walk.aside.keys() <= LEADING_KEYS):
+                    return at_once(False)  # a tool and what is told of it
+                if head == "{" and draft.declares(key):
+                    return self._namesake(frame, walk, draft, key)
                 return self._stream(frame, walk, draft) if head == "{" else self._arguments(frame, walk, key)
             if draft.admits(key) or (draft.is_open_ended and key not in LEADING_KEYS):
                 return self._argument(frame, draft, key)
@@ -281,6 +294,13 @@ class Envelope:
         if frame.marked and draft.tool is not None:
             draft.sure()
         return self.members.read(frame, draft)
+
+    def _namesake(self, frame: Frame, walk: _Walk, draft: Draft, key: str) -> Steps[bool]:
+        """An object whose key is that of all arguments, and of one argument too: its first key tells which it is."""
+        found = yield from frame.source.look(_FIRST_KEY)
+        if found is None or draft.declares(found["quoted"]):
+            return (yield from self._stream(frame, walk, draft))
+        return (yield from self._argument(frame, draft, key))
 
     def _odd_arguments(self, frame: Frame, walk: _Walk, key: str, text: str) -> bool:
         """Arguments that are no object: none at all, or an argument of that very name."""
@@ -347,12 +367,17 @@ class Envelope:
         if text is None:
             return self._cut(walk)
         walk.aside[key] = _value(text)
+        if key in _WORDS and walk.draft is not None and not walk.has_arguments:
+            walk.words.add(key)
         return True
 
     def _may_be_beside(self, walk: _Walk, key: str) -> bool:
-        """Whether a tentative call may have this key beside its name; what tells of a result makes it a record."""
+        """Whether a tentative call may have this key beside its name; what tells of a result makes it a record.
+
+        Before the first declared argument it may be one only behind a key that says "tool": many things have a name.
+        """
         draft = walk.draft
-        if draft is None or not draft.keys:
+        if draft is None or not (draft.keys or walk.named_by != "name"):
             return False
         if key in RESULT_KEYS:
             draft.flaw(Reason.MALFORMED, "call", f'the key "{key}"', "the call alone")
@@ -404,6 +429,9 @@ class Envelope:
             draft.repair(name)
         if "properties" in given and not (frame.marked or draft.declares("properties")):
             return False  # the definition of the tool
+        flat = bool(given) and not frame.marked and not walk.has_arguments
+        if flat and not any(map(draft.declares, (*draft.keys, *given))):
+            return False  # something is told of a tool
         if given:
             draft.add_members(given)
         return frame.marked or draft.live or draft.is_plausible
@@ -420,7 +448,8 @@ class Envelope:
         if walk.has_arguments:
             return {}
         beside = {key: value for key, value in walk.aside.items() if key not in draft.keys}
-        return {key: value for key, value in beside.items() if draft.declares(key) or key not in LEADING_KEYS}
+        around = LEADING_KEYS - walk.words
+        return {key: value for key, value in beside.items() if draft.declares(key) or key not in around}
 
 
 def _read_name(frame: Frame, found: Match) -> str | None:

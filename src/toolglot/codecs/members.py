@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 
 from toolglot.codecs.gathering import QUOTES, decode, find_quote, gather
-from toolglot.codecs.strings import Collector, read_string
+from toolglot.codecs.strings import Around, Collector, read_string
 from toolglot.draft import Draft, Frame
 from toolglot.events import Reason
 from toolglot.jsontext import JSON, PYTHON, Literals, NotJson, parse
@@ -48,6 +48,12 @@ def _next_key(assign: tuple[str, ...], closer: str, quotes: tuple[str, ...], bar
     closing = "}}" if closer == "}" else closer
     keys = [bare, *(f"{quote}{{key_plain}}{quote}" for quote in quotes), '"{quoted}"']
     return Mark(*(f" {key} {sign}" for sign in assign for key in keys), f" {closing}")
+
+
+@lru_cache(maxsize=64)
+def _headers(openers: tuple[str, ...], headers: tuple[str, ...]) -> Mark:
+    """How a call begins, wrapper and header."""
+    return Mark(*(f"{opener} {header}" for opener in openers for header in headers), named=False)
 
 
 def is_cut_in_key(source: Source) -> bool:
@@ -231,16 +237,17 @@ class Members:
         source.pos += len(quote)
         if quote == "'" and "single_quotes" not in self.literals.native:
             draft.repair("single_quotes")
-        confirm = partial(self._ends_value, frame, draft)
+        confirm = partial(self._ends_value, frame, draft, len(quote) > 1 and self.is_loose)
+        around = self._around(frame) if len(quote) > 1 else None
         if shape.streams or shape.nullable_text or not shape.kinds:
             draft.open_text(key)
-            if not (yield from read_string(source, quote, self.literals, draft, confirm, frame.closing)):
+            if not (yield from read_string(source, quote, self.literals, draft, confirm, around)):
                 draft.truncate()
                 return False
             draft.close_text()
             return True
         out = Collector()
-        if not (yield from read_string(source, quote, self.literals, out, confirm, frame.closing)):
+        if not (yield from read_string(source, quote, self.literals, out, confirm, around)):
             draft.truncate()
             return False
         for name in out.repairs:
@@ -248,11 +255,16 @@ class Members:
         draft.add(key, conform(decode(out), shape, f"argument {key}"))
         return True
 
-    def _ends_value(self, frame: Frame, draft: Draft, ahead: int, doubted: bool) -> Steps[bool]:
+    def _around(self, frame: Frame) -> Around:
+        """The marks of calls around a string; where its quotes are marks too, a call may be quoted in it as it is."""
+        quotable = self.is_loose and frame.wrap_open
+        return Around(frame.closing, _headers(frame.wrap_open, frame.headers) if quotable else None)
+
+    def _ends_value(self, frame: Frame, draft: Draft, marked: bool, ahead: int, doubted: bool) -> Steps[bool]:
         """Whether a quote that ends ``ahead`` characters from here ends its value.
 
         Once a quote turned out to be part of the value, the next one must be followed by a declared key, or by the
-        brackets that close the call.
+        brackets that close the call. Behind a quote that is a mark, any key will do.
         """
         source = frame.source
         if not doubted and self.usual_end.match(source.text, source.pos + ahead) is not None:
@@ -262,7 +274,7 @@ class Members:
         if not head:
             return not doubted
         if head == self.separator:
-            return (yield from self._key_follows(source, draft, gap + 1, doubted))
+            return (yield from self._key_follows(source, draft, gap + 1, doubted and not marked))
         if head == self.closer:
             return (yield from self._end_follows(frame, draft, gap + 1, doubted))
         if head in QUOTES and "\n" in source.text[source.pos + ahead : source.pos + gap]:
@@ -270,7 +282,11 @@ class Members:
             return (yield from self._key_follows(source, draft, gap, True))
         if head in QUOTES and self.literals is PYTHON:
             return True
-        return head in frame.closing.starts and (yield from source.choose(frame.closing, gap)) is not None
+        if head not in frame.closing.starts:
+            return False
+        ending = yield from source.choose(frame.closing, gap)
+        # between marks, those of another call are text
+        return ending == 0 if self.is_loose else ending is not None
 
     def _key_follows(self, source: Source, draft: Draft, ahead: int, declared: bool) -> Steps[bool]:
         while declared or self.usual_key.match(source.text, source.pos + ahead) is None:
