@@ -143,6 +143,8 @@ SLOTS: dict[str, Node] = {
     "name": given(_IN_QUOTES, otherwise=chars(f"[{_WORD}]", 1, 128)),
     "name_id": chars(f"[{_WORD}:!]", 1, 160),
     "name_line": chars(r"[^\n`\"'\[\]{}:<>]", 1, 128),
+    # between the words of a name; with the escape that Markdown puts before it
+    "sign": Node(r"\\?[._]", r"\\?\Z"),
     "name_parallel": literal("multi_tool_use.parallel"),
     # behind "function_": words that make it the name of a wrapper are none
     "name_own": Node(rf"(?!(?:calls?|name|results?|response)>)[{_WORD}]{{1,128}}", rf"[{_WORD}]{{0,128}}+\Z"),

@@ -53,6 +53,11 @@ class Tool:
         return list_absent(self.parameters, present, "argument ")
 
     @property
+    def positions(self) -> tuple[str, ...]:
+        """The parameters in the order in which a function would take them: those that it needs come first."""
+        return tuple(sorted(self.parameters.properties, key=lambda name: name not in self.parameters.required))
+
+    @property
     def sole_text_parameter(self) -> str | None:
         """The one parameter that loose text can only mean."""
         if len(self.parameters.properties) == 1:
@@ -98,9 +103,9 @@ _TRIMMINGS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], 
     (re.compile(r"^(?:(?:functions?|tools?|default_api|api)\.|functions:|default_api:)"), ""),
 )
 _LONGEST_NAME = 256
-_REWRITTEN_ID = re.compile(r"functions[._](\S+?)(?:[:_!][0-9]+|json)")
-"""The id of a call, as relays respell it that allow fewer characters; models then imitate it as the name. Or the kind
-of content that follows a name, without the blank between them."""
+_REWRITTEN_ID = re.compile(r"functions[._](\S+?)(?:[:_!][0-9]+|json)|(?:functions[._])?(\S+?)commentary(?:json)?")
+"""The id of a call, as relays respell it that allow fewer characters; models then imitate it as the name. Or the channel
+and the kind of content that follow a name, without the blank between them."""
 
 
 def _respell(written: str) -> Iterator[str]:
@@ -156,9 +161,10 @@ class Toolbox:
         found = self._tools.get(written)
         found = found or next((self._tools[name] for name in _respell(written) if name in self._tools), None)
         if found is None and (rewritten := _REWRITTEN_ID.fullmatch(written)) is not None:
-            return self._tools.get(rewritten[1])
-        if found is None and (name := self._flat.get(_flatten(plain_name(written)))) is not None:
-            return self._tools[name]
+            return self._tools.get(rewritten[1] or rewritten[2])
+        if found is None:
+            names = (self._flat.get(_flatten(spelled)) for spelled in (written, plain_name(written)))
+            found = next((self._tools[name] for name in names if name is not None), None)
         return found
 
     def nearest(self, written: str) -> str | None:

@@ -31,6 +31,12 @@ _DEFINITION = ("type", "properties", "$schema")
 _CLOSING_BRACKETS = ("}", "]", ")")
 _BEHIND_CALLS = ("<", "`", ",", ";")
 _NOT_PLAIN = re.compile(r"[\"<>{}\[\]\n]")
+_POSITIONAL = re.compile(r"[\"'\[\d.+\-]")
+"""What a positional argument begins with that is no word."""
+_EXPRESSION = re.compile(r"[()]|\.\.\.|…")
+"""What makes a value without quotes code, or a place to be filled in."""
+_ODD_QUOTES = {"“": "”", "‘": "’", "`": "`", "«": "»", "„": "“"}
+_MORE_QUOTES = ("", '"')
 _DOUBLED = "doubled_braces"
 _NAME = "name"
 _NAME_AGAIN = Mark('"{name}" ,')
@@ -151,13 +157,29 @@ class Members:
         if head == "{":
             source.pos += 1
             return (yield from OBJECT.read(frame, draft))
-        sole = draft.tool.sole_text_parameter if draft.tool is not None else None
-        if head not in QUOTES or sole is None:
-            return False
-        draft.repair("positional_argument")
-        draft.sure()
-        yield from self.value(frame, draft, sole)
-        return True
+        return _POSITIONAL.match(head) is not None and (yield from self._positional(frame, draft))
+
+    def _positional(self, frame: Frame, draft: Draft) -> Steps[bool]:
+        """Arguments in the order in which the tool declares them, up to the first that has a name."""
+        source = frame.source
+        for key in draft.tool.positions if draft.tool is not None else ():
+            text = yield from gather(source, self.separator + self.closer, frame.closing, self.literals.quotes)
+            if text is None:
+                draft.truncate()
+                return True
+            try:
+                value = parse(text, self.literals).value
+            except NotJson:
+                return False
+            draft.repair("positional_argument")
+            draft.add(key, conform(value, draft.shape(key), f"argument {key}"))
+            gap = (yield from source.find_nonblank()) + 1
+            if source.text[source.pos + gap - 1 : source.pos + gap] != self.separator:
+                return True
+            if (yield from source.look(_next_key(self.assign, self.closer, (), "{key_plain}"), gap)) is not None:
+                return True
+            source.pos += gap
+        return False
 
     def _is_wrapped(self, source: Source, draft: Draft, key: str) -> Steps[bool]:
         """The arguments are wrapped once more, under a name that is none of them; or the whole call is, with its name.
@@ -229,6 +251,8 @@ class Members:
         if not quote:
             return (yield from self._bare_value(frame, draft, key, shape))
         source.pos += len(quote)
+        if quote == '"' and source.text[source.pos : source.pos + 1] in _MORE_QUOTES:
+            quote = yield from self._tripled(source, draft)
         if quote == "'" and "single_quotes" not in self.literals.native:
             draft.repair("single_quotes")
         confirm = partial(self._ends_value, frame, draft)
@@ -247,6 +271,14 @@ class Members:
             draft.repair(name)
         draft.add(key, conform(decode(out), shape, f"argument {key}"))
         return True
+
+    def _tripled(self, source: Source, draft: Draft) -> Steps[str]:
+        """The quote of a value, of which one was read: Python's three are no part of the text."""
+        if (yield from source.peek(2)) != '""':
+            return '"'
+        source.pos += 2
+        draft.repair("triple_quotes")
+        return '"""'
 
     def _ends_value(self, frame: Frame, draft: Draft, ahead: int, doubted: bool) -> Steps[bool]:
         """Whether a quote that ends ``ahead`` characters from here ends its value.
@@ -283,11 +315,12 @@ class Members:
         return True
 
     def _is_due(self, draft: Draft, found: Match, declared: bool) -> bool:
-        """Whether the key may follow; words without quotes are a key only if the tool declares it."""
+        """Whether the key may follow; words without quotes are a key only if the tool declares it, or the quotes of
+        values are marks that text does not hold."""
         key = found.groupdict().get("key")
         if key is None:
             return True
-        if _WORDS.search(key.strip()):
+        if _WORDS.search(key.strip()) and (declared or len(self.literals.quotes[0]) == 1):
             return draft.declares(key.strip())
         return not declared or draft.declares(key) or draft.is_open_ended
 
@@ -327,8 +360,12 @@ class Members:
         return True
 
     def _unquoted(self, draft: Draft, key: str, text: str, shape: Shape) -> None:
-        """Text without quotes: clear if it is one plain line."""
-        if not text or _NOT_PLAIN.search(text):
+        """Text without quotes, or in quotes that are none here: clear if it is one plain line."""
+        quote = _ODD_QUOTES.get(text[:1])
+        if quote is not None:
+            inside = text[1:-1] if len(text) > 1 and text[-1] == quote else ""
+            text = "" if quote in inside or text[0] in inside else inside
+        if not text or text == key or _NOT_PLAIN.search(text) or (quote is None and _EXPRESSION.search(text)):
             draft.flaw(Reason.INVALID_VALUE, f"argument {key}", text[:80] or "nothing", "a value in quotes")
             return
         draft.add(key, read_text(text, shape, f"argument {key}"))
