@@ -192,8 +192,8 @@ SLOTS: dict[str, Node] = {
     "before_break": Node(r"(?=[ \t\r]*(?:\n|\Z))", r"[ \t\r]*\Z"),
     "before_sentence": Node(r"(?=[ \t]*[A-Z](?:[a-z]|['’ ]))", r"[ \t]*[A-Z]?\Z"),
     "before_pair": Node(
-        r"(?=\s*\[?\s*\"[\w.\-/\\]{1,128}\"\s*,\s*\{)",
-        r"\s*(?:\Z|\[?\s*(?:\Z|\"[\w.\-/\\]{0,128}(?:\Z|\"\s*(?:\Z|,\s*\Z))))",
+        r"(?=\s*\[?\s*[\"'][\w.\-/\\]{1,128}[\"']\s*,\s*\{)",
+        r"\s*(?:\Z|\[?\s*(?:\Z|[\"'][\w.\-/\\]{0,128}(?:\Z|[\"']\s*(?:\Z|,\s*\Z))))",
     ),
     "before_parenthesis": Node(r"(?=\s?\()", r"\s?\Z"),
     "before_arg_key": Node(r"(?=\s*<arg_key>)", rf"\s*{literal('<arg_key>').prefix}"),

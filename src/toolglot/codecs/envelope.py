@@ -34,8 +34,13 @@ NAME_KEYS = frozenset(
         "call",
         "recipient_name",
         "api_name",
+        "functionName",
+        "tool_to_call",
+        "action_name",
     ]
 )
+LOOSE_NAME_KEYS = frozenset(("api", "command", "method", "operation", "tool_use"))
+"""Keys that hold a name only if it is a tool's."""
 ARGUMENT_KEYS = frozenset(
     [
         "arguments",
@@ -51,7 +56,19 @@ ARGUMENT_KEYS = frozenset(
         "tool_args",
         "function_arguments",
         "function_args",
+        "function_parameters",
+        "function_params",
+        "tool_params",
+        "api_params",
+        "action_params",
+        "action_parameters",
+        "action_args",
         "kwargs",
+        "inputs",
+        "argument",
+        "parameter",
+        "param",
+        "payload",
     ]
 )
 LEADING_KEYS = frozenset(
@@ -80,15 +97,22 @@ LIST_KEYS = frozenset(("tool_calls", "toolCalls", "tool_call", "function_call", 
     "tool_uses",
     "functionCall",
     "tool_request",
+    "actions",
 }
 
 
-_ELEMENTS = ("{", '"', "[")
+_ELEMENTS = ("{", '"', "'", "[")
 _PUNCTUATION = ("}", ",")
 _NAME_QUOTES = ('"', "'")
+_ARGUMENT_HEADS = ("{", *_NAME_QUOTES)
 _NAME = Mark('" {name_id} "', "' {name_id} '", '"{quoted}"')
 _SLIPPED_NAME = Mark('"name="{name_id}"', '"name: "{name_id}"')
-_PAIR = Mark('"{name_id}" , {before_object}', '[ "{name_id}" , {before_object}')
+_PAIR = Mark(
+    '"{name_id}" , {before_object}',
+    '[ "{name_id}" , {before_object}',
+    "'{name_id}' , {before_object}",
+    "[ '{name_id}' , {before_object}",
+)
 _DOUBLED_SIGN = Mark('": "{name_id}"')
 """Key and value run into each other, or the sign between them is quoted and comes twice."""
 
@@ -213,8 +237,10 @@ class Envelope:
             return self._calls(frame, walk)
         if key in ARGUMENT_KEYS and not walk.has_arguments:
             return self._arguments(frame, walk, key)
-        if head == "{" and self._is_tool(frame, key):
-            return self._tool_as_key(frame, walk, key)
+        if head in _ARGUMENT_HEADS and self._is_tool(frame, key):
+            return self._tool_as_key(frame, walk, key, head)
+        if head in _NAME_QUOTES and key in LOOSE_NAME_KEYS:
+            return self._loose_name(frame, walk, key)
         return self._aside(frame, walk, key)
 
     def _behind_name(self, frame: Frame, walk: _Walk, draft: Draft, key: str, head: str) -> Steps[bool]:
@@ -233,6 +259,13 @@ class Envelope:
         name = _read_name(frame, found) if found is not None else None
         walk.draft = frame.begin(name, walk.start) if name is not None else None
         return walk.draft is not None
+
+    def _loose_name(self, frame: Frame, walk: _Walk, key: str) -> Steps[bool]:
+        """A key that names the tool, or holds an argument."""
+        found = yield from frame.source.look(_NAME)
+        name = _read_name(frame, found) if found is not None else None
+        known = name is not None and frame.toolbox.find(name) is not None
+        return (yield from (self._name(frame, walk) if known else self._aside(frame, walk, key)))
 
     def _slipped_name(self, frame: Frame, walk: _Walk, here: int) -> Steps[bool]:
         """Whether what stood there and was no key is one that ran into its value."""
@@ -305,10 +338,11 @@ class Envelope:
         """Whether a name that no key introduces is a tool's; in ordinary text the answer must be nothing else."""
         return frame.toolbox.find(name) is not None and (frame.marked or frame.count_alone())
 
-    def _tool_as_key(self, frame: Frame, walk: _Walk, key: str) -> Steps[bool]:
+    def _tool_as_key(self, frame: Frame, walk: _Walk, key: str, head: str) -> Steps[bool]:
         """The arguments stand under the name of the tool, and further calls under further names."""
         draft = frame.begin(key, None if walk.calls else walk.start)
-        if draft is None or not (yield from self._take_arguments(frame, draft)):
+        take = self._take_arguments if head == "{" else self._take_encoded
+        if draft is None or not (yield from take(frame, draft)):
             return False
         if draft.cut:
             walk.draft = draft
@@ -322,6 +356,16 @@ class Envelope:
         if frame.marked and draft.tool is not None:
             draft.sure()
         return (yield from self.members.read(frame, draft)) and (frame.marked or draft.is_exact)
+
+    def _take_encoded(self, frame: Frame, draft: Draft) -> Steps[bool]:
+        """The same where the arguments were encoded once more."""
+        text = yield from self._gather(frame)
+        parsed = parse_object(text) if text is not None else None
+        if parsed is None or "double_encoded" not in parsed.repairs:
+            return False
+        draft.repair("double_encoded")
+        draft.add_members(parsed.value)
+        return frame.marked or draft.is_exact
 
     def _pair(self, frame: Frame) -> Steps[bool]:
         """A name, and its arguments behind a comma; in a list of its own, or not."""
