@@ -225,8 +225,9 @@ class FrameReader:
         """What counts only as a whole must be all there is on its line; ``also`` may follow what begins the answer."""
         if (yield from self.source.look(_LINE_END)) is not None:
             return True
-        if (yield from self.source.choose(self.vocabulary.leftovers)) is not None:
-            return True
+        for behind in (self.vocabulary.leftovers, self.vocabulary.results):
+            if (yield from self.source.choose(behind)) is not None:
+                return True
         if also is not None and frame.introduced() and (yield from self.source.look(also)) is not None:
             return True
         frame.drafts.clear()
