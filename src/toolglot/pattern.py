@@ -116,6 +116,10 @@ BREAK = sequence(chars(r"[ \t\r]", 0), literal("\n"))
 
 _QUOTED = r'[^"\\\n]{0,256}(?:\\.[^"\\\n]{0,256}){0,64}'
 
+_COMMENT = Node(
+    r"(?:(?://|\#)[^\n]{0,200}\n|/\*[^*]{0,200}\*/)\s*",
+    r"(?:/?\Z|(?://|\#)[^\n]{0,200}(?:\Z|\n\s*\Z)|/\*[^*]{0,200}(?:\*?\Z|\*/\s*\Z))",
+)
 _CHANNEL_WORDS = ("analysis", "commentary", "final", "json", "code")
 _TURN = Node(r"\s*(?:<\|start\|>|\Z)", rf"\s*{literal('<|start|>').prefix}")
 """The end of a message in channels: another one follows, or nothing."""
@@ -168,6 +172,9 @@ SLOTS: dict[str, Node] = {
     # the closing bracket of a tag, and what looks like it
     "gt": chars("[>＞﹥〉]", 1, 1),
     "quoted": Node(_QUOTED, _QUOTED + r"\\?\Z"),
+    # a comment in JSON or Python, and the layout behind it
+    "comment": optional(_COMMENT),
+    "one_comment": _COMMENT,
     "quoted_once": chars(r"[^'\n]", 0, 256),
     "words": chars(r"[^<>{}\n]", 0, 60),
     # what a header of channels may hold by mistake: its own words, a few signs, letters that are not Latin; no sentence

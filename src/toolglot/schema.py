@@ -53,11 +53,6 @@ class Tool:
         return list_absent(self.parameters, present, "argument ")
 
     @property
-    def positions(self) -> tuple[str, ...]:
-        """The parameters in the order in which a function would take them: those that it needs come first."""
-        return tuple(sorted(self.parameters.properties, key=lambda name: name not in self.parameters.required))
-
-    @property
     def sole_text_parameter(self) -> str | None:
         """The one parameter that loose text can only mean."""
         if len(self.parameters.properties) == 1:

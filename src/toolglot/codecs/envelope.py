@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from toolglot.codecs.forms import write_by_sample
 from toolglot.codecs.gathering import gather, parse_object
 from toolglot.codecs.members import OBJECT as JSON_OBJECT
-from toolglot.codecs.members import Members, is_cut_in_key
+from toolglot.codecs.members import COMMENT_HEADS, Members, is_cut_in_key, skip_comment
 from toolglot.dialect import Call, Place
 from toolglot.draft import Draft, Frame
 from toolglot.events import Reason
@@ -214,6 +214,8 @@ class Envelope:
                 continue
             if head in frame.closing.starts and (yield from self._is_over(frame, head)):
                 return self._end_early(frame, walk, head)
+            if head in COMMENT_HEADS and (yield from skip_comment(source)):
+                continue
             here = source.here
             key = yield from self.members.key(source)
             if key is not None:

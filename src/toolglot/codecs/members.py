@@ -31,8 +31,6 @@ _DEFINITION = ("type", "properties", "$schema")
 _CLOSING_BRACKETS = ("}", "]", ")")
 _BEHIND_CALLS = ("<", "`", ",", ";")
 _NOT_PLAIN = re.compile(r"[\"<>{}\[\]\n]")
-_POSITIONAL = re.compile(r"[\"'\[\d.+\-]")
-"""What a positional argument begins with that is no word."""
 _EXPRESSION = re.compile(r"[()]|\.\.\.|…")
 """What makes a value without quotes code, or a place to be filled in."""
 _ODD_QUOTES = {"“": "”", "‘": "’", "`": "`", "«": "»", "„": "“"}
@@ -53,7 +51,17 @@ def _next_key(assign: tuple[str, ...], closer: str, quotes: tuple[str, ...], bar
     """What may stand behind a comma: the next key, or the closer (a comma too many)."""
     closing = "}}" if closer == "}" else closer
     keys = [bare, *(f"{quote}{{key_plain}}{quote}" for quote in quotes), '"{quoted}"']
-    return Mark(*(f" {key} {sign}" for sign in assign for key in keys), f" {closing}")
+    return Mark(*(f" {{comment}}{key} {sign}" for sign in assign for key in keys), f" {{comment}}{closing}")
+
+
+_COMMENT = Mark("{one_comment}", named=False)
+COMMENT_HEADS = ("/", "#")
+_TRAILING_COMMENT = re.compile(r"\s*(?://|#)[^\n]*\Z|\s*/\*[^*]*\*/\Z")
+
+
+def skip_comment(source: Source) -> Steps[bool]:
+    """Step over a comment that stands here; False if none does."""
+    return (yield from source.match(_COMMENT)) is not None
 
 
 def is_cut_in_key(source: Source) -> bool:
@@ -121,6 +129,9 @@ class Members:
                 return True
             if head in frame.closing.starts and (yield from self._is_over(frame, draft, head)):
                 return True
+            if head in COMMENT_HEADS and (yield from skip_comment(source)):
+                draft.repair("comment")
+                continue
             if head == self.opener == "{" and not draft.keys and _DOUBLED not in draft.repairs:
                 draft.repair(_DOUBLED)
                 source.pos += 1
@@ -157,29 +168,29 @@ class Members:
         if head == "{":
             source.pos += 1
             return (yield from OBJECT.read(frame, draft))
-        return _POSITIONAL.match(head) is not None and (yield from self._positional(frame, draft))
+        sole = draft.tool.sole_text_parameter if draft.tool is not None else None
+        return head in QUOTES and sole is not None and (yield from self._positional(frame, draft, sole))
 
-    def _positional(self, frame: Frame, draft: Draft) -> Steps[bool]:
-        """Arguments in the order in which the tool declares them, up to the first that has a name."""
+    def _positional(self, frame: Frame, draft: Draft, key: str) -> Steps[bool]:
+        """The only text that the tool takes, without its name; further arguments must have theirs."""
         source = frame.source
-        for key in draft.tool.positions if draft.tool is not None else ():
-            text = yield from gather(source, self.separator + self.closer, frame.closing, self.literals.quotes)
-            if text is None:
-                draft.truncate()
-                return True
-            try:
-                value = parse(text, self.literals).value
-            except NotJson:
+        text = yield from gather(source, self.separator + self.closer, frame.closing, self.literals.quotes)
+        if text is None:
+            draft.truncate()
+            return True
+        try:
+            value = parse(text, self.literals).value
+        except NotJson:
+            return False
+        gap = (yield from source.find_nonblank()) + 1
+        if source.text[source.pos + gap - 1 : source.pos + gap] == self.separator:
+            named = _next_key(self.assign, self.closer, (), "{key_plain}")
+            if (yield from source.look(named, gap)) is None:
                 return False
-            draft.repair("positional_argument")
-            draft.add(key, conform(value, draft.shape(key), f"argument {key}"))
-            gap = (yield from source.find_nonblank()) + 1
-            if source.text[source.pos + gap - 1 : source.pos + gap] != self.separator:
-                return True
-            if (yield from source.look(_next_key(self.assign, self.closer, (), "{key_plain}"), gap)) is not None:
-                return True
-            source.pos += gap
-        return False
+        draft.repair("positional_argument")
+        draft.sure()
+        draft.add(key, conform(value, draft.shape(key), f"argument {key}"))
+        return True
 
     def _is_wrapped(self, source: Source, draft: Draft, key: str) -> Steps[bool]:
         """The arguments are wrapped once more, under a name that is none of them; or the whole call is, with its name.
@@ -302,6 +313,9 @@ class Members:
             return (yield from self._key_follows(source, draft, gap, True))
         if head in QUOTES and self.literals is PYTHON:
             return True
+        if head in COMMENT_HEADS and (comment := (yield from source.look(_COMMENT, gap))) is not None:
+            behind = comment.end() - source.pos
+            return (yield from self._key_follows(source, draft, behind + source.text.startswith(",", comment.end()), True))
         return head in frame.closing.starts and (yield from source.choose(frame.closing, gap)) is not None
 
     def _key_follows(self, source: Source, draft: Draft, ahead: int, declared: bool) -> Steps[bool]:
@@ -350,7 +364,7 @@ class Members:
             return False
         where = f"argument {key}"
         try:
-            parsed = parse(text, self.literals)
+            parsed = parse(_TRAILING_COMMENT.sub("", text), self.literals)
         except NotJson:
             self._unquoted(draft, key, text.strip(), shape)
             return True
