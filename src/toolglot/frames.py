@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from toolglot.announcements import announces_example
 from toolglot.dialect import Call, Commitment, Wrap
 from toolglot.draft import Frame, Ledger
 from toolglot.events import CallRejected, Reason
@@ -25,7 +24,6 @@ from toolglot.vocabulary import CLOSED_ELEMENT, ELEMENT, ELEMENTS, Choosing, Hea
 _NOISE = Mark("```{language}\n", "```{language} ", "json\n", "</think>", "<?xml {attributes}?>", named=False)
 _LINE_END = Mark("{before_break}", named=False)
 _SENTENCE = Mark("{before_sentence}", named=False)
-_COMMENT = Mark("{one_comment}", named=False)
 _MOST_NOISE = 8
 
 RESCAN = 4096
@@ -211,8 +209,6 @@ class FrameReader:
                 source.pos += 1
                 continue
             may_be_noise = wrap.commitment is Commitment.MARKED and noise < _MOST_NOISE
-            if wrap.commitment is Commitment.ALONE and head == "#" and (yield from self._skip_comment()):
-                continue
             if may_be_noise and (yield from self._skip_noise(calls, header is None)):
                 noise += 1
                 continue
@@ -240,14 +236,6 @@ class FrameReader:
         frame.drafts.clear()
         frame.open = None
         return False
-
-    def _skip_comment(self) -> Steps[bool]:
-        """Step over a line of comment, unless it says that an example follows."""
-        found = yield from self.source.look(_COMMENT)
-        if found is None or announces_example(found[0]):
-            return False
-        self.source.pos = found.end()
-        return True
 
     def _skip_noise(self, calls: int, alone: bool) -> Steps[bool]:
         """Step over a wrapper inside the wrapper, or a fence around the body."""

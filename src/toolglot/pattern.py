@@ -184,7 +184,9 @@ SLOTS: dict[str, Node] = {
     "junk": chars("[\"'=]", 0, 2),
     "eqkey": optional(sequence(literal("="), chars(r"[\w.\-]", 1, 128))),
     "gap": chars("[▁_ ]", 1, 1),
-    "marker": Node(r"[\w\- ]{0,20}(?:tool|call|func|action|Tool|Call|Func|TOOL|CALL|FUNC|ACTION)[\w\- ]{0,20}", r"[\w\- ]{0,48}+\Z"),
+    "marker": Node(
+        r"[\w\- ]{0,20}(?:tool|call|func|action|Tool|Call|Func|TOOL|CALL|FUNC|ACTION)[\w\- ]{0,20}", r"[\w\- ]{0,48}+\Z"
+    ),
     "own_role": either(*map(literal, ("assistant", "Assistant", "model"))),
     "slash": chars("/", 0, 1),
     "ing": optional(literal("ing")),

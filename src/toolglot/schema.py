@@ -99,8 +99,8 @@ _TRIMMINGS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], 
 )
 _LONGEST_NAME = 256
 _REWRITTEN_ID = re.compile(r"functions[._](\S+?)(?:[:_!][0-9]+|json)|(?:functions[._])?(\S+?)commentary(?:json)?")
-"""The id of a call, as relays respell it that allow fewer characters; models then imitate it as the name. Or the channel
-and the kind of content that follow a name, without the blank between them."""
+"""The id of a call, as relays respell it that allow fewer characters; models then imitate it as the name. Or what
+follows a name, the channel and the kind of content, without the blank between them."""
 
 
 def _respell(written: str) -> Iterator[str]:

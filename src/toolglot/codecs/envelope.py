@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from toolglot.codecs.forms import write_by_sample
 from toolglot.codecs.gathering import gather, parse_object
-from toolglot.codecs.members import OBJECT as JSON_OBJECT
 from toolglot.codecs.members import COMMENT_HEADS, Members, is_cut_in_key, skip_comment
+from toolglot.codecs.members import OBJECT as JSON_OBJECT
 from toolglot.dialect import Call, Place
 from toolglot.draft import Draft, Frame
 from toolglot.events import Reason

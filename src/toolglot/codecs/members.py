@@ -56,7 +56,7 @@ def _next_key(assign: tuple[str, ...], closer: str, quotes: tuple[str, ...], bar
 
 _COMMENT = Mark("{one_comment}", named=False)
 COMMENT_HEADS = ("/", "#")
-_TRAILING_COMMENT = re.compile(r"\s*(?://|#)[^\n]*\Z|\s*/\*[^*]*\*/\Z")
+_TRAILING_COMMENT = re.compile(r"\s*(?:(?://|#)[^\n]*|/\*[^*]*\*/)\s*\Z")
 
 
 def skip_comment(source: Source) -> Steps[bool]:
@@ -179,9 +179,11 @@ class Members:
             draft.truncate()
             return True
         try:
-            value = parse(text, self.literals).value
+            parsed = parse(text, self.literals)
         except NotJson:
             return False
+        if "unescaped_quote" in parsed.repairs:
+            return False  # several texts that an operator joins
         gap = (yield from source.find_nonblank()) + 1
         if source.text[source.pos + gap - 1 : source.pos + gap] == self.separator:
             named = _next_key(self.assign, self.closer, (), "{key_plain}")
@@ -189,7 +191,7 @@ class Members:
                 return False
         draft.repair("positional_argument")
         draft.sure()
-        draft.add(key, conform(value, draft.shape(key), f"argument {key}"))
+        draft.add(key, conform(parsed.value, draft.shape(key), f"argument {key}"))
         return True
 
     def _is_wrapped(self, source: Source, draft: Draft, key: str) -> Steps[bool]:
@@ -315,7 +317,9 @@ class Members:
             return True
         if head in COMMENT_HEADS and (comment := (yield from source.look(_COMMENT, gap))) is not None:
             behind = comment.end() - source.pos
-            return (yield from self._key_follows(source, draft, behind + source.text.startswith(",", comment.end()), True))
+            return (
+                yield from self._key_follows(source, draft, behind + source.text.startswith(",", comment.end()), True)
+            )
         return head in frame.closing.starts and (yield from source.choose(frame.closing, gap)) is not None
 
     def _key_follows(self, source: Source, draft: Draft, ahead: int, declared: bool) -> Steps[bool]:
