@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from html import unescape
@@ -103,22 +103,24 @@ _REWRITTEN_ID = re.compile(r"functions[._](\S+?)(?:[:_!][0-9]+|json)|(?:function
 follows a name, the channel and the kind of content, without the blank between them."""
 
 
-def _respell(written: str) -> Iterator[str]:
+def _respell(written: str) -> tuple[str, ...]:
     """The name as written, then without what models put around it, one layer after the other."""
-    yield written
-    if len(written) > _LONGEST_NAME:
-        return
+    return (written,) if len(written) > _LONGEST_NAME else _peel(written)
+
+
+@lru_cache(maxsize=1024)
+def _peel(written: str) -> tuple[str, ...]:
+    spelled = [written]
     for pattern, instead in _TRIMMINGS * 3:
-        shorter = pattern.sub(instead, written)
-        if shorter != written:
-            written = shorter
-            yield written
+        shorter = pattern.sub(instead, spelled[-1])
+        if shorter != spelled[-1]:
+            spelled.append(shorter)
+    return tuple(spelled)
 
 
 def plain_name(written: str) -> str:
     """The name without anything that models put around it."""
-    *_, plain = _respell(written[:_LONGEST_NAME])
-    return plain
+    return _respell(written[:_LONGEST_NAME])[-1]
 
 
 def _define_tools(entries: Sequence[Mapping[str, Any]] | None) -> dict[str, Tool]:

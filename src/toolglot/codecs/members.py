@@ -121,7 +121,7 @@ class Members:
         """The key of the next member; when there is none, whether this is such a list."""
         source = frame.source
         while True:
-            head = yield from source.skip_blanks()
+            head = yield from self._skip_layout(source, draft)
             if head == self.separator and draft.keys:
                 head = yield from self._pass_separator(source, draft)
             if head == self.closer:
@@ -129,9 +129,6 @@ class Members:
                 return True
             if head in frame.closing.starts and (yield from self._is_over(frame, draft, head)):
                 return True
-            if head in COMMENT_HEADS and (yield from skip_comment(source)):
-                draft.repair("comment")
-                continue
             if head == self.opener == "{" and not draft.keys and _DOUBLED not in draft.repairs:
                 draft.repair(_DOUBLED)
                 source.pos += 1
@@ -143,9 +140,15 @@ class Members:
 
     def _pass_separator(self, source: Source, draft: Draft) -> Steps[str]:
         source.pos += 1
-        head = yield from source.skip_blanks()
+        head = yield from self._skip_layout(source, draft)
         if head == self.closer:
             draft.repair("trailing_comma")
+        return head
+
+    def _skip_layout(self, source: Source, draft: Draft) -> Steps[str]:
+        """Step over blanks and comments; the character behind them."""
+        while (head := (yield from source.skip_blanks())) in COMMENT_HEADS and (yield from skip_comment(source)):
+            draft.repair("comment")
         return head
 
     def _is_over(self, frame: Frame, draft: Draft, head: str) -> Steps[bool]:
