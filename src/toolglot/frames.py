@@ -196,6 +196,9 @@ class FrameReader:
                 return True
             next_call = yield from source.find_nonblank(gap + 1)
             if (yield from source.look(mark((header,)), next_call)) is None:
+                # the sign that ends a statement, and nothing behind it
+                over = frame.alone and (yield from source.look(_LINE_END, gap + 1)) is not None
+                source.pos += gap + 1 if over else 0
                 return True
             here, before = source.here, frame.open
             source.pos += next_call
@@ -251,8 +254,9 @@ class FrameReader:
         """What counts only as a whole must be all there is on its line; ``also`` may follow what begins the answer."""
         if (yield from self.source.look(_LINE_END)) is not None:
             return True
-        if (yield from self.source.choose(self.vocabulary.leftovers)) is not None:
-            return True
+        for behind in (self.vocabulary.leftovers, self.vocabulary.results):
+            if (yield from self.source.choose(behind)) is not None:
+                return True
         if also is not None and frame.introduced() and (yield from self.source.look(also)) is not None:
             return True
         frame.drafts.clear()

@@ -10,10 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from toolglot.codecs.envelope_keys import (
+    ARGUMENT_KEYS,
+    LEADING_KEYS,
+    LIST_KEYS,
+    LOOSE_NAME_KEYS,
+    NAME_KEYS,
+    RESULT_KEYS,
+    WORDS,
+)
 from toolglot.codecs.forms import write_by_sample
 from toolglot.codecs.gathering import gather, parse_object
+from toolglot.codecs.members import COMMENT_HEADS, Members, is_cut_in_key, skip_comment
 from toolglot.codecs.members import OBJECT as JSON_OBJECT
-from toolglot.codecs.members import Members, is_cut_in_key
 from toolglot.dialect import Call, Place
 from toolglot.draft import Draft, Frame
 from toolglot.events import Reason
@@ -21,77 +30,18 @@ from toolglot.jsontext import NotJson, Value, dump, parse
 from toolglot.pattern import Mark, Match
 from toolglot.scanner import Steps, at_once
 
-NAME_KEYS = frozenset(
-    [
-        "name",
-        "tool",
-        "tool_name",
-        "toolName",
-        "function",
-        "function_name",
-        "func",
-        "action",
-        "call",
-        "recipient_name",
-        "api_name",
-    ]
-)
-ARGUMENT_KEYS = frozenset(
-    [
-        "arguments",
-        "parameters",
-        "params",
-        "args",
-        "input",
-        "action_input",
-        "tool_input",
-        "toolInput",
-        "tool_arguments",
-        "tool_parameters",
-        "tool_args",
-        "function_arguments",
-        "function_args",
-        "kwargs",
-    ]
-)
-LEADING_KEYS = frozenset(
-    [
-        "id",
-        "type",
-        "tool_call_id",
-        "call_id",
-        "index",
-        "role",
-        "thought",
-        "thoughts",
-        "reasoning",
-        "reason",
-        "explanation",
-        "analysis",
-        "comment",
-    ]
-)
-"""Keys that real envelopes put before the name."""
-
-_WORDS = frozenset(("reason", "explanation", "comment"))
-"""Those of them that may just as well be arguments, where they stand behind it."""
-
-RESULT_KEYS = frozenset(("result", "output", "exit_code", "stdout", "stderr", "ok", "error", "at", "duration_ms"))
-"""Keys of a record of past calls."""
-
-LIST_KEYS = frozenset(("tool_calls", "toolCalls", "tool_call", "function_call", "function_calls", "calls")) | {
-    "tool_uses",
-    "functionCall",
-    "tool_request",
-}
-
-
-_ELEMENTS = ("{", '"', "[")
+_ELEMENTS = ("{", '"', "'", "[")
 _PUNCTUATION = ("}", ",")
 _NAME_QUOTES = ('"', "'")
+_ARGUMENT_HEADS = ("{", *_NAME_QUOTES)
 _NAME = Mark('" {name_id} "', "' {name_id} '", '"{quoted}"')
 _SLIPPED_NAME = Mark('"name="{name_id}"', '"name: "{name_id}"')
-_PAIR = Mark('"{name_id}" , {before_object}', '[ "{name_id}" , {before_object}')
+_PAIR = Mark(
+    '"{name_id}" , {before_object}',
+    '[ "{name_id}" , {before_object}',
+    "'{name_id}' , {before_object}",
+    "[ '{name_id}' , {before_object}",
+)
 _FIRST_KEY = Mark('{{ "{quoted}"')
 _DOUBLED_SIGN = Mark('": "{name_id}"')
 """Key and value run into each other, or the sign between them is quoted and comes twice."""
@@ -198,6 +148,8 @@ class Envelope:
                 continue
             if head in frame.closing.starts and (yield from self._is_over(frame, head)):
                 return self._end_early(frame, walk, head)
+            if head in COMMENT_HEADS and (yield from skip_comment(source)):
+                continue
             here = source.here
             key = yield from self.members.key(source)
             if key is not None:
@@ -222,8 +174,10 @@ class Envelope:
             return self._calls(frame, walk)
         if key in ARGUMENT_KEYS and not walk.has_arguments:
             return self._arguments(frame, walk, key)
-        if head == "{" and self._is_tool(frame, key):
-            return self._tool_as_key(frame, walk, key)
+        if head in _ARGUMENT_HEADS and self._is_tool(frame, key):
+            return self._tool_as_key(frame, walk, key, head)
+        if head in _NAME_QUOTES and key in LOOSE_NAME_KEYS:
+            return self._loose_name(frame, walk, key)
         return self._aside(frame, walk, key)
 
     def _behind_name(self, frame: Frame, walk: _Walk, draft: Draft, key: str, head: str) -> Steps[bool]:
@@ -246,6 +200,13 @@ class Envelope:
         name = _read_name(frame, found) if found is not None else None
         walk.draft = frame.begin(name, walk.start) if name is not None else None
         return walk.draft is not None
+
+    def _loose_name(self, frame: Frame, walk: _Walk, key: str) -> Steps[bool]:
+        """A key that names the tool, or holds an argument."""
+        found = yield from frame.source.look(_NAME)
+        name = _read_name(frame, found) if found is not None else None
+        known = name is not None and frame.toolbox.find(name) is not None
+        return (yield from (self._name(frame, walk) if known else self._aside(frame, walk, key)))
 
     def _slipped_name(self, frame: Frame, walk: _Walk, here: int) -> Steps[bool]:
         """Whether what stood there and was no key is one that ran into its value."""
@@ -325,10 +286,11 @@ class Envelope:
         """Whether a name that no key introduces is a tool's; in ordinary text the answer must be nothing else."""
         return frame.toolbox.find(name) is not None and (frame.marked or frame.count_alone())
 
-    def _tool_as_key(self, frame: Frame, walk: _Walk, key: str) -> Steps[bool]:
+    def _tool_as_key(self, frame: Frame, walk: _Walk, key: str, head: str) -> Steps[bool]:
         """The arguments stand under the name of the tool, and further calls under further names."""
         draft = frame.begin(key, None if walk.calls else walk.start)
-        if draft is None or not (yield from self._take_arguments(frame, draft)):
+        take = self._take_arguments if head == "{" else self._take_encoded
+        if draft is None or not (yield from take(frame, draft)):
             return False
         if draft.cut:
             walk.draft = draft
@@ -342,6 +304,16 @@ class Envelope:
         if frame.marked and draft.tool is not None:
             draft.sure()
         return (yield from self.members.read(frame, draft)) and (frame.marked or draft.is_exact)
+
+    def _take_encoded(self, frame: Frame, draft: Draft) -> Steps[bool]:
+        """The same where the arguments were encoded once more."""
+        text = yield from self._gather(frame)
+        parsed = parse_object(text) if text is not None else None
+        if parsed is None or "double_encoded" not in parsed.repairs:
+            return False
+        draft.repair("double_encoded")
+        draft.add_members(parsed.value)
+        return frame.marked or draft.is_exact
 
     def _pair(self, frame: Frame) -> Steps[bool]:
         """A name, and its arguments behind a comma; in a list of its own, or not."""
@@ -367,7 +339,7 @@ class Envelope:
         if text is None:
             return self._cut(walk)
         walk.aside[key] = _value(text)
-        if key in _WORDS and walk.draft is not None and not walk.has_arguments:
+        if key in WORDS and walk.draft is not None and not walk.has_arguments:
             walk.words.add(key)
         return True
 

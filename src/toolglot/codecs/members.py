@@ -31,6 +31,10 @@ _DEFINITION = ("type", "properties", "$schema")
 _CLOSING_BRACKETS = ("}", "]", ")")
 _BEHIND_CALLS = ("<", "`", ",", ";")
 _NOT_PLAIN = re.compile(r"[\"<>{}\[\]\n]")
+_EXPRESSION = re.compile(r"[()]|\.\.\.|…")
+"""What makes a value without quotes code, or a place to be filled in."""
+_ODD_QUOTES = {"“": "”", "‘": "’", "`": "`", "«": "»", "„": "“"}
+_MORE_QUOTES = ("", '"')
 _DOUBLED = "doubled_braces"
 _NAME = "name"
 _NAME_AGAIN = Mark('"{name}" ,')
@@ -47,7 +51,17 @@ def _next_key(assign: tuple[str, ...], closer: str, quotes: tuple[str, ...], bar
     """What may stand behind a comma: the next key, or the closer (a comma too many)."""
     closing = "}}" if closer == "}" else closer
     keys = [bare, *(f"{quote}{{key_plain}}{quote}" for quote in quotes), '"{quoted}"']
-    return Mark(*(f" {key} {sign}" for sign in assign for key in keys), f" {closing}")
+    return Mark(*(f" {{comment}}{key} {sign}" for sign in assign for key in keys), f" {{comment}}{closing}")
+
+
+_COMMENT = Mark("{one_comment}", named=False)
+COMMENT_HEADS = ("/", "#")
+_TRAILING_COMMENT = re.compile(r"\s*(?:(?://|#)[^\n]*|/\*[^*]*\*/)\s*\Z")
+
+
+def skip_comment(source: Source) -> Steps[bool]:
+    """Step over a comment that stands here; False if none does."""
+    return (yield from source.match(_COMMENT)) is not None
 
 
 @lru_cache(maxsize=64)
@@ -113,7 +127,7 @@ class Members:
         """The key of the next member; when there is none, whether this is such a list."""
         source = frame.source
         while True:
-            head = yield from source.skip_blanks()
+            head = yield from self._skip_layout(source, draft)
             if head == self.separator and draft.keys:
                 head = yield from self._pass_separator(source, draft)
             if head == self.closer:
@@ -132,9 +146,15 @@ class Members:
 
     def _pass_separator(self, source: Source, draft: Draft) -> Steps[str]:
         source.pos += 1
-        head = yield from source.skip_blanks()
+        head = yield from self._skip_layout(source, draft)
         if head == self.closer:
             draft.repair("trailing_comma")
+        return head
+
+    def _skip_layout(self, source: Source, draft: Draft) -> Steps[str]:
+        """Step over blanks and comments; the character behind them."""
+        while (head := (yield from source.skip_blanks())) in COMMENT_HEADS and (yield from skip_comment(source)):
+            draft.repair("comment")
         return head
 
     def _is_over(self, frame: Frame, draft: Draft, head: str) -> Steps[bool]:
@@ -158,11 +178,29 @@ class Members:
             source.pos += 1
             return (yield from OBJECT.read(frame, draft))
         sole = draft.tool.sole_text_parameter if draft.tool is not None else None
-        if head not in QUOTES or sole is None:
+        return head in QUOTES and sole is not None and (yield from self._positional(frame, draft, sole))
+
+    def _positional(self, frame: Frame, draft: Draft, key: str) -> Steps[bool]:
+        """The only text that the tool takes, without its name; further arguments must have theirs."""
+        source = frame.source
+        text = yield from gather(source, self.separator + self.closer, frame.closing, self.literals.quotes)
+        if text is None:
+            draft.truncate()
+            return True
+        try:
+            parsed = parse(text, self.literals)
+        except NotJson:
             return False
+        if "unescaped_quote" in parsed.repairs:
+            return False  # several texts that an operator joins
+        gap = (yield from source.find_nonblank()) + 1
+        if source.text[source.pos + gap - 1 : source.pos + gap] == self.separator:
+            named = _next_key(self.assign, self.closer, (), "{key_plain}")
+            if (yield from source.look(named, gap)) is None:
+                return False
         draft.repair("positional_argument")
         draft.sure()
-        yield from self.value(frame, draft, sole)
+        draft.add(key, conform(parsed.value, draft.shape(key), f"argument {key}"))
         return True
 
     def _is_wrapped(self, source: Source, draft: Draft, key: str) -> Steps[bool]:
@@ -235,6 +273,8 @@ class Members:
         if not quote:
             return (yield from self._bare_value(frame, draft, key, shape))
         source.pos += len(quote)
+        if quote == '"' and source.text[source.pos : source.pos + 1] in _MORE_QUOTES:
+            quote = yield from self._tripled(source, draft)
         if quote == "'" and "single_quotes" not in self.literals.native:
             draft.repair("single_quotes")
         confirm = partial(self._ends_value, frame, draft, len(quote) > 1 and self.is_loose)
@@ -254,6 +294,14 @@ class Members:
             draft.repair(name)
         draft.add(key, conform(decode(out), shape, f"argument {key}"))
         return True
+
+    def _tripled(self, source: Source, draft: Draft) -> Steps[str]:
+        """The quote of a value, of which one was read: Python's three are no part of the text."""
+        if (yield from source.peek(2)) != '""':
+            return '"'
+        source.pos += 2
+        draft.repair("triple_quotes")
+        return '"""'
 
     def _around(self, frame: Frame) -> Around:
         """The marks of calls around a string; where its quotes are marks too, a call may be quoted in it as it is."""
@@ -282,6 +330,10 @@ class Members:
             return (yield from self._key_follows(source, draft, gap, True))
         if head in QUOTES and self.literals is PYTHON:
             return True
+        if not doubted and head in COMMENT_HEADS and (comment := (yield from source.look(_COMMENT, gap))) is not None:
+            behind = comment.end() - source.pos
+            behind += source.text.startswith(",", comment.end())
+            return (yield from self._key_follows(source, draft, behind, True))
         if head not in frame.closing.starts:
             return False
         ending = yield from source.choose(frame.closing, gap)
@@ -299,11 +351,12 @@ class Members:
         return True
 
     def _is_due(self, draft: Draft, found: Match, declared: bool) -> bool:
-        """Whether the key may follow; words without quotes are a key only if the tool declares it."""
+        """Whether the key may follow; words without quotes are a key only if the tool declares it, or the quotes of
+        values are marks that text does not hold."""
         key = found.groupdict().get("key")
         if key is None:
             return True
-        if _WORDS.search(key.strip()):
+        if _WORDS.search(key.strip()) and (declared or len(self.literals.quotes[0]) == 1):
             return draft.declares(key.strip())
         return not declared or draft.declares(key) or draft.is_open_ended
 
@@ -336,7 +389,7 @@ class Members:
             return False
         where = f"argument {key}"
         try:
-            parsed = parse(text, self.literals)
+            parsed = parse(_TRAILING_COMMENT.sub("", text), self.literals)
         except NotJson:
             self._unquoted(draft, key, text.strip(), shape)
             return True
@@ -346,8 +399,12 @@ class Members:
         return True
 
     def _unquoted(self, draft: Draft, key: str, text: str, shape: Shape) -> None:
-        """Text without quotes: clear if it is one plain line."""
-        if not text or _NOT_PLAIN.search(text):
+        """Text without quotes, or in quotes that are none here: clear if it is one plain line."""
+        quote = _ODD_QUOTES.get(text[:1])
+        if quote is not None:
+            inside = text[1:-1] if len(text) > 1 and text[-1] == quote else ""
+            text = "" if quote in inside or text[0] in inside else inside
+        if not text or text == key or _NOT_PLAIN.search(text) or (quote is None and _EXPRESSION.search(text)):
             draft.flaw(Reason.INVALID_VALUE, f"argument {key}", text[:80] or "nothing", "a value in quotes")
             return
         draft.add(key, read_text(text, shape, f"argument {key}"))
