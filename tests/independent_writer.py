@@ -237,6 +237,16 @@ def dsml_v4(name: str, arguments: Arguments, _: Random) -> str:
     return f'<｜DSML｜tool_calls>\n<｜DSML｜invoke name="{name}">\n{body}</｜DSML｜invoke>\n</｜DSML｜tool_calls>'
 
 
+def step3(name: str, arguments: Arguments, _: Random) -> str:
+    body = "".join(
+        f'<steptml:parameter name="{key}">{text_of(value)}</steptml:parameter>\n' for key, value in arguments
+    )
+    return (
+        f'<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="{name}">\n{body}'
+        "</steptml:invoke><｜tool_call_end｜><｜tool_calls_end｜>"
+    )
+
+
 def minicpm5(name: str, arguments: Arguments, _: Random) -> str:
     body = "".join(
         f'<param name="{key}"><![CDATA[{text_of(value).replace("]]>", "]]]]><![CDATA[>")}]]></param>'
@@ -330,6 +340,7 @@ MARKUP: dict[str, Format] = {
         glm45,
         glm47,
         dsml_v4,
+        step3,
         minicpm5,
         kimi_k3,
     )

@@ -105,6 +105,31 @@ UNREAD = [
 ]
 
 
+UNDECLARED = [
+    ("count(step=1)", ["count"]),
+    ('["maps.zone(long=1)", "count(step=1)"]', ["maps.zone", "count"]),
+    ("```python\n[count(step=1)]\n```", ["count"]),
+    ('[{"get_zone": {"long": "1"}}]', ["get_zone"]),
+    ('["get_zone", {"long": "1"}]', ["get_zone"]),
+    ('{"user": {"id": 1}}', []),
+    ('{"user_data": [1, 2]}', []),
+    ("count = step(1)\nprint(count)", []),
+    ("for i in x:\n    count(step=i)", []),
+]
+
+
+@pytest.mark.parametrize(("text", "names"), UNDECLARED)
+def test_calls_that_need_their_parameters_are_told(
+    text: str, names: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "answer.txt"
+    path.write_text(text, encoding="utf-8")
+    assert main(["read", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["unread"] == names
+    assert main(["read", str(path)]) == 0
+    assert ("try --tools FILE" in capsys.readouterr().out) is bool(names)
+
+
 @pytest.mark.parametrize(("text", "names"), UNREAD)
 def test_calls_that_need_their_names_are_told(
     text: str, names: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]

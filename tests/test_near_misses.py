@@ -30,6 +30,10 @@ MISSES = {
     "an element that holds text": "<read_file>\na.txt\n</read_file>",
     "an element that is never closed": "Now:\n<read_file><pth>a</pth>",
     "an element with text between": "<read_file><pth>a</pth> and </read_file>",
+    "a Python call with a wrong keyword": 'read_file(pth="a")',
+    "a Python call with a wrong keyword behind a label": 'Action: read_file(pth="a")\n',
+    "a Python call with a wrong keyword in a list": """["read_file(pth='a')"]""",
+    "a Python call with a wrong keyword in a fence": '```python\nread_file(pth="a")\n```',
 }
 NONE = {
     "a mention": "Use <read_file> to read files.",
@@ -46,6 +50,12 @@ NONE = {
     "words in a wrapper": "<tool_call>hello</tool_call>",
     "HTML": "<details><summary>read_file</summary></details>",
     "code": "if (a < b) { read_file(b); }",
+    "a Python call in a sentence": 'read_file(pth="a") reads a file.',
+    "a Python call that is used": 'read_file(pth="a").strip()',
+    "a Python call that is assigned": 'text = read_file(pth="a")',
+    "a Python function": 'def read_file(pth="a"):\n    pass',
+    "a signature": "read_file(path)",
+    "a name as code writes it": "read_file()",
 }
 
 

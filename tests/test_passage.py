@@ -146,8 +146,8 @@ def test_a_call_without_its_end_does_not_pass_as_whole(finish: str | None) -> No
     ]
     sent = [f"data: {json.dumps({'id': 'x', 'choices': [{'index': 0, **one}]})}\n\n".encode() for one in deltas]
     out, watch = carry(stream_body("Hello"), [*sent, b"data: [DONE]\n\n"])
-    ends = re.findall(rb'"finish_reason": ?"(\w+)"', b"".join(out))
-    assert (ends, watch.finish) == ([b"length"], "length")
+    assert b'"finish_reason":"' not in b"".join(out) and b'"error":' in b"".join(out)
+    assert (watch.error, watch.rejected) == ("truncated_call", ["truncated"])
 
 
 def test_reasoning_that_ends_with_a_call_is_put_right() -> None:

@@ -196,6 +196,8 @@ EMPTY: dict[str, list[Event]] = {
     "nothing": [DONE],
     "nothing, though a call is said to be there": [CALLED],
     "reasoning alone": [ReasoningDelta("Hm."), DONE],
+    "white space": [TextDelta(" \n"), TextDelta("\n"), DONE],
+    "white space behind reasoning": [ReasoningDelta("Hm."), TextDelta("\n\n"), DONE],
 }
 
 
@@ -234,7 +236,25 @@ def broken_reply(wire: str, arguments: str, text: str = "", finish: bool = True)
     return json.dumps({"model": "m", "message": message, "done": True, "done_reason": "stop"}).encode()
 
 
-BROKEN = {"cut": '{"path": "a', "no JSON": "{path: a}", "words": "the file a", "one comma too many": '{"path": "a",}'}
+@pytest.mark.parametrize(("client", "stream"), list(product(WIRES, [False, True])))
+def test_a_filter_is_told_as_such_or_is_an_error(client: str, stream: bool) -> None:
+    """An Ollama client knows no such reason; it would take the empty answer for a success."""
+    line = Line(client, "openai_chat", "native")
+    exchange = ask(line, stream)
+    told = tell(line, exchange, [Finished("content_filter")])
+    assert sum_up(told)[2] == ("failed" if client == "ollama" else "content_filter")
+    assert (exchange.watch.error or exchange.watch.finish) == "content_filter"
+
+
+BROKEN = {
+    "cut": '{"path": "a',
+    "no JSON": "{path: a}",
+    "words": "the file a",
+    "one comma too many": '{"path": "a",}',
+    "a list": '["a"]',
+    "a number": "1",
+    "two objects": '{"path": "a"}{"path": "b"}',
+}
 
 
 @pytest.mark.parametrize(("client", "upstream"), list(product(WIRES, WIRES)))
@@ -260,7 +280,7 @@ def test_a_cut_call_beside_text_is_recorded_and_never_looks_complete(client: str
 
 @pytest.mark.parametrize("client", WIRES)
 @pytest.mark.parametrize("upstream", ["openai_chat", "openai_responses", "anthropic_messages"])
-@pytest.mark.parametrize("case", ["no JSON", "words"])
+@pytest.mark.parametrize("case", ["no JSON", "words", "a list", "two objects"])
 def test_a_stream_with_arguments_that_are_no_json_fails(case: str, client: str, upstream: str) -> None:
     line = Line(client, upstream)
     exchange = ask(line, True)
@@ -268,6 +288,39 @@ def test_a_stream_with_arguments_that_are_no_json_fails(case: str, client: str, 
     told = tell(line, exchange, [TextDelta("I read."), *made, CALLED])
     assert isinstance(told[-1], Failed) and not any(isinstance(event, CallEnded) for event in told)
     assert (exchange.watch.error, exchange.watch.rejected) == ("malformed_call", ["malformed"])
+
+
+@pytest.mark.parametrize("client", WIRES)
+@pytest.mark.parametrize("upstream", ["openai_chat", "openai_responses", "anthropic_messages"])
+@pytest.mark.parametrize("text", ["", "\n", "I read."])
+def test_a_stream_of_nothing_but_a_cut_call_fails(text: str, client: str, upstream: str) -> None:
+    line = Line(client, upstream)
+    exchange = ask(line, True)
+    made: list[Event] = [CallStarted(0, "c", "read"), CallArguments(0, BROKEN["cut"]), CallEnded(0)]
+    told = tell(line, exchange, [*pieces(text), *made, CALLED])
+    assert not any(isinstance(event, CallEnded) for event in told) and exchange.watch.rejected == ["truncated"]
+    if text.strip():
+        assert (sum_up(told)[2], exchange.watch.error) == ("length", "")
+    else:
+        assert (type(told[-1]), exchange.watch.error) == (Failed, "truncated_call")
+
+
+@pytest.mark.parametrize(("client", "upstream"), list(product(WIRES, WIRES)))
+@pytest.mark.parametrize("written", ["", "{}", "[]", "null"])
+def test_no_arguments_are_no_defect(written: str, client: str, upstream: str) -> None:
+    line = Line(client, upstream)
+    exchange = ask(line, False)
+    told = line.carry(exchange, broken_reply(upstream, written))
+    ((name, arguments),) = sum_up(told)[1]
+    assert (name, arguments or {}) == ("read", {}) and exchange.watch.calls == 1
+
+
+@pytest.mark.parametrize(("client", "upstream"), list(product(WIRES, WIRES)))
+def test_line_breaks_in_arguments_are_not_escaped_by_every_server(client: str, upstream: str) -> None:
+    line = Line(client, upstream)
+    told = line.carry(ask(line, False), broken_reply(upstream, '{"path": "a\nb"}'))
+    made = "".join(event.fragment for event in told if isinstance(event, CallArguments))
+    assert json.loads(made, strict=False) == {"path": "a\nb"}
 
 
 @pytest.mark.parametrize(("client", "upstream"), list(product(WIRES, WIRES)))
@@ -292,3 +345,17 @@ def test_a_response_that_is_not_finished_is_an_error(status: str) -> None:
     body = json.dumps({"object": "response", "status": status, "output": [said]}).encode()
     with pytest.raises(ToolglotError):
         line.carry(ask(line, False), body)
+
+
+@pytest.mark.parametrize(("client", "upstream"), list(product(WIRES, WIRES)))
+def test_a_call_that_was_refused_is_text_in_a_whole_answer(client: str, upstream: str) -> None:
+    """Its name and some of its arguments were fine, so a stream would have begun with it."""
+    text = {"type": "string"}
+    schema = {"type": "object", "properties": {"path": text, "mode": text}, "required": ["path", "mode"]}
+    line = Line(client, upstream, "text")
+    conversation = Conversation("m", (Message("user", (Text("go"),)),), Tools([Tool("open", "", schema)]))
+    exchange = line.ask(conversation, False)
+    said = 'Now:\n<tool_call>\n{"name": "open", "arguments": {"path": "a"}}\n</tool_call>'
+    told = tell(line, exchange, [TextDelta(said), DONE])
+    assert sum_up(told) == (said, [], "stop") and exchange.watch.rejected == ["missing_argument"]
+    assert not any(isinstance(event, CallStarted) for event in told)

@@ -17,7 +17,7 @@ from toolglot import provenance
 from toolglot.conversation import Call, Conversation, Message, Result, Text, Tool, Tools
 from toolglot.events import CallArguments, CallEnded, CallStarted, Event, Finished, Reason, TextDelta
 from toolglot.joiner import find_marks
-from toolglot.provenance import find_quotations, normalise
+from toolglot.provenance import find_quotations, list_forms
 from toolglot.reading import Reader, Reading, gather, read, vocabulary
 from toolglot.writing import define, write_calls
 
@@ -59,6 +59,16 @@ WAYS: dict[str, Callable[[str], str]] = {
     "lines with a bar": lambda x: "The lines:\n" + prefix(x, lambda number: f"{number:4} | ") + "\nDone.",
     "lines with a colon": lambda x: "The lines:\n" + prefix(x, lambda number: f"{number}: "),
     "lines with a tab": lambda x: "The lines:\n" + prefix(x, lambda number: f"{number}\t") + "\nDone.",
+    "lines of a list": lambda x: "The lines:\n" + prefix(x, lambda number: f"{number}. ") + "\nDone.",
+    "lines in brackets": lambda x: "The lines:\n" + prefix(x, lambda number: f"[{number}] ") + "\nDone.",
+    "found lines": lambda x: "Found:\n" + prefix(x, lambda number: f"./src/a-b.py:{number}:") + "\nDone.",
+    "lines around found ones": lambda x: "Found:\n" + prefix(x, lambda number: f"src/a.py-{number}-"),
+    "lines of a log": lambda x: "The log:\n" + prefix(x, lambda number: f"2026-01-02 10:00:{number:02} INFO "),
+    "comment": lambda x: "The file:\n" + prefix(x, lambda _: "# ") + "\nDone.",
+    "other comment": lambda x: "The file:\n" + prefix(x, lambda _: "// ") + "\nDone.",
+    "box": lambda x: "The file:\n" + prefix(x, lambda _: "│ ") + "\nDone.",
+    "list of strings": lambda x: f"The lines are {json.dumps(x.splitlines(True), indent=1)}.",
+    "cell with line breaks": lambda x: "| 1 | " + x.replace("\n", "<br>") + " |",
     "fence": lambda x: f"The file:\n```\n{x}\n```\nThat is all.",
     "labelled fence": lambda x: f"The file:\n```xml\n{x}\n```",
     "backticks": lambda x: f"The file has `{x}` in it.",
@@ -80,6 +90,9 @@ SOURCES: dict[str, Callable[[str], str]] = {
     "as it is": lambda x: f"1 file\n{x}\nend",
     "numbered": lambda x: prefix(f"head\n{x}\nend", lambda number: f"{number:6}\t"),
     "JSON": lambda x: json.dumps({"content": f"head\n{x}", "ok": True}),
+    "found": lambda x: prefix(x, lambda number: f"src/main.py:{number}:"),
+    "log": lambda x: prefix(x, lambda number: f"[2026-01-02T10:00:{number:02}.123Z] DEBUG "),
+    "notebook": lambda x: json.dumps({"source": x.splitlines(True)}, indent=1),
     "entities": lambda x: f"<pre>{html.escape(x)}</pre>",
 }
 """How the call may stand in the conversation."""
@@ -164,6 +177,33 @@ def test_a_quotation_is_told_to_the_record() -> None:
     assert reader.left == [("hermes", Reason.QUOTATION)]
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("quote", ['"', "'"])
+def test_a_quotation_ends_before_the_quote(dialect: str, quote: str) -> None:
+    """The quote behind a call is no part of its last value."""
+    for name, arguments in CALLS:
+        call = write(dialect, name, arguments)
+        text = f"The file contains {quote}{call}{quote} and more."
+        for reading in (read(text, DEFINED, quoted=[call]), read_pieces(text, [call])):
+            assert (reading.text, reading.calls, reading.rejected) == (text, [], [])
+
+
+def test_a_call_on_the_line_behind_a_quotation_is_made() -> None:
+    old, new = (write("functools", "read_file", {"path": path}) for path in ("old", "new"))
+    for text in (f"It says\n{old}\n{new}", f"{old}\n{new}"):
+        for reading in (read(text, DEFINED, quoted=[old]), read_pieces(text, [old])):
+            assert [call.arguments for call in reading.calls] == ['{"path":"new"}']
+
+
+@pytest.mark.parametrize("values", [("1-2", "3-4"), ("1. a", "1. b"), ("x:1: a", "x:1: b"), ("# a", "# b")])
+def test_calls_that_differ_behind_a_prefix_are_made(values: tuple[str, str]) -> None:
+    """What looks like the prefix of a line hides nothing behind it."""
+    quoted, meant = (
+        write("roo_xml", "write_to_file", {"path": "a", "content": f"{value}\n{value}\n"}) for value in values
+    )
+    assert len(read(f"I write it.\n{meant}", DEFINED, quoted=[quoted]).calls) == 1
+
+
 def test_a_cut_answer_might_have_gone_on() -> None:
     call = write("hermes", *CALLS[0])
     assert read(call, DEFINED, truncated=True, quoted=[call]).text == call
@@ -206,6 +246,13 @@ def test_markup_of_every_sample_is_found(sample: Sample) -> None:
     [
         ("<a>\n> b\n>  c", "<a>b c"),
         ("+a\n+b", "a\nb"),
+        ("# a\n//b", "a\nb"),
+        ("x/a.py:9:a\nx/a.py-10-b", "a\nb"),
+        ("L9: a\n[10] b\n(11) c\n12) d", "a b c d"),
+        ("10:00:01 ERROR: a\n[2026-01-02T10:00:01+02:00] [INFO] b", "a b"),
+        ('"a\\n",\n "b"', "a\nb"),
+        ("a<br>b<br/>c", "a b c"),
+        ("a\xa0b\u3000c", "a b c"),
         ("  9 | a\n 10 | b", "a b"),
         ("9: a\n10: b", "a b"),
         ("9\ta\n10\tb", "a\nb"),
@@ -218,7 +265,7 @@ def test_markup_of_every_sample_is_found(sample: Sample) -> None:
     ],
 )
 def test_normal_forms_are_the_same(one: str, other: str) -> None:
-    assert normalise(one) == normalise(other)
+    assert list_forms(f"\n{one}")[-1] == list_forms(other)[-1]
 
 
 def test_texts_without_markup_leave_nothing_to_compare() -> None:

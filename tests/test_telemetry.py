@@ -36,7 +36,7 @@ from toolglot.events import (
 from toolglot.exposition import render
 from toolglot.metrics import DURATION_BUCKETS, KNOWN, LABELS, Labels, Spread
 from toolglot.records import BODY_LENGTH, Watch
-from toolglot.redaction import clean, redact
+from toolglot.redaction import clean, redact, redact_stream
 from toolglot.telemetry import Telemetry, log_to
 
 KEY = "sk-test-0123456789abcdef"
@@ -609,3 +609,59 @@ def test_complaints_are_counted_where_nothing_was_transformed(telemetry: Telemet
     watch.complaints = ["no_tool"]
     telemetry.finish(watch, 200)
     assert samples(telemetry)["toolglot_complaints_total arm=off complaint=no_tool transformation=none"] == 1
+
+
+STREAMS = {
+    "chat": ('data: {"choices":[{"delta":{"content":%s}}]}\n\n', "data: [DONE]\n\n"),
+    "blocks": ('event: delta\r\ndata: {"type":"delta","index":1,"delta":{"partial_json":%s}}\r\n\r\n', ""),
+    "parts": ('data: {"candidates":[{"content":{"parts":[{"text":%s}]}}]}\n\n', ""),
+    "lines": ('{"message":{"content":%s},"done":false}\n', '{"done":true}\n'),
+}
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 1000])
+@pytest.mark.parametrize("form", sorted(STREAMS))
+def test_a_key_that_is_spread_over_a_stream_is_blackened(form: str, size: int) -> None:
+    event, end = STREAMS[form]
+    said = f'Say "{KEY}", then hunter2 and http://me:pass@host/ in Bearer abcdefghijkl now.'
+    expected = 'Say "***", then *** and http://***host/ in Bearer *** now.'
+    pieces = [said[at : at + size] for at in range(0, len(said), size)]
+    body = "".join(event % json.dumps(piece) for piece in pieces) + end
+    redacted = redact_stream(body, ("hunter2",))
+    shown = re.findall(r'"(?:content|partial_json|text)":("(?:[^"\\]|\\.)*")', redacted)
+    assert "".join(map(json.loads, shown)) == expected
+    assert redacted.count("\n") == body.count("\n") and redacted.endswith(end)
+
+
+@pytest.mark.parametrize("form", sorted(STREAMS))
+def test_a_stream_without_keys_stays_as_it_is(form: str) -> None:
+    event, end = STREAMS[form]
+    body = "".join(event % json.dumps(piece) for piece in ("Hé", "llo ", '"', "\n")) + end + "data: {cut"
+    assert redact_stream(body) == body
+
+
+def test_a_long_answer_that_leaves_at_once_is_cut_too() -> None:
+    stream = io.StringIO()
+    log_to(stream)
+    talkative = Telemetry(log_bodies=True)
+    watch = talkative.begin("r", "openai_chat")
+    watch.sent(b"x" * 1_000_000)
+    talkative.finish(watch, 200)
+    told = json.loads(stream.getvalue().splitlines()[0])
+    assert (told["what"], told["bytes"], len(told["body"])) == ("answer", 1_000_000, BODY_LENGTH)
+
+
+def test_a_dry_run_of_a_long_answer_shows_its_calls_and_no_half_of_a_key() -> None:
+    stream = io.StringIO()
+    log_to(stream)
+    talkative = Telemetry(log_bodies=True)
+    watch = talkative.begin("r", "openai_chat")
+    would = watch.rehearse("text")
+    padding = "x" * (BODY_LENGTH // 3 - 5)
+    said: list[Event] = [TextDelta(f"{padding} {KEY}"), *(TextDelta("x" * 100_000) for _ in range(9))]
+    would.hear(said)
+    would.hear_told([*said, CallStarted(0, "c", "read"), CallArguments(0, '{"path":"a"}'), CallEnded(0)])
+    talkative.finish(watch, 200)
+    shown = json.loads(json.loads(stream.getvalue().splitlines()[1])["body"])
+    assert shown["calls"] == [{"name": "read", "arguments": '{"path":"a"}'}]
+    assert shown["original"] == shown["text"] == f"{padding} ***"[: BODY_LENGTH // 3]

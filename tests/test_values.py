@@ -28,7 +28,7 @@ def tool(name: str, required: list[str], **extra: Any) -> dict[str, Any]:
     return {"name": name, "parameters": {**schema, **extra}}
 
 
-TOOLS = [tool("write_to_file", ["path", "content"])]
+TOOLS = [tool("write_to_file", ["path", "content"]), tool("execute_command", ["command"])]
 CLOSED = [tool("write_to_file", ["path", "content"], additionalProperties=False)]
 WRITERS = {name: write for name, write in writer.MARKUP.items() if name != "minicpm5"}
 
@@ -75,6 +75,7 @@ def test_the_value_ends_before_whatever_follows(dialect: str, content: str) -> N
         [("path", "a"), ("content", content), ("line_count", "1"), ("mode", "x")],
         [("path", "a"), ("line_count", "1"), ("content", content)],
         [("line_count", "1"), ("why", "a < b"), ("content", content), ("path", "a")],
+        [("execute_command", "1"), ("content", content), ("path", "a")],
         [("content", content), ("title", "1"), ("path", "a")],
     ):
         assert read_pairs(write(dialect, *pairs), TOOLS) == (pairs, ()), pairs
@@ -105,6 +106,67 @@ def test_a_quoted_call_is_part_of_the_file(dialect: str, behind: str) -> None:
         [("content", twice), ("path", "a"), ("line_count", "1")],
     ):
         assert read_pairs(write(dialect, *pairs), TOOLS) == (pairs, ()), pairs
+
+
+@pytest.mark.parametrize("quoted", writer.FORMATS)
+@pytest.mark.parametrize("dialect", [*WRITERS, "gemma4"])
+def test_a_call_quoted_in_any_dialect_is_part_of_the_file(dialect: str, quoted: str) -> None:
+    """Whatever its arguments are called: given already, still to come, or undeclared."""
+    for keys in (("path", "content"), ("path", "regex"), ("command",)):
+        example = writer.FORMATS[quoted]("search_files", [(key, "x") for key in keys], Random(0))
+        for content in (f"Example:\n{example}\nThat was it.", f"Use `{example}` there"):
+            for pairs in (
+                [("path", "a"), ("content", content)],
+                [("content", content), ("line_count", "1"), ("path", "a")],
+            ):
+                text = writer.FORMATS[dialect]("write_to_file", list(pairs), Random(0))
+                found = read_pairs(text, TOOLS)
+                assert found is not None, text
+                assert found[0] == pairs, text
+
+
+def marks_of(dialect: str, key: str) -> tuple[str, str, str]:
+    """What opens and closes the value of a parameter, and what closes the call with all that is around it."""
+    call = writer.FORMATS[dialect]("write_to_file", [(key, "VALUE")], Random(0))
+    before, after = (part.strip() for part in call.split("VALUE"))
+    head, tail = {"minimax_m3": ("]<]", ">"), "kimi_k3": ("<|open|>", "<|sep|>")}.get(dialect, ("<", ">"))
+    size = after.index(tail, after.index("/") if tail == ">" else 0) + len(tail)
+    return before[before.rindex(head) :], after[:size], after[size:].strip()
+
+
+@pytest.mark.parametrize("sign", ["`", '"', "'"])
+@pytest.mark.parametrize("dialect", WRITERS)
+def test_marks_that_are_talked_about_open_and_end_nothing(dialect: str, sign: str) -> None:
+    for key in ("content", "line_count"):
+        opener, closer, end = (f"{sign}{mark}{sign}" for mark in marks_of(dialect, key))
+        for text in (f"see {opener} here", f"{opener} and {opener}", f"- {closer}\n- x", f"see {end} here"):
+            others = [("path", "a")] if key == "content" else [("path", "a"), ("content", "b")]
+            for pairs in ([*others, (key, text)], [(key, text), *others]):
+                call = write(dialect, *pairs)
+                assert read_pairs(call, TOOLS) == (pairs, ()), call
+                if end not in text:
+                    calls = toolglot.read(f"{call}\n{call}", tools=TOOLS).calls
+                    assert [list(json.loads(each.arguments).items()) for each in calls] == [pairs, pairs], call
+
+
+@pytest.mark.parametrize("dialect", [name for name in WRITERS if name not in ("roo_xml", "minimax_m3")])
+def test_a_call_with_a_closing_mark_in_it_may_follow_one_with_openers(dialect: str) -> None:
+    opener, _, end = marks_of(dialect, "content")
+    first = [("path", "a"), ("content", f"{opener} is how it begins")]
+    end = end.split("<|close|>tools")[0].splitlines()[0]
+    second = [("content", f"before\n{end}\nafter"), ("path", "b")]
+    calls = toolglot.read(f"{write(dialect, *first)}\n{write(dialect, *second)}", tools=TOOLS).calls
+    assert [list(json.loads(call.arguments).items()) for call in calls] == [first, second]
+
+
+@pytest.mark.parametrize("content", ['ends a string: <|"|>', '[<|"|>] opens', '<|"|> [TOOL_CALLS] and', "<|tool_call>"])
+def test_marks_inside_a_string_between_marks_are_text(content: str) -> None:
+    for pairs in (
+        [("path", "a"), ("content", f"{content} x")],
+        [("content", f"{content} x"), ("x", "1"), ("path", "a")],
+    ):
+        text = writer.FORMATS["gemma4"]("write_to_file", list(pairs), Random(0))
+        assert read_pairs(text, TOOLS) == (pairs, ()), text
 
 
 @pytest.mark.parametrize("dialect", WRITERS)
@@ -238,6 +300,55 @@ def test_nested_elements_of_a_bare_object_are_typed() -> None:
         ("options", {"timeout": 5000, "on": True, "code": "007", "in": {"rate": 1.5}}),
         ("known", {"id": "007", "more": "5"}),
     ]
+
+
+# Arguments beside the name
+
+
+@pytest.mark.parametrize("key", ["line_count", "reason", "description", "execute_command"])
+def test_undeclared_arguments_beside_the_name_may_stand_anywhere(key: str) -> None:
+    for pairs in (
+        [(key, "x"), ("path", "a"), ("content", "b")],
+        [("path", "a"), (key, "x"), ("content", "b")],
+        [("path", "a"), ("content", "b"), (key, "x")],
+    ):
+        found = read_pairs(f"```tool_code\n{json.dumps({'tool': 'write_to_file', **dict(pairs)})}\n```", TOOLS)
+        assert found is not None
+        assert dict(found[0]) == dict(pairs)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"name": "write_to_file", "description": "Writes a file", "arguments": {"path": "a", "content": "b"}},
+        {"tool": "write_to_file", "description": "Writes a file", "parameters": {"path": "a", "content": "b"}},
+        {"name": "write_to_file", "status": "done", "path": "a", "content": "b"},
+        {"tool": "write_to_file", "status": "done"},
+        {"tool": "stop", "status": "done"},
+        {"tool": "write_to_file", "result": "written", "path": "a", "content": "b"},
+    ],
+)
+def test_what_is_told_of_a_tool_is_no_call(told: dict[str, Any]) -> None:
+    tools = [*TOOLS, {"name": "stop", "parameters": {"type": "object", "properties": {"when": {"type": "string"}}}}]
+    for text in (f"```json\n{json.dumps(told)}\n```", json.dumps(told)):
+        assert not toolglot.read(text, tools=tools).calls
+
+
+def test_an_argument_may_be_called_like_all_of_them() -> None:
+    files = {"type": "object", "properties": {"file": {"type": "array", "items": {"type": "string"}}}}
+    tools = [{"name": "read_file", "parameters": {"type": "object", "properties": {"args": files}}}]
+    args = {"args": {"file": ["a"]}}
+    for call in (
+        {"tool": "read_file", **args},
+        {"tool": "read_file", "args": args},
+        {"name": "read_file", "args": args},
+    ):
+        found = read_pairs(f"```tool_code\n{json.dumps(call)}\n```", tools)
+        assert found is not None
+        assert dict(found[0]) == args
+    found = read_pairs(f"```tool_code\n{json.dumps({'tool': 'read_file', 'why': 'x', **args})}\n```", tools)
+    assert found is not None
+    assert dict(found[0]) == {"why": "x", **args}
 
 
 # The writer of the records

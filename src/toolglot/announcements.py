@@ -23,17 +23,20 @@ _SENTENCE_END = re.compile(r"[.!?][*_\"')]*\s|[。！？\n]")
 
 _WORD = r"[^\W\d_]+(?:[-'’][^\W\d_]+)?"
 _CALL = r"(?:calls?|requests?|invocations?|usages?|uses?)"
-_FORM = r"(?:format|syntax|notation)"
+_FORM = r"(?:format|syntax|notation|usage)"
+_SHOWN = r"(?:json|payload|body|object|response|output|request)"
 _THIS = r"(?:like (?:this|so|that|the following)|this way|as follows)"
+_EXAMPLE = r"(?:examples?|samples?|illustrations?)"
 _MODAL = r"(?:would|could|might)(?: then| also| simply| just)?"
+_MAY = r"(?:['’]d|(?: would| could| might| can)(?: then| also| simply| just)?)"
 _WRITE = r"(?:send|write|call|invoke|use|say|type|issue|emit|respond with|reply with|answer with)"
 _SOMEBODY = r"(?:you|one|someone|users|(?:the|an?) (?:model|assistant|user|agent|bot|llm))"
 
 _HEADING = re.compile(
-    r"[\W\d_]*(?:(?:an?|some|simple|short|minimal|basic|quick|full|complete|concrete|another|correct|typical)\s+)*"
+    r"[\W\d_]*+(?:(?:an?|ein|une?|some|usage|simple|short|minimal|basic|quick|full|complete|concrete|another|correct|typical)\s+)*"
     rf"(?:(?:examples?|samples?)(?:\s+(?:tool|function|api))*(?:\s+(?:{_CALL}|{_FORM}))?(?:\s+#?\d+)?"
     rf"|examples?\s+(?:of|for)\s+(?:{_WORD}\s+){{0,4}}(?:{_CALL}|{_FORM})"
-    rf"|(?:tool\s+|function\s+|call\s+)?(?:usage|{_FORM})"
+    rf"|(?:tool\s+|function\s+|call\s+)?{_FORM}"
     r"|beispiele?|beispielaufruf|ejemplos?|exemples?|exemplos?|esempio|esempi|voorbeeld|przykład|пример\w?|örnek"
     r"|示例|例子|范例|例|例文|使用例|用法|예시|예|예제)"
     r"(?:\s*\([^()\n]{1,60})?",
@@ -46,21 +49,27 @@ _ABBREVIATED = re.compile(r"(?<!\w)(?:e\.g|z\. ?b|p\. ?ej|p\. ?ex)\Z", re.IGNORE
 
 _CLOSING = re.compile(
     r"(?<!\w)(?:"
-    r"(?:for|as an) (?:example|instance)|by way of example"
+    r"(?:for|as an|by way of) (?:example|instance|illustration)|to illustrate(?: (?:this|that|it))?"
     rf"|(?:what|how) (?:an?|the|such an?|this|that) (?:(?:tool|function) )?(?:call|invocation)"
     rf" (?:{_MODAL} )?looks?(?: like)?"
-    rf"|(?:is|are|(?:would|could|should|must|can) be) (?:written|spelled|formatted) {_THIS}"
-    rf"|(?:would|could) be (?:called|invoked) {_THIS}"
+    rf"|(?:is|are|(?:would|could|should|must|can) be) (?:written|spelled|formatted) (?:as|{_THIS})"
+    rf"|(?:is|are|would be|could be) (?:called|invoked|used) {_THIS}"
     rf"|(?:the|its?|their|your|our|this|correct|expected|right|required|exact) (?:{_WORD} ){{0,3}}{_FORM}"
     rf"(?: (?:of|for|to) (?:{_WORD} ){{0,6}}\w+)? (?:is|would be|should be|must be|looks like)"
     r"(?: (?:as follows|this|the following|like this|simply|just))?"
-    r"|(?:here(?:'s|’s| is| are| comes?)|this is|that is|consider|(?:show|give)(?: you| the user)?)"
+    r"|(?:here(?:'s|’s| is| are| comes?)|(?:this|that|below|the following) is(?: only| just| merely)?|consider"
+    r"|(?:show|give)(?: you| the user)?)"
     rf" (?:an?|another|one|some|the following|two|a few) (?:{_WORD} )?(?:examples?|samples?)"
-    rf"(?: (?:tool |function )?{_CALL})?(?: of (?:(?:how|what|using|such)\b.*|an? (?:{_WORD} ){{0,2}}{_CALL}))?"
+    rf"(?: (?:tool |function )?{_CALL})?(?: of (?:(?:how|what|using|such)\b.*|an? (?:{_WORD} ){{0,2}}{_CALL}"
+    rf"|(?:(?:the|this|that|an?|its?|your|such) )?(?:{_WORD} ){{0,2}}{_SHOWN}))?"
     r"|zum beispiel|beispielsweise|por ejemplo|par exemple|por exemplo|per esempio|ad esempio|bijvoorbeeld"
     r"|na przykład|например|к примеру|örneğin|ví dụ|contohnya|misalnya"
     r"|(?:das format|die syntax|die form) (?:ist|lautet)|sieht (?:\w+ ){0,4}so aus|so sieht (?:\w+ ){1,4}aus"
-    r"|(?:el formato|la sintaxis) es|(?:le format|la syntaxe) est"
+    r"|hier (?:ist|kommt) ein beispiel(?:aufruf)?"
+    r"|(?:man|du|sie) (?:würdest|würden?|könnte[nst]?) (?:\w+ ){0,4}schreiben"
+    r"|man schreibt|(?:el formato|la sintaxis) es(?: (?:el|la) siguiente)?|aquí (?:hay|está|tienes|va) un ejemplo"
+    r"|se ve así|se escrib(?:e así|iría)|(?:le format|la syntaxe) est(?: (?:le|la) suivante?)?|voici un exemple"
+    r"|ressemble à (?:ceci|cela|ça)|on écrirait|s['’]écrit (?:ainsi|comme suit)"
     r")\Z",
     re.IGNORECASE,
 )
@@ -69,17 +78,35 @@ _CLOSING = re.compile(
 _CLOSING_CJK = re.compile(
     r"(?:例如|比如说?|譬如|举例(?:来说|说明)?|たとえば|例えば|예를 들어|예를 들면)[^我让请来，,、。]{0,12}\Z"
     r"|(?:格式|语法|写法)(?:如下|为|是|就是|应为|应该是)(?:这样的?)?\Z"
+    r"|(?:这|下面|以下|这里)(?:就)?是一?个?[^我让，,、。]{0,8}(?:示例|例子|范例)\Z|调用(?:看起来|长得)?(?:就)?像这样\Z"
+    r"|(?:你|您|用户|模型|助手)(?:可以|会|应该|能)这样(?:写|调用)\Z"
 )
 """The same in languages that do not part words by blanks."""
 
 _SUPPOSING = re.compile(
-    r"\W*(?:(?:so|and|but|thus|then|first|again|for example|for instance),? )?(?:"
+    r"\W*+(?:(?:so|and|but|thus|then|first|again|for example|for instance|(?:in )?general(?:ly)?|usually|typically"
+    rf"|normally|in (?:this|that) {_FORM}),? )?(?:"
     rf"(?:for (?:example|instance)|as an example|e\.g\.),? (?:(?:to|in order to) \w|.*\b{_MODAL} {_WRITE}\b)"
     rf"|(?:(?:to|in order to)\b[^,.:;]{{1,80}},? )?{_SOMEBODY} {_MODAL} {_WRITE}\b"
+    rf"|{_SOMEBODY}['’]d {_WRITE}\b|{_SOMEBODY} can(?: also| simply| just)? (?:write|send|say|type|emit)\b"
+    rf"|{_SOMEBODY}{_MAY}? (?:writes?|calls?|uses?|invokes?|makes?|sends?) (?:{_WORD} ){{1,3}}{_THIS}\Z"
+    rf"|(?:if|when|suppose|imagine|assume)\b[^.:;]{{1,80}}\b(?:i|we|{_SOMEBODY}){_MAY} {_WRITE}\b"
+    rf"|(?:suppose|imagine|assume) (?:that )?{_SOMEBODY} (?:writes?|wrote|sends?|sent|calls?|says?|said)\b"
+    rf"|(?:to|in order to|if (?:you|one|someone) (?:want|need|wish)s? to)\b[^,.:;]{{1,80}}, (?:just |simply )?"
+    r"(?:write|send|say|type|emit|respond with|reply with|answer with)(?: this| the following| something like this)?\Z"
+    rf"|(?:an?|another|one) (?:{_WORD} ){{0,2}}(?:{_EXAMPLE}|{_CALL})(?: (?:tool |function )?{_CALL})?"
+    rf"(?: of (?:an?|such an?) (?:{_WORD} ){{0,2}}{_CALL})? (?:is|would be|could be|might be)"
+    r"(?: this| the following)?\Z|this is (?:only|just|merely) an? (?:example|sample)\b|this is what it looks like\Z"
+    rf"|(?:an?|such an?) (?:{_WORD} ){{0,2}}{_CALL} looks? (?:something )?like\Z"
+    rf"|(?:take|see|consider) (?:this|the following) (?:{_WORD} )?{_EXAMPLE}\Z"
+    rf"|(?:the|its?|their|your) (?:{_WORD} )?(?:docs?|documentation|manual|readme|guide|specification|prompt)"
+    rf" (?:gives?|shows?|has|have|contains?) (?:an?|this|the following) (?:{_WORD} )?{_EXAMPLE}\Z"
+    rf"|(?:the|this) (?:following )?{_EXAMPLE} (?:below )?shows (?:how|what|an?|the) (?:{_WORD} ){{0,5}}"
+    rf"(?:{_CALL}|{_FORM})(?: looks(?: like)?)?\Z"
     r"|(?:the|an?|another|this|that|one) (?:\w+ )?(?:model|assistant|agent|bot|llm)"
     r" (?:wrote|said|replied|answered|responded|sent|emitted|produced)(?: this| the following| back)?\Z"
     rf"|(?:please )?(?:use|write|follow)\b[^,.:;]* (?:this|the following) (?:form|{_FORM})\Z"
-    rf"|(?:it|this|that|one|such|each|every|an?|the|tool|function) (?:[^,.:;]*\b)?(?:"
+    rf"|(?:it|this|that|one|such|each|every|an?|the|tool|function|calls?|tools) (?:[^,.:;]*\b)?(?:"
     rf"{_MODAL} look (?:something )?(?:like\Z|{_THIS}\Z)|looks? {_THIS}\Z"
     rf"|(?:has|have|takes?) (?:this|the following) (?:form|{_FORM})\Z)"
     r")",
@@ -96,7 +123,7 @@ _ACTING = re.compile(
 
 _LOOKING = re.compile(
     rf"(?:{_ACTING.pattern}).*\b(?:see|check|look|find|learn|know|understand|verify|confirm|read|inspect|examine|review"
-    r"|figure|determine)\b",
+    r"|figure|determine)\b|[我让].*[读看查检]",
     re.IGNORECASE,
 )
 """Words by which a model says that it finds something out now."""
@@ -120,7 +147,10 @@ def announces_example(text: str) -> bool:
         return True
     if _SIGNS.search(signs) is None:
         return False
-    sentence = line[_begin_sentence(line) :]
+    begin = _begin_sentence(line)
+    sentence = line[begin:]
+    if begin and _HEADING.fullmatch(sentence) is not None:
+        return True
     if _CLOSING.search(sentence) is not None or _CLOSING_CJK.search(sentence) is not None:
         return _LOOKING.search(sentence) is None
     supposes = _COLON.search(signs) is not None and _SUPPOSING.match(sentence) is not None

@@ -17,7 +17,7 @@ from toolglot import editing
 from toolglot.clients.guarding import Guarding
 from toolglot.clients.rendering import shorten
 from toolglot.delivery import Bounds, Delivery
-from toolglot.events import Event, Failed
+from toolglot.events import CallArguments, CallEnded, CallStarted, Event, Failed
 from toolglot.exchange import Exchange, describe_failure
 from toolglot.readers import make_reader
 from toolglot.reading import Reader
@@ -60,7 +60,13 @@ def reply(exchange: Exchange, body: bytes, streamed: bool = False) -> bytes:
         told = step.feed(told)
     if told and isinstance(told[-1], Failed):
         raise describe_failure(told[-1])
-    return exchange.wire.encode_reply(told, name_answerer(exchange), exchange.asked)
+    return exchange.wire.encode_reply(_leave_out_unfinished(told), name_answerer(exchange), exchange.asked)
+
+
+def _leave_out_unfinished(told: list[Event]) -> list[Event]:
+    """The answer without calls that were cut or refused: agents run whatever is there. What they said is text."""
+    ended = {event.index for event in told if isinstance(event, CallEnded)}
+    return [event for event in told if not isinstance(event, CallStarted | CallArguments) or event.index in ended]
 
 
 def remember(exchange: Exchange, reader: ReplyReader) -> None:
@@ -128,6 +134,7 @@ def _deliver(exchange: Exchange, route: Route, watch: Watch, streamed: bool) -> 
         route.upstream.secrets,
         native,
         exchange.doubt if route.learns and not rehearsed else None,
+        exchange.wire.SUCCESSES,
     )
     if guest is None:
         return Delivery(*given)

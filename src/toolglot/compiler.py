@@ -84,6 +84,7 @@ class _Compiler:
     def build(self, node: Node, path: str) -> Shape:
         if _DETAILS.isdisjoint(node):
             return _share_plain(_list_kinds(node))
+        node = _lower_enum(node)
         alternatives: Sequence[Node] = node.get("anyOf", ())
         branches = [self.shape_flat(each, f"{path}.anyOf[{i}]") for i, each in enumerate(alternatives)]
         shape = _join(branches) if branches else self.build_leaf(node, path)
@@ -209,6 +210,16 @@ class _Compiler:
 
 def _list_types(types: str | list[Any]) -> list[Any]:
     return types if isinstance(types, list) else [types]
+
+
+def _lower_enum(node: Node) -> Node:
+    """A list whose enum, declared one level too high, says what its items may be: then it belongs to them."""
+    enum, items = node.get("enum"), node.get("items", {})
+    if enum is None or node.get("type") != "array" or not isinstance(items, Mapping) or "enum" in items:
+        return node
+    if not enum or any(isinstance(member, (list, tuple)) for member in enum):
+        return node
+    return {**{word: part for word, part in node.items() if word != "enum"}, "items": {**items, "enum": enum}}
 
 
 def _list_kinds(node: Node, enum: Sequence[Value] | None = None) -> tuple[str, ...]:

@@ -39,12 +39,11 @@ from toolglot.events import (
 )
 from toolglot.reading import Reader
 from toolglot.telemetry import Watch, redact
+from toolglot.wire import SUCCESSES
 
 DROPPED = (Reason.EXTRA_CALL, Reason.FABRICATED_RESULT)
-SUCCESSES = ("stop", "tool_calls")
-"""Reasons to finish that promise a whole answer."""
-SILENT: tuple[type, ...] = (ReasoningDelta, ReasoningSealed)
-"""Events that are no answer by themselves."""
+SILENT: tuple[type, ...] = (ReasoningDelta, ReasoningSealed, CallStarted, CallArguments, CallEnded)
+"""Events that are no answer by themselves; calls are counted when they are complete."""
 READ, NATIVE = "read", "native"
 WORDS = (TextDelta, ReasoningDelta)
 THINKING = "<think>\n"
@@ -83,6 +82,7 @@ class Delivery:
         secrets: tuple[str, ...] = (),
         native: bool = False,
         doubt: Callable[[Failed, bool], None] | None = None,
+        successes: tuple[str, ...] = SUCCESSES,
     ) -> None:
         self.reader = reader
         self.watch = watch
@@ -93,13 +93,13 @@ class Delivery:
         self.streamed = streamed
         self.secrets = secrets
         self.doubt = doubt
+        self.successes = successes
         self.beside: Callable[[Iterable[Event]], None] | None = None
         self.source: list[str] = []
         self.thoughts: list[str] | None = [] if reader is not None else None
         self.said = False
         self.answered = False
-        """Whether more than reasoning was told: text or a call, in a whole answer a complete one."""
-        self.silent = SILENT if streamed else (*SILENT, CallStarted, CallArguments, CallEnded)
+        """Whether more than white space, reasoning and calls was told."""
         self.broken: list[str] = []
         """Native calls whose arguments are no JSON, by name."""
         self.short: list[str] = []
@@ -147,7 +147,7 @@ class Delivery:
                 self.tell(event, NATIVE, out)
         if out:
             self.said = True
-            self.answered = self.answered or self.answers(out)
+            self.answered = self.answered or any(map(_answers, out))
         return out
 
     def keep(self, text: str) -> None:
@@ -310,16 +310,15 @@ class Delivery:
         self.note_cut_calls()
         if self.broken:
             names = ", ".join(dict.fromkeys(self.broken))
-            return Failed("malformed_call", f"The arguments of the model's call of {names} are not JSON.")
-        if self.answered or self.watch.calls or self.answers(out):
+            return Failed("malformed_call", f"The arguments of the model's call of {names} are not a JSON object.")
+        if self.answered or self.watch.calls or any(map(_answers, out)):
             return None
         if self.short:
             names = ", ".join(dict.fromkeys(self.short))
             return Failed("truncated_call", f"The arguments of the model's call of {names} end in the middle.")
-        return self.describe_nothing() if reason in SUCCESSES else None
-
-    def answers(self, out: Iterable[Event]) -> bool:
-        return any(type(event) not in self.silent for event in out)
+        if reason not in self.successes or (self.streamed and self.started):
+            return None  # the client is told why it has nothing, or has a call that was refused, with the reason
+        return self.describe_nothing(reason, out)
 
     def note_cut_calls(self) -> None:
         """Tell the record of native calls that have no end at all."""
@@ -327,13 +326,15 @@ class Delivery:
             if origin is NATIVE and number in self.watch.open:
                 self.watch.see(CallRejected("", Reason.TRUNCATED, self.watch.open.pop(number)))
 
-    def describe_nothing(self) -> Failed:
+    def describe_nothing(self, reason: str, out: list[Event]) -> Failed:
+        if reason == "content_filter":
+            return Failed(reason, "The model's answer was held back by a content filter.")
         if self.forbidden:
             names = ", ".join(dict.fromkeys(self.forbidden))
             return Failed(
                 "forbidden_call", f"The model's answer was a call of {names}, which tool_choice does not allow."
             )
-        what = "holds reasoning, but neither text nor a call" if self.said else "was empty"
+        what = "holds reasoning or white space, but neither text nor a call" if self.said or out else "was empty"
         return Failed("empty_answer", f"The model's answer {what}.")
 
     def reason(self, told: str) -> str:
@@ -393,6 +394,11 @@ class Delivery:
         for event in read:
             if isinstance(event, CallStarted | CallArguments | CallEnded) and event.index in whole:
                 self.tell(event, READ, out)
+
+
+def _answers(event: Event) -> bool:
+    """Whether this event is part of an answer, not only of the way to it."""
+    return not event.text.isspace() if type(event) is TextDelta else type(event) not in SILENT
 
 
 def _refuse(event: CallRejected) -> str:

@@ -35,6 +35,9 @@ from toolglot.sink import Sink
 RAW_LIMIT = 8192
 """How much of a call's own text is kept once its arguments have left; its span tells the rest."""
 
+COMPARED = 4096
+"""Up to this size a call is compared with quotations wherever it may end."""
+
 REPAIR_COST = 0.01
 
 
@@ -205,6 +208,11 @@ class Frame:
         """Whether all of it was given back as text."""
         return self.told == len(self.drafts)
 
+    @property
+    def ends_line(self) -> bool:
+        """Whether a line begins behind it: calls stand apart from what follows, text may end with a line break."""
+        return not self.is_text or not self.drafts or self.drafts[-1].is_line
+
     def promote(self, note: str = "", alone: bool = False) -> None:
         """Let everything go that was held; ``alone``: the answer is nothing but this."""
         self.held = self.undecided = False
@@ -231,6 +239,8 @@ class Draft(Arguments):
     cut: bool = False
     told: bool = False
     """Its beginning has left."""
+    is_line: bool = False
+    """It was given back as text that ends with a line break."""
     doubt: Comparison | None = None
     """It may be a quotation, as far as its text has arrived. None of it leaves as long as it may."""
 
@@ -259,6 +269,11 @@ class Draft(Arguments):
         if self.doubt is not None and not self.doubt.holds(self.frame.own_text(self, self.doubt.start)):
             self._trust()
         return self.doubt is not None
+
+    def stood(self, end: int) -> bool:
+        """Whether the call, if it ends there, stood in the conversation before; a long one is not looked at."""
+        doubt, source = self.doubt, self.frame.source
+        return doubt is not None and end - doubt.start <= COMPARED and doubt.holds(source.since(doubt.start, end))
 
     def sure(self) -> None:
         """The text is a call: from here on its arguments may leave."""
@@ -392,7 +407,9 @@ class Draft(Arguments):
         frame = self.frame
         frame.told += 1
         frame.ledger.left.append((self.dialect, reason))
-        frame.sink.text(frame.text_of(self))
+        text = frame.text_of(self)
+        self.is_line = text.rstrip(" \t")[-1:] == "\n"
+        frame.sink.text(text)
 
     def _is_text_after_all(self, reason: Reason) -> bool:
         """Ordinary text that merely looked like a call goes back to the text without a word."""

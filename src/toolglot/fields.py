@@ -141,12 +141,18 @@ def check_choice(choice: Choice, tools: Iterable[Tool]) -> Choice:
     return choice
 
 
+NO_ARGUMENTS: tuple[object, ...] = (None, [], "")
+"""What servers write in the place of an empty object."""
+
+
 def read_arguments(text: str) -> dict[str, Any]:
     """Arguments as an object; text that is none becomes the one argument ``arguments``."""
     try:
-        told = json.loads(text) if text.strip() else {}
+        told = json.loads(text, strict=False) if text.strip() else {}
     except ValueError:
         told = text
+    if told in NO_ARGUMENTS:
+        return {}
     return told if isinstance(told, dict) else {"arguments": told}
 
 
@@ -158,21 +164,27 @@ def write_arguments(told: object) -> str:
 
 
 def find_fault(arguments: str) -> Reason | None:
-    """What is wrong with the arguments of a native call: they end too soon or are no JSON. None if they can be read.
+    """What is wrong with the arguments of a native call: they end too soon or are no JSON object. None if they can be
+    read.
 
-    No arguments at all are fine. So are line breaks that stand in strings as they are, and half a surrogate pair.
+    No arguments at all are fine, whatever stands for them. So are line breaks that stand in strings as they are, and
+    half a surrogate pair.
     """
     try:
-        msgspec.json.decode(arguments)
+        told = msgspec.json.decode(arguments)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         return _judge(arguments, "truncated" in str(error)) if arguments.strip() else None
-    return None
+    return _check_object(told)
+
+
+def _check_object(told: object) -> Reason | None:
+    return None if isinstance(told, dict) or told in NO_ARGUMENTS else Reason.MALFORMED
 
 
 def _judge(arguments: str, doubted: bool) -> Reason | None:
     """The same for what is not strictly JSON."""
     try:
-        json.loads(arguments, strict=False)
+        return _check_object(json.loads(arguments, strict=False))
     except json.JSONDecodeError as error:
         rest = arguments[error.pos :].rstrip().lower()
         cut = doubted or rest in _OPEN or error.msg.startswith("Unterminated string")
@@ -186,7 +198,7 @@ def end_call(index: int, fault: Reason | None) -> Event:
     """The end of a native call of which the upstream says that it is complete: rejected if its arguments are not."""
     if fault is None:
         return CallEnded(index)
-    found = "an end in the middle" if fault is Reason.TRUNCATED else "no JSON"
+    found = "an end in the middle" if fault is Reason.TRUNCATED else "something else"
     return CallRejected("", fault, None, (Defect(fault, "arguments", found, "a JSON object"),), index=index)
 
 

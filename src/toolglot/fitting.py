@@ -314,6 +314,8 @@ class _Fitting:
         """The same content as a value of a kind that the shape takes."""
         if self.bare and isinstance(value, dict):
             yield from _list_children(value, shape)
+        if isinstance(value, bool) and shape.enum is not None:
+            yield str(value), ("coerced_type",)  # as Python spells it; what the enum does not list does not fit
         yield from _change_scalar(value, shape.kinds - {"null"})
         declared = shape.items.properties
         if self.bare and isinstance(value, dict) and declared and declared.keys().isdisjoint(value):
@@ -384,10 +386,18 @@ def _list_children(value: dict[str, Value], shape: Shape) -> Iterator[Reading]:
     if "array" not in shape.kinds or len(value) != 1:
         return
     ((key, child),) = value.items()
-    if isinstance(child, list) and not shape.items.declares(key):
+    if shape.items.declares(key) and "array" not in shape.items.property_shape(key).kinds:
+        yield [_make_item(key, part) for part in (child if isinstance(child, list) else [child])], ()
+    elif isinstance(child, list) and not shape.items.declares(key):
         yield child, ()
     elif _holds_item(value, key, shape.items):
         yield [child], ()
+
+
+def _make_item(key: str, part: Value) -> Value:
+    """An element that is called like the member which its text is, with its attributes as the other members."""
+    attributes = _attributes_of(part)
+    return {**attributes, key: str.__str__(part) if attributes and isinstance(part, str) else part}
 
 
 def _holds_item(value: dict[str, Value], key: str, items: Shape) -> bool:

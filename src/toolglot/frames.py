@@ -13,7 +13,15 @@ from dataclasses import dataclass, field
 from toolglot.dialect import Call, Commitment, Wrap
 from toolglot.draft import Frame, Ledger
 from toolglot.events import CallRejected, Reason
-from toolglot.near_misses import LONGEST, begins_child, find_defects, is_near_miss, may_begin_child
+from toolglot.near_misses import (
+    LONGEST,
+    begins_child,
+    find_defects,
+    is_near_miss,
+    is_python_call,
+    may_begin_child,
+    skip_closers,
+)
 from toolglot.options import Element, ElementCalls, Options
 from toolglot.pattern import MORE, Mark, mark
 from toolglot.scanner import Source, Steps
@@ -117,13 +125,31 @@ class FrameReader:
         source, start, reached = self.source, frame.start, self.reached
         behind = max(0, reached - source.offset)
         following = source.text[behind : behind + 80]
-        if start < self.missed or not is_near_miss(frame, wrap, header, source.since(start, reached), following):
+        read = source.since(start, reached)
+        if start < self.missed:
+            return False
+        if frame.alone and frame.known is not None and is_python_call(read):
+            if not (yield from self._ends_answer(reached)):
+                return False
+        elif not is_near_miss(frame, wrap, header, read, following):
             return False
         if header == ELEMENT and wrap is None and (yield from self._reject_element(frame)):
             return True
         self.ledger.missed.append(frame.dialect)
         self.missed = reached
         return False
+
+    def _ends_answer(self, reached: int) -> Steps[bool]:
+        """Whether nothing but closing marks stands behind this place."""
+        source, size = self.source, 0
+        source.rewind(reached)
+        while True:
+            size = skip_closers(source.text, source.pos + size) - source.pos
+            if source.pos + size < len(source.text) or size > LONGEST:
+                return False
+            if source.final:
+                return True
+            yield
 
     def _reject_element(self, frame: Frame) -> Steps[bool]:
         """Report an element of a tool that holds nothing but elements and lacks what the tool needs. It never began to
@@ -170,6 +196,9 @@ class FrameReader:
                 return True
             next_call = yield from source.find_nonblank(gap + 1)
             if (yield from source.look(mark((header,)), next_call)) is None:
+                # the sign that ends a statement, and nothing behind it
+                over = frame.alone and (yield from source.look(_LINE_END, gap + 1)) is not None
+                source.pos += gap + 1 if over else 0
                 return True
             here, before = source.here, frame.open
             source.pos += next_call
@@ -225,8 +254,9 @@ class FrameReader:
         """What counts only as a whole must be all there is on its line; ``also`` may follow what begins the answer."""
         if (yield from self.source.look(_LINE_END)) is not None:
             return True
-        if (yield from self.source.choose(self.vocabulary.leftovers)) is not None:
-            return True
+        for behind in (self.vocabulary.leftovers, self.vocabulary.results):
+            if (yield from self.source.choose(behind)) is not None:
+                return True
         if also is not None and frame.introduced() and (yield from self.source.look(also)) is not None:
             return True
         frame.drafts.clear()

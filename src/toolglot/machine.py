@@ -467,7 +467,7 @@ class Machine:
             frame.give_up_if_cut(source.truncated)
             if self.held.frames:
                 self.held.promote()
-            self.after_call = self.line_start = not frame.is_text
+            self.after_call, self.line_start = not frame.is_text, frame.ends_line
         return True
 
     def fail(self, frame: Frame, wrap: Wrap | None, header: Header, start: int) -> Steps[bool]:

@@ -85,6 +85,7 @@ _ROLES = (
 
 OWN_TURNS = (
     *(f"{opener} {{own_role}} {end}" for opener, end in _ROLES if end),
+    "<|im_start|> {own_role} <|im_sep|>",
     *(f"{opener} {{own_role}}" for opener, _ in _ROLES),
     *(f"{opener}{{before_own_text}}" for opener, _ in _ROLES),
     "<|assistant|>",
@@ -92,6 +93,7 @@ OWN_TURNS = (
     "<|START_OF_TURN_TOKEN|> <|CHATBOT_TOKEN|>",
     "<|im_assistant|> assistant <|im_middle|>",
     "<|im_assistant|>",
+    "<|im_sep|>",
     "[|assistant|]",
     "<|assistant_start|>",
     "<|bom|>",

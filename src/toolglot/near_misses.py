@@ -3,7 +3,7 @@
 A frame that failed is a near miss if it looks like a call to a known tool beyond its name: a JSON object, an argument
 with its sign, an element inside the tool's element. Prose that only mentions a tool, links and definitions of tools are
 none. So is a frame that announces a call by its marks alone (``<tool_call>`` on a new line, a ``tool_code`` fence) and
-holds an object that cannot be read.
+holds an object that cannot be read, and a Python call with a keyword if the answer is nothing else.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ _ARGUMENT = re.compile(r"=\s*\Z|\{")
 _DEFINITION = re.compile(r'"(?:description|parameters|input_?schema|properties|type|strict)"\s*:\s*\Z', re.IGNORECASE)
 """The key at which a definition of a tool shows that it is no call."""
 _TOOL_FENCE = re.compile(r"[`~]{3,}[ \t]*tool")
+_CLOSERS = re.compile(r"""[\s\]`"';]*""")
 _CHILD = re.compile(r"\s*<(?P<key>[A-Za-z_][\w.-]*)>")
 _PARTIAL_CHILD = re.compile(r"\s*(?:<(?:[A-Za-z_][\w.-]{0,80})?)?\Z")
 _CHILDREN = re.compile(r"<([A-Za-z_][\w.-]*)>(?:(?!</\1>).)*</\1>\s*", re.DOTALL)
@@ -40,6 +41,19 @@ def is_near_miss(frame: Frame, wrap: Wrap | None, header: Header, read: str, fol
     if header in ELEMENTS:
         return following.lstrip()[:1] == "<" or (frame.at_line and following[:1] == "\n")
     return _ARGUMENT.search(read) is not None and _DEFINITION.search(read) is None
+
+
+def is_python_call(read: str) -> bool:
+    """Whether a frame that failed is a Python call with a keyword. It was meant as a call only if nothing else is
+    said."""
+    opened = read.find("(")
+    return opened >= 0 and read.endswith((")", ")'", ')"')) and "=" in read[opened:]
+
+
+def skip_closers(text: str, at: int) -> int:
+    """The end of the blanks and closing marks that stand there."""
+    found = _CLOSERS.match(text, at)
+    return found.end() if found is not None else at
 
 
 def begins_child(text: str, at: int) -> re.Match[str] | None:

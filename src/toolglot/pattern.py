@@ -116,6 +116,10 @@ BREAK = sequence(chars(r"[ \t\r]", 0), literal("\n"))
 
 _QUOTED = r'[^"\\\n]{0,256}(?:\\.[^"\\\n]{0,256}){0,64}'
 
+_COMMENT = Node(
+    r"(?:(?://|\#)[^\n]{0,200}\n|/\*[^*]{0,200}\*/)\s*",
+    r"(?:/?\Z|(?://|\#)[^\n]{0,200}(?:\Z|\n\s*\Z)|/\*[^*]{0,200}(?:\*?\Z|\*/\s*\Z))",
+)
 _CHANNEL_WORDS = ("analysis", "commentary", "final", "json", "code")
 _TURN = Node(r"\s*(?:<\|start\|>|\Z)", rf"\s*{literal('<|start|>').prefix}")
 """The end of a message in channels: another one follows, or nothing."""
@@ -143,6 +147,8 @@ SLOTS: dict[str, Node] = {
     "name": given(_IN_QUOTES, otherwise=chars(f"[{_WORD}]", 1, 128)),
     "name_id": chars(f"[{_WORD}:!]", 1, 160),
     "name_line": chars(r"[^\n`\"'\[\]{}:<>]", 1, 128),
+    # between the words of a name; with the escape that Markdown puts before it
+    "sign": Node(r"\\?[._]", r"\\?\Z"),
     "name_parallel": literal("multi_tool_use.parallel"),
     # behind "function_": words that make it the name of a wrapper are none
     "name_own": Node(rf"(?!(?:calls?|name|results?|response)>)[{_WORD}]{{1,128}}", rf"[{_WORD}]{{0,128}}+\Z"),
@@ -166,6 +172,9 @@ SLOTS: dict[str, Node] = {
     # the closing bracket of a tag, and what looks like it
     "gt": chars("[>＞﹥〉]", 1, 1),
     "quoted": Node(_QUOTED, _QUOTED + r"\\?\Z"),
+    # a comment in JSON or Python, and the layout behind it
+    "comment": optional(_COMMENT),
+    "one_comment": _COMMENT,
     "quoted_once": chars(r"[^'\n]", 0, 256),
     "words": chars(r"[^<>{}\n]", 0, 60),
     # what a header of channels may hold by mistake: its own words, a few signs, letters that are not Latin; no sentence
@@ -175,7 +184,9 @@ SLOTS: dict[str, Node] = {
     "junk": chars("[\"'=]", 0, 2),
     "eqkey": optional(sequence(literal("="), chars(r"[\w.\-]", 1, 128))),
     "gap": chars("[▁_ ]", 1, 1),
-    "marker": Node(r"[\w\- ]{0,20}(?:tool|call|func|action|TOOL|CALL|FUNC|ACTION)[\w\- ]{0,20}", r"[\w\- ]{0,48}+\Z"),
+    "marker": Node(
+        r"[\w\- ]{0,20}(?:tool|call|func|action|Tool|Call|Func|TOOL|CALL|FUNC|ACTION)[\w\- ]{0,20}", r"[\w\- ]{0,48}+\Z"
+    ),
     "own_role": either(*map(literal, ("assistant", "Assistant", "model"))),
     "slash": chars("/", 0, 1),
     "ing": optional(literal("ing")),
@@ -190,8 +201,8 @@ SLOTS: dict[str, Node] = {
     "before_break": Node(r"(?=[ \t\r]*(?:\n|\Z))", r"[ \t\r]*\Z"),
     "before_sentence": Node(r"(?=[ \t]*[A-Z](?:[a-z]|['’ ]))", r"[ \t]*[A-Z]?\Z"),
     "before_pair": Node(
-        r"(?=\s*\[?\s*\"[\w.\-/\\]{1,128}\"\s*,\s*\{)",
-        r"\s*(?:\Z|\[?\s*(?:\Z|\"[\w.\-/\\]{0,128}(?:\Z|\"\s*(?:\Z|,\s*\Z))))",
+        r"(?=\s*\[?\s*[\"'][\w.\-/\\]{1,128}[\"']\s*,\s*\{)",
+        r"\s*(?:\Z|\[?\s*(?:\Z|[\"'][\w.\-/\\]{0,128}(?:\Z|[\"']\s*(?:\Z|,\s*\Z))))",
     ),
     "before_parenthesis": Node(r"(?=\s?\()", r"\s?\Z"),
     "before_arg_key": Node(r"(?=\s*<arg_key>)", rf"\s*{literal('<arg_key>').prefix}"),

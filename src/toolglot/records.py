@@ -14,7 +14,19 @@ from typing import Final
 
 import msgspec
 
-from toolglot.events import CallEnded, CallRejected, CallStarted, Event, Failed, Finished, Reason, TextDelta, Usage
+from toolglot.events import (
+    CallArguments,
+    CallEnded,
+    CallRejected,
+    CallStarted,
+    Event,
+    Failed,
+    Finished,
+    Reason,
+    ReasoningDelta,
+    TextDelta,
+    Usage,
+)
 from toolglot.redaction import tidy
 from toolglot.rollout import LEAKED, LEFT, NATIVE_CALLS, NEAR_MISS, READING, RESCUE, SHELL, SUCCESS, XML, Arm
 
@@ -182,6 +194,7 @@ class Watch(msgspec.Struct):
     said: list[str] | None = None
     """The text of the model itself, if bodies are logged."""
     heard_length: int = 0
+    told_lengths: dict[type, int] = {}
     record: Record | None = None
     kept: list[Bytes] | None = None
 
@@ -190,9 +203,9 @@ class Watch(msgspec.Struct):
         if self.first_chunk is None:
             self.first_chunk = self.clock() - self.began
         self.chunks += 1
+        if self.kept is not None and self.bytes < 2 * BODY_LENGTH:
+            self.kept.append(data[: 2 * BODY_LENGTH - self.bytes])
         self.bytes += len(data)
-        if self.kept is not None and self.bytes <= 2 * BODY_LENGTH:
-            self.kept.append(data)
 
     def hear(self, events: Iterable[Event]) -> None:
         """Keep the model's own text, as far as a log shows it."""
@@ -200,6 +213,20 @@ class Watch(msgspec.Struct):
             texts = [event.text for event in events if isinstance(event, TextDelta)]
             self.said += texts
             self.heard_length += sum(map(len, texts))
+
+    def hear_told(self, told: Iterable[Event]) -> None:
+        """Keep what a dry run would have delivered: every call, and as much of text and arguments as a log shows."""
+        if self.heard is None:
+            return
+        for event in told:
+            size = len(event.fragment) if isinstance(event, CallArguments) else 0
+            size = len(event.text) if isinstance(event, TextDelta | ReasoningDelta) else size
+            if size:
+                kind, room = type(event), 2 * BODY_LENGTH
+                if self.told_lengths.get(kind, 0) > room:
+                    continue
+                self.told_lengths[kind] = self.told_lengths.get(kind, 0) + size
+            self.heard.append(event)
 
     def see(self, event: Event) -> None:
         """Take note of an event of the answer; deltas say nothing here and need not be shown."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from html import unescape
@@ -101,27 +101,29 @@ _TRIMMINGS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], 
     (re.compile(r"^(?:(?:functions?|tools?|default_api|api)\.|functions:|default_api:)"), ""),
 )
 _LONGEST_NAME = 256
-_REWRITTEN_ID = re.compile(r"functions[._](\S+?)(?:[:_!][0-9]+|json)")
-"""The id of a call, as relays respell it that allow fewer characters; models then imitate it as the name. Or the kind
-of content that follows a name, without the blank between them."""
+_REWRITTEN_ID = re.compile(r"functions[._](\S+?)(?:[:_!][0-9]+|json)|(?:functions[._])?(\S+?)commentary(?:json)?")
+"""The id of a call, as relays respell it that allow fewer characters; models then imitate it as the name. Or what
+follows a name, the channel and the kind of content, without the blank between them."""
 
 
-def _respell(written: str) -> Iterator[str]:
+def _respell(written: str) -> tuple[str, ...]:
     """The name as written, then without what models put around it, one layer after the other."""
-    yield written
-    if len(written) > _LONGEST_NAME:
-        return
+    return (written,) if len(written) > _LONGEST_NAME else _peel(written)
+
+
+@lru_cache(maxsize=1024)
+def _peel(written: str) -> tuple[str, ...]:
+    spelled = [written]
     for pattern, instead in _TRIMMINGS * 3:
-        shorter = pattern.sub(instead, written)
-        if shorter != written:
-            written = shorter
-            yield written
+        shorter = pattern.sub(instead, spelled[-1])
+        if shorter != spelled[-1]:
+            spelled.append(shorter)
+    return tuple(spelled)
 
 
 def plain_name(written: str) -> str:
     """The name without anything that models put around it."""
-    *_, plain = _respell(written[:_LONGEST_NAME])
-    return plain
+    return _respell(written[:_LONGEST_NAME])[-1]
 
 
 def _define_tools(entries: Sequence[Mapping[str, Any]] | None) -> dict[str, Tool]:
@@ -159,9 +161,10 @@ class Toolbox:
         found = self._tools.get(written)
         found = found or next((self._tools[name] for name in _respell(written) if name in self._tools), None)
         if found is None and (rewritten := _REWRITTEN_ID.fullmatch(written)) is not None:
-            return self._tools.get(rewritten[1])
-        if found is None and (name := self._flat.get(_flatten(plain_name(written)))) is not None:
-            return self._tools[name]
+            return self._tools.get(rewritten[1] or rewritten[2])
+        if found is None:
+            names = (self._flat.get(_flatten(spelled)) for spelled in (written, plain_name(written)))
+            found = next((self._tools[name] for name in names if name is not None), None)
         return found
 
     def nearest(self, written: str) -> str | None:

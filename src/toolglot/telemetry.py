@@ -25,7 +25,7 @@ from toolglot.events import Event
 from toolglot.metrics import Metrics
 from toolglot.reading import gather
 from toolglot.records import BODY_LENGTH, Clock, Record, Watch
-from toolglot.redaction import clean, redact
+from toolglot.redaction import clean, redact, redact_stream
 
 __all__ = ["Telemetry", "Watch", "log_to", "redact"]
 
@@ -73,9 +73,9 @@ class Telemetry:
             if watch.said:
                 self.body(watch, "model", _encode("".join(watch.said)))
             if watch.kept is not None:
-                self.body(watch, "answer", b"".join(watch.kept))
+                self.body(watch, "answer", b"".join(watch.kept), watch.bytes)
             if watch.would is not None and watch.would.heard is not None:
-                self.body(watch, "dry_run", _write(watch.would.said or (), watch.would.heard))
+                self.body(watch, "dry_run", self.describe_dry_run(watch.would.said or (), watch.would.heard))
             self._tell(watch.record)
         return watch.record
 
@@ -87,24 +87,31 @@ class Telemetry:
             else:
                 lines.tell(record)
 
-    def body(self, watch: Watch, what: str, data: bytes) -> None:
+    def body(self, watch: Watch, what: str, data: bytes, size: int | None = None) -> None:
         """Log a body if that was asked for; keys in it are blackened.
 
         ``what`` is ``request`` (of the client), ``upstream_request``, ``model`` (the model's own text), ``answer``
-        (what the client got) or ``dry_run`` (the model's own text, and what the client would have got).
+        (what the client got) or ``dry_run`` (the model's own text, and what the client would have got). ``size`` is
+        that of the whole body, if ``data`` is only its beginning.
         """
         if self._log_bodies:
-            text = redact(data[: 2 * BODY_LENGTH].decode("utf-8", "replace"), self._known_secrets)
-            told = {"request_id": clean(watch.request_id), "what": what, "bytes": len(data), "body": text[:BODY_LENGTH]}
+            blacken = redact_stream if watch.stream and what == "answer" else redact
+            text = blacken(data[: 2 * BODY_LENGTH].decode("utf-8", "replace"), self._known_secrets)[:BODY_LENGTH]
+            size = len(data) if size is None else size
+            told = {"request_id": clean(watch.request_id), "what": what, "bytes": size, "body": text}
             self._bodies.info("%s", json.dumps(told, separators=(",", ":")))
 
+    def describe_dry_run(self, said: Iterable[str], heard: Iterable[Event]) -> bytes:
+        """The text that a dry run read and what it would have delivered, in no wire's words; each has a share of a
+        body."""
+        reading = gather(heard)
+        calls = [{"name": call.name, "arguments": self.share(call.arguments)} for call in reading.calls]
+        told = {"original": self.share("".join(said)), "text": self.share(reading.text), "calls": calls}
+        return _encode(json.dumps(told, ensure_ascii=False))
 
-def _write(said: Iterable[str], heard: Iterable[Event]) -> bytes:
-    """The text that a dry run read and what it would have delivered, in no wire's words; each has a share of a body."""
-    reading, share = gather(heard), BODY_LENGTH // 3
-    calls = [{"name": call.name, "arguments": call.arguments[:share]} for call in reading.calls]
-    told = {"original": "".join(said)[:share], "text": reading.text[:share], "calls": calls}
-    return _encode(json.dumps(told, ensure_ascii=False))
+    def share(self, text: str) -> str:
+        """The beginning of a text; what is half of a key where it is cut was blackened before."""
+        return redact(text[: 2 * BODY_LENGTH], self._known_secrets)[: BODY_LENGTH // 3]
 
 
 def _encode(text: str) -> bytes:

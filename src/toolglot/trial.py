@@ -21,7 +21,7 @@ from toolglot.delivery import Delivery
 from toolglot.errors import ToolglotError
 from toolglot.events import Event
 from toolglot.options import Options
-from toolglot.records import BODY_LENGTH, SHELL_DIALECT, Watch
+from toolglot.records import SHELL_DIALECT, Watch
 from toolglot.rollout import DRY_RUN, ON, READING, RESCUE, SHELL, XML, Arm, Rollout, identify
 from toolglot.routing import NATIVE, RELAY, TEXT, Manner, Route
 from toolglot.wire import ReplyReader
@@ -111,9 +111,7 @@ class Rehearsal:
         try:
             events = read()
             watch.hear(events)
-            told = self.delivery.deliver(events)
-            if watch.heard is not None and watch.heard_length <= 2 * BODY_LENGTH:
-                watch.heard += told
+            watch.hear_told(self.delivery.deliver(events))
         except Exception:
             self.broken, watch.error = True, BROKEN
             LOG.exception("a dry run of request %s", watch.request_id)

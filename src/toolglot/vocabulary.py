@@ -48,8 +48,8 @@ SHOWN: tuple[Header, ...] = (*BARE_JSON, CLOSED_ELEMENT)
 
 
 def _mark_names(names: tuple[str, ...]) -> Mark | None:
-    """The known names where a line may begin with one."""
-    spelled = tuple(prefix + _literal(name) for name in _writable(names) for prefix in ("", "functions."))
+    """The known names where a line may begin with one, as they are or with other signs between their words."""
+    spelled = tuple(prefix + _respell(name) for name in _writable(names) for prefix in ("", "functions."))
     return Mark(*spelled, named=False) if spelled else None
 
 
@@ -63,8 +63,8 @@ def _mark_elements(names: tuple[str, ...], unknown: bool) -> Mark | None:
 
 def _begin_names(names: tuple[str, ...], depth: int) -> Iterable[str]:
     """How the known names begin, as far as they are looked at."""
-    spelled = (prefix + _literal(name) for name in _writable(names) for prefix in ("", "functions."))
-    return dict.fromkeys(spelling[: depth + 1] for spelling in spelled)
+    spelled = (prefix + name.replace(" ", "") for name in _writable(names) for prefix in ("", "functions."))
+    return dict.fromkeys(_respell(spelling[: depth + 1]) for spelling in spelled)
 
 
 def _begin_elements(names: tuple[str, ...], unknown: bool, depth: int) -> Iterable[str]:
@@ -75,7 +75,7 @@ def _begin_elements(names: tuple[str, ...], unknown: bool, depth: int) -> Iterab
 
 def _begin_lists(names: tuple[str, ...], depth: int) -> Iterable[str]:
     """The same for lists of calls to them."""
-    return dict.fromkeys(f"[{_literal(name)}"[: depth + 1] for name in _writable(names))
+    return dict.fromkeys(f"[{_respell(name.replace(' ', '')[:depth])}" for name in _writable(names))
 
 
 def _writable(names: tuple[str, ...]) -> Iterable[str]:
@@ -85,6 +85,14 @@ def _writable(names: tuple[str, ...]) -> Iterable[str]:
 
 def _literal(name: str) -> str:
     return name.replace("{", "{{").replace("}", "}}").replace(" ", "")
+
+
+_SIGN = re.compile(r"(?<=.)[._]")
+
+
+def _respell(name: str) -> str:
+    """A name in which dots and underscores stand for each other, as in names that lead through modules."""
+    return _SIGN.sub("{sign}", _literal(name))
 
 
 @dataclass(slots=True)

@@ -95,7 +95,8 @@ class Wire(Protocol):
     the place of references to them; ``SEALS``, if its models prove their reasoning; ``CARRIES_SEALS``, if its clients
     hand thoughts and proofs of any wire back; ``THOUGHT_FIELDS``, names that the field for thoughts of earlier
     turns may have, if servers do not agree on one; and ``interject``, which makes a sign of life or a failure inside a
-    stream that is passed on, where its own writer would disturb that.
+    stream that is passed on, where its own writer would disturb that. ``SUCCESSES`` are the reasons to finish that its
+    clients take for the end of a whole answer.
     Healthy native answers pass as they are if the reader of streams tells what ``passage.TidyReader`` lists and the
     writer has ``resume(place)``. A reader may have ``answer``: the id and the items of an answer that was not kept
     where it was made.
@@ -112,6 +113,7 @@ class Wire(Protocol):
     SEALS: bool
     CARRIES_SEALS: bool
     THOUGHT_FIELDS: tuple[str, ...]
+    SUCCESSES: tuple[str, ...]
     expand_request: Callable[[bytes, Callable[[str], tuple[bytes, bytes] | None], int], bytes] | None
     interject: Interject | None
 
@@ -146,6 +148,8 @@ class Wire(Protocol):
     def encode_error(self, error: ToolglotError) -> bytes: ...
 
 
+SUCCESSES: Final = ("stop", "tool_calls")
+
 USUAL: Final[Mapping[str, Any]] = {
     "EXTRAS": (),
     "ROOT": "/v1",
@@ -154,6 +158,7 @@ USUAL: Final[Mapping[str, Any]] = {
     "SEALS": False,
     "CARRIES_SEALS": False,
     "THOUGHT_FIELDS": (),
+    "SUCCESSES": SUCCESSES,
     "expand_request": None,
     "interject": None,
 }

@@ -17,6 +17,7 @@ from msgspec import to_builtins
 
 import toolglot
 from toolglot.cli.exits import EXIT_CODES, OK, ONLY_REJECTED, Commands
+from toolglot.codecs.envelope_keys import ARGUMENT_KEYS, LIST_KEYS, LOOSE_NAME_KEYS, NAME_KEYS
 from toolglot.errors import UsageError
 from toolglot.events import CallEnded, CallRejected, Event, ReasoningDelta, Span, merge_deltas
 from toolglot.reading import Reading, gather, vocabulary
@@ -50,7 +51,9 @@ def add(commands: Commands) -> None:
     read.add_argument("--dialect", default="auto", metavar="D", help="a dialect or model id; only breaks ties")
     form = read.add_mutually_exclusive_group()
     form.add_argument(
-        "--json", action="store_true", help="print one JSON document; its unread are names to try --tool with"
+        "--json",
+        action="store_true",
+        help="print one JSON document; its unread are tools that were not offered",
     )
     form.add_argument("--events", action="store_true", help="print every event as one line of JSON")
     read.add_argument("--stream", type=_chunk_size, metavar="N", help="feed the text N characters at a time")
@@ -156,16 +159,22 @@ def _as_document(reading: Reading, unread: list[str]) -> dict[str, Any]:
 
 # Calls that only a name would make known
 
+_KEYS = "|".join(sorted(NAME_KEYS | LOOSE_NAME_KEYS | LIST_KEYS))
 _NAMES = re.compile(
-    r"""["'](?:name|tool|tool_name|function|function_name|action)["']\s*:\s*["']([\w.\-]{1,128})["']"""
-    r"""(?=\s*,\s*["'](?:arguments|parameters|params|args|input|action_input|tool_input)["'])"""
+    rf"""["'](?:{_KEYS})["']\s*:\s*["']([\w.\-]{{1,128}})["']"""
+    rf"""(?=\s*,\s*["'](?:{"|".join(sorted(ARGUMENT_KEYS))})["'])"""
+    r"""|["'](\w{1,64}[._\-][\w.\-]{1,64})["']\s*[:,]\s*(?=[{"'])"""
+    r"|\bto=(?:functions\.)?([\w.\-]{1,128})"
     r"|<(\w{1,64}_\w{1,64})>"
     r"|\bAction:[ \t]*`?([\w.\-]{1,128})"
-    r"|(?:^|[\[;,])[ \t]*([A-Za-z_][\w.]{0,127})\("
+    r"""|(?:^|[\[;,:])[ \t]*["']?([A-Za-z_][\w.]{0,127})\("""
     r"|^([A-Za-z_][\w.\-]{0,127})[ \t]*\n\s*\{",
     re.MULTILINE,
 )
 """Where the name of a tool may stand in calls that are ordinary text too."""
+
+_ARGUMENTS = re.compile(r"""([A-Za-z_]\w{0,127})["']?\s*[:=]""")
+"""Where the name of an argument may stand."""
 
 _MOST_NAMES = 64
 
@@ -177,8 +186,14 @@ def find_unread(text: str, truncated: bool = False) -> list[str]:
     of their calls, each once.
     """
     names = list(dict.fromkeys(found[found.lastindex or 0] for found in _NAMES.finditer(text)))[:_MOST_NAMES]
-    reading = toolglot.read(text, supported_tools=names, truncated=truncated) if names else None
-    return list(dict.fromkeys(call.name for call in reading.calls)) if reading is not None else []
+    if not names:
+        return []
+    reading = toolglot.read(text, supported_tools=names, truncated=truncated)
+    if not reading.calls:  # calls that are all an answer says must have declared arguments
+        keys = dict.fromkeys(_ARGUMENTS.findall(text)[:_MOST_NAMES], True)
+        tools = [{"name": name, "parameters": {"type": "object", "properties": keys}} for name in names]
+        reading = toolglot.read(text, tools, truncated=truncated)
+    return list(dict.fromkeys(call.name for call in reading.calls))
 
 
 # Showing it to a person
@@ -251,7 +266,7 @@ def _show_unread(names: list[str]) -> Iterator[str]:
         options = " ".join(f"--tool {name}" for name in names)
         yield (
             f"  text that looks like a call to {', '.join(names)} was left as text because no tools were named: "
-            f"try --tools FILE or {options}\n"
+            f"try --tools FILE (or, where the names suffice, {options})\n"
         )
 
 

@@ -10,10 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from toolglot.codecs.envelope_keys import (
+    ARGUMENT_KEYS,
+    LEADING_KEYS,
+    LIST_KEYS,
+    LOOSE_NAME_KEYS,
+    NAME_KEYS,
+    RESULT_KEYS,
+    WORDS,
+)
 from toolglot.codecs.forms import write_by_sample
 from toolglot.codecs.gathering import gather, parse_object
+from toolglot.codecs.members import COMMENT_HEADS, Members, is_cut_in_key, skip_comment
 from toolglot.codecs.members import OBJECT as JSON_OBJECT
-from toolglot.codecs.members import Members, is_cut_in_key
 from toolglot.dialect import Call, Place
 from toolglot.draft import Draft, Frame
 from toolglot.events import Reason
@@ -21,74 +30,19 @@ from toolglot.jsontext import NotJson, Value, dump, parse
 from toolglot.pattern import Mark, Match
 from toolglot.scanner import Steps, at_once
 
-NAME_KEYS = frozenset(
-    [
-        "name",
-        "tool",
-        "tool_name",
-        "toolName",
-        "function",
-        "function_name",
-        "func",
-        "action",
-        "call",
-        "recipient_name",
-        "api_name",
-    ]
-)
-ARGUMENT_KEYS = frozenset(
-    [
-        "arguments",
-        "parameters",
-        "params",
-        "args",
-        "input",
-        "action_input",
-        "tool_input",
-        "toolInput",
-        "tool_arguments",
-        "tool_parameters",
-        "tool_args",
-        "function_arguments",
-        "function_args",
-        "kwargs",
-    ]
-)
-LEADING_KEYS = frozenset(
-    [
-        "id",
-        "type",
-        "tool_call_id",
-        "call_id",
-        "index",
-        "role",
-        "thought",
-        "thoughts",
-        "reasoning",
-        "reason",
-        "explanation",
-        "analysis",
-        "comment",
-    ]
-)
-"""Keys that real envelopes put before the name."""
-
-RESULT_KEYS = frozenset(("result", "output", "exit_code", "stdout", "stderr", "ok", "error", "at", "duration_ms"))
-"""Keys of a record of past calls."""
-
-LIST_KEYS = frozenset(("tool_calls", "toolCalls", "tool_call", "function_call", "function_calls", "calls")) | {
-    "tool_uses",
-    "functionCall",
-    "tool_request",
-}
-
-
-_ELEMENTS = ("{", '"', "[")
+_ELEMENTS = ("{", '"', "'", "[")
 _PUNCTUATION = ("}", ",")
 _NAME_QUOTES = ('"', "'")
+_ARGUMENT_HEADS = ("{", *_NAME_QUOTES)
 _NAME = Mark('" {name_id} "', "' {name_id} '", '"{quoted}"')
 _SLIPPED_NAME = Mark('"name="{name_id}"', '"name: "{name_id}"')
-_PAIR = Mark('"{name_id}" , {before_object}', '[ "{name_id}" , {before_object}')
+_PAIR = Mark(
+    '"{name_id}" , {before_object}',
+    '[ "{name_id}" , {before_object}',
+    "'{name_id}' , {before_object}",
+    "[ '{name_id}' , {before_object}",
+)
+_FIRST_KEY = Mark('{{ "{quoted}"')
 _DOUBLED_SIGN = Mark('": "{name_id}"')
 """Key and value run into each other, or the sign between them is quoted and comes twice."""
 
@@ -99,11 +53,15 @@ class _Walk:
 
     start: int
     draft: Draft | None = None
+    named_by: str = ""
+    """The key of the tool's name."""
     depth: int = 1
     has_arguments: bool = False
     arguments: dict[str, Value] | None = None
     repairs: tuple[str, ...] = ()
     aside: dict[str, Value] = field(default_factory=dict)
+    words: set[str] = field(default_factory=set)
+    """Keys among them that stand behind the name."""
     calls: int = 0
 
     @property
@@ -190,6 +148,8 @@ class Envelope:
                 continue
             if head in frame.closing.starts and (yield from self._is_over(frame, head)):
                 return self._end_early(frame, walk, head)
+            if head in COMMENT_HEADS and (yield from skip_comment(source)):
+                continue
             here = source.here
             key = yield from self.members.key(source)
             if key is not None:
@@ -208,19 +168,26 @@ class Envelope:
         if head == "{" and (key in NAME_KEYS or key in LIST_KEYS):
             return self._step_inside(frame, walk)
         if head in _NAME_QUOTES and (key in NAME_KEYS or key in LIST_KEYS):
+            walk.named_by = key
             return self._name(frame, walk)
         if head == "[" and key in LIST_KEYS:
             return self._calls(frame, walk)
         if key in ARGUMENT_KEYS and not walk.has_arguments:
             return self._arguments(frame, walk, key)
-        if head == "{" and self._is_tool(frame, key):
-            return self._tool_as_key(frame, walk, key)
+        if head in _ARGUMENT_HEADS and self._is_tool(frame, key):
+            return self._tool_as_key(frame, walk, key, head)
+        if head in _NAME_QUOTES and key in LOOSE_NAME_KEYS:
+            return self._loose_name(frame, walk, key)
         return self._aside(frame, walk, key)
 
     def _behind_name(self, frame: Frame, walk: _Walk, draft: Draft, key: str, head: str) -> Steps[bool]:
         """The same when the tool is known."""
         if not walk.has_arguments:
             if key in ARGUMENT_KEYS and not (draft.keys and draft.declares(key)):
+                if not (frame.marked or draft.keys or draft.declares(key) or walk.aside.keys() <= LEADING_KEYS):
+                    return at_once(False)  # a tool and what is told of it
+                if head == "{" and draft.declares(key):
+                    return self._namesake(frame, walk, draft, key)
                 return self._stream(frame, walk, draft) if head == "{" else self._arguments(frame, walk, key)
             if draft.admits(key) or (draft.is_open_ended and key not in LEADING_KEYS):
                 return self._argument(frame, draft, key)
@@ -233,6 +200,13 @@ class Envelope:
         name = _read_name(frame, found) if found is not None else None
         walk.draft = frame.begin(name, walk.start) if name is not None else None
         return walk.draft is not None
+
+    def _loose_name(self, frame: Frame, walk: _Walk, key: str) -> Steps[bool]:
+        """A key that names the tool, or holds an argument."""
+        found = yield from frame.source.look(_NAME)
+        name = _read_name(frame, found) if found is not None else None
+        known = name is not None and frame.toolbox.find(name) is not None
+        return (yield from (self._name(frame, walk) if known else self._aside(frame, walk, key)))
 
     def _slipped_name(self, frame: Frame, walk: _Walk, here: int) -> Steps[bool]:
         """Whether what stood there and was no key is one that ran into its value."""
@@ -282,6 +256,13 @@ class Envelope:
             draft.sure()
         return self.members.read(frame, draft)
 
+    def _namesake(self, frame: Frame, walk: _Walk, draft: Draft, key: str) -> Steps[bool]:
+        """An object whose key is that of all arguments, and of one argument too: its first key tells which it is."""
+        found = yield from frame.source.look(_FIRST_KEY)
+        if found is None or draft.declares(found["quoted"]):
+            return (yield from self._stream(frame, walk, draft))
+        return (yield from self._argument(frame, draft, key))
+
     def _odd_arguments(self, frame: Frame, walk: _Walk, key: str, text: str) -> bool:
         """Arguments that are no object: none at all, or an argument of that very name."""
         value = _value(text)
@@ -305,10 +286,11 @@ class Envelope:
         """Whether a name that no key introduces is a tool's; in ordinary text the answer must be nothing else."""
         return frame.toolbox.find(name) is not None and (frame.marked or frame.count_alone())
 
-    def _tool_as_key(self, frame: Frame, walk: _Walk, key: str) -> Steps[bool]:
+    def _tool_as_key(self, frame: Frame, walk: _Walk, key: str, head: str) -> Steps[bool]:
         """The arguments stand under the name of the tool, and further calls under further names."""
         draft = frame.begin(key, None if walk.calls else walk.start)
-        if draft is None or not (yield from self._take_arguments(frame, draft)):
+        take = self._take_arguments if head == "{" else self._take_encoded
+        if draft is None or not (yield from take(frame, draft)):
             return False
         if draft.cut:
             walk.draft = draft
@@ -322,6 +304,16 @@ class Envelope:
         if frame.marked and draft.tool is not None:
             draft.sure()
         return (yield from self.members.read(frame, draft)) and (frame.marked or draft.is_exact)
+
+    def _take_encoded(self, frame: Frame, draft: Draft) -> Steps[bool]:
+        """The same where the arguments were encoded once more."""
+        text = yield from self._gather(frame)
+        parsed = parse_object(text) if text is not None else None
+        if parsed is None or "double_encoded" not in parsed.repairs:
+            return False
+        draft.repair("double_encoded")
+        draft.add_members(parsed.value)
+        return frame.marked or draft.is_exact
 
     def _pair(self, frame: Frame) -> Steps[bool]:
         """A name, and its arguments behind a comma; in a list of its own, or not."""
@@ -347,12 +339,17 @@ class Envelope:
         if text is None:
             return self._cut(walk)
         walk.aside[key] = _value(text)
+        if key in WORDS and walk.draft is not None and not walk.has_arguments:
+            walk.words.add(key)
         return True
 
     def _may_be_beside(self, walk: _Walk, key: str) -> bool:
-        """Whether a tentative call may have this key beside its name; what tells of a result makes it a record."""
+        """Whether a tentative call may have this key beside its name; what tells of a result makes it a record.
+
+        Before the first declared argument it may be one only behind a key that says "tool": many things have a name.
+        """
         draft = walk.draft
-        if draft is None or not draft.keys:
+        if draft is None or not (draft.keys or walk.named_by != "name"):
             return False
         if key in RESULT_KEYS:
             draft.flaw(Reason.MALFORMED, "call", f'the key "{key}"', "the call alone")
@@ -404,6 +401,9 @@ class Envelope:
             draft.repair(name)
         if "properties" in given and not (frame.marked or draft.declares("properties")):
             return False  # the definition of the tool
+        flat = bool(given) and not frame.marked and not walk.has_arguments
+        if flat and not any(map(draft.declares, (*draft.keys, *given))):
+            return False  # something is told of a tool
         if given:
             draft.add_members(given)
         return frame.marked or draft.live or draft.is_plausible
@@ -420,7 +420,8 @@ class Envelope:
         if walk.has_arguments:
             return {}
         beside = {key: value for key, value in walk.aside.items() if key not in draft.keys}
-        return {key: value for key, value in beside.items() if draft.declares(key) or key not in LEADING_KEYS}
+        around = LEADING_KEYS - walk.words
+        return {key: value for key, value in beside.items() if draft.declares(key) or key not in around}
 
 
 def _read_name(frame: Frame, found: Match) -> str | None:

@@ -29,13 +29,13 @@ class Flags(Members):
         key = yield from Members.key(self, source)
         return key.removeprefix("--") if key is not None else None
 
-    def _ends_value(self, frame: Frame, draft: Draft, ahead: int, doubted: bool) -> Steps[bool]:
+    def _ends_value(self, frame: Frame, draft: Draft, marked: bool, ahead: int, doubted: bool) -> Steps[bool]:
         source = frame.source
         gap = yield from source.find_nonblank(ahead)
         following = yield from source.look(_FLAG, gap)
         if following is not None:
             return self._is_due(draft, following, True)
-        return (yield from Members._ends_value(self, frame, draft, ahead, doubted))
+        return (yield from Members._ends_value(self, frame, draft, marked, ahead, doubted))
 
     def _bare_value(self, frame: Frame, draft: Draft, key: str, shape: Shape) -> Steps[bool]:
         source = frame.source

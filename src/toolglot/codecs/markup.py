@@ -23,7 +23,18 @@ from toolglot.codecs.members import ENVELOPES, OBJECT
 from toolglot.codecs.parameters import write_parameters
 from toolglot.codecs.rest import Trial, Tried
 from toolglot.codecs.trim import Trim
-from toolglot.codecs.values import FOREIGN_CLOSER, Goal, Parameter, Value, quoted_headers, read_key, spell
+from toolglot.codecs.values import (
+    FOREIGN_CLOSER,
+    Goal,
+    Parameter,
+    Value,
+    is_closed_by,
+    mark_value,
+    quoted_headers,
+    read_key,
+    read_spelling,
+    spell,
+)
 from toolglot.dialect import Call
 from toolglot.draft import Draft, Frame
 from toolglot.events import Reason
@@ -40,6 +51,7 @@ _HTML = frozenset(
 """Elements that are no undeclared parameter but a page."""
 
 _LONGEST_PAIRS = 2048
+_NO_TEXT = ("", "<")
 _GROUP = Mark("<{slash}{ns}{name_group}>")
 
 
@@ -166,6 +178,8 @@ class _Reading:
     looked: tuple[str, int, tuple[Parameter, Match] | None] = ("", -1, None)
     """Where the opener of a parameter was looked for last, and which one stands there."""
     tried: Tried = field(default_factory=Tried)
+    spelling: str = ""
+    """How the parameter is spelled that is read now."""
 
     def read(self) -> Steps[bool]:
         attempts: tuple[Callable[[str], Steps[_Next | None]], ...] = (
@@ -222,6 +236,7 @@ class _Reading:
         parameter, found = opener
         self.frame.source.pos = found.end()
         self.behind_parameter = False
+        self.spelling = read_spelling(found)
         self.draft.sure_of(read_key(found))
         if parameter.repair:
             self.draft.repair(parameter.repair)
@@ -244,12 +259,15 @@ class _Reading:
         return _Next.GO_ON
 
     def undeclared_first(self) -> Steps[tuple[Parameter, Match] | None]:
-        """An undeclared element that stands first, before a declared one."""
+        """An undeclared element that stands first, before a declared one; another call that begins here is none."""
         opener, draft = (yield from self.find_opener(0)), self.draft
         if opener is None or draft.keys or draft.tool is None or not self.markup.parameters[0].is_element:
             return None
         if self.frame.toolbox.find(read_key(opener[1])) is not None:
-            return None
+            source = self.frame.source
+            gap = yield from source.find_nonblank(len(opener[1][0]))
+            if source.text[source.pos + gap : source.pos + gap + 1] in _NO_TEXT:
+                return None
         if not (yield from self.rest_parses(Goal.DECLARED, 0, "", True, False)):
             return None
         return (yield from self.find_opener(0))  # more may have arrived meanwhile
@@ -366,6 +384,21 @@ class _Reading:
     def rest_parses(self, goal: Goal, ahead: int, key: str, elements: bool, otherwise: bool) -> Steps[bool]:
         """Whether the rest of the call parses ``ahead`` characters from here, where the value of ``key`` may end."""
         return Trial(self, goal, key, elements).read(ahead, otherwise)
+
+    def closes_later(self, parameter: Parameter, key: str, ahead: int) -> Steps[bool]:
+        """Whether the value of ``key`` is closed further on, and the rest of the call parses from there."""
+        trial = Trial(self, Goal.CLOSED, key, parameter.is_element)
+        return trial.read(ahead, False, mark_value(parameter, key))
+
+    def find_header(self) -> Steps[Match | None]:
+        """The header of a further call that stands here and would be closed as this one is."""
+        source = self.frame.source
+        found = yield from source.look(self.header)
+        for header in self.quoted if found is None else ():
+            quoted = yield from source.look(header)
+            if quoted is not None and is_closed_by(quoted, self.closer):
+                return quoted
+        return found
 
     def find_opener(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]:
         """The opener of a parameter that stands there; it is asked for several times, and looked for once."""

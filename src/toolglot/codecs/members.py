@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 
 from toolglot.codecs.gathering import QUOTES, decode, find_quote, gather
-from toolglot.codecs.strings import Collector, read_string
+from toolglot.codecs.strings import Around, Collector, read_string
 from toolglot.draft import Draft, Frame
 from toolglot.events import Reason
 from toolglot.jsontext import JSON, PYTHON, Literals, NotJson, parse
@@ -31,6 +31,10 @@ _DEFINITION = ("type", "properties", "$schema")
 _CLOSING_BRACKETS = ("}", "]", ")")
 _BEHIND_CALLS = ("<", "`", ",", ";")
 _NOT_PLAIN = re.compile(r"[\"<>{}\[\]\n]")
+_EXPRESSION = re.compile(r"[()]|\.\.\.|…")
+"""What makes a value without quotes code, or a place to be filled in."""
+_ODD_QUOTES = {"“": "”", "‘": "’", "`": "`", "«": "»", "„": "“"}
+_MORE_QUOTES = ("", '"')
 _DOUBLED = "doubled_braces"
 _NAME = "name"
 _NAME_AGAIN = Mark('"{name}" ,')
@@ -47,7 +51,23 @@ def _next_key(assign: tuple[str, ...], closer: str, quotes: tuple[str, ...], bar
     """What may stand behind a comma: the next key, or the closer (a comma too many)."""
     closing = "}}" if closer == "}" else closer
     keys = [bare, *(f"{quote}{{key_plain}}{quote}" for quote in quotes), '"{quoted}"']
-    return Mark(*(f" {key} {sign}" for sign in assign for key in keys), f" {closing}")
+    return Mark(*(f" {{comment}}{key} {sign}" for sign in assign for key in keys), f" {{comment}}{closing}")
+
+
+_COMMENT = Mark("{one_comment}", named=False)
+COMMENT_HEADS = ("/", "#")
+_TRAILING_COMMENT = re.compile(r"\s*(?:(?://|#)[^\n]*|/\*[^*]*\*/)\s*\Z")
+
+
+def skip_comment(source: Source) -> Steps[bool]:
+    """Step over a comment that stands here; False if none does."""
+    return (yield from source.match(_COMMENT)) is not None
+
+
+@lru_cache(maxsize=64)
+def _headers(openers: tuple[str, ...], headers: tuple[str, ...]) -> Mark:
+    """How a call begins, wrapper and header."""
+    return Mark(*(f"{opener} {header}" for opener in openers for header in headers), named=False)
 
 
 def is_cut_in_key(source: Source) -> bool:
@@ -107,7 +127,7 @@ class Members:
         """The key of the next member; when there is none, whether this is such a list."""
         source = frame.source
         while True:
-            head = yield from source.skip_blanks()
+            head = yield from self._skip_layout(source, draft)
             if head == self.separator and draft.keys:
                 head = yield from self._pass_separator(source, draft)
             if head == self.closer:
@@ -126,9 +146,15 @@ class Members:
 
     def _pass_separator(self, source: Source, draft: Draft) -> Steps[str]:
         source.pos += 1
-        head = yield from source.skip_blanks()
+        head = yield from self._skip_layout(source, draft)
         if head == self.closer:
             draft.repair("trailing_comma")
+        return head
+
+    def _skip_layout(self, source: Source, draft: Draft) -> Steps[str]:
+        """Step over blanks and comments; the character behind them."""
+        while (head := (yield from source.skip_blanks())) in COMMENT_HEADS and (yield from skip_comment(source)):
+            draft.repair("comment")
         return head
 
     def _is_over(self, frame: Frame, draft: Draft, head: str) -> Steps[bool]:
@@ -152,11 +178,29 @@ class Members:
             source.pos += 1
             return (yield from OBJECT.read(frame, draft))
         sole = draft.tool.sole_text_parameter if draft.tool is not None else None
-        if head not in QUOTES or sole is None:
+        return head in QUOTES and sole is not None and (yield from self._positional(frame, draft, sole))
+
+    def _positional(self, frame: Frame, draft: Draft, key: str) -> Steps[bool]:
+        """The only text that the tool takes, without its name; further arguments must have theirs."""
+        source = frame.source
+        text = yield from gather(source, self.separator + self.closer, frame.closing, self.literals.quotes)
+        if text is None:
+            draft.truncate()
+            return True
+        try:
+            parsed = parse(text, self.literals)
+        except NotJson:
             return False
+        if "unescaped_quote" in parsed.repairs:
+            return False  # several texts that an operator joins
+        gap = (yield from source.find_nonblank()) + 1
+        if source.text[source.pos + gap - 1 : source.pos + gap] == self.separator:
+            named = _next_key(self.assign, self.closer, (), "{key_plain}")
+            if (yield from source.look(named, gap)) is None:
+                return False
         draft.repair("positional_argument")
         draft.sure()
-        yield from self.value(frame, draft, sole)
+        draft.add(key, conform(parsed.value, draft.shape(key), f"argument {key}"))
         return True
 
     def _is_wrapped(self, source: Source, draft: Draft, key: str) -> Steps[bool]:
@@ -229,18 +273,21 @@ class Members:
         if not quote:
             return (yield from self._bare_value(frame, draft, key, shape))
         source.pos += len(quote)
+        if quote == '"' and source.text[source.pos : source.pos + 1] in _MORE_QUOTES:
+            quote = yield from self._tripled(source, draft)
         if quote == "'" and "single_quotes" not in self.literals.native:
             draft.repair("single_quotes")
-        confirm = partial(self._ends_value, frame, draft)
+        confirm = partial(self._ends_value, frame, draft, len(quote) > 1 and self.is_loose)
+        around = self._around(frame) if len(quote) > 1 else None
         if shape.streams or shape.nullable_text or not shape.kinds:
             draft.open_text(key)
-            if not (yield from read_string(source, quote, self.literals, draft, confirm, frame.closing)):
+            if not (yield from read_string(source, quote, self.literals, draft, confirm, around)):
                 draft.truncate()
                 return False
             draft.close_text()
             return True
         out = Collector()
-        if not (yield from read_string(source, quote, self.literals, out, confirm, frame.closing)):
+        if not (yield from read_string(source, quote, self.literals, out, confirm, around)):
             draft.truncate()
             return False
         for name in out.repairs:
@@ -248,11 +295,24 @@ class Members:
         draft.add(key, conform(decode(out), shape, f"argument {key}"))
         return True
 
-    def _ends_value(self, frame: Frame, draft: Draft, ahead: int, doubted: bool) -> Steps[bool]:
+    def _tripled(self, source: Source, draft: Draft) -> Steps[str]:
+        """The quote of a value, of which one was read: Python's three are no part of the text."""
+        if (yield from source.peek(2)) != '""':
+            return '"'
+        source.pos += 2
+        draft.repair("triple_quotes")
+        return '"""'
+
+    def _around(self, frame: Frame) -> Around:
+        """The marks of calls around a string; where its quotes are marks too, a call may be quoted in it as it is."""
+        quotable = self.is_loose and frame.wrap_open
+        return Around(frame.closing, _headers(frame.wrap_open, frame.headers) if quotable else None)
+
+    def _ends_value(self, frame: Frame, draft: Draft, marked: bool, ahead: int, doubted: bool) -> Steps[bool]:
         """Whether a quote that ends ``ahead`` characters from here ends its value.
 
         Once a quote turned out to be part of the value, the next one must be followed by a declared key, or by the
-        brackets that close the call.
+        brackets that close the call. Behind a quote that is a mark, any key will do.
         """
         source = frame.source
         if not doubted and self.usual_end.match(source.text, source.pos + ahead) is not None:
@@ -262,15 +322,23 @@ class Members:
         if not head:
             return not doubted
         if head == self.separator:
-            return (yield from self._key_follows(source, draft, gap + 1, doubted))
+            return (yield from self._key_follows(source, draft, gap + 1, doubted and not marked))
         if head == self.closer:
-            return (yield from self._end_follows(frame, gap + 1, doubted))
+            return (yield from self._end_follows(frame, draft, gap + 1, doubted))
         if head in QUOTES and "\n" in source.text[source.pos + ahead : source.pos + gap]:
             # a new line that begins with a key: only the comma is missing
             return (yield from self._key_follows(source, draft, gap, True))
         if head in QUOTES and self.literals is PYTHON:
             return True
-        return head in frame.closing.starts and (yield from source.choose(frame.closing, gap)) is not None
+        if not doubted and head in COMMENT_HEADS and (comment := (yield from source.look(_COMMENT, gap))) is not None:
+            behind = comment.end() - source.pos
+            behind += source.text.startswith(",", comment.end())
+            return (yield from self._key_follows(source, draft, behind, True))
+        if head not in frame.closing.starts:
+            return False
+        ending = yield from source.choose(frame.closing, gap)
+        # between marks, those of another call are text
+        return ending == 0 if self.is_loose else ending is not None
 
     def _key_follows(self, source: Source, draft: Draft, ahead: int, declared: bool) -> Steps[bool]:
         while declared or self.usual_key.match(source.text, source.pos + ahead) is None:
@@ -283,21 +351,25 @@ class Members:
         return True
 
     def _is_due(self, draft: Draft, found: Match, declared: bool) -> bool:
-        """Whether the key may follow; words without quotes are a key only if the tool declares it."""
+        """Whether the key may follow; words without quotes are a key only if the tool declares it, or the quotes of
+        values are marks that text does not hold."""
         key = found.groupdict().get("key")
         if key is None:
             return True
-        if _WORDS.search(key.strip()):
+        if _WORDS.search(key.strip()) and (declared or len(self.literals.quotes[0]) == 1):
             return draft.declares(key.strip())
         return not declared or draft.declares(key) or draft.is_open_ended
 
-    def _end_follows(self, frame: Frame, ahead: int, doubted: bool) -> Steps[bool]:
+    def _end_follows(self, frame: Frame, draft: Draft, ahead: int, doubted: bool) -> Steps[bool]:
+        """Whether the call ends behind the closer; with a quote behind it, only if it was quoted."""
         source = frame.source
         if doubted:
             return (yield from self._all_closes(source, ahead))
         while len(source.text) <= source.pos + ahead and not source.final:
             yield
         behind = source.text[source.pos + ahead : source.pos + ahead + 1]
+        if behind in QUOTES and draft.stood(source.here + ahead):
+            return True
         return not (behind.isalnum() or behind in ('"', "'", "\\", "$"))
 
     def _all_closes(self, source: Source, ahead: int) -> Steps[bool]:
@@ -317,7 +389,7 @@ class Members:
             return False
         where = f"argument {key}"
         try:
-            parsed = parse(text, self.literals)
+            parsed = parse(_TRAILING_COMMENT.sub("", text), self.literals)
         except NotJson:
             self._unquoted(draft, key, text.strip(), shape)
             return True
@@ -327,8 +399,12 @@ class Members:
         return True
 
     def _unquoted(self, draft: Draft, key: str, text: str, shape: Shape) -> None:
-        """Text without quotes: clear if it is one plain line."""
-        if not text or _NOT_PLAIN.search(text):
+        """Text without quotes, or in quotes that are none here: clear if it is one plain line."""
+        quote = _ODD_QUOTES.get(text[:1])
+        if quote is not None:
+            inside = text[1:-1] if len(text) > 1 and text[-1] == quote else ""
+            text = "" if quote in inside or text[0] in inside else inside
+        if not text or text == key or _NOT_PLAIN.search(text) or (quote is None and _EXPRESSION.search(text)):
             draft.flaw(Reason.INVALID_VALUE, f"argument {key}", text[:80] or "nothing", "a value in quotes")
             return
         draft.add(key, read_text(text, shape, f"argument {key}"))

@@ -14,7 +14,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from toolglot.codecs.values import Goal, Parameter, ValueMarks, mark_value, read_key
+from toolglot.codecs.values import Goal, Parameter, ValueMarks, is_mentioned, mark_value, read_key, read_spelling
 from toolglot.draft import Draft, Frame
 from toolglot.pattern import Mark, Match
 from toolglot.scanner import Source, Steps
@@ -26,6 +26,8 @@ _SHORTEST = 1 << 11
 """How far one goes whose goal is near."""
 
 _MOST_PARAMETERS = 64
+_MOST_FURTHER = 8
+"""How many calls behind this one are read on trial."""
 
 _LINE_END = Mark("{before_break}", "{before_mark}", named=False)
 
@@ -43,10 +45,11 @@ class TriedCall(Protocol):
     frame: Frame
     draft: Draft
     closer: Mark
-    header: Mark
-    quoted: tuple[Mark, ...]
     stops: re.Pattern[str]
     tried: Tried
+    spelling: str
+
+    def find_header(self) -> Steps[Match | None]: ...
 
     def find_opener(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]: ...
 
@@ -81,12 +84,16 @@ class Trial:
     """How many characters were passed, again and again."""
     openers: list[int] = field(default_factory=list)
     """Where parameters begin if the trial succeeds."""
+    before: str = ""
+    """The character before what was found last."""
+    further: int = 0
+    """How many calls behind this one are being read; their values end with the first mark that closes them."""
 
     def __post_init__(self) -> None:
         self.source = self.call.frame.source
 
-    def read(self, ahead: int, otherwise: bool) -> Steps[bool]:
-        """Whether the goal is reached ``ahead`` characters from here.
+    def read(self, ahead: int, otherwise: bool, marks: ValueMarks | None = None) -> Steps[bool]:
+        """Whether the goal is reached ``ahead`` characters from here; with marks, behind one that closes the value.
 
         Returns ``otherwise`` if that takes too long to find out.
         """
@@ -97,7 +104,8 @@ class Trial:
         self.end = start + (_SHORTEST if self.goal is Goal.DECLARED else LONGEST)
         source.pos += ahead
         try:
-            reached = yield from self.parses((*self.call.draft.keys, self.key))
+            given = (*self.call.draft.keys, self.key)
+            reached = yield from self.parses(given) if marks is None else self.closes_later(marks, given)
             if reached:
                 self.call.tried.openers.update(self.openers)
             return reached
@@ -142,12 +150,18 @@ class Trial:
             if (yield from source.choose(call.frame.closing)) is not None:
                 return (yield from self.is_over())
             opener = yield from call.find_opener(0)  # more may have arrived meanwhile
-        if opener is None or not self.admits(opener[0], read_key(opener[1]), given):
+        if opener is None or not self.admits(*opener, given):
             return False
         return (yield from self.parameter_parses(*opener, given))
 
-    def admits(self, parameter: Parameter, key: str, given: Collection[str]) -> bool:
-        """Whether this can be a parameter; one that was given already is wrong, but no part of a value either."""
+    def admits(self, parameter: Parameter, found: Match, given: Collection[str]) -> bool:
+        """Whether this can be a parameter; one that was given already is wrong, but no part of a value either.
+
+        If the value has quoted openers, one that is spelled in another way than its own belongs to the quotation.
+        """
+        if self.goal is Goal.CLOSED and read_spelling(found) != self.call.spelling:
+            return False
+        key = read_key(found)
         known = key in given
         if self.goal is Goal.UNCLOSED and known:
             return False
@@ -164,7 +178,7 @@ class Trial:
         source.pos = found.end()
         if not parameter.close:
             return (yield from self.parses((*given, key)))
-        first = self.goal is Goal.UNCLOSED or (parameter.is_element and not declared)
+        first = self.goal is Goal.UNCLOSED or self.further > 0 or (parameter.is_element and not declared)
         marks = mark_value(parameter, key)
         calls = 0
         while True:
@@ -179,6 +193,24 @@ class Trial:
                 return False
             source.go_back(place)
 
+    def closes_later(self, marks: ValueMarks, given: tuple[str, ...]) -> Steps[bool]:
+        """Whether the value is closed before the next call begins, and the call goes on from there."""
+        source = self.source
+        while (yield from self.find_mark(marks.stops)):
+            if (found := (yield from source.look(marks.closer))) is not None:
+                size = len(found[0])
+                talked_about = yield from self.mentions(found)
+                source.pos += size
+                place = source.here
+                if not talked_about and (yield from self.parses(given)):
+                    return True
+                source.go_back(place)
+                continue
+            if (found := (yield from self.call.find_header())) is not None and not (yield from self.mentions(found)):
+                return False
+            source.pos += 1
+        return False
+
     def find_closer(self, marks: ValueMarks, calls: int, balanced: bool) -> Steps[int]:
         """Step behind the next closing mark of a value.
 
@@ -189,19 +221,23 @@ class Trial:
         source, call, depth = self.source, self.call, 0
         while (yield from self.find_mark(marks.stops)):
             if (found := (yield from source.look(marks.closer))) is not None:
-                source.pos = found.end()
-                if not depth:
+                size = len(found[0])
+                talked_about = yield from self.mentions(found)
+                source.pos += size
+                if not talked_about and not depth:
                     return calls
-                depth -= 1
+                depth -= not talked_about
                 continue
-            if balanced and (yield from source.look(marks.again)) is not None:
-                depth += 1
+            if balanced and (found := (yield from source.look(marks.again))) is not None:
+                depth += not (yield from self.mentions(found))
             elif (found := (yield from source.look(call.closer))) is not None:
-                if not calls and (yield from self.ends_text(found.end() - source.pos)):
-                    return -1
-                calls = max(0, calls - 1)
-            elif (yield from self.is_header()):
-                calls += 1
+                size = len(found[0])
+                if not (yield from self.mentions(found)):
+                    if not calls and (yield from self.ends_text(size)):
+                        return -1
+                    calls = max(0, calls - 1)
+            elif (found := (yield from call.find_header())) is not None:
+                calls += not (yield from self.mentions(found))
             source.pos += 1
         return -1
 
@@ -215,6 +251,7 @@ class Trial:
             end = len(source.text) if found is None else found.start()
             self.work += end - source.pos + 1
             source.pos = end
+            self.before = source.text[max(0, end - 1) : end] or self.before
             self.check()
             if found is not None:
                 return True
@@ -222,11 +259,8 @@ class Trial:
                 return False
             yield
 
-    def is_header(self) -> Steps[bool]:
-        for header in (self.call.header, *self.call.quoted):
-            if (yield from self.source.look(header)) is not None:
-                return True
-        return False
+    def mentions(self, found: Match) -> Steps[bool]:
+        return is_mentioned(self.source, self.before, found)
 
     def ends_text(self, ahead: int) -> Steps[bool]:
         """Whether the text, or the wrapper of the call, ends behind its closing mark."""
@@ -247,13 +281,32 @@ class Trial:
         while (yield from self.find_mark(self.call.stops)):
             found = yield from source.look(self.call.closer)
             if found is not None:
-                size = found.end() - source.pos
+                size = len(found[0])
                 if not calls and (yield from source.look(_LINE_END, size)) is not None:
                     tried.unopened = source.here
                     return False
-                calls = max(0, calls - 1)
+                calls = max(0, calls - (not (yield from self.mentions(found))))
                 source.pos += size
                 continue
-            calls += yield from self.is_header()
+            if (found := (yield from self.call.find_header())) is not None:
+                size = len(found[0])
+                if not (yield from self.mentions(found)):
+                    if (yield from self.next_parses(size)):
+                        return True
+                    calls += 1
             source.pos += 1
         return not source.truncated
+
+    def next_parses(self, size: int) -> Steps[bool]:
+        """Whether a call with a header of that size begins here, and all parses from there on."""
+        if self.further >= _MOST_FURTHER:
+            return False
+        source = self.source
+        place = source.here
+        source.pos += size
+        self.further += 1
+        if (yield from self.parses(())):
+            return True
+        self.further -= 1
+        source.go_back(place)
+        return False

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from toolglot.events import CallArguments, Event
 from toolglot.jsontext import ESCAPED, Literals, escape
-from toolglot.pattern import Choice
+from toolglot.pattern import Choice, Mark
 from toolglot.scanner import Run, Source, Steps
 
 
@@ -113,13 +113,32 @@ class Confirm(Protocol):
     def __call__(self, ahead: int, doubted: bool) -> Steps[bool]: ...
 
 
-def read_string(
-    source: Source, quote: str, literals: Literals, out: Receiver, confirm: Confirm, outer: Choice | None = None
-) -> Steps[bool]:
-    """Read up to the closing quote (the opening one is consumed); False when the text ends first.
+@dataclass(slots=True)
+class Around:
+    """What is around a string, and may stand in it too: the marks of calls.
 
-    ``outer`` is what closes the whole call: at the very end of the text it closes the string too.
+    ``closing`` is what ends the whole call, its own closing marks first: at the very end of the text they end the
+    string too. ``header`` begins a call; the quotes of a call that is quoted inside the string end nothing.
     """
+
+    closing: Choice
+    header: Mark | None = None
+    quoted: int = 0
+
+    def look(self, source: Source) -> Steps[None]:
+        """Count the call that begins or ends here."""
+        if self.header is None:
+            return
+        if (yield from source.look(self.header)) is not None:
+            self.quoted += 1
+        elif self.quoted and (yield from source.choose(self.closing)) == 0:
+            self.quoted -= 1
+
+
+def read_string(
+    source: Source, quote: str, literals: Literals, out: Receiver, confirm: Confirm, outer: Around | None = None
+) -> Steps[bool]:
+    """Read up to the closing quote (the opening one is consumed); False when the text ends first."""
     doubted = False
     path = _may_be_path(source, quote, literals) and (yield from _is_path(source, out))
     plain = _plain(quote, literals.unescape is None, path)
@@ -176,24 +195,27 @@ def _path_separator(source: Source, out: Receiver) -> Steps[None]:
 
 
 def _at_mark(
-    source: Source, quote: str, out: Receiver, confirm: Confirm, doubted: bool, outer: Choice | None
+    source: Source, quote: str, out: Receiver, confirm: Confirm, doubted: bool, outer: Around | None
 ) -> Steps[bool | None]:
     """Consume the first character of a longer quote, or the quote.
 
-    Returns whether a quote ends the string here, or None if no quote stands here.
+    Returns whether a quote ends the string here, or None if no quote of this string stands here.
     """
     while (here := source.text[source.pos : source.pos + len(quote)]) != quote and quote.startswith(here):
         if source.final:
             break
         yield
-    if here == quote and (yield from confirm(len(quote), doubted)):
+    quoted = outer is not None and outer.quoted > 0
+    if here == quote and not quoted and (yield from confirm(len(quote), doubted)):
         source.pos += len(quote)
         return True
-    if here != quote and outer is not None and (yield from _is_over(source, outer)):
-        out.repair("missing_quote")
-        return True
+    if here != quote and outer is not None:
+        if (yield from _is_over(source, outer.closing)):
+            out.repair("missing_quote")
+            return True
+        yield from outer.look(source)
     _keep(source, quote if here == quote else here[0], out)
-    return False if here == quote else None
+    return False if here == quote and not quoted else None
 
 
 def _keep(source: Source, piece: str, out: Receiver) -> None:

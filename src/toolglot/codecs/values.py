@@ -23,7 +23,7 @@ from toolglot.draft import Draft, Frame
 from toolglot.events import CallArguments, Event, Reason
 from toolglot.jsontext import ESCAPED, escape
 from toolglot.pattern import MORE, Mark, Match, compile_stops, mark
-from toolglot.scanner import Run, Steps
+from toolglot.scanner import Run, Source, Steps
 
 FOREIGN_CLOSER = Mark("</{ns}{name}{eqkey}{junk}>", "</{ns}{name}\n", "<function>", "<parameter>{before_break}")
 _QUOTED_CALLS = (
@@ -32,6 +32,9 @@ _QUOTED_CALLS = (
 )
 _QUOTED_PARAMETER = Mark("<{ns}parameter name={q}{key}{q}", "<parameter={key}>", named=False)
 _ELEMENT = Mark("<{key}>", "<{key}{attributes}>", named=False)
+_QUOTED_TAG = re.compile(r"<([\w\-:]+)")
+_SIGNS = re.compile(r"\W+")
+_MENTIONING = ("`", '"', "'")
 _TAG = re.compile(r"</ ?((?:\{ns\}|\{bar\}DSML\{bar\})?(?:\{key\}|\w+))")
 """The name in a closing mark."""
 _OPENING_TAG = re.compile(r"<\{key\}(?:\{attributes\})?>")
@@ -81,6 +84,27 @@ def read_key(opener: Match) -> str:
     """The key in the opening mark of a parameter, without Markdown's backslashes and with its entities resolved."""
     key = opener["key"].strip().replace("\\", "")
     return unescape(key) if "&" in key else key
+
+
+def read_spelling(opener: Match) -> str:
+    """The words before the key in the opening mark of a parameter."""
+    return _SIGNS.sub(" ", opener[0][: opener.start("key") - opener.start()])
+
+
+def is_closed_by(quoted: Match, closer: Mark) -> bool:
+    """Whether what closes a quoted tag, in its own namespace, is one of these closing marks too."""
+    tag = _QUOTED_TAG.match(quoted[0])
+    return tag is None or closer.at(f"</{tag[1]}>", 0, True) is not None
+
+
+def is_mentioned(source: Source, before: str, found: Match) -> Steps[bool]:
+    """Whether a mark here stands alone between quotes or backticks: talked about, it opens and ends nothing."""
+    if before not in _MENTIONING:
+        return False
+    size = len(found[0])
+    while len(source.text) <= source.pos + size and not source.final:
+        yield
+    return source.text.startswith(before, source.pos + size)
 
 
 def spell(template: str, key: str) -> str:
@@ -148,14 +172,16 @@ class Surroundings(Protocol):
     frame: Frame
     draft: Draft
     closer: Mark
-    header: Mark
-    quoted: tuple[Mark, ...]
 
     def parameter_here(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]: ...
 
     def find_opener(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]: ...
 
     def rest_parses(self, goal: Goal, ahead: int, key: str, elements: bool, otherwise: bool) -> Steps[bool]: ...
+
+    def closes_later(self, parameter: Parameter, key: str, ahead: int) -> Steps[bool]: ...
+
+    def find_header(self) -> Steps[Match | None]: ...
 
 
 @dataclass(slots=True)
@@ -181,6 +207,8 @@ class Value:
     clean: bool = True
     kin: bool = False
     line_start: bool = True
+    before: str = ""
+    """The piece before what comes next."""
     margin: str = ""
     """The blanks before what comes next, if nothing else stands on its line."""
     marks: ValueMarks = field(init=False)
@@ -224,6 +252,7 @@ class Value:
 
         def take(piece: str) -> list[Event] | None:
             if odd(piece) is None and trimmer.idle:
+                self.before = piece
                 if self.line_start:
                     self.line_start = not piece.strip(" \t")
                     self.margin += piece if self.line_start else ""
@@ -240,6 +269,7 @@ class Value:
         """What of the next piece may leave; what it means for marks behind it is kept in mind."""
         if "<" in piece:
             self.clean = False
+        self.before = piece
         blanks_apart = piece.rstrip(" \t")
         if blanks_apart:
             self.blank = self.blank and blanks_apart.isspace()
@@ -253,20 +283,36 @@ class Value:
         while (found := self.marks.closer.at(source.text, source.pos, source.final)) is MORE:
             yield
         if found is not None:
-            return (yield from self.ends_with_closer(found.end() - source.pos))
+            size = found.end() - source.pos
+            if (yield from self.mentions(found)):
+                self.refused = size
+                return False
+            return (yield from self.ends_with_closer(size))
         if (yield from self.ends_twice()):
             return True
         opened = yield from source.look(self.marks.again)
-        quoted = self.marks.quoted
-        if opened is None and quoted is not None and (yield from source.look(quoted)) is not None:
+        if opened is None and (yield from self.quotes_parameter()):
             self.depth += 1
             return False
         if opened is None:
             return (yield from self.ends_with_call())
+        if (yield from self.mentions(opened)):
+            return False
         if (yield from self.is_next(opened.groupdict().get("key", self.key))):
             return True
         self.depth += 1
         return False
+
+    def mentions(self, found: Match) -> Steps[bool]:
+        return is_mentioned(self.call.frame.source, self.before[-1:], found)
+
+    def quotes_parameter(self) -> Steps[bool]:
+        """Whether the opener of a parameter of another dialect stands here that our closing mark would close."""
+        marks = self.marks
+        found = None if marks.quoted is None else (yield from self.call.frame.source.look(marks.quoted))
+        if found is None or not is_closed_by(found, marks.closer):
+            return False
+        return not (yield from self.mentions(found))
 
     def ends_with_closer(self, size: int) -> Steps[bool]:
         """Whether the closing mark of that size which stands here ends the value."""
@@ -347,13 +393,14 @@ class Value:
         call, source = self.call, self.call.frame.source
         found = yield from source.look(call.closer)
         if found is not None:
-            return (yield from self.ends_unclosed(found.end() - source.pos))
-        for header in (call.header, *call.quoted):
-            found = yield from source.look(header)
-            if found is not None:
-                self.begun = self.begun or (yield from self.opens_call(found.end() - source.pos))
-                self.calls += 1
+            ahead = found.end() - source.pos
+            return not (yield from self.mentions(found)) and (yield from self.ends_unclosed(ahead))
+        if (found := (yield from call.find_header())) is not None:
+            if (yield from self.mentions(found)):
                 return False
+            self.begun = self.begun or (yield from self.opens_call(len(found[0])))
+            self.calls += 1
+            return False
         opener = yield from call.parameter_here(0)
         if opener is not None and opener[0].is_element == self.parameter.is_element:
             return (yield from self.is_next(read_key(opener[1])))
@@ -363,6 +410,8 @@ class Value:
         """Whether the closing mark of the call, which ends ``ahead`` characters from here, ends the value with it."""
         over = yield from self.call_is_over(ahead, self.depth + self.calls > 0)
         if over and not self.begun and not self.doubted:
+            if (yield from self.call.closes_later(self.parameter, self.key, ahead)):
+                return False
             self.miss_closer()
             return True
         self.calls = max(0, self.calls - 1)

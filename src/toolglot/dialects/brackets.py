@@ -23,7 +23,14 @@ DIALECTS = (
             Wrap(("[TOOL_REQUEST]",), ("[END_TOOL_REQUEST]",)),
             Wrap(
                 ("[TOOL_CALL]", "[TOOL CALL]", "[tool_call]"),
-                ("[/TOOL_CALL]", "[END_TOOL_CALL]", "[END TOOL CALL]", "[END_TOOL_REQUEST]", "[/tool_call]"),
+                (
+                    "[/TOOL_CALL]",
+                    "[END_TOOL_CALL]",
+                    "[END TOOL CALL]",
+                    "[TOOL CALL END]",
+                    "[END_TOOL_REQUEST]",
+                    "[/tool_call]",
+                ),
             ),
         ),
         also=(

@@ -37,11 +37,19 @@ TOOL_CODE = Wrap(
 )
 SHELL = Wrap(("```bash\n", "```sh\n", "```shell\n", "```zsh\n", "```console\n"), CLOSE, Place.LINE, Commitment.WHOLE)
 
-PYTHON = Wrap(("```python\n", "```py\n", "```Python\n", "```\n"), CLOSE, Place.LINE, Commitment.ALONE)
-LABELS = tuple(
-    f"{first}{second}:"
-    for first in ("Tool ", "tool ", "Tools ", "tools ", "Function ", "function ", "API ", "Tool_", "tool_", "function_")
-    for second in ("call", "calls")
+PYTHON = Wrap(
+    ("```python\n", "```py\n", "```Python\n", "```plaintext\n", "```text\n", "```\n"),
+    CLOSE,
+    Place.LINE,
+    Commitment.ALONE,
+)
+_KINDS = ("Tool ", "tool ", "Tools ", "tools ", "Function ", "function ", "API ", "Tool_", "tool_", "function_")
+_ANSWERS = ("Answer:", "Final answer:", "Final Answer:", "Response:", "Output:", "Assistant:", "ASSISTANT:")
+LABELS = (
+    *(f"{first}{second}:" for first in _KINDS for second in ("call", "calls")),
+    *(f"**{first}{second}:**" for first in _KINDS for second in ("call", "calls")),
+    *_ANSWERS,
+    "assistant\n",
 )
 """What models write before a call that is all they say."""
 
@@ -86,7 +94,7 @@ DIALECTS = (
         SHOWN_CALL,
         sample='```python\nget_weather(city="Oslo")\n```',
         wrap=(PYTHON, Wrap(LABELS, (), Place.START, Commitment.ALONE), JSON),
-        also=(QUOTED_CALL,),
+        also=(QUOTED_CALL, LIST, OBJECT),
         confidence=0.95,
         commitment=Commitment.ALONE,
         between="\n",

@@ -58,10 +58,9 @@ class _Call:
 
     def is_complete(self) -> bool:
         try:
-            json.loads("".join(self.pieces))
+            return isinstance(json.loads("".join(self.pieces)), dict)
         except ValueError:
             return False
-        return True
 
     def find_fault(self) -> Reason | None:
         return find_fault("".join(self.pieces))

@@ -101,10 +101,11 @@ class Reader:
         index = self.calls
         self.calls += 1
         events.append(CallStarted(index, text_at(called, "id") or self.new_id(), text_at(called, "name")))
-        arguments = called.get("args") or {}
-        fault = find_fault(arguments) and Reason.MALFORMED if isinstance(arguments, str) else None
+        given = called.get("args") or {}
+        arguments = write_arguments(given)
+        fault = None if isinstance(given, dict) else find_fault(arguments) and Reason.MALFORMED
         self.tidy = self.tidy and fault is None
-        events.append(CallArguments(index, write_arguments(arguments)))
+        events.append(CallArguments(index, arguments))
         events.append(end_call(index, fault))
 
     def fail(self, events: list[Event], kind: str, message: str) -> None:

@@ -10,7 +10,6 @@ package throws away the whole turn of a chat if one piece has none, and stops at
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -28,7 +27,7 @@ from toolglot.events import (
     TextDelta,
     Usage,
 )
-from toolglot.fields import encode
+from toolglot.fields import encode, find_fault, read_arguments
 from toolglot.wire import Answerer, Asked
 from toolglot.wires.gemini.failures import tell_failure
 from toolglot.wires.gemini.spelling import NAME, write_seal
@@ -76,13 +75,10 @@ class Telling:
     def end_call(self, event: CallEnded) -> dict[str, Any] | None:
         call, fragments = self.calls.pop(event.index)
         text = "".join(fragments)
-        try:
-            told = json.loads(text or "{}")
-        except ValueError:
+        if find_fault(text):
             self.refused = f"{call.name}: {text}"
             return None
-        arguments = told if isinstance(told, dict) else {"arguments": told}
-        return {"functionCall": {"id": call.id, "name": call.name, "args": arguments}}
+        return {"functionCall": {"id": call.id, "name": call.name, "args": read_arguments(text)}}
 
     def carry(self, event: Foreign) -> dict[str, Any] | None:
         return dict(event.data) if event.wire == NAME else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolglot.wire import SUCCESSES as USUAL_SUCCESSES
 from toolglot.wire import Extra
 from toolglot.wires.ollama.lines import StreamWriter as write_stream
 from toolglot.wires.ollama.lines import encode_error, encode_reply
@@ -14,6 +15,7 @@ ROUTES = ("/api/chat",)
 ROOT = "/api"
 STREAM_TYPE = "application/x-ndjson"
 LAST_WORDS = b""
+SUCCESSES = (*USUAL_SUCCESSES, "content_filter")  # it is told as stop
 EXTRAS = (
     Extra("GET", "/api/tags", list_models, needs_models=True),
     Extra("POST", "/api/show", show_model),
@@ -36,6 +38,7 @@ __all__ = [
     "ROOT",
     "ROUTES",
     "STREAM_TYPE",
+    "SUCCESSES",
     "adapt_request",
     "authorize",
     "decode_error",

@@ -96,12 +96,13 @@ class StreamReader:
         function = call.get("function")
         function = function if isinstance(function, dict) else {}
         index, self.calls = self.calls, self.calls + 1
-        arguments = function.get("arguments")
-        fault = find_fault(arguments) and Reason.MALFORMED if isinstance(arguments, str) else None
+        given = function.get("arguments")
+        arguments = write_arguments(given)
+        fault = None if isinstance(given, dict) else find_fault(arguments) and Reason.MALFORMED
         self.tidy = self.tidy and fault is None
         events += (
             CallStarted(index, text_at(call, "id") or self.new_id(), text_at(function, "name")),
-            CallArguments(index, write_arguments(arguments)),
+            CallArguments(index, arguments),
             end_call(index, fault),
         )
 

@@ -1,0 +1,85 @@
+"""The keys of JSON objects that are calls, as models spell them."""
+
+from __future__ import annotations
+
+NAME_KEYS = frozenset(
+    [
+        "name",
+        "tool",
+        "tool_name",
+        "toolName",
+        "function",
+        "function_name",
+        "func",
+        "action",
+        "call",
+        "recipient_name",
+        "api_name",
+        "functionName",
+        "tool_to_call",
+        "action_name",
+    ]
+)
+LOOSE_NAME_KEYS = frozenset(("api", "command", "method", "operation", "tool_use"))
+"""Keys that hold a name only if it is a tool's."""
+ARGUMENT_KEYS = frozenset(
+    [
+        "arguments",
+        "parameters",
+        "params",
+        "args",
+        "input",
+        "action_input",
+        "tool_input",
+        "toolInput",
+        "tool_arguments",
+        "tool_parameters",
+        "tool_args",
+        "function_arguments",
+        "function_args",
+        "function_parameters",
+        "function_params",
+        "tool_params",
+        "api_params",
+        "action_params",
+        "action_parameters",
+        "action_args",
+        "kwargs",
+        "inputs",
+        "argument",
+        "parameter",
+        "param",
+        "payload",
+    ]
+)
+LEADING_KEYS = frozenset(
+    [
+        "id",
+        "type",
+        "tool_call_id",
+        "call_id",
+        "index",
+        "role",
+        "thought",
+        "thoughts",
+        "reasoning",
+        "reason",
+        "explanation",
+        "analysis",
+        "comment",
+    ]
+)
+"""Keys that real envelopes put before the name."""
+
+WORDS = frozenset(("reason", "explanation", "comment"))
+"""Those of them that may just as well be arguments, where they stand behind it."""
+
+RESULT_KEYS = frozenset(("result", "output", "exit_code", "stdout", "stderr", "ok", "error", "at", "duration_ms"))
+"""Keys of a record of past calls."""
+
+LIST_KEYS = frozenset(("tool_calls", "toolCalls", "tool_call", "function_call", "function_calls", "calls")) | {
+    "tool_uses",
+    "functionCall",
+    "tool_request",
+    "actions",
+}
