@@ -106,3 +106,10 @@ def test_an_empty_value_is_for_the_client_to_complain_of(client: Client) -> None
     assert "".join(deliver(client, [f"{empty}\n{command.format('ls')}"])) == empty
     told = "".join(deliver(client, [f"Say {empty} and wait."]))
     assert restore(client, told) == f"Say {empty} and wait." and told != f"Say {empty} and wait."
+
+
+@pytest.mark.parametrize("blanks", ["\n", "\n\n  ", "\r\n"])
+def test_blanks_behind_a_call_are_delivered(blanks: str) -> None:
+    text = "I look.\n\n<execute_command>\n<command>ls</command>\n</execute_command>" + blanks
+    client = all_clients()["roo-3.36"]
+    assert "".join(deliver(client, [text])) == "".join(deliver(client, list(text))) == text

@@ -33,7 +33,6 @@ from toolglot.events import (
     Reason,
     ReasoningDelta,
     ReasoningSealed,
-    Span,
     Started,
     TextDelta,
 )
@@ -288,7 +287,7 @@ class Delivery:
         elif not cut:  # who writes the call refuses it, in words
             out.append(CallEnded(number))
 
-    def quote(self, span: Span) -> str:
+    def quote(self, span: tuple[int, int | None]) -> str:
         """What the upstream wrote there; kept where nothing leaves before it is sure."""
         self.source = ["".join(self.source)]
         return self.source[0][slice(*span)]

@@ -43,6 +43,8 @@ class Rendition(Delivery):
         self.unfencing = Unfencing(rendering.client)
         self.tells_rejected = True
         self.calls: list[Event] = []
+        self.call_end = 0
+        """Where the last call in the client's own XML ends in the model's text."""
 
     def deliver(self, events: Iterable[Event]) -> list[Event]:
         """What the client is told of these events of the upstream."""
@@ -52,6 +54,9 @@ class Rendition(Delivery):
         for event in told:
             if type(event) is CallEnded and event.dialect == OWN_DIALECT and event.span:
                 self.rendering.written[event.index] = self.cut_out(event.span)
+                self.call_end = event.span[1]
+        if self.call_end and told and isinstance(told[-1], Finished):
+            self.rendering.behind = self.quote((self.call_end, None))
         out = self.rendering.write(self.order(told) if self.native else told)
         if told and isinstance(told[-1], Finished | Failed):
             self.watch.notes += self.rendering.notes

@@ -125,12 +125,16 @@ class Rendering:
         self.first: int | None = None
         self.open: _Open | None = None
         self.sent = False
+        self.kept = False
+        """Whether the call that was sent stands as the model wrote it."""
         self.said = False
         self.size = 0
         self.ends_line = True
         self.blanks = ""
         """Those at the end of what was said so far."""
         self.lost = 0
+        self.behind = ""
+        """What the model wrote behind a call in the client's own XML, once all of it has come."""
         self.doubtful = ""
         """A rejected call that lacks something: a call if nothing but blanks follows it, else a mention of the tool."""
 
@@ -227,6 +231,7 @@ class Rendering:
             return
         outcome = Outcome.FLAGGED if rendered.notes else Outcome.SENT
         self.records.append(Record(rendered.tool, outcome, rendered.notes))
+        self.kept = before is not None
         if before is not None and before.startswith(self.blanks):
             self._put(before.removeprefix(self.blanks) + rendered.text, out)
         else:
@@ -264,6 +269,8 @@ class Rendering:
     def _finish(self, event: Finished, out: list[Event]) -> None:
         self._settle(out, last=True)
         self._put(self.prose.close(), out)
+        if self.kept and not self.behind.strip(BLANKS):
+            self._put(self.behind, out)
         if self.open is not None:
             self.records.append(Record(self.open.name, Outcome.TRUNCATED))
             self._put_apart(protect(self.client, _CUT.format(tool=self.open.name)), out)
