@@ -112,19 +112,6 @@ def test_an_undeclared_key_of_several_words_is_no_text_of_gemma() -> None:
     assert read_calls(text) == [("note", {"text": "a", "some key": "b"})]
 
 
-GLUED = [
-    'analysisWe need it.assistantcommentary to=functions.note json{"text": "a"}',
-    'analysisWe need it.assistant to=functions.note json{"text": "a"}',
-    'analysisWe need it.assistant to=functions.notecommentary json{"text": "a"}',
-    'analysisWe need it.assistantanalysis to=functions.note json{"text": "a"}',
-]
-
-
-@pytest.mark.parametrize("text", GLUED)
-def test_messages_whose_marks_were_stripped_need_no_line_break(text: str) -> None:
-    assert read_calls(text) == [("note", {"text": "a"})]
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -136,3 +123,13 @@ def test_messages_whose_marks_were_stripped_need_no_line_break(text: str) -> Non
 )
 def test_stripped_headers_without_a_call_are_text(text: str) -> None:
     assert (toolglot.read(text, TOOLS).text, read_calls(text)) == (text, [])
+
+
+@pytest.mark.parametrize("value", ["#", "x # y", "https://a/#b", "/* c */", "// d", "a # b\n"])
+def test_signs_of_comments_inside_strings_are_text(value: str) -> None:
+    arguments = {"x": value, "free": {value: [value, 1]}, "y": 1}
+    tool = {"name": "f", "parameters": {"type": "object", "properties": {"x": {"type": "string"}, "free": {}}}}
+    text = f"<tool_call>{json.dumps({'name': 'f', 'arguments': arguments})}</tool_call>"
+    (call,) = toolglot.read(text, [tool]).calls
+    assert json.loads(call.arguments) == arguments
+    assert call.repairs == ()

@@ -324,6 +324,11 @@ class Mark:
                 return found
         return None
 
+    @cached_property
+    def stops(self) -> re.Pattern[str]:
+        """Where the mark may begin, as its first characters tell."""
+        return compile_stops(find_stops(self.templates, 2))
+
     def begins(self, text: str, pos: int) -> bool:
         """Whether the text from ``pos`` to its end is a beginning of the mark (at least two characters)."""
         return len(text) - pos >= 2 and self._prefix.match(text, pos) is not None

@@ -17,7 +17,7 @@ from toolglot.codecs.gathering import QUOTES, decode, find_quote, gather
 from toolglot.codecs.strings import Around, Collector, read_string
 from toolglot.draft import Draft, Frame
 from toolglot.events import Reason
-from toolglot.jsontext import JSON, PYTHON, Literals, NotJson, parse
+from toolglot.jsontext import JSON, PYTHON, Literals, NotJson, Parsed, parse
 from toolglot.pattern import MORE, Mark, Match
 from toolglot.scanner import Source, Steps
 from toolglot.schema import Shape, conform, read_text
@@ -330,15 +330,21 @@ class Members:
             return (yield from self._key_follows(source, draft, gap, True))
         if head in QUOTES and self.literals is PYTHON:
             return True
-        if not doubted and head in COMMENT_HEADS and (comment := (yield from source.look(_COMMENT, gap))) is not None:
-            behind = comment.end() - source.pos
-            behind += source.text.startswith(",", comment.end())
-            return (yield from self._key_follows(source, draft, behind, True))
+        if head in COMMENT_HEADS:
+            return not doubted and (yield from self._comment_follows(source, draft, gap))
         if head not in frame.closing.starts:
             return False
         ending = yield from source.choose(frame.closing, gap)
         # between marks, those of another call are text
         return ending == 0 if self.is_loose else ending is not None
+
+    def _comment_follows(self, source: Source, draft: Draft, ahead: int) -> Steps[bool]:
+        """Whether a comment stands there, and a key or the end behind it."""
+        comment = yield from source.look(_COMMENT, ahead)
+        if comment is None:
+            return False
+        behind = comment.end() - source.pos + source.text.startswith(",", comment.end())
+        return (yield from self._key_follows(source, draft, behind, True))
 
     def _key_follows(self, source: Source, draft: Draft, ahead: int, declared: bool) -> Steps[bool]:
         while declared or self.usual_key.match(source.text, source.pos + ahead) is None:
@@ -389,7 +395,7 @@ class Members:
             return False
         where = f"argument {key}"
         try:
-            parsed = parse(_TRAILING_COMMENT.sub("", text), self.literals)
+            parsed = self._parse(text)
         except NotJson:
             self._unquoted(draft, key, text.strip(), shape)
             return True
@@ -397,6 +403,16 @@ class Members:
             draft.repair(name)
         draft.add(key, conform(parsed.value, shape, where))
         return True
+
+    def _parse(self, text: str) -> Parsed:
+        """The value, with a comment behind it or without. Raises ``NotJson`` if it is neither."""
+        try:
+            return parse(text, self.literals)
+        except NotJson:
+            comment = _TRAILING_COMMENT.search(text)
+            if comment is None or text.count('"', 0, comment.start()) % 2:  # it may begin inside a string
+                raise
+            return parse(text[: comment.start()], self.literals)
 
     def _unquoted(self, draft: Draft, key: str, text: str, shape: Shape) -> None:
         """Text without quotes, or in quotes that are none here: clear if it is one plain line."""

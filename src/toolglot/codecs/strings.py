@@ -129,7 +129,8 @@ class Around:
         """Count the call that begins or ends here."""
         if self.header is None:
             return
-        if (yield from source.look(self.header)) is not None:
+        begins = self.header.stops.match(source.text, source.pos)
+        if begins and (yield from source.look(self.header)) is not None:
             self.quoted += 1
         elif self.quoted and (yield from source.choose(self.closing)) == 0:
             self.quoted -= 1

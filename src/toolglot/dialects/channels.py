@@ -63,12 +63,6 @@ STRIPPED = (
     " to=functions.{name_id}{debris}{before_object}",
     "to={name_parallel}{debris}{before_object}",
 )
-# the same in the middle of a line: nothing parts the messages any more
-GLUED = (
-    "assistantcommentary to={name_id}{debris}{before_object}",
-    "assistantanalysis to={name_id}{debris}{before_object}",
-    "assistant to=functions.{name_id}{debris}{before_object}",
-)
 CLOSE = ("<|call|>", "<|end|>", "] <|call|>")
 
 
@@ -101,11 +95,7 @@ DIALECTS = (
             Call(WITHOUT_START, Addressed(), CLOSE, Place.LINE, "damaged_header"),
             # the special tokens were stripped on the way
             Call(STRIPPED, Addressed(), place=Place.LINE, repair="missing_marks"),
-            Call(
-                ("+#+#+#+#+#+assistant to={name_id}{debris}{before_object}", *GLUED),
-                Addressed(),
-                repair="missing_marks",
-            ),
+            Call(("+#+#+#+#+#+assistant to={name_id}{debris}{before_object}",), Addressed(), repair="missing_marks"),
         ),
         regions=(
             # the first one begins with its channel where the prompt ended in the token before it
