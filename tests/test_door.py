@@ -24,7 +24,7 @@ from toolglot.sim.script import parse_script
 
 BODY = json.dumps(ASK).encode()
 STREAMED = json.dumps(ASK | {"stream": True}).encode()
-ENOUGH = 10.0
+ENOUGH = 30.0
 
 
 def awaited(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:

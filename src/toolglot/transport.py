@@ -7,11 +7,13 @@ Redirects are not followed: they are answers like any other.
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 from base64 import b64encode
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
+from socket import gaierror
 from typing import Final
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
@@ -128,7 +130,7 @@ class Transport:
         except ssl.SSLError as error:
             raise UnreachableError(f"TLS with {who} failed: {error.reason}. Is it an http address?") from None
         except (OSError, UnicodeError) as error:
-            problem = error.strerror if isinstance(error, OSError) and error.strerror else "no such address"
+            problem = _describe(error)
             raise UnreachableError(
                 f"{who} cannot be reached ({problem}). Check that the server is running and its base_url is right."
             ) from None
@@ -167,6 +169,13 @@ class Transport:
             connection.abort()
         self._idle.clear()
         await asyncio.sleep(0)
+
+
+def _describe(error: OSError | UnicodeError) -> str:
+    """Why no connection could be made, in the system's words; event loops put words of their own into the error."""
+    if isinstance(error, gaierror) or not isinstance(error, OSError):
+        return "its name cannot be resolved"
+    return os.strerror(error.errno) if error.errno else "connection failed"
 
 
 class Errand:
