@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from toolglot.conversation import (
     Call,
     Choice,
@@ -29,14 +31,13 @@ from toolglot.conversation import (
     Text,
     Tool,
 )
-from toolglot.crossing import demand_call
+from toolglot.crossing import demand_call, read_effort, write_effort
 from toolglot.errors import RequestError
 from toolglot.fields import (
     NO_TOOLS,
     adapt_body,
     check_messages,
     dicts_in,
-    encode,
     number_at,
     parse_body,
     read_arguments,
@@ -46,6 +47,7 @@ from toolglot.fields import (
     write_arguments,
     write_function,
 )
+from toolglot.numerals import encode
 from toolglot.wire import Asked, read_error, write_error
 
 NAME = "ollama"
@@ -53,6 +55,10 @@ TOOL_FIELDS = ("tools",)
 ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 MODELLED = frozenset(("model", "messages", "tools", "stream", "options"))
 LIMITS = {"num_predict": "max_tokens", "temperature": "temperature", "top_p": "top_p", "top_k": "top_k", "seed": "seed"}
+EFFORT = "think"
+EFFORT_WORDS = ("low", "medium", "high")
+BETWEEN = "\n\n"
+"""What parts texts that other wires keep apart."""
 MAGIC = {"iVBOR": "image/png", "/9j/": "image/jpeg", "R0lGO": "image/gif", "UklGR": "image/webp"}
 
 
@@ -64,6 +70,7 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
     if not isinstance(options, dict):
         raise RequestError("options must be an object.", "options")
     limits, rest = _decode_options(options)
+    limits = replace(limits, effort=read_effort(asked.get(EFFORT)))
     conversation = Conversation(
         model=text_at(asked, "model"),
         messages=tuple(_decode_message(message, at) for at, message in enumerate(check_messages(asked))),
@@ -71,7 +78,8 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
         limits=limits,
         extra={key: value for key, value in asked.items() if key not in MODELLED} | ({"options": rest} if rest else {}),
     )
-    return Asked(conversation, asked.get("stream") is not False, True, notes)
+    modelled = frozenset([EFFORT] if limits.effort else ())
+    return Asked(conversation, asked.get("stream") is not False, True, notes, modelled=modelled)
 
 
 def _decode_options(options: Mapping[str, Any]) -> tuple[Limits, dict[str, Any]]:
@@ -149,6 +157,8 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
     options = conversation.extra.get("options", {}) | told | ({"stop": list(limits.stop)} if limits.stop else {})
     if options:
         request["options"] = options
+    if limits.effort and EFFORT not in request:
+        request[EFFORT] = limits.effort != "none" and write_effort(limits.effort, EFFORT_WORDS)
     if tools:
         request["tools"] = [write_function(tool) for tool in tools]
     return encode(request)
@@ -170,7 +180,7 @@ def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
 def _encode_message(message: Message) -> list[dict[str, Any]]:
     if message.role == "tool":
         return [_encode_result(write_error(part)) for part in message.parts if isinstance(part, Result)]
-    told = {"role": message.role, **_encode_shown(message.parts)}
+    told = {"role": message.role, **_encode_shown(message.parts, "" if message.role == "assistant" else BETWEEN)}
     thought = "".join(part.text for part in message.parts if isinstance(part, Reasoning))
     if thought:
         told["thinking"] = thought
@@ -185,9 +195,9 @@ def _encode_result(result: Result) -> dict[str, Any]:
     return told | {key: value for key, value in named.items() if value}
 
 
-def _encode_shown(parts: Iterable[Part]) -> dict[str, Any]:
+def _encode_shown(parts: Iterable[Part], between: str = BETWEEN) -> dict[str, Any]:
     """Text and images; the wire has one place for each."""
-    told: dict[str, Any] = {"content": "".join(part.text for part in parts if isinstance(part, Text))}
+    told: dict[str, Any] = {"content": between.join(part.text for part in parts if isinstance(part, Text))}
     images = [part for part in parts if isinstance(part, Image)]
     if any(image.url for image in images):
         raise RequestError("An image that is given by its address cannot be carried to this model.", "messages")
