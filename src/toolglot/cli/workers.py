@@ -53,8 +53,9 @@ class _Supervisor:
         self.stopping = False
 
     def run(self, count: int) -> int:
-        for at in range(count):
-            self.start(announces=at == 0)
+        first = self.start(announces=True)
+        for _ in range(count - 1):
+            self.start()
         code = OK
         while self.started:
             worker, status = os.wait()
@@ -64,8 +65,12 @@ class _Supervisor:
             if self.stopping:
                 code = code or (OK if ended in (OK, -signal.SIGTERM) else 1)
             elif ended == WRONG_USE:
+                # only the first worker tells people why, so it must get as far as that
                 code = ended
-                self.stop()
+                if worker == first:
+                    self.stop()
+                else:
+                    LOG.error("worker %d could not start", worker)
             else:
                 self.replace(worker, ended, time.monotonic() - began)
         return code
