@@ -130,7 +130,7 @@ def _deliver(exchange: Exchange, route: Route, watch: Watch, streamed: bool) -> 
         exchange.names,
         exchange.speech.joiner if exchange.speech else "",
         _find_bounds(exchange),
-        streamed and guest is None,
+        streamed and guest is None and not exchange.wire.WHOLE_CALLS,
         route.upstream.secrets,
         native,
         exchange.doubt if route.learns and not rehearsed else None,
