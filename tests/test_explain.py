@@ -240,7 +240,7 @@ def test_probe_needs_a_server_that_answers(capsys: pytest.CaptureFixture[str]) -
     assert "give --base-url" in capsys.readouterr().err
     assert main(["probe", "--base-url", "http://127.0.0.1:1/v1", "--model", "m", "--api-key", KEY]) == 2
     told = capsys.readouterr().out
-    assert "could not be reached" in told and KEY not in told
+    assert "cannot be reached" in told and KEY not in told
 
 
 @needs_model

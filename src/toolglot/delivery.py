@@ -88,6 +88,7 @@ class Delivery:
         native: bool = False,
         doubt: Callable[[Failed, bool], None] | None = None,
         successes: tuple[str, ...] = SUCCESSES,
+        most: int = 0,
     ) -> None:
         self.reader = reader
         self.watch = watch
@@ -99,6 +100,10 @@ class Delivery:
         self.secrets = secrets
         self.doubt = doubt
         self.successes = successes
+        self.most = most
+        """How many bytes of arguments a call may have; 0: any number."""
+        self.sizes: dict[int, int] = {}
+        self.over = False  # given up
         self.beside: Callable[[Iterable[Event]], None] | None = None
         self.source: list[str] = []
         self.thoughts: list[str] | None = [] if reader is not None else None
@@ -109,13 +114,14 @@ class Delivery:
         """Native calls whose arguments are no JSON, by name."""
         self.short: list[str] = []
         """Native calls that the upstream ended in the middle of their arguments, by name."""
-        self.unended: list[str] = []
-        """Native calls that the upstream did not end, by name."""
+        self.unended: list[str] = []  # those that it did not end
         self.refused: list[CallRejected] = []
         """Calls read from text that were refused or cut, and are text."""
         self.halves: list[CallRejected] = []
         """Those of which a part was sent as a call."""
         self.truncated = False
+        self.only_last = False
+        """Whether a call in the text counts only if nothing is said behind it."""
         self.tells_rejected = False
         """Whether somebody behind us decides what becomes of a rejected call."""
         self.open: dict[tuple[str, int], int] = {}
@@ -134,6 +140,8 @@ class Delivery:
     def deliver(self, events: Iterable[Event]) -> list[Event]:
         """What the client is told of these events of the upstream."""
         out: list[Event] = []
+        if self.over:
+            return out
         reader, plain = self.reader, self.plain
         if self.beside is not None:
             self.beside(events)
@@ -156,10 +164,34 @@ class Delivery:
                 self.fail(event, out)
             elif type(event) is not Started:
                 self.tell(event, NATIVE, out)
-        if out:
-            self.said = True
-            self.answered = self.answered or any(map(_answers, out))
-        return out
+        return self.take_stock(out) if out else out
+
+    def take_stock(self, told: list[Event]) -> list[Event]:
+        """Note what the client is told, and stop where a call is too large."""
+        if self.started and self.most:
+            told = self.measure(told)
+        self.said = True
+        self.answered = self.answered or any(map(_answers, told))
+        return told
+
+    def measure(self, told: list[Event]) -> list[Event]:
+        """The events, up to one that makes the arguments of a call larger than allowed; there the answer fails."""
+        for at, event in enumerate(told):
+            if type(event) is not CallArguments:
+                continue
+            fragment = event.fragment
+            size = len(fragment) if fragment.isascii() else len(fragment.encode("utf-8", "surrogatepass"))
+            size = self.sizes[event.index] = self.sizes.get(event.index, 0) + size
+            if size > self.most:
+                name, self.over = self.watch.open.get(event.index) or "a tool", True
+                why = (
+                    f"The arguments of the model's call of {name} are larger than {self.most} bytes,"
+                    " which is the limit here (tool_calling.max_parameter_bytes)."
+                )
+                failed = told[:at]
+                self.end_badly(Failed("parameter_too_large", why), failed)
+                return failed
+        return told
 
     def keep(self, text: str) -> None:
         """Text came: reasoning was not all, and the text may have to be quoted."""
@@ -395,6 +427,12 @@ class Delivery:
             self.watch.leave(dialect, reason)
         for dialect in reader.missed:
             self.watch.miss(dialect)
+        if self.only_last and _says_more(self.waiting or ()):
+            self.reader = reader
+            self.give_back(out)
+            self.reader = None
+            self.note_overheard(self.overheard or [])
+            return
         waiting, self.waiting = self.waiting or [], None
         for event, origin in self.withdraw_unfinished(waiting):
             self.pass_on(event, origin, out)
@@ -413,8 +451,8 @@ class Delivery:
         for dialect in dialects:
             self.watch.leave(dialect, Reason.EXTRA_CALL)
         if dialects:
-            told = ", ".join(dict.fromkeys(dialects))
-            self.watch.notes.append(f"{len(dialects)} calls in the text beside native ones stay text: {told}")
+            told, where = ", ".join(dict.fromkeys(dialects)), "beside native ones" if self.natives else "before its end"
+            self.watch.notes.append(f"{len(dialects)} calls in the text {where} stay text: {told}")
 
     def rescue(self, reader: Reader, out: list[Event]) -> None:
         """The answer was nothing but reasoning, which the client has: the calls that it ends with are told too."""
@@ -432,6 +470,13 @@ class Delivery:
 def _answers(event: Event) -> bool:
     """Whether this event is part of an answer, not only of the way to it."""
     return not event.text.isspace() if type(event) is TextDelta else type(event) not in SILENT
+
+
+def _says_more(waiting: Iterable[tuple[Event, str]]) -> bool:
+    """Whether text follows a call."""
+    events = [event for event, _ in waiting]
+    ended = [at for at, event in enumerate(events) if isinstance(event, CallEnded)]
+    return bool(ended) and any(isinstance(event, TextDelta) and _answers(event) for event in events[ended[-1] :])
 
 
 _MOST = 500
