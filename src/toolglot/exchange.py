@@ -162,6 +162,8 @@ class Exchange:
         watch.client = route.client
         if route.manner is TEXT:
             watch.dialect = route.dialect
+        if route.detected:
+            watch.notes.append("no tools are offered; calls to the usual ones are looked for (auto_detect)")
 
     @property
     def untouched(self) -> bool:
