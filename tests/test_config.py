@@ -92,10 +92,13 @@ SAMPLES: dict[str, tuple[str, Any]] = {
     "server.heartbeat_seconds": ("0.5", 0.5),
     "server.drain_seconds": ("1", 1.0),
     "server.log_bodies": ("yes", True),
+    "server.log_level": ("WARNING", "warning"),
+    "server.default_model": ("coder", "coder"),
     "server.state_dir": ("none", "none"),
     "tool_calling.enabled": ("off", False),
     "tool_calling.auto_detect": ("0", False),
     "tool_calling.max_tools": ("20", 20),
+    "tool_calling.max_parameter_bytes": ("2 KiB", 2048),
     "tool_calling.supported_tools": ("read, write,", ("read", "write")),
     "tool_calling.mode": ("TEXT", "text"),
     "tool_calling.dialect": ("Qwen/Qwen3-Coder-30B", "qwen3_coder"),
@@ -547,6 +550,8 @@ def show_default(value: Any) -> str:
             return f"`{value:g}`"
         case int():
             return f"`{value}`"
+        case tuple() if value:
+            return f"`{', '.join(value)}`"
     return f"`{value}`" if value else ""
 
 

@@ -131,6 +131,8 @@ def test_a_record_tells_what_became_of_a_request(telemetry: Telemetry, clock: Ti
         "dialect": "qwen3_coder",
         "client": "",
         "stream": True,
+        "offered": 0,
+        "stripped": 0,
         "status": 200,
         "calls": 1,
         "tools": ["read_file"],
@@ -306,7 +308,7 @@ def test_what_is_not_to_be_told_is_not_told(
     (lines,) = home.handlers
     match silence:
         case "level":
-            log_to(stream, logging.WARNING)
+            log_to(stream, "warning")
         case "handler level":
             lines.setLevel(logging.WARNING)
         case "filter":

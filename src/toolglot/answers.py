@@ -130,14 +130,17 @@ def _deliver(exchange: Exchange, route: Route, watch: Watch, streamed: bool) -> 
         exchange.names,
         exchange.speech.joiner if exchange.speech else "",
         _find_bounds(exchange),
-        streamed and guest is None,
+        streamed and guest is None and not exchange.wire.WHOLE_CALLS,
         route.upstream.secrets,
         native,
         exchange.doubt if route.learns and not rehearsed else None,
         exchange.wire.SUCCESSES,
+        exchange.settings.tool_calling.max_parameter_bytes,
     )
     if guest is None:
-        return Delivery(*given)
+        delivery = Delivery(*given)
+        delivery.only_last = route.detected
+        return delivery
     mapped = editing.Return(exchange.mapping, watch.notes, shown=shorten) if exchange.mapping else None
     return Rendition(guest.render(native), *given, mapped=mapped)
 
@@ -155,8 +158,7 @@ def _open_reader(exchange: Exchange, route: Route, rehearsed: bool) -> Reader:
     restricted = bool(choice.only) or not conversation.tools
     unknown = "reject" if exchange.guest else "text" if restricted else reading.unknown_tools
     shell = reading.shell if reading.shell and exchange.trial.runs(SHELL, rehearsed) else ()
-    supported = exchange.settings.tool_calling.supported_tools
-    options = exchange.settings.reader_options(unknown, not route.single, supported, shell)
+    options = exchange.settings.reader_options(unknown, not route.single, route.supported, shell, route.detected)
     if exchange.guest:
         options = replace(options, elements=exchange.guest.calls)
     strictness = exchange.trial.restrict(options, route)

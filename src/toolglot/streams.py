@@ -76,7 +76,7 @@ class Translation:
 
     @property
     def over(self) -> bool:
-        return self.reader.over
+        return self.reader.over or self.delivery.over
 
     def feed(self, piece: bytes) -> bytes:
         if self.passage or self.steps:

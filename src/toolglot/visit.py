@@ -7,6 +7,7 @@ looks after silence for the whole life of a stream, because a task of its own wo
 
 from __future__ import annotations
 
+import re
 from http import HTTPStatus
 
 from toolglot import answers
@@ -19,6 +20,12 @@ from toolglot.telemetry import redact
 
 REQUEST_ID = "x-request-id"
 KEPT_HEADERS = ("retry-after", "x-ratelimit-limit-requests", "x-ratelimit-remaining-requests")
+TOO_LONG = re.compile(r"context[ _](?:size|length|window)|maximum context", re.IGNORECASE)
+"""What servers say of a request that does not fit."""
+TOO_SMALL = (
+    ". This model is too small for such a request, as agents make them: start the gateway in front of a larger one"
+    " ('toolglot serve --base-url ...')."
+)
 STREAM_HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
 
 
@@ -43,6 +50,9 @@ class Visit:
             upstream = self.exchange.route.upstream
             if reply.status == HTTPStatus.UNAUTHORIZED:
                 error.message = f"Upstream {upstream.name!r} refused the API key that it was sent: {error.message}"
+            if TOO_LONG.search(f"{error.kind} {error.message}"):
+                self.watch.notes.append("the request is larger than the context of the model")
+                error.message += TOO_SMALL if upstream.coached else ""
             error.message = redact(error.message, upstream.secrets)
             headers = reply.headers
             error.headers = {name: headers[name] for name in KEPT_HEADERS if name in headers}

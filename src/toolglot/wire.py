@@ -96,7 +96,7 @@ class Wire(Protocol):
     hand thoughts and proofs of any wire back; ``THOUGHT_FIELDS``, names that the field for thoughts of earlier
     turns may have, if servers do not agree on one; and ``interject``, which makes a sign of life or a failure inside a
     stream that is passed on, where its own writer would disturb that. ``SUCCESSES`` are the reasons to finish that its
-    clients take for the end of a whole answer.
+    clients take for the end of a whole answer. ``WHOLE_CALLS``: nothing of a call is sent before all of it is known.
     Healthy native answers pass as they are if the reader of streams tells what ``passage.TidyReader`` lists and the
     writer has ``resume(place)``. A reader may have ``answer``: the id and the items of an answer that was not kept
     where it was made.
@@ -114,6 +114,7 @@ class Wire(Protocol):
     CARRIES_SEALS: bool
     THOUGHT_FIELDS: tuple[str, ...]
     SUCCESSES: tuple[str, ...]
+    WHOLE_CALLS: bool
     expand_request: Callable[[bytes, Callable[[str], tuple[bytes, bytes] | None], int], bytes] | None
     interject: Interject | None
 
@@ -159,6 +160,7 @@ USUAL: Final[Mapping[str, Any]] = {
     "CARRIES_SEALS": False,
     "THOUGHT_FIELDS": (),
     "SUCCESSES": SUCCESSES,
+    "WHOLE_CALLS": False,
     "expand_request": None,
     "interject": None,
 }

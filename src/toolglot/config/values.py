@@ -55,7 +55,26 @@ REMEMBERED: Final = 1000
 NAME_LENGTH: Final = 500
 SECRET_LENGTH: Final = 8
 NO_KEY: Final = Secret()
+LEVELS: Final = ("debug", "info", "warning", "error")
+USUAL_TOOLS: Final = (
+    "read",
+    "write",
+    "edit",
+    "bash",
+    "glob",
+    "grep",
+    "list_files",
+    "search_files",
+    "execute_command",
+    "read_file",
+    "write_to_file",
+    "apply_diff",
+    "attempt_completion",
+    "ask_followup_question",
+)
+"""The tools of well-known coding agents."""
 CONFIDENCE: Final = number(0, 1)
+NO_PATTERNS: Final = read_patterns(dict.fromkeys(("json_code_blocks", "bare_json", "python_calls"), False))
 
 
 def setting(kind: Kind, tells: str, default: Any = None, *, flag: str = "", also: tuple[str, ...] = ()) -> Any:
@@ -83,6 +102,10 @@ class Server:
         "log requests and answers too, as client and upstream see them, and the model's own text; cut, keys blackened",
         False,
     )
+    log_level: str = setting(
+        choice(*LEVELS), "what is logged; each request is told at `info`", "info", also=("LOG_LEVEL",)
+    )
+    default_model: str = setting(TEXT, "the model that a request without a model is taken to ask for", "")
     state_dir: str = setting(
         TEXT, "folder for what was learned; empty: `toolglot` where the system keeps such; `none`: only in memory", ""
     )
@@ -97,14 +120,26 @@ class ToolCalling:
     )
     auto_detect: bool = setting(
         BOOL,
-        "read calls to `supported_tools` also where the request offered no tools",
+        "read calls to `supported_tools` also where the request offered no tools; with the usual list of tools only if"
+        " the last user message asks to read, write, edit, list or search files, or to execute something",
         True,
         also=("TOOL_CALLING_AUTO_DETECT",),
     )
     max_tools: int = setting(
         integer(1, 100_000), "a request with more tools is refused", 128, also=("TOOL_CALLING_MAX_TOOLS",)
     )
-    supported_tools: tuple[str, ...] = setting(NAMES, "tools that are known even if a request does not offer them", ())
+    max_parameter_bytes: int = setting(
+        BYTES,
+        "a call with larger arguments is not delivered: the answer ends with the error `parameter_too_large`",
+        16 << 20,
+        also=("TOOL_CALLING_MAX_PARAMETER_BYTES",),
+    )
+    supported_tools: tuple[str, ...] = setting(
+        NAMES,
+        "tools that are known even if a request does not offer them; the usual list counts only where a request offers"
+        " none (`auto_detect`)",
+        USUAL_TOOLS,
+    )
     mode: str = setting(
         choice(*MODES),
         "`native` leaves tools to the upstream, `text` teaches them as text, `off` passes requests as they are,"
@@ -325,13 +360,14 @@ class Settings:
         object.__setattr__(self, "_patterns", self.patterns.compile())
 
     def reader_options(
-        self, unknown: str, parallel: bool, supported: tuple[str, ...], shell: tuple[str, ...]
+        self, unknown: str, parallel: bool, supported: tuple[str, ...], shell: tuple[str, ...], detected: bool = False
     ) -> Options:
-        """How answers are read; what a request decides is given."""
+        """How answers are read; what a request decides is given. ``detected``: no tools were offered, so only calls
+        that cannot be ordinary text count."""
         reading = self.reading
         syntax = reading.shell_syntax, reading.shell_cwd
         given = unknown, reading.min_confidence, parallel, supported, shell, *syntax
-        return make_options(*given, patterns=self._patterns)
+        return make_options(*given, patterns=NO_PATTERNS if detected else self._patterns)
 
     @property
     def rollout_now(self) -> Rollout:

@@ -22,6 +22,7 @@ ROUTES = tuple(f"{root}/models/{{model:.+}}:{{method:{WHOLE}|{STREAMING}}}" for 
 STREAM_TYPE = "text/event-stream"
 LAST_WORDS = b""
 SEALS = True
+WHOLE_CALLS = True
 TOOL_NAMES = r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}"
 ROOT = "/v1beta"
 
@@ -46,6 +47,7 @@ __all__ = [
     "SEALS",
     "STREAM_TYPE",
     "TOOL_NAMES",
+    "WHOLE_CALLS",
     "adapt_request",
     "authorize",
     "decode_error",

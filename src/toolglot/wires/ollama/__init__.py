@@ -15,6 +15,7 @@ ROUTES = ("/api/chat",)
 ROOT = "/api"
 STREAM_TYPE = "application/x-ndjson"
 LAST_WORDS = b""
+WHOLE_CALLS = True
 SUCCESSES = (*USUAL_SUCCESSES, "content_filter")  # it is told as stop
 EXTRAS = (
     Extra("GET", "/api/tags", list_models, needs_models=True),
@@ -39,6 +40,7 @@ __all__ = [
     "ROUTES",
     "STREAM_TYPE",
     "SUCCESSES",
+    "WHOLE_CALLS",
     "adapt_request",
     "authorize",
     "decode_error",

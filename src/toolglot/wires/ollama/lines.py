@@ -1,7 +1,6 @@
 """Answers on the wire of Ollama, whole and streamed, written from events: one JSON object per line.
 
-The wire has no place for a call that is not whole, so a call waits for its end. One that never ends was cut and is not
-told, or was refused in the middle, and is told as text with the reason.
+The wire has no place for a call that is not whole, so a call waits for its end. One that never ends is not told.
 """
 
 from __future__ import annotations
@@ -70,12 +69,8 @@ class StreamWriter:
         return self.line(b'"content":"","tool_calls":' + encode([_encode_call(*self.calls.pop(event.index))]))
 
     def finish(self, event: Finished) -> bytes:
-        out = b""
-        if event.reason != "length":
-            for started, fragments in self.calls.values():
-                out += self.say(TextDelta(f"{started.name} {''.join(fragments)}"))
         told = {"message": {"role": "assistant", "content": ""}, **_sum_up(event.reason, event.usage)}
-        return out + self.head + b"," + encode(told)[1:] + b"\n"
+        return self.head + b"," + encode(told)[1:] + b"\n"
 
     def fail(self, event: Failed) -> bytes:
         return encode({"error": event.message}) + b"\n"
