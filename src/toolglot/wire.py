@@ -56,6 +56,20 @@ class Extra(Struct, frozen=True):
     needs_models: bool = False
 
 
+class Marks(Struct, frozen=True):
+    """What to look for in the bytes of a stream that nobody reads. A find only says that the event is worth reading.
+
+    ``may_say``: it may hold text or a call. ``may_end``: it may end the answer, give a reason to, or be an error; this
+    is asked of every piece, so it has to be quick. ``closing`` are the last events of a stream, where they are missing
+    behind a reason to finish. ``final``: such a reason is the end, and nothing goes on with the answer behind it.
+    """
+
+    may_say: Callable[[bytes], object]
+    may_end: Callable[[bytes], object]
+    closing: bytes = b""
+    final: bool = False
+
+
 class ReplyReader(Protocol):
     """Reads a streamed reply, piece by piece. ``over``: it has said itself that this was all."""
 
@@ -87,7 +101,7 @@ class Wire(Protocol):
     """Both directions of a protocol.
 
     ``ROUTES`` are the paths at which clients ask; parts in braces are named. ``STREAM_TYPE`` is the content type of a
-    streamed answer, ``LAST_WORDS`` how it ends, if it always ends the same way.
+    streamed answer, ``MARKS`` what is looked for where one is passed on as it is.
 
     What a wire need not have stands in ``USUAL``: ``EXTRAS``, ``Extra`` answers; ``ROOT``, the path of an upstream that
     has none in its address; ``TOOL_NAMES``, an expression for the names it allows; ``CARRIED``, headers of a client
@@ -105,7 +119,7 @@ class Wire(Protocol):
     NAME: str
     ROUTES: tuple[str, ...]
     STREAM_TYPE: str
-    LAST_WORDS: bytes
+    MARKS: Marks
     EXTRAS: tuple[Extra, ...]
     ROOT: str
     TOOL_NAMES: str | None
