@@ -66,7 +66,7 @@ def _relay_whole(exchange: Exchange, body: bytes) -> bytes:
     events = exchange.upstream_wire.decode_reply(body, exchange.source.new_call_id)
     failure = find_emptiness(events, exchange.wire.SUCCESSES)
     if failure is not None:
-        raise describe_failure(redact_failure(failure, exchange.route.upstream.secrets))
+        raise describe_failure(redact_failure(failure, exchange.secrets))
     exchange.afterwards = lambda: events
     if rehearsal := rehearse(exchange, streamed=False):
         rehearsal.attempt(exchange.afterwards)
@@ -141,7 +141,7 @@ def _deliver(exchange: Exchange, route: Route, watch: Watch, streamed: bool) -> 
         exchange.speech.joiner if exchange.speech else "",
         _find_bounds(exchange),
         streamed and guest is None,
-        route.upstream.secrets,
+        exchange.secrets,
         native,
         exchange.doubt if route.learns and not rehearsed else None,
         exchange.wire.SUCCESSES,

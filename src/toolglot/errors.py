@@ -7,6 +7,7 @@
     │   ├── RequestError        a request that cannot be served as it stands
     │   │   └── ToolResultsError    its tool results do not fit its calls
     │   ├── AccessError         no key, or not one of ours                     401
+    │   ├── OriginError         a request that a web page may have caused      403
     │   ├── UnknownModelError   a model that nobody here answers for           404
     │   ├── UnknownPathError    an address or a method that is not served      404
     │   ├── SizeError           more than the limits allow                     413
@@ -16,6 +17,7 @@
     │   ├── RefusedError        it answered with an error of its own           its own status
     │   ├── UnreachableError    it could not be reached                        502
     │   └── SilenceError        it said nothing for too long                   504
+    ├── ShutdownError           the gateway stops before the answer is over    503
     └── InternalError           our own fault                                  500
 
 Leaves are chosen by who is at fault. Each carries an HTTP status, a code that programs can rely on and a message that

@@ -15,6 +15,7 @@ from toolglot.delivery import EMPTY, is_content, redact_failure
 from toolglot.errors import ToolglotError
 from toolglot.events import CallArguments, CallRejected, Event, Failed, Finished, ReasoningDelta, Started, TextDelta
 from toolglot.exchange import UNFINISHED, Exchange
+from toolglot.redaction import redact
 from toolglot.sse import BLANK_LINES, BOM, complete_event, find_end, join_line_ends, split_events
 from toolglot.wire import ReplyReader, ReplyWriter
 
@@ -27,7 +28,7 @@ EDGE: Final = 3
 UNRECORDED: Final = frozenset({Started, TextDelta, ReasoningDelta, CallArguments})
 """Events that a record has nothing to say of."""
 NO_FRAME: Final = (b"", b"\0")
-TRIES: Final = 8
+TRIES: Final = 4
 """How often in one answer it is tried to tell what its events have in common."""
 LINES: Final = "application/x-ndjson"
 INVALID: Final = "upstream_invalid"
@@ -49,6 +50,7 @@ class Relay:
     def __init__(self, exchange: Exchange) -> None:
         self.exchange = exchange
         self.marks = exchange.wire.MARKS
+        self.word = self.marks.word
         self.search: Callable[[bytes], object] = self.may_matter
         self.over = self.said = self.finished = False
         self.first = b""
@@ -59,6 +61,7 @@ class Relay:
         self.edge = b""
         self.lines = exchange.wire.STREAM_TYPE == LINES
         self.ends = (b"\n",) if self.lines else BLANK_LINES
+        self.end = self.ends[0]
         self.reader = self.open_reader()
         exchange.afterwards = self.sum_up
         self.rehearsal = rehearse(exchange, streamed=True)
@@ -74,10 +77,14 @@ class Relay:
         if self.rehearsal is not None:
             self.rehearsal.feed(piece)
         before, behind = self.frame
-        if piece.endswith(behind) and piece.startswith(before) and not self.waiting:
-            if piece.find(b'"', len(before), -len(behind)) < 0:
-                self.recent.append(piece)
-                return piece
+        if (
+            piece.endswith(behind)
+            and piece.startswith(before)
+            and piece.find(b'"', len(before), -len(behind)) < 0
+            and not self.waiting
+        ):
+            self.recent.append(piece)
+            return piece
         if self.waiting or not piece.endswith(self.ends):
             piece = self.join(piece)
             if not piece:
@@ -85,11 +92,11 @@ class Relay:
         if not self.first:
             piece = piece.removeprefix(BOM)
             self.first = piece
-        if self.search(piece):
+        if self.search(piece) or piece.find(self.word) < 0 or piece.find(self.end, 0, -2) >= 0:
             piece = self.look(piece)
-        elif self.tries and self.said:
+        elif self.tries and self.said and len(self.recent) == RECENT:
             self.tries -= 1
-            self.frame = find_frame(piece, self.recent[-1]) if self.recent else NO_FRAME
+            self.frame = find_frame(piece, self.recent[-1])
         self.recent.append(piece)
         return piece
 
@@ -109,7 +116,10 @@ class Relay:
         """What may pass of these events: all up to the end of the answer, or a failure in its place."""
         out: list[bytes] = []
         for event in split_events(events, self.lines):
-            if self.search(event) and not self.read(event, out):
+            if self.search(event):
+                if not self.read(event, out):
+                    continue
+            elif event.find(self.word) < 0 and self.tells_secrets(event):
                 continue
             out.append(event)
             if self.over:
@@ -119,28 +129,34 @@ class Relay:
     def read(self, event: bytes, out: list[bytes]) -> bool:
         """Take note of an event that may say or end something. Tells whether it may pass."""
         told = self.reader.feed(join_line_ends(event))
-        failed = next((one for one in told if isinstance(one, Failed)), None)
-        if failed is None and self.finished and self.marks.final and self.adds(event):
+        last = told[-1] if told else None
+        if self.finished and self.marks.final and self.adds(event):
             return False
         if not self.said and any(map(is_content, told)):
             self.said, self.search = True, self.marks.may_end
-        ended = next((one for one in told if isinstance(one, Finished)), None)
-        if failed is None and not self.finished and (ended is not None or has_finish(self.reader)):
-            failed = self.finish(ended)
-        if failed is not None:
-            out.append(self.end_badly(failed))
-            return False
-        self.over = ended is not None
-        return True
+        if not self.finished and not isinstance(last, Failed):
+            last = self.finish(last) or last
+        self.over = isinstance(last, Finished)
+        if isinstance(last, Failed):
+            out.append(self.end_badly(last))
+        return not isinstance(last, Failed)
+
+    def tells_secrets(self, event: bytes) -> bool:
+        """Whether an event that does not belong to the wire repeats a key: nothing says that it is the model's text."""
+        text = event.decode(errors="replace")
+        return redact(text, self.exchange.secrets) != text
 
     def adds(self, event: bytes) -> bool:
         """Whether an event behind a reason to finish goes on with the answer, and does not end it once more."""
         alone = self.open_reader()
         return any(map(is_content, alone.feed(join_line_ends(event)))) and not has_finish(alone)
 
-    def finish(self, ended: Finished | None) -> Failed | None:
-        """The answer has a reason to end, which is no success if nothing was said."""
-        self.finished = True
+    def finish(self, last: Event | None) -> Failed | None:
+        """Take note of a reason to end, if there is one now; it is no success if nothing was said."""
+        ended = last if isinstance(last, Finished) else None
+        self.finished = ended is not None or has_finish(self.reader)
+        if not self.finished:
+            return None
         if self.marks.final:
             self.search = bool
         if self.said:
@@ -154,7 +170,7 @@ class Relay:
     def end_badly(self, failure: Failed) -> bytes:
         """Tell a failure in the client's wire, without secrets."""
         self.over = True
-        failure = redact_failure(failure, self.exchange.route.upstream.secrets)
+        failure = redact_failure(failure, self.exchange.secrets)
         self.exchange.watch.error = self.exchange.watch.error or failure.kind
         return self.say(failure)
 
@@ -263,7 +279,9 @@ def find_frame(one: bytes, other: bytes) -> tuple[bytes, bytes]:
 
 def _count_common(one: bytes, other: bytes) -> int:
     """How many bytes of their beginnings are the same."""
-    return next((at for at, (left, right) in enumerate(zip(one, other, strict=False)) if left != right), 0)
+    size = min(len(one), len(other))
+    difference = int.from_bytes(one[:size], "big") ^ int.from_bytes(other[:size], "big")
+    return size - (difference.bit_length() + 7) // 8
 
 
 def _find_last(events: list[bytes], read: bytes, end: bytes) -> list[bytes]:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
+from toolglot.cli.config import mask_address
 from toolglot.cli.exits import OK, WRONG_USE, Commands
 from toolglot.cli.settings import add_options, follow_file, load_settings
 from toolglot.cli.workers import supervise
@@ -139,7 +140,7 @@ def _greet(settings: Settings, address: str) -> None:
     print(
         f"""toolglot is listening. Point any OpenAI client at
 
-    {address}/v1        (upstream: {upstream.name}, {upstream.base_url})
+    {address}/v1        (upstream: {upstream.name}, {mask_address(upstream.base_url)})
 
 Try it:
 

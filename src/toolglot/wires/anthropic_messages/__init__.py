@@ -15,6 +15,7 @@ from toolglot.wires.anthropic_messages.replies import decode_reply
 from toolglot.wires.anthropic_messages.requests import adapt_request, answer_count, count_tokens, decode_request
 
 ROUTES = ("/v1/messages", "/messages")
+HOME = "/v1/messages"
 STREAM_TYPE = "text/event-stream"
 SEALS = True
 CARRIES_SEALS = True
@@ -30,7 +31,7 @@ def may_end(event: bytes) -> object:
     return event.find(b'"message_') >= 0 or event.find(b'"error"') >= 0
 
 
-MARKS = Marks(_SAYS.search, may_end, closing=STOP)
+MARKS = Marks(b'"content_block_', _SAYS.search, may_end, closing=STOP)
 
 
 def locate(model: str, *, stream: bool) -> str:
@@ -45,6 +46,7 @@ __all__ = [
     "CARRIED",
     "CARRIES_SEALS",
     "EXTRAS",
+    "HOME",
     "MARKS",
     "NAME",
     "ROUTES",

@@ -21,6 +21,7 @@ from toolglot.wires.gemini.telling import encode_reply
 
 WHOLE = "generateContent"
 ROUTES = tuple(f"{root}/models/{{model:.+}}:{{method:{WHOLE}|{STREAMING}}}" for root in ("/v1beta", "/v1", ""))
+HOME = "/v1beta"
 STREAM_TYPE = "text/event-stream"
 SEALS = True
 TOOL_NAMES = r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}"
@@ -34,7 +35,7 @@ def may_end(event: bytes) -> object:
     return event.find(b'eason"') >= 0 or event.find(b'"error"') >= 0
 
 
-MARKS = Marks(_SAYS.search, may_end, final=True)
+MARKS = Marks(b'"candidates"', _SAYS.search, may_end, final=True)
 
 
 def locate(model: str, *, stream: bool) -> str:
@@ -50,6 +51,7 @@ def authorize(key: str) -> dict[str, str]:
 
 
 __all__ = [
+    "HOME",
     "MARKS",
     "NAME",
     "ROOT",

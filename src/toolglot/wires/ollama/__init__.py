@@ -15,6 +15,7 @@ from toolglot.wires.ollama.requests import NAME, adapt_request, decode_request, 
 
 ROUTES = ("/api/chat",)
 ROOT = "/api"
+HOME = "/api"
 STREAM_TYPE = "application/x-ndjson"
 SUCCESSES = (*USUAL_SUCCESSES, "content_filter")  # it is told as stop
 EXTRAS = (
@@ -32,7 +33,7 @@ def may_end(event: bytes) -> object:
     return event.find(b'"error"') >= 0 or _is_done(event)
 
 
-MARKS = Marks(_SAYS.search, may_end)
+MARKS = Marks(b'"message"', _SAYS.search, may_end)
 
 
 def locate(model: str, *, stream: bool) -> str:
@@ -45,6 +46,7 @@ def authorize(key: str) -> dict[str, str]:
 
 __all__ = [
     "EXTRAS",
+    "HOME",
     "MARKS",
     "NAME",
     "ROOT",

@@ -28,7 +28,7 @@ def may_end(event: bytes) -> object:
     return event.find(b"[DONE]") >= 0 or event.find(b'"error"') >= 0 or _may_finish(event)
 
 
-MARKS = Marks(_SAYS.search, may_end, closing=b"data: [DONE]\n\n")
+MARKS = Marks(b'"choices"', _SAYS.search, may_end, closing=b"data: [DONE]\n\n")
 
 
 def locate(model: str, *, stream: bool) -> str:

@@ -28,7 +28,7 @@ def may_end(event: bytes) -> object:
     return event.find(b'"response"') >= 0 or event.find(b'"error"') >= 0
 
 
-MARKS = Marks(_SAYS.search, may_end)
+MARKS = Marks(b'"response.', _SAYS.search, may_end)
 
 
 def locate(model: str, *, stream: bool) -> str:
