@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Protocol
 
 from toolglot import editing
 from toolglot.clients.guarding import Guarding
 from toolglot.clients.rendering import shorten
-from toolglot.delivery import Bounds, Delivery
+from toolglot.delivery import Bounds, Delivery, find_emptiness, redact_failure
 from toolglot.events import CallArguments, CallEnded, CallStarted, Event, Failed
 from toolglot.exchange import Exchange, describe_failure
 from toolglot.readers import make_reader
@@ -25,6 +24,7 @@ from toolglot.rendition import Rendition
 from toolglot.rollout import SHELL
 from toolglot.routing import Manner, Route, takes_one_call
 from toolglot.seals import Sealing
+from toolglot.sse import BOM
 from toolglot.telemetry import Watch
 from toolglot.trial import Rehearsal, deliver_whole
 from toolglot.wire import Answerer, ReplyReader
@@ -44,11 +44,9 @@ def name_answerer(exchange: Exchange) -> Answerer:
 def reply(exchange: Exchange, body: bytes, streamed: bool = False) -> bytes:
     """The whole answer; ``streamed`` when the upstream wrote it as a stream all the same."""
     wire, new_id = exchange.upstream_wire, exchange.source.new_call_id
+    body = body.removeprefix(BOM)
     if exchange.untouched and not streamed and body.lstrip()[:1] == b"{":
-        exchange.afterwards = partial(wire.decode_reply, body, new_id)
-        if rehearsal := rehearse(exchange, streamed=False):
-            rehearsal.attempt(exchange.afterwards)
-        return body
+        return _relay_whole(exchange, body)
     if streamed:
         reader = wire.read_stream(new_id)
         events = [*reader.feed(body), *reader.close()]
@@ -61,6 +59,18 @@ def reply(exchange: Exchange, body: bytes, streamed: bool = False) -> bytes:
     if told and isinstance(told[-1], Failed):
         raise describe_failure(told[-1])
     return exchange.wire.encode_reply(_leave_out_unfinished(told), name_answerer(exchange), exchange.asked)
+
+
+def _relay_whole(exchange: Exchange, body: bytes) -> bytes:
+    """The answer as it is. Raises if it is none."""
+    events = exchange.upstream_wire.decode_reply(body, exchange.source.new_call_id)
+    failure = find_emptiness(events, exchange.wire.SUCCESSES)
+    if failure is not None:
+        raise describe_failure(redact_failure(failure, exchange.secrets))
+    exchange.afterwards = lambda: events
+    if rehearsal := rehearse(exchange, streamed=False):
+        rehearsal.attempt(exchange.afterwards)
+    return body
 
 
 def _leave_out_unfinished(told: list[Event]) -> list[Event]:
@@ -131,7 +141,7 @@ def _deliver(exchange: Exchange, route: Route, watch: Watch, streamed: bool) -> 
         exchange.speech.joiner if exchange.speech else "",
         _find_bounds(exchange),
         streamed and guest is None and not exchange.wire.WHOLE_CALLS,
-        route.upstream.secrets,
+        exchange.secrets,
         native,
         exchange.doubt if route.learns and not rehearsed else None,
         exchange.wire.SUCCESSES,

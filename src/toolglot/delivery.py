@@ -20,12 +20,13 @@ with it, a complete call at its end was the action, put in the wrong channel, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from toolglot.conversation import Choice
+from toolglot.errors import UpstreamError
 from toolglot.events import (
     CallArguments,
     CallEnded,
@@ -41,18 +42,23 @@ from toolglot.events import (
     TextDelta,
 )
 from toolglot.reading import Reader
+from toolglot.redaction import redact, redact_code
 from toolglot.sink import MESSAGE_BREAK
-from toolglot.telemetry import Watch, redact
+from toolglot.telemetry import Watch
 from toolglot.wire import SUCCESSES
 
 DROPPED = (Reason.EXTRA_CALL, Reason.FABRICATED_RESULT)
 SILENT: tuple[type, ...] = (ReasoningDelta, ReasoningSealed, CallStarted, CallArguments, CallEnded)
 """Events that are no answer by themselves; calls are counted when they are complete."""
+ENVELOPE: tuple[type, ...] = (Started, Finished, Failed)
 READ, NATIVE = "read", "native"
 WORDS = (TextDelta, ReasoningDelta)
 THINKING = "<think>\n"
 SHELL_FENCE = "shell_fence"
 
+
+EMPTY = "The model's answer was empty."
+UNSPOKEN = "The model's answer holds reasoning or white space, but neither text nor a call."
 
 ANY_CALL = Choice()
 
@@ -388,8 +394,7 @@ class Delivery:
             return Failed(
                 "forbidden_call", f"The model's answer was a call of {names}, which tool_choice does not allow."
             )
-        what = "holds reasoning or white space, but neither text nor a call" if self.said or out else "was empty"
-        return Failed("empty_answer", f"The model's answer {what}.")
+        return Failed("empty_answer", UNSPOKEN if self.said or out else EMPTY)
 
     def reason(self, told: str) -> str:
         """Why the answer ended: a call that was cut never looks complete, a complete one never looks cut."""
@@ -407,8 +412,9 @@ class Delivery:
 
     def end_badly(self, event: Failed, out: list[Event]) -> None:
         """Tell the failure, but not the key, which upstreams like to repeat."""
-        self.watch.see(event)
-        out.append(Failed(event.kind, redact(event.message, self.secrets)))
+        failure = redact_failure(event, self.secrets)
+        self.watch.see(failure)
+        out.append(failure)
 
     def close(self, truncated: bool, out: list[Event]) -> None:
         if self.reader is None:
@@ -464,6 +470,26 @@ class Delivery:
         for event in read:
             if isinstance(event, CallStarted | CallArguments | CallEnded) and event.index in whole:
                 self.tell(event, READ, out)
+
+
+def redact_failure(failure: Failed, secrets: Iterable[str]) -> Failed:
+    """A failure that may be told: upstreams like to repeat keys."""
+    return Failed(redact_code(failure.kind, secrets) or UpstreamError.code, redact(failure.message, secrets))
+
+
+def find_emptiness(events: Sequence[Event], successes: Sequence[str]) -> Failed | None:
+    """Why a whole answer that passes as it is is none: it has failed, or it ends as a success and says nothing."""
+    last = events[-1] if events else Failed("empty_answer", EMPTY)
+    if isinstance(last, Failed):
+        return last
+    if not isinstance(last, Finished) or last.reason not in successes or any(map(is_content, events)):
+        return None
+    return Failed("empty_answer", UNSPOKEN if any(isinstance(event, WORDS) for event in events) else EMPTY)
+
+
+def is_content(event: Event) -> bool:
+    """Whether this event is part of an answer or the beginning of a call."""
+    return type(event) is CallStarted or (type(event) not in ENVELOPE and _answers(event))
 
 
 def _answers(event: Event) -> bool:

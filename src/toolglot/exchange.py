@@ -20,7 +20,7 @@ from toolglot import editing
 from toolglot.clients.guarding import TOOLS as GUARDED
 from toolglot.clients.guests import meet
 from toolglot.complaints import complaints
-from toolglot.config import Settings
+from toolglot.config import SECRET_LENGTH, Settings
 from toolglot.conversation import Choice, Conversation, Foreign, Tool
 from toolglot.crossing import NO_NAMES, rename_tools
 from toolglot.errors import RefusedError, RequestError, ToolglotError, UpstreamError
@@ -80,6 +80,7 @@ class Exchange:
         self.settings = settings
         self.source = source
         self.memory = Memory(knowledge.kept, owner)
+        self.owner = owner
         self.watch = watch
         self.afterwards: Callable[[], Iterable[Event]] | None = None
         body = self.memory.expand(wire, body, settings.limits.body_bytes)
@@ -127,6 +128,12 @@ class Exchange:
         conversation = replace(conversation, model=default)
         self.asked = replace(self.asked, conversation=conversation)
         return conversation
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The upstream's, and the client's own key, which the upstream may have been sent."""
+        own = (self.owner,) if len(self.owner) >= SECRET_LENGTH else ()
+        return (*self.route.upstream.secrets, *own)
 
     @property
     def address(self) -> str:
@@ -372,7 +379,7 @@ class Exchange:
     def _learn(self, kind: str, error: ToolglotError) -> Lesson:
         place = self.route.upstream.base_url, self.route.model.model
         status = f"{error.status}: " if isinstance(error, RefusedError) else ""
-        evidence = redact(status + error.message, self.route.upstream.secrets)
+        evidence = redact(status + error.message, self.secrets)
         return self.knowledge.experience.learn(*place, kind, evidence, self.knowledge.now())
 
     def doubt(self, event: Failed, told: bool) -> None:

@@ -31,6 +31,7 @@ from toolglot.errors import (
     UpstreamError,
 )
 from toolglot.exchange import Exchange, Source
+from toolglot.fields import find_field
 from toolglot.inquiry import Inquiry, gather_knowledge
 from toolglot.paths import EVERY, Paths
 from toolglot.request import JSON_TYPE, Request, Response
@@ -82,6 +83,9 @@ class Gateway:
             paths.add("GET", path, (self.show_health, USUAL_WIRE))
         paths.add("GET", "/health/readiness", (self.show_readiness, USUAL_WIRE))
         paths.add("HEAD", "{path:.*}", (self.show_health, USUAL_WIRE))
+        for wire in all_wires().values():
+            if wire.HOME:
+                paths.add(EVERY, wire.HOME + "/{path:.*}", (self.admitted(self.refuse_path), wire))
         paths.add(EVERY, "{path:.*}", (self.admitted(self.refuse_path), USUAL_WIRE))
         return paths
 
@@ -129,13 +133,13 @@ class Gateway:
 
     async def complete(self, wire: Wire, request: Request) -> Response | None:
         watch = self.telemetry.begin(request.id, wire.NAME)
-        status = 500
+        status, body = 500, b""
         try:
             body = await request.read()
             self.telemetry.body(watch, "request", body)
             mode = request.headers.get("x-toolglot-mode", "")
             exchange = await self.open(wire, body, request, watch, mode)
-            del body
+            body = b""
             if exchange.streamed:
                 self.telemetry.stream(watch)
             response = await self.ask(request, exchange)
@@ -146,7 +150,7 @@ class Gateway:
             raise
         except RecursionError:
             status, watch.error = RequestError.status, RequestError.code
-            raise RequestError("The request is nested too deeply.") from None
+            raise describe_depth(body) from None
         except asyncio.CancelledError:
             if (told := request.interruption) is not None:
                 status, watch.error = told.status, told.code
@@ -176,6 +180,8 @@ class Gateway:
             if request.interruption is None:
                 raise
             visit.fail(request.interruption)
+        except RecursionError:
+            visit.fail(UpstreamError("The upstream's answer is nested too deeply."))
         except Exception:
             LOG.exception("request %s", request.id)
             visit.fail(InternalError(OUR_FAULT))
@@ -219,7 +225,10 @@ class Gateway:
     async def answer_extra(self, extra: Extra, request: Request) -> Response:
         body = await request.read()
         models = [model["id"] for model in await self.known_models(request)] if extra.needs_models else ()
-        return Response(extra.answer(body, models))
+        try:
+            return Response(extra.answer(body, models))
+        except RecursionError:
+            raise describe_depth(body) from None
 
     # -- models --------------------------------------------------------------------------------------------------------
 
@@ -252,7 +261,7 @@ class Gateway:
             headers = self.headers_for(upstream, request)
             async with self.transport.send("GET", upstream.endpoint("/models"), upstream, headers) as reply:
                 told = msgspec.json.decode(await reply.whole())
-        except (ToolglotError, msgspec.DecodeError):
+        except (ToolglotError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return []
         listed = told.get("data") if isinstance(told, dict) else None
         return [
@@ -321,6 +330,11 @@ def find_key(request: Request) -> str:
             return key
     scheme, _, bearer = headers.get("authorization", "").partition(" ")
     return (bearer.strip() if scheme.lower() == "bearer" else "") or request.query.get("key", "")
+
+
+def describe_depth(body: bytes) -> RequestError:
+    where = find_field(body)
+    return RequestError(f"{where or 'The request'} is nested too deeply.", where)
 
 
 def describe_model(name: str, owner: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from urllib.parse import urlsplit
 
+from toolglot.cli.config import mask_address
 from toolglot.cli.exits import OK, WRONG_USE, Commands
 from toolglot.cli.settings import add_options, follow_file, load_settings
 from toolglot.cli.workers import supervise
@@ -149,7 +150,7 @@ def _greet(settings: Settings, address: str) -> None:
     print(
         f"""toolglot is listening. Point any OpenAI client at
 
-    {address}/v1        (upstream: {upstream.name}, {_locate(upstream)})
+    {address}/v1        (upstream: {upstream.name}, {mask_address(upstream.base_url)})
 
 Try it:
 
@@ -170,12 +171,6 @@ Stop with Ctrl-C.""",
     threading.Thread(target=_tell_unreachable, args=(settings,), daemon=True).start()
 
 
-def _locate(upstream: Upstream) -> str:
-    """The address of an upstream without what may be secret in it."""
-    parts = urlsplit(upstream.base_url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-
-
 def find_unreachable(settings: Settings) -> Iterator[str]:
     """For each upstream that accepts no connection: what is wrong, and what to do about it."""
     for upstream in settings.upstreams:
@@ -186,8 +181,8 @@ def find_unreachable(settings: Settings) -> Iterator[str]:
         except (OSError, UnicodeError) as error:
             problem = getattr(error, "strerror", None) or str(error) or type(error).__name__
             yield (
-                f"upstream {upstream.name!r} at {_locate(upstream)} does not answer ({problem}): requests will fail"
-                " until it runs. Start it, or give another address (--base-url, OPENAI_BASE_URL, base_url in the file)"
+                f"upstream {upstream.name!r} at {mask_address(upstream.base_url)} does not answer ({problem}): requests"
+                " will fail until it runs. Start it, or give another address (--base-url, OPENAI_BASE_URL, base_url in the file)"
             )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from typing import Any, Final
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from toolglot.call_patterns import Patterns, read_patterns
 from toolglot.clients import all_clients
@@ -277,8 +277,11 @@ class Upstream:
 
     @cached_property
     def secrets(self) -> tuple[str, ...]:
-        """What nobody else may see: its key, and whatever long words are in its headers."""
-        words = (value.split()[-1] for value in self.headers.values() if value.strip())
+        """What nobody else may see: its key, and whatever long words are in its headers and its address."""
+        words = [value.split()[-1] for value in self.headers.values() if value.strip()]
+        parts = urlsplit(self.base_url)
+        words += [parts.username or "", parts.password or "", *(value for _, value in parse_qsl(parts.query))]
+        words += [unquote(word) for word in words if "%" in word]
         return tuple(word for word in (self.api_key.reveal(), *words) if len(word) >= SECRET_LENGTH)
 
     def endpoint(self, path: str, root: str = "/v1") -> str:

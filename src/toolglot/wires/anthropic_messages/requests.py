@@ -46,6 +46,7 @@ from toolglot.fields import (
     number_at,
     parse_body,
     text_at,
+    texts_at,
     whole_at,
     write_arguments,
 )
@@ -244,14 +245,13 @@ def _decode_choice(choice: object) -> Choice:
 
 
 def _decode_limits(asked: Mapping[str, Any], choice: object) -> Limits:
-    stop = asked.get("stop_sequences")
     alone = choice.get("disable_parallel_tool_use") if isinstance(choice, dict) else None
     return Limits(
         max_tokens=whole_at(asked, "max_tokens"),
         temperature=number_at(asked, "temperature"),
         top_p=number_at(asked, "top_p"),
         top_k=whole_at(asked, "top_k"),
-        stop=tuple(filter(None, stop)) if isinstance(stop, list) else (),
+        stop=texts_at(asked, "stop_sequences"),
         parallel_calls=not alone if isinstance(alone, bool) else None,
     )
 

@@ -119,8 +119,11 @@ class StreamReader:
 
 def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
     """A whole answer as events; also one that comes in lines all the same."""
-    reader = StreamReader(new_id)
-    return [*reader.feed(body), *reader.close()]
+    reader, events = StreamReader(new_id), list[Event]()
+    if parse_reply(body) is None:
+        return [*reader.feed(body), *reader.close()]
+    reader.read(body, events)
+    return [*events, *reader.close()] if not reader.over else events
 
 
 def decode_error(status: int, body: bytes) -> RefusedError:
