@@ -35,6 +35,7 @@ PATIENCE = 120.0
 TINY = json.dumps({"model": "native", "messages": [{"role": "user", "content": "Hello"}]}).encode()
 PROSE = "The quick brown fox jumps over the lazy dog, and nobody minds; then all of them go home.\n"
 HTML = '<div class="row"><a href="/x?a=1&amp;b=2">link</a> <span>text</span></div>\n'
+QUOTE = '"'
 CALL = '<tool_call>\n{"name": "tool_0", "arguments": {"property_0": "x"}}\n</tool_call>\n'
 
 # -- the requests ------------------------------------------------------------------------------------------------------
@@ -42,7 +43,12 @@ CALL = '<tool_call>\n{"name": "tool_0", "arguments": {"property_0": "x"}}\n</too
 
 def declare(name: str, properties: int, description: str = "What it is for.") -> dict[str, Any]:
     """A tool with so many properties."""
-    kinds = ({"type": "string"}, {"type": "integer"}, {"type": "array", "items": {"type": "string"}}, {"type": "boolean"})
+    kinds = (
+        {"type": "string"},
+        {"type": "integer"},
+        {"type": "array", "items": {"type": "string"}},
+        {"type": "boolean"},
+    )
     declared = {f"property_{at}": {**kinds[at % 4], "description": "A property."} for at in range(properties)}
     parameters = {"type": "object", "properties": declared, "required": [key for key in declared][:1]}
     return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
@@ -89,9 +95,11 @@ CASES: dict[str, Callable[[], dict[str, Any]]] = {
     "128 tools x 200 properties": lambda: ask(tools=[declare(f"tool_{at}", 200) for at in range(128)]),
     "4,000 properties in one tool": lambda: ask(tools=[declare("tool_0", 4000)]),
     "50,000 properties in one tool": lambda: ask(tools=[declare("tool_0", 50_000)]),
-    "128 tools with names of 64 characters": lambda: ask(tools=[declare(fill(f"tool_{at}_", 64), 4) for at in range(128)]),
+    "128 tools with names of 64 characters": lambda: ask(
+        tools=[declare(fill(f"tool_{at}_", 64), 4) for at in range(128)]
+    ),
     "10 MB of prose in an earlier call": lambda: ask(*call_with(fill(PROSE, 10_000_000))),
-    "10 MB of quotes in an earlier call": lambda: ask(*call_with(fill('"', 10_000_000))),
+    "5 MB of quotes in an earlier call (20 MB of JSON)": lambda: ask(*call_with(fill(QUOTE, 5_000_000))),
     "200 KB of HTML in an earlier call": lambda: ask(*call_with(fill(HTML, 200_000))),
     "200 KB of </a> in an earlier call": lambda: ask(*call_with(fill("</a>", 200_000))),
     "200 KB of </parameter> in an earlier call": lambda: ask(*call_with(fill("</parameter>\n", 200_000))),
@@ -103,7 +111,9 @@ CASES: dict[str, Callable[[], dict[str, Any]]] = {
     "10 MB of blanks from the user": lambda: ask(text=fill(" ", 10_000_000) + "."),
     "30 MB of prose from the user": lambda: ask(text=fill(PROSE, 30_000_000)),
     "descriptions of 5 MB": lambda: ask(tools=[declare(f"tool_{at}", 2, fill(PROSE, 500_000)) for at in range(10)]),
-    "a schema nested 150 deep": lambda: ask(tools=[declare("tool_0", 1) | {"function": {"name": "tool_0", "parameters": nest(150)}}]),
+    "a schema nested 150 deep": lambda: ask(
+        tools=[declare("tool_0", 1) | {"function": {"name": "tool_0", "parameters": nest(150)}}]
+    ),
     "an argument nested 5,000 deep": lambda: ask(*call_with("[" * 5_000 + "]" * 5_000)),
     "9,000 messages": lambda: ask(*(turn for at in range(4_400) for turn in call_with("x" * 50, "y" * 50, at))),
 }
@@ -172,7 +182,18 @@ def gateway(upstream_port: int) -> Iterator[tuple[int, float]]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "toolglot.toml"
         path.write_text(config, encoding="utf-8")
-        command = [sys.executable, "-m", "toolglot", "serve", "--port", str(port), "--config", str(path), "--state-dir", "none"]
+        command = [
+            sys.executable,
+            "-m",
+            "toolglot",
+            "serve",
+            "--port",
+            str(port),
+            "--config",
+            str(path),
+            "--state-dir",
+            "none",
+        ]
         begun = time.perf_counter()
         with (Path(folder) / "log").open("wb") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log, env=os.environ)

@@ -36,7 +36,7 @@ def search(pattern: re.Pattern[str], text: str, start: int = 0) -> re.Match[str]
     return pattern.search(text, start)
 
 
-def delete_all(pattern: re.Pattern[str], text: str, instead: str = "") -> str:
+def replace_all(pattern: re.Pattern[str], text: str, instead: str = "") -> str:
     """The text with every match replaced, as ``pattern.sub`` does with text that is no template."""
     if len(text) <= WINDOW:
         return pattern.sub(instead, text)
