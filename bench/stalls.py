@@ -91,6 +91,7 @@ def take_turns(size: int, tools: int, messages: int) -> dict[str, Any]:
 
 
 CASES: dict[str, Callable[[], dict[str, Any]]] = {
+    "a small request, to compare with": ask,
     "an agent's turn: 400 KB, 30 tools, 60 messages": lambda: take_turns(400_000, 30, 60),
     "128 tools x 200 properties": lambda: ask(tools=[declare(f"tool_{at}", 200) for at in range(128)]),
     "4,000 properties in one tool": lambda: ask(tools=[declare("tool_0", 4000)]),

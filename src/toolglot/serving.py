@@ -8,12 +8,13 @@ import json
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any
 
+from toolglot import offload
 from toolglot.config import DEFAULT_DIALECT, Settings
 from toolglot.conversation import Call, Conversation, Message, Result, Text, Tool
 from toolglot.listener import Listener
-from toolglot.offload import switch_often
 from toolglot.provenance import find_quotations, list_quotable
 from toolglot.reading import Reader
 from toolglot.schema import compile_tools
@@ -27,7 +28,7 @@ COLLECTED_AT = 20_000
 async def serve(settings: Settings, ready: Callable[[str], None]) -> None:
     """Serve until a signal says stop; ``ready`` is told the address."""
     log_to()
-    switch_often()
+    offload.switch_often()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -36,8 +37,7 @@ async def serve(settings: Settings, ready: Callable[[str], None]) -> None:
     async with listening(settings) as address:
         settle_memory()
         ready(address)
-        for dialect in list_dialects(settings):
-            await asyncio.to_thread(warm_up, dialect)
+        await offload.warm_up(partial(warm_up, dialect) for dialect in list_dialects(settings))
         await stop.wait()
 
 
@@ -58,7 +58,8 @@ async def listening(settings: Settings) -> AsyncIterator[str]:
 
 def list_dialects(settings: Settings) -> list[str]:
     """The dialects that will be spoken, as far as the settings tell, in the order in which they may be needed."""
-    return list(dict.fromkeys([*(model.dialect for model in settings.models), DEFAULT_DIALECT]))
+    named = [settings.model_for(model.name)[0].dialect for model in settings.models]
+    return list(dict.fromkeys([*named, DEFAULT_DIALECT]))
 
 
 def warm_up(dialect: str) -> None:

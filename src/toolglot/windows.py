@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-WINDOW: Final = 1 << 15
+WINDOW: Final = 1 << 13
 """How many characters are searched at a time."""
-LONGEST: Final = 1 << 12
+LONGEST: Final = 1 << 11
 """The longest match, with all it looks ahead to, that is found in a text of more than one window."""
 
 
