@@ -16,6 +16,7 @@ from toolglot.codecs.values import mark_value
 from toolglot.conversation import Tool
 from toolglot.exchange import Exchange
 from toolglot.joiner import find_marks
+from toolglot.named_marks import LED
 from toolglot.reading import vocabulary
 from toolglot.schema import compile_tool, compile_tools
 
@@ -108,7 +109,7 @@ def test_one_mark_alone_begins_with_the_name_of_a_tool() -> None:
     """Where that changes, ``named_marks`` has to learn of it."""
     for dialect in vocabulary().by_name:
         templates = [one for one in joiner._templates(vocabulary().by_name[dialect]) if len(one.strip()) > 2]
-        assert {one for one in templates if one.startswith("{name}")} <= {joiner.LED}
+        assert {one for one in templates if one.startswith("{name}")} <= {LED}
         assert not [one for one in templates if "{name_id}" in one]
 
 
