@@ -91,8 +91,10 @@ def parse_reply(data: bytes) -> dict[str, Any] | None:
         # half a surrogate pair, bytes that are no UTF-8: what can be read is read
         try:
             told = json.loads(data.decode(errors="replace"))
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
+    except RecursionError:
+        return None
     return told if isinstance(told, dict) else None
 
 
@@ -111,6 +113,15 @@ def number_at(holder: Mapping[str, Any], key: str, where: str = "") -> float | N
     if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
         return value
     raise RequestError(f"{where}{key} must be a number.", f"{where}{key}")
+
+
+def words_at(holder: Mapping[str, Any], key: str, where: str = "") -> tuple[str, ...]:
+    """One text or a list of them; nothing stands for none."""
+    value = holder.get(key)
+    words = [value] if isinstance(value, str) else [] if value is None else value
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise RequestError(f"{where}{key} must be a list of texts.", f"{where}{key}")
+    return tuple(words)
 
 
 def whole_at(holder: Mapping[str, Any], key: str, where: str = "") -> int | None:

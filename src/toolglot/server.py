@@ -45,6 +45,7 @@ from toolglot.wire import Extra, Wire
 from toolglot.wires import all_wires, openai_chat
 
 OUR_FAULT = "Something went wrong here; the log knows more."
+TOO_DEEP = "The request is nested too deeply."
 TOKEN_LENGTH = 24
 KEY_HEADERS = ("x-api-key", "x-goog-api-key")
 DOUBLED_PREFIX = re.compile(r"^(?:/v1)+(?=/(?:v1|v1beta|api)/)")
@@ -158,7 +159,7 @@ class Gateway:
             raise
         except RecursionError:
             status, watch.error = RequestError.status, RequestError.code
-            raise RequestError("The request is nested too deeply.") from None
+            raise RequestError(TOO_DEEP) from None
         except asyncio.CancelledError:
             if (told := request.interruption) is not None:
                 status, watch.error = told.status, told.code
@@ -190,6 +191,8 @@ class Gateway:
             if request.interruption is None:
                 raise
             visit.fail(request.interruption)
+        except RecursionError:
+            visit.fail(UpstreamError("The upstream gave an answer that is nested too deeply."))
         except Exception:
             LOG.exception("request %s", request.id)
             visit.fail(InternalError(OUR_FAULT))
@@ -233,7 +236,10 @@ class Gateway:
     async def answer_extra(self, extra: Extra, request: Request) -> Response:
         body = await request.read()
         models = [model["id"] for model in await self.known_models(request)] if extra.needs_models else ()
-        return Response(extra.answer(body, models))
+        try:
+            return Response(extra.answer(body, models))
+        except RecursionError:
+            raise RequestError(TOO_DEEP) from None
 
     # -- models --------------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from http import HTTPStatus
 
 from toolglot import answers
 from toolglot.connection import Reply, Take
-from toolglot.errors import ToolglotError, UpstreamError
+from toolglot.errors import RefusedError, ToolglotError, UpstreamError
 from toolglot.exchange import Exchange
 from toolglot.request import Request, Response
 from toolglot.streams import Stream, Translation, open_stream
@@ -39,7 +39,7 @@ class Visit:
         if 300 <= reply.status < 400:
             raise UpstreamError(f"The upstream answered with status {reply.status}: it may have moved.")
         if reply.status >= 400:
-            error = self.exchange.upstream_wire.decode_error(reply.status, await reply.whole())
+            error = self.read_refusal(reply.status, await reply.whole())
             upstream = self.exchange.route.upstream
             if reply.status == HTTPStatus.UNAUTHORIZED:
                 error.message = f"Upstream {upstream.name!r} refused the API key that it was sent: {error.message}"
@@ -54,6 +54,14 @@ class Visit:
         else:
             await self.answer_late_whole(reply)
         return None
+
+    def read_refusal(self, status: int, body: bytes) -> RefusedError:
+        """The upstream's error; a body that is nested too deeply counts as none."""
+        wire = self.exchange.upstream_wire
+        try:
+            return wire.decode_error(status, body)
+        except RecursionError:
+            return wire.decode_error(status, b"")
 
     async def answer_whole(self, reply: Reply) -> Response:
         streamed = await reply.is_streamed(self.exchange.upstream_wire.STREAM_TYPE)

@@ -43,6 +43,7 @@ from toolglot.fields import (
     read_functions,
     text_at,
     whole_at,
+    words_at,
     write_arguments,
     write_function,
 )
@@ -78,14 +79,13 @@ def _decode_options(options: Mapping[str, Any]) -> tuple[Limits, dict[str, Any]]
     """The options that all wires know, and the others. A number of tokens below one stands for no limit."""
     whole = {key: whole_at(options, key, "options.") for key in ("num_predict", "top_k", "seed")}
     unlimited = whole["num_predict"] is not None and whole["num_predict"] < 1
-    stop = options.get("stop")
     limits = Limits(
         max_tokens=None if unlimited else whole["num_predict"],
         temperature=number_at(options, "temperature", "options."),
         top_p=number_at(options, "top_p", "options."),
         top_k=whole["top_k"],
         seed=whole["seed"],
-        stop=(stop,) if isinstance(stop, str) else tuple(stop) if isinstance(stop, list) else (),
+        stop=words_at(options, "stop", "options."),
     )
     known = {"stop", *LIMITS} - ({"num_predict"} if unlimited else set())
     return limits, {key: value for key, value in options.items() if key not in known}

@@ -46,6 +46,7 @@ from toolglot.fields import (
     read_functions,
     text_at,
     whole_at,
+    words_at,
     write_function,
 )
 from toolglot.wire import Asked, read_error, write_error
@@ -231,14 +232,13 @@ def _name_of(entry: object) -> str:
 
 
 def _decode_limits(asked: Mapping[str, Any]) -> Limits:
-    stop = asked.get("stop")
     parallel = asked.get("parallel_tool_calls")
     return Limits(
         max_tokens=whole_at(asked, "max_tokens") or whole_at(asked, NEWER_LIMIT),
         temperature=number_at(asked, "temperature"),
         top_p=number_at(asked, "top_p"),
         seed=whole_at(asked, "seed"),
-        stop=(stop,) if isinstance(stop, str) else tuple(stop) if isinstance(stop, list) else (),
+        stop=words_at(asked, "stop"),
         parallel_calls=parallel if isinstance(parallel, bool) else None,
     )
 
