@@ -26,9 +26,9 @@ MODES: Final = ("relay", "native", "text")
 """Without tools; with the tools of the wire; with tools that are taught and called as text."""
 SILENCE: Final = 1.0
 """Seconds after which an upstream is given up that falls silent on purpose."""
-PATIENCE: Final = 20.0
+PATIENCE: Final = 40.0
 """The same for all others, which may only be slow because the machine is busy."""
-TIME_LIMIT: Final = 25.0
+TIME_LIMIT: Final = 60.0
 """Seconds within which every cell must end; far more than needed, for a machine that is busy."""
 AT_ONCE: Final = 24
 FAULTS: Final[Mapping[str, Fault]] = {**NETWORK_FAULTS, **UNREACHABLE}

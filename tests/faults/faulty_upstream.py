@@ -15,7 +15,7 @@ from faults.network_faults import End, Step
 LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 IN_PATH = re.compile(rb"/models/([^:/ ]+)[:% ]")
 DRIP_SECONDS = 0.05
-PATIENCE = 30.0
+PATIENCE = 60.0
 TASK_NAME = "faulty upstream"
 
 Script = Callable[[str], Sequence[Step]]

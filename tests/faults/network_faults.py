@@ -136,7 +136,9 @@ def damage(packed: bytes) -> bytes:
 
 
 def drip(data: bytes, size: int) -> list[Step]:
+    """Pieces of some bytes, larger where there would be too many."""
     steps: list[Step] = []
+    size = max(size, len(data) // 100)
     for at in range(0, len(data), size):
         steps += [data[at : at + size], 0.002]
     return steps
