@@ -133,6 +133,10 @@ SAMPLES: dict[str, tuple[str, Any]] = {
     "rollout.editing": ("auto", None),
     "limits.kept_bytes": ("1 MiB", 1 << 20),
     "limits.kept_seconds": ("60", 60.0),
+    "limits.open_requests": ("9", 9),
+    "limits.queued_requests": ("0", 0),
+    "limits.queue_seconds": ("2.5", 2.5),
+    "limits.requests_per_minute": ("30", 30),
 }
 
 

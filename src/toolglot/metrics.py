@@ -161,6 +161,9 @@ class Metrics:
         self.errors = counter("toolglot_errors", "Requests that failed.", "kind")
         self.gone = counter("toolglot_clients_gone", "Requests whose client left before the end.")[()]
         self.streams = self._gauge("toolglot_streams_in_flight", "Streams under way.")[()]
+        self.open = self._gauge("toolglot_requests_open", "Model requests being answered.")[()]
+        self.queued = self._gauge("toolglot_requests_queued", "Model requests that wait for a place.")[()]
+        self.refused = counter("toolglot_requests_refused", "Requests that found no place.", "reason")
         self.first_chunk = histogram(
             "toolglot_first_chunk_seconds", "Time to the first chunk.", FIRST_CHUNK_BUCKETS, "mode"
         )

@@ -12,7 +12,7 @@ import re
 from collections.abc import Awaitable, Callable
 from functools import lru_cache, partial
 from secrets import token_hex
-from time import time
+from time import monotonic, time
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,12 +20,15 @@ import msgspec
 
 import toolglot
 from toolglot import offload
+from toolglot.admission import Admission
 from toolglot.answers import open_prepared
 from toolglot.config import Settings, Upstream, admit, is_loopback
 from toolglot.errors import (
     AccessError,
     InternalError,
     OriginError,
+    OverloadError,
+    RateLimitError,
     RefusedError,
     RequestError,
     ToolglotError,
@@ -68,6 +71,7 @@ class Gateway:
         self.transport = Transport()
         self.knowledge = gather_knowledge(settings, self.source.now)
         self.inquiry = Inquiry(self.transport, self.knowledge)
+        self.admission = Admission(settings.limits, telemetry.metrics, monotonic, keyed=bool(settings.server.keys))
         self.draining = False
         self.paths = self.lay_paths()
 
@@ -117,6 +121,8 @@ class Gateway:
         headers = {REQUEST_ID: request_id} if request_id else {}
         if isinstance(error, RefusedError):
             headers |= error.headers
+        if isinstance(error, (OverloadError, RateLimitError)):
+            headers["retry-after"] = str(error.retry_after)
         if isinstance(error, AccessError):
             headers["www-authenticate"] = "Bearer"
         return Response(wire.encode_error(error), error.status, headers)
@@ -134,11 +140,14 @@ class Gateway:
 
     # -- the one that matters ------------------------------------------------------------------------------------------
 
-    async def complete(self, wire: Wire, request: Request) -> Response | None:
+    async def complete(self, wire: Wire, request: Request) -> None:
         watch = self.telemetry.begin(request.id, wire.NAME)
-        status, body = 500, b""
+        status, body, entered = 500, b"", False
         try:
+            self.admission.check_rate(request.key)
             body = await request.read()
+            await self.admission.enter()
+            entered = True
             self.telemetry.body(watch, "request", body)
             mode = request.headers.get("x-toolglot-mode", "")
             exchange = await self.open(wire, body, request, watch, mode)
@@ -147,7 +156,10 @@ class Gateway:
                 self.telemetry.stream(watch)
             response = await self.ask(request, exchange)
             status = 200
-            return response
+            if response is not None:  # a client that reads slowly keeps its place
+                request.send(response)
+                await request.drain()
+            return None
         except ToolglotError as error:
             status, watch.error = error.status, error.code
             raise
@@ -164,6 +176,8 @@ class Gateway:
             watch.error = InternalError.code
             raise
         finally:
+            if entered:
+                self.admission.leave()
             self.telemetry.finish(watch, status)
 
     async def ask(self, request: Request, exchange: Exchange) -> Response | None:

@@ -238,6 +238,19 @@ class Limits:
         BYTES, "room for what is kept between requests: seals of reasoning, answers that clients refer to", 64 << 20
     )
     kept_seconds: float = setting(SECONDS, "time after which that is forgotten if nobody uses it", 14400.0)
+    open_requests: int = setting(
+        integer(1, 1_000_000), "model requests that one process answers at a time; further ones wait in order", 10_000
+    )
+    queued_requests: int = setting(
+        integer(0, 1_000_000), "requests that may wait for that; further ones are refused (503)", 10_000
+    )
+    queue_seconds: float = setting(SECONDS, "time after which a request that still waits is refused (503)", 60.0)
+    requests_per_minute: int = setting(
+        integer(0, 1_000_000),
+        "model requests of one client key in any minute, per process; further ones are refused (429); without"
+        " `server.keys` all clients count together; 0: no limit",
+        0,
+    )
 
 
 @dataclass(frozen=True, slots=True)

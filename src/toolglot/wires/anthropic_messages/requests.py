@@ -96,6 +96,8 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
 
 def _decode_system(system: object) -> list[Message]:
     parts = _decode_content(system, "system")
+    if any(isinstance(part, Reasoning | Call | Result) for part in parts):
+        raise RequestError("system must be a text or a list of text blocks.", "system")
     return [Message("system", tuple(parts))] if parts else []
 
 
