@@ -169,7 +169,8 @@ def test_a_chat_client_is_answered_by_it() -> None:
             assert whole.message["content"] == "I read it." and whole.finish == "tool_calls"
             [call] = whole.message["tool_calls"]
             assert call["id"] == "toolu_01" and json.loads(call["function"]["arguments"]) == CALL["input"]
-            assert whole.json["usage"] == {"prompt_tokens": 25, "completion_tokens": 9, "total_tokens": 34}
+            counted = {"prompt_tokens": 25, "completion_tokens": 9, "total_tokens": 34}
+            assert whole.json["usage"] == {**counted, "prompt_tokens_details": {"cached_tokens": 20}}
             asked = claude.asked
             assert asked["system"] == "Be brief." and asked["max_tokens"] == 4096 and "logit_bias" not in asked
             assert [message["role"] for message in asked["messages"]] == ["user", "assistant", "user"]

@@ -185,4 +185,4 @@ def test_equal_conversations_are_equal_and_hash_alike() -> None:
 
 
 def test_limits_leave_everything_to_the_upstream_unless_told() -> None:
-    assert {value for value in structs.asdict(Limits()).values()} == {None, ()}
+    assert {value for value in structs.asdict(Limits()).values()} == {None, (), ""}

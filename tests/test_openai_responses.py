@@ -322,7 +322,7 @@ WRITTEN = Conversation(
     ),
     (Tool("read", "Read", {"type": "object", "properties": {}}),),
     Choice("auto", ("read",)),
-    Limits(7, 0.5, 0.25, parallel_calls=False),
+    Limits(7, 0.5, 0.25, parallel_calls=False, effort="low"),
     {"reasoning": {"effort": "low"}},
 )  # fmt: skip
 

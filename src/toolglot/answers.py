@@ -16,7 +16,7 @@ from toolglot import editing
 from toolglot.clients.guarding import Guarding
 from toolglot.clients.rendering import shorten
 from toolglot.delivery import Bounds, Delivery, find_emptiness, redact_failure
-from toolglot.events import CallArguments, CallEnded, CallStarted, Event, Failed
+from toolglot.events import CallArguments, CallEnded, CallStarted, Event, Failed, Started, TextDelta
 from toolglot.exchange import Exchange, describe_failure
 from toolglot.readers import make_reader
 from toolglot.reading import Reader
@@ -27,7 +27,7 @@ from toolglot.seals import Sealing
 from toolglot.sse import BOM
 from toolglot.telemetry import Watch
 from toolglot.trial import Rehearsal, deliver_whole
-from toolglot.wire import Answerer, ReplyReader
+from toolglot.wire import Answerer, Asked, ReplyReader, Whole
 
 
 class Step(Protocol):
@@ -57,16 +57,49 @@ def reply(exchange: Exchange, body: bytes, streamed: bool = False) -> bytes:
         return _relay_whole(exchange, body)
     if streamed:
         reader = wire.read_stream(new_id)
-        events = [*reader.feed(body), *reader.close()]
+        whole = Whole([*reader.feed(body), *reader.close()])
     else:
-        events = wire.decode_reply(body, new_id)
+        whole = wire.read_reply(body, new_id)
+    events = whole.events
     exchange.watch.hear(events)
     told = deliver_whole(open_delivery(exchange, streamed=False), events)
     for step in bring_back(exchange, streamed=False):
         told = step.feed(told)
     if told and isinstance(told[-1], Failed):
         raise describe_failure(told[-1])
-    return exchange.wire.encode_reply(_leave_out_unfinished(told), name_answerer(exchange), exchange.asked)
+    complete = _leave_out_unfinished(told)
+    healthy = exchange.unchanged and whole.tidy and _suits(whole, exchange.asked)
+    if healthy and _joined(events) == _joined(complete) and _is_text(body):
+        remember(exchange, whole)
+        return body
+    return exchange.wire.encode_reply(complete, name_answerer(exchange), exchange.asked)
+
+
+def _joined(events: list[Event]) -> list[Event]:
+    """What is told, however its text is cut."""
+    joined: list[Event] = []
+    for event in events:
+        last = joined[-1] if joined else None
+        if isinstance(event, TextDelta) and isinstance(last, TextDelta):
+            joined[-1] = TextDelta(last.text + event.text)
+        elif not isinstance(event, Started):
+            joined.append(event)
+    return joined
+
+
+def _suits(whole: Whole, asked: Asked) -> bool:
+    """Whether the client can take the calls as they are: its tools are functions, and no id was used before."""
+    taken = asked.memory.get("ids", ())
+    used = any(isinstance(event, CallStarted) and event.id in taken for event in whole.events)
+    return not used and whole.functions.isdisjoint(asked.retold)
+
+
+def _is_text(body: bytes) -> bool:
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _relay_whole(exchange: Exchange, body: bytes) -> bytes:
@@ -87,7 +120,7 @@ def _leave_out_unfinished(told: list[Event]) -> list[Event]:
     return [event for event in told if not isinstance(event, CallStarted | CallArguments) or event.index in ended]
 
 
-def remember(exchange: Exchange, reader: ReplyReader) -> None:
+def remember(exchange: Exchange, reader: ReplyReader | Whole) -> None:
     """An answer that has passed may be referred to, unless it is kept where it was made."""
     answer = getattr(reader, "answer", None)
     if answer is not None and exchange.asked.keep is not None:

@@ -16,7 +16,8 @@ from typing import Any, NoReturn, TypeAlias
 from urllib.parse import unquote
 
 from toolglot.errors import ToolSchemaError
-from toolglot.jsontext import MAX_DEPTH, Value, parse
+from toolglot.jsontext import MAX_DEPTH, Number, Value, parse
+from toolglot.numerals import Numeral
 from toolglot.shapes import KINDS, UNTYPED, Shape, kind_of, takes_kind
 
 Node: TypeAlias = Mapping[str, Any]
@@ -243,6 +244,8 @@ def _share_plain(order: tuple[str, ...]) -> Shape:
 
 
 def _read_member(member: object) -> Value:
+    if isinstance(member, Numeral):
+        return Number(member.written)
     return member if isinstance(member, str) else parse(json.dumps(member)).value
 
 

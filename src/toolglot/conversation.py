@@ -173,8 +173,12 @@ class Choice(Struct, frozen=True):
         return self.mode != "none" and (not self.only or name in self.only)
 
 
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+"""How much a model is to think, in the words that the wires have for it."""
+
+
 class Limits(Struct, frozen=True):
-    """Bounds on the answer. ``None`` leaves the decision to the upstream."""
+    """Bounds on the answer. ``None`` leaves the decision to the upstream. ``effort`` is a word of ``EFFORTS``."""
 
     max_tokens: int | None = None
     temperature: float | None = None
@@ -183,6 +187,7 @@ class Limits(Struct, frozen=True):
     seed: int | None = None
     stop: tuple[str, ...] = ()
     parallel_calls: bool | None = None
+    effort: str = ""
 
 
 class Conversation(Struct, frozen=True):

@@ -7,12 +7,12 @@ Pictures are addresses here and bytes there. Counts of tokens stand in another p
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
-from toolglot.conversation import Call, Conversation, Image, Message, Part, Result, Text, Tool
+from toolglot.conversation import EFFORTS, Call, Conversation, Image, Message, Part, Result, Text, Tool
 from toolglot.names import rename
 
 _LENT = re.compile(r"toolglot:([^:]+):")
@@ -76,11 +76,49 @@ def count_told(told: Mapping[str, Any], places: tuple[tuple[str, ...], ...]) -> 
     return 0
 
 
+def read_effort(word: object) -> str:
+    """How much a model is to think, if this is a word for it."""
+    known = word.lower() if isinstance(word, str) else ""
+    return known if known in EFFORTS else ""
+
+
+def write_effort(effort: str, words: tuple[str, ...]) -> str:
+    """The word of a wire for it, of those in the order of ``EFFORTS``: the same, the next one below, or the lowest."""
+    if not effort:
+        return ""
+    rank = EFFORTS.index(effort)
+    return next((word for word in reversed(words) if EFFORTS.index(word) <= rank), words[0])
+
+
+def list_left(settings: Mapping[str, Any], modelled: Collection[str], where: str = "") -> Iterator[str]:
+    """The settings of which another wire is not told."""
+    for key, value in settings.items():
+        name = where + key
+        if isinstance(value, dict) and any(one.startswith(f"{name}.") for one in modelled):
+            yield from list_left(value, modelled, f"{name}.")
+        elif name not in modelled:
+            yield name
+
+
 def demand_call(tools: Iterable[Tool]) -> Message:
     """Says what must be done where a wire or a server knows no choice among tools."""
     return Message("system", (Text(f"Your next answer must be a call of {' or '.join(tool.name for tool in tools)}."),))
 
 
+def drop_empty_texts(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """The same without texts in which the model said nothing: other wires have no place for a text that is empty."""
+    if not any(message.role == "assistant" and NOTHING in message.parts for message in messages):
+        return messages
+    kept = (_speak_up(message) if message.role == "assistant" else message for message in messages)
+    return tuple(message for message in kept if message is not None)
+
+
+def _speak_up(message: Message) -> Message | None:
+    parts = tuple(part for part in message.parts if part != NOTHING)
+    return message if parts == message.parts else Message("assistant", parts) if parts else None
+
+
+NOTHING = Text("")
 NO_NAMES: Mapping[str, str] = {}
 
 

@@ -213,9 +213,18 @@ class Delivery:
             elif self.waiting is None:
                 self.waiting, self.plain = [], ()
         if self.waiting is None:
+            kind = type(event)
+            if origin is NATIVE and (kind is CallStarted or (kind is ReasoningDelta and self.thoughts is None)):
+                self.let_go(out)
             self.pass_on(event, origin, out)
         else:
             self.waiting.append((event, origin))
+
+    def let_go(self, out: list[Event]) -> None:
+        """Text that waits goes out before a call or a thought that comes behind it."""
+        if self.reader is not None and self.overheard is None:
+            for read in self.reader.tell_waiting():
+                self.pass_on(read, READ, out)
 
     def give_back(self, out: list[Event]) -> None:
         """The upstream makes a native call: all that was not told yet is text, whatever was read in it."""

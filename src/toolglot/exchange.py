@@ -22,7 +22,7 @@ from toolglot.clients.guests import meet
 from toolglot.complaints import complaints
 from toolglot.config import SECRET_LENGTH, Settings
 from toolglot.conversation import Choice, Conversation, Foreign, Tool
-from toolglot.crossing import NO_NAMES, rename_tools
+from toolglot.crossing import NO_NAMES, drop_empty_texts, list_left, rename_tools
 from toolglot.errors import RefusedError, RequestError, ToolglotError, UpstreamError
 from toolglot.events import Event, Failed
 from toolglot.experience import Lesson
@@ -399,9 +399,9 @@ class Exchange:
                 if isinstance(part, Foreign):
                     where, kind = f"messages[{at}]", part.data.get("type", "unknown")
                     raise RequestError(f"{where}: a part of type {kind} cannot be carried to this model.", where)
-        if conversation.extra:
-            self.watch.notes.append(f"not carried to another wire: {', '.join(conversation.extra)}")
-        return replace(conversation, extra={})
+        if left := list(list_left(conversation.extra, self.asked.modelled)):
+            self.watch.notes.append(f"not carried to another wire: {', '.join(left)}")
+        return replace(conversation, messages=drop_empty_texts(conversation.messages), extra={})
 
 
 def describe_failure(event: Failed) -> ToolglotError:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
+from math import isfinite
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -13,6 +14,7 @@ import msgspec
 from toolglot.conversation import Choice, Tool, Tools
 from toolglot.errors import RequestError
 from toolglot.events import CallEnded, CallRejected, Defect, Event, Reason
+from toolglot.numerals import decode, decode_anything, decode_patiently, encode
 
 _ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>u[dD][89a-fA-F]..)|.)", re.DOTALL)
 
@@ -22,8 +24,6 @@ Offer: TypeAlias = tuple[Tools, tuple[str, ...]]
 
 NO_TOOLS: Final[Offer] = (Tools(), ())
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-_decode = msgspec.json.Decoder().decode
 _SHARED = 1 << 20
 """Agents send the same tools with every turn; lists up to this length are read once."""
 _LOOKED_AT = 1 << 20
@@ -43,7 +43,7 @@ def parse_body(body: bytes, read_tools: Callable[[Any], Any] | None = None) -> d
     try:
         written = _FIELDS.decode(body)
         tools = written.pop("tools", None) if read_tools else None
-        asked = {name: _decode(value) for name, value in written.items()}
+        asked = {name: decode(bytes(value)) for name, value in written.items()}
         if read_tools and tools is not None:
             read = _read_once if len(tools) <= _SHARED else _read_large_once
             asked["tools"] = read(bytes(tools), read_tools)
@@ -67,7 +67,7 @@ def adapt_body(body: bytes, model: str, without: Collection[str] = ()) -> bytes:
 
 
 def _read(written: bytes, read: Callable[[Any], Any]) -> Any:
-    return read(_decode(written))
+    return read(decode(written))
 
 
 _read_once = lru_cache(maxsize=64)(_read)
@@ -77,11 +77,11 @@ _read_large_once = lru_cache(maxsize=4)(_read)
 def _parse_patiently(body: bytes) -> dict[str, Any]:
     try:
         try:
-            asked = msgspec.json.decode(body)
+            asked = decode(body)
         except msgspec.DecodeError:
             if b"\\ud" not in body.lower():
                 raise
-            asked = msgspec.json.decode(_ESCAPE.sub(lambda found: b"\\ufffd" if found["half"] else found[0], body))
+            asked = decode(_ESCAPE.sub(lambda found: b"\\ufffd" if found["half"] else found[0], body))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         where, problem = _find_broken_field(body, str(error)), _PATH.sub("", str(error))
         raise RequestError(f"The body is not valid JSON{f', in {where}' if where else ''}: {problem}.", where) from None
@@ -100,7 +100,7 @@ def _find_broken_field(body: bytes, problem: str) -> str | None:
         return None
     for name, value in fields.items():
         try:
-            _decode(value)
+            decode(bytes(value))
         except (msgspec.DecodeError, UnicodeDecodeError):
             return name
     return None
@@ -129,11 +129,11 @@ def find_field(body: bytes, end: int = _LOOKED_AT) -> str | None:
 def parse_reply(data: bytes) -> dict[str, Any] | None:
     """The object that an upstream sent, if it is one."""
     try:
-        told = msgspec.json.decode(data)
+        told = decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
         # half a surrogate pair, bytes that are no UTF-8: what can be read is read
         try:
-            told = json.loads(data.decode(errors="replace"))
+            told = decode_anything(data.decode(errors="replace"))
         except (ValueError, RecursionError):
             return None
     except RecursionError:
@@ -153,7 +153,7 @@ def count_at(holder: Mapping[str, Any], key: str) -> int:
 
 def number_at(holder: Mapping[str, Any], key: str, where: str = "") -> float | None:
     value = holder.get(key)
-    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+    if value is None or (isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)):
         return value
     raise RequestError(f"{where}{key} must be a number.", f"{where}{key}")
 
@@ -202,7 +202,7 @@ NO_ARGUMENTS: tuple[object, ...] = (None, [], "")
 def read_arguments(text: str) -> dict[str, Any]:
     """Arguments as an object; text that is none becomes the one argument ``arguments``."""
     try:
-        told = json.loads(text, strict=False) if text.strip() else {}
+        told = decode_patiently(text) if text.strip() else {}
     except ValueError:
         told = text
     if told in NO_ARGUMENTS:
@@ -214,7 +214,7 @@ def write_arguments(told: object) -> str:
     """Arguments as compact JSON text."""
     if isinstance(told, str):
         return told or "{}"
-    return _write({} if told is None else told)
+    return encode({} if told is None else told).decode()
 
 
 def find_fault(arguments: str) -> Reason | None:
@@ -225,7 +225,7 @@ def find_fault(arguments: str) -> Reason | None:
     half a surrogate pair.
     """
     try:
-        told = msgspec.json.decode(arguments)
+        told = decode(arguments.encode())
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         return _judge(arguments, "truncated" in str(error)) if arguments.strip() else None
     return _check_object(told)
@@ -238,7 +238,7 @@ def _check_object(told: object) -> Reason | None:
 def _judge(arguments: str, doubted: bool) -> Reason | None:
     """The same for what is not strictly JSON."""
     try:
-        return _check_object(json.loads(arguments, strict=False))
+        return _check_object(decode_patiently(arguments))
     except json.JSONDecodeError as error:
         rest = arguments[error.pos :].rstrip().lower()
         cut = doubted or rest in _OPEN or error.msg.startswith("Unterminated string")
@@ -254,14 +254,6 @@ def end_call(index: int, fault: Reason | None) -> Event:
         return CallEnded(index)
     found = "an end in the middle" if fault is Reason.TRUNCATED else "something else"
     return CallRejected("", fault, None, (Defect(fault, "arguments", found, "a JSON object"),), index=index)
-
-
-def encode(told: object) -> bytes:
-    """Compact JSON. Half a surrogate pair, which some servers send, cannot be UTF-8 and is escaped."""
-    try:
-        return msgspec.json.encode(told)
-    except UnicodeEncodeError:
-        return json.dumps(told, separators=(",", ":")).encode()
 
 
 def read_functions(tools: object) -> Offer:

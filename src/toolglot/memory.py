@@ -7,8 +7,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolglot.fields import encode, text_at
+from toolglot.fields import text_at
 from toolglot.keepsakes import Drawer, Keepsakes
+from toolglot.numerals import encode
 from toolglot.wire import Asked, Wire
 
 

@@ -148,6 +148,23 @@ class Reader:
         """
         return self._machine.tell_as_text(source)
 
+    def tell_waiting(self) -> list[Event]:
+        """Tell text that waits for what comes next, because what comes next is no text; then read on behind it.
+
+        What may still become a call waits on.
+        """
+        source, sink, machine = self._source, self._sink, self._machine
+        unread = source.left or source.pos < len(source.text)
+        if not (unread or sink.blanks) or source.is_kept or machine.region is not None or machine.held.frames:
+            return []
+        if rest := source.take_rest():
+            machine.say(rest)
+            machine.line_start = False
+        sink.settle()
+        source.run = None
+        self._steps = machine.run()
+        return sink.drain()
+
     @property
     def left(self) -> list[tuple[str, Reason]]:
         """Calls that were left in the text without a word: their dialects, and why."""

@@ -112,6 +112,18 @@ class Source:
         return self.here if self._kept is None else self._start
 
     @property
+    def is_kept(self) -> bool:
+        """Whether what was consumed may still be given back, or was consumed on trial."""
+        return self._kept is not None or self._held is not None
+
+    def take_rest(self) -> str:
+        """Consume all that has come."""
+        if self.left:
+            self.push("")
+        rest, self.pos = self.text[self.pos :], len(self.text)
+        return rest
+
+    @property
     def at_end(self) -> bool:
         return self.final and self.pos >= len(self.text)
 

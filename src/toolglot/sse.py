@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 BLANK = b"\n\n"
+LINE_BREAKS = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085"))
+"""Characters that JSON allows inside of strings and that some clients take for ends of lines."""
 DATA = b"data: "
 NAME = b"event:"
 BLANK_LINES = (b"\n\n", b"\r\n\r\n", b"\r\r")
@@ -86,6 +88,16 @@ class EventStream:
         if self._return:
             piece = piece[:-1]
         return join_line_ends(piece)
+
+
+def escape_line_breaks(written: bytes) -> bytes:
+    """JSON in lines, so that every client finds the same lines in it."""
+    if written.isascii():
+        return written
+    for character, escaped in LINE_BREAKS:
+        if character in written:
+            written = written.replace(character, escaped)
+    return written
 
 
 def _data_of(block: bytes) -> bytes | None:

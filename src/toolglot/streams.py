@@ -14,6 +14,7 @@ from toolglot.events import Event, Failed, Finished
 from toolglot.exchange import Exchange, describe_failure
 from toolglot.passage import Passage, ResumingWriter, TidyReader
 from toolglot.relay import Relay
+from toolglot.sse import escape_line_breaks
 
 
 class Stream(Protocol):
@@ -60,7 +61,7 @@ class Translation:
     def feed(self, piece: bytes) -> bytes:
         if self.passage or self.steps:
             return self.carry(piece, self.reader.feed(piece))
-        return self.writer.write(self.take_events(self.reader.feed(piece)))
+        return escape_line_breaks(self.writer.write(self.take_events(self.reader.feed(piece))))
 
     def close(self) -> bytes:
         events = self.reader.close()
@@ -70,11 +71,11 @@ class Translation:
         """What the client is sent for a piece and the events in it."""
         told, passage = self.deliver(events), self.passage
         if passage is None:
-            return self.writer.write(told)
+            return escape_line_breaks(self.writer.write(told))
         if self.reader.over:
             remember(self.exchange, self.reader)
         out = passage.take(piece, events, told)
-        return self.writer.write(self.end_passage()) if out is None else out
+        return escape_line_breaks(self.writer.write(self.end_passage())) if out is None else out
 
     def end_passage(self) -> list[Event]:
         """From now on the client is told in our own words; what it has not been told yet."""
@@ -90,7 +91,7 @@ class Translation:
         told = self.deliver(self.exchange.upstream_wire.decode_reply(body, self.exchange.source.new_call_id))
         if isinstance(told[-1], Failed):
             raise describe_failure(told[-1])
-        return self.writer.write(told)
+        return escape_line_breaks(self.writer.write(told))
 
     def fail(self, error: ToolglotError) -> bytes:
         """What broke behind the end of an answer does not matter."""
@@ -105,7 +106,7 @@ class Translation:
 
     def write(self, events: list[Event]) -> bytes:
         told = self.deliver(events)
-        return self.writer.write([*self.end_passage(), *told])
+        return escape_line_breaks(self.writer.write([*self.end_passage(), *told]))
 
     def deliver(self, events: list[Event]) -> list[Event]:
         told = self.take_events(events)

@@ -24,7 +24,9 @@ class Asked(Struct, frozen=True):
     ``stream_type`` is the content type of the stream that the client wants, if it is not the usual one of its wire.
     ``bond`` is the error to raise unless an upstream of the same wire is asked in the client's own words: the request
     speaks of something that only such a one can know. ``kept``: the client may refer to the answer later; then ``keep``
-    is told its id and its items, if somebody listens.
+    is told its id and its items, if somebody listens. ``modelled`` are the settings of ``Conversation.extra`` that the
+    conversation says in its own words too, so that another wire is told of them; dots lead into objects. ``retold`` are
+    tools that the client knows as something else than a function of that name.
     """
 
     conversation: Conversation
@@ -36,6 +38,8 @@ class Asked(Struct, frozen=True):
     bond: RequestError | None = None
     kept: bool = False
     keep: Callable[[str, list[dict[str, Any]]], None] | None = None
+    modelled: frozenset[str] = frozenset()
+    retold: frozenset[str] = frozenset()
 
 
 class Answerer(Struct, frozen=True):
@@ -70,6 +74,17 @@ class Marks(Struct, frozen=True):
     may_end: Callable[[bytes], object]
     closing: bytes = b""
     final: bool = False
+
+
+class Whole(Struct, frozen=True):
+    """A whole reply as it was read. ``tidy``: nothing about it is unusual, so it may pass as it is, unless the client
+    wants a call of one of the ``functions`` told in another way (``Asked.retold``). ``answer``: the id and the items of
+    an answer that was not kept where it was made."""
+
+    events: list[Event]
+    tidy: bool = False
+    functions: frozenset[str] = frozenset()
+    answer: tuple[str, list[dict[str, Any]]] | None = None
 
 
 class ReplyReader(Protocol):
@@ -156,7 +171,11 @@ class Wire(Protocol):
 
     def read_stream(self, new_id: Callable[[], str]) -> ReplyReader: ...
 
-    def decode_reply(self, body: bytes, new_id: Callable[[], str]) -> list[Event]: ...
+    def read_reply(self, body: bytes, new_id: Callable[[], str]) -> Whole: ...
+
+    def decode_reply(self, body: bytes, new_id: Callable[[], str]) -> list[Event]:
+        """The events of a whole reply."""
+        ...
 
     def write_stream(self, answerer: Answerer, asked: Asked) -> ReplyWriter: ...
 

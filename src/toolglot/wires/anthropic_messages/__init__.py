@@ -11,7 +11,7 @@ from toolglot.wires.anthropic_messages.failures import decode_error, encode_erro
 from toolglot.wires.anthropic_messages.marks import NAME
 from toolglot.wires.anthropic_messages.questions import encode_request
 from toolglot.wires.anthropic_messages.replies import StreamReader as read_stream
-from toolglot.wires.anthropic_messages.replies import decode_reply
+from toolglot.wires.anthropic_messages.replies import decode_reply, read_reply
 from toolglot.wires.anthropic_messages.requests import adapt_request, answer_count, count_tokens, decode_request
 
 ROUTES = ("/v1/messages", "/messages")
@@ -64,6 +64,7 @@ __all__ = [
     "encode_request",
     "interject",
     "locate",
+    "read_reply",
     "read_stream",
     "write_stream",
 ]

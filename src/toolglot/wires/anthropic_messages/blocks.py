@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from toolglot.crossing import CACHED, THOUGHT, count_told
 from toolglot.events import (
     CallArguments,
     CallEnded,
@@ -29,7 +30,8 @@ from toolglot.events import (
     TextDelta,
     Usage,
 )
-from toolglot.fields import encode, read_arguments
+from toolglot.fields import read_arguments
+from toolglot.numerals import encode
 from toolglot.wire import Answerer, Asked
 from toolglot.wires.anthropic_messages.failures import encode_failure
 from toolglot.wires.anthropic_messages.marks import REDACTED, Ids, Place, write_signature
@@ -282,8 +284,12 @@ def _frame(answerer: Answerer) -> dict[str, Any]:
 
 
 def _tell_usage(usage: Usage | None) -> dict[str, Any]:
-    """What came from a cache is told apart here, where the upstream has told it in these words."""
+    """What came from a cache is told apart here, and what was thought."""
     usage = usage or Usage()
     caches = {key: usage.told[key] for key in CACHES if isinstance(usage.told.get(key), int)}
+    if not caches and (cached := count_told(usage.told, CACHED)):
+        caches = {CACHES[1]: cached}
     given = max(0, usage.input_tokens - sum(caches.values()))
-    return {"input_tokens": given, "output_tokens": usage.output_tokens, **caches}
+    told: dict[str, Any] = {"input_tokens": given, "output_tokens": usage.output_tokens, **caches}
+    thought = count_told(usage.told, THOUGHT)
+    return told | {"output_tokens_details": {"thinking_tokens": thought}} if thought else told

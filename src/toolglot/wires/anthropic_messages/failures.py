@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from toolglot.errors import RefusedError, ToolglotError
-from toolglot.fields import encode, parse_reply, text_at
+from toolglot.fields import parse_reply, text_at
+from toolglot.numerals import encode
 
 SERVER_KIND = "api_error"
 KINDS = {

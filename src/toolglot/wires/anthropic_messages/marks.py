@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 NAME = "anthropic_messages"
+EFFORT = ("output_config", "effort")
+"""Where it stands how much a model is to think."""
+EFFORT_WORDS = ("low", "medium", "high", "max")
 REDACTED = f"{NAME}.redacted"
 """The kind of a seal that holds all of the thinking."""
 

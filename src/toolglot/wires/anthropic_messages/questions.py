@@ -12,8 +12,10 @@ from itertools import takewhile
 from typing import Any
 
 from toolglot.conversation import Call, Choice, Conversation, Foreign, Image, Message, Reasoning, Result, Text, Tool
-from toolglot.fields import encode, read_arguments
-from toolglot.wires.anthropic_messages.marks import NAME, REDACTED, Ids
+from toolglot.crossing import write_effort
+from toolglot.fields import read_arguments
+from toolglot.numerals import encode
+from toolglot.wires.anthropic_messages.marks import EFFORT, EFFORT_WORDS, NAME, REDACTED, Ids
 
 MAX_TOKENS = 4096
 """The wire demands a limit; this one is set where the client set none."""
@@ -182,5 +184,7 @@ def _encode_limits(conversation: Conversation) -> dict[str, Any]:
         told["top_p"] = limits.top_p
     if limits.top_k is not None:
         told["top_k"] = limits.top_k
+    if limits.effort not in ("", "none") and EFFORT[0] not in conversation.extra:
+        told[EFFORT[0]] = {EFFORT[1]: write_effort(limits.effort, EFFORT_WORDS)}
     stops = [stop for stop in limits.stop if stop.strip()]
     return told | {"stop_sequences": stops} if stops else told

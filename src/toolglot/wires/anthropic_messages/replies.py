@@ -31,6 +31,7 @@ from toolglot.events import (
 )
 from toolglot.fields import count_at, dicts_in, end_call, find_fault, parse_reply, text_at, write_arguments
 from toolglot.sse import EventStream
+from toolglot.wire import Whole
 from toolglot.wires.anthropic_messages.failures import describe
 from toolglot.wires.anthropic_messages.marks import NAME, REDACTED, Place, read_signature
 
@@ -67,7 +68,9 @@ class _Call:
 
 
 class Reader:
-    """Reads what one answer is made of into events."""
+    """Reads what one answer is made of into events; ``whole``: in one piece."""
+
+    whole = True
 
     def __init__(self, new_id: Callable[[], str]) -> None:
         self.new_id = new_id
@@ -129,7 +132,8 @@ class Reader:
         kind, call = text_at(block, "type"), -1
         if kind == "tool_use":
             call = self.calls
-            self.tidy = self.tidy and bool(text_at(block, "id") and text_at(block, "name")) and not block.get("input")
+            given = isinstance(block.get("input"), dict) if self.whole else not block.get("input")
+            self.tidy = self.tidy and bool(text_at(block, "id") and text_at(block, "name")) and given
         self.tidy = self.tidy and not self.place.kind and index == self.place.begun
         self.place = Place(self.place.begun + 1, kind, call)
 
@@ -245,6 +249,8 @@ _STEPS: Mapping[str, Callable[[Reader, Mapping[str, Any], list[Event]], None]] =
 class StreamReader(Reader):
     """Reads a streamed answer, piece by piece."""
 
+    whole = False
+
     def __init__(self, new_id: Callable[[], str]) -> None:
         super().__init__(new_id)
         self.stream = EventStream()
@@ -280,14 +286,18 @@ class StreamReader(Reader):
         return events
 
 
-def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
-    """A whole answer as events."""
+def read_reply(body: bytes, new_id: Callable[[], str]) -> Whole:
+    """A whole answer."""
     reader = Reader(new_id)
     events: list[Event] = []
     reader.read(body, events)
     if not reader.over:
         reader.fail(events, "upstream_invalid", "The upstream's answer is no message.")
-    return events
+    return Whole(events, reader.tidy and bool(reader.finish))
+
+
+def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
+    return read_reply(body, new_id).events
 
 
 def _read_usage(told: Mapping[str, Any]) -> Usage:

@@ -13,7 +13,6 @@ Fields that are not modelled travel in ``Conversation.extra`` under their own na
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -35,6 +34,7 @@ from toolglot.conversation import (
     Tool,
     Tools,
 )
+from toolglot.crossing import read_effort, table_at
 from toolglot.editing.anthropic import define_whole
 from toolglot.errors import RequestError, ToolResultsError
 from toolglot.fields import (
@@ -51,7 +51,7 @@ from toolglot.fields import (
     write_arguments,
 )
 from toolglot.wire import Asked
-from toolglot.wires.anthropic_messages.marks import NAME, REDACTED, read_signature
+from toolglot.wires.anthropic_messages.marks import EFFORT, NAME, REDACTED, read_signature
 
 ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 MODELLED = frozenset(("model", "messages", "system", "tools", "tool_choice", "stream", "max_tokens")) | {
@@ -88,7 +88,8 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
         extra={key: value for key, value in asked.items() if key not in MODELLED},
     )
     ids = frozenset([call.id for message in messages if message.role == "assistant" for call in message.calls])
-    return Asked(conversation, asked.get("stream") is True, True, notes, {"ids": ids})
+    modelled = frozenset([".".join(EFFORT)] if conversation.limits.effort else ())
+    return Asked(conversation, asked.get("stream") is True, True, notes, {"ids": ids}, modelled=modelled)
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------
@@ -183,7 +184,7 @@ def _tell_part(part: Part) -> Text | Image:
     told = dict(part.data) if isinstance(part, Foreign) else {}
     if told.get("type") == "tool_reference":
         return Text(f"The tool {told.get('tool_name')} can be called now.")
-    return Text(json.dumps(told, ensure_ascii=False))
+    return Text(write_arguments(told))
 
 
 _BLOCKS: Mapping[str, Callable[[Mapping[str, Any], str], Part]] = {
@@ -255,6 +256,7 @@ def _decode_limits(asked: Mapping[str, Any], choice: object) -> Limits:
         top_k=whole_at(asked, "top_k"),
         stop=texts_at(asked, "stop_sequences"),
         parallel_calls=not alone if isinstance(alone, bool) else None,
+        effort=read_effort(table_at(asked, EFFORT[0]).get(EFFORT[1])),
     )
 
 
@@ -269,7 +271,7 @@ def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
 def count_tokens(asked: Asked) -> int:
     """How long a request is, estimated: nobody here knows the tokens of a model."""
     conversation = asked.conversation
-    tools = [tool.name + tool.description + json.dumps(dict(tool.parameters)) for tool in conversation.tools]
+    tools = [tool.name + tool.description + write_arguments(dict(tool.parameters)) for tool in conversation.tools]
     texts = [text for message in conversation.messages for part in message.parts for text in _texts_of(part)]
     return max(1, sum(map(len, [*tools, *texts])) // CHARACTERS_PER_TOKEN)
 

@@ -13,7 +13,7 @@ from toolglot.wire import Marks
 from toolglot.wires.gemini.asking import adapt_request, encode_request
 from toolglot.wires.gemini.failures import encode_error
 from toolglot.wires.gemini.replies import StreamReader as read_stream
-from toolglot.wires.gemini.replies import decode_error, decode_reply
+from toolglot.wires.gemini.replies import decode_error, decode_reply, read_reply
 from toolglot.wires.gemini.requests import STREAMING, decode_request
 from toolglot.wires.gemini.spelling import NAME
 from toolglot.wires.gemini.telling import StreamWriter as write_stream
@@ -70,6 +70,7 @@ __all__ = [
     "encode_reply",
     "encode_request",
     "locate",
+    "read_reply",
     "read_stream",
     "write_stream",
 ]

@@ -13,9 +13,11 @@ from mimetypes import guess_type
 from typing import Any
 
 from toolglot.conversation import Call, Choice, Conversation, Foreign, Image, Message, Part, Reasoning, Result, Text
+from toolglot.crossing import write_effort
 from toolglot.errors import RequestError
-from toolglot.fields import encode, parse_body, read_arguments
-from toolglot.wires.gemini.spelling import NAME, UNSEALED, unify
+from toolglot.fields import parse_body, read_arguments
+from toolglot.numerals import encode
+from toolglot.wires.gemini.spelling import EFFORT, EFFORT_WORDS, NAME, THINKING, UNSEALED, unify
 
 LIMITS = {
     "maxOutputTokens": "max_tokens",
@@ -41,6 +43,8 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
     settings |= {key: value for key, name in LIMITS.items() if (value := getattr(limits, name)) is not None}
     if limits.stop:
         settings["stopSequences"] = list(limits.stop)
+    if limits.effort and THINKING not in settings:
+        settings[THINKING] = {EFFORT: write_effort(limits.effort, EFFORT_WORDS).upper()}
     if settings:
         request["generationConfig"] = settings
     return encode(request)

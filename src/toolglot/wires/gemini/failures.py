@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from toolglot.errors import RefusedError, ToolglotError, UpstreamError
-from toolglot.fields import dicts_in, encode, text_at
+from toolglot.fields import dicts_in, text_at
+from toolglot.numerals import encode
 
 STATUSES = {
     400: "INVALID_ARGUMENT",

@@ -29,7 +29,9 @@ from toolglot.events import (
     Usage,
 )
 from toolglot.fields import count_at, dicts_in, end_call, find_fault, parse_reply, text_at, write_arguments
+from toolglot.numerals import decode
 from toolglot.sse import EventStream
+from toolglot.wire import Whole
 from toolglot.wires.gemini.failures import describe
 from toolglot.wires.gemini.spelling import NAME, pick_table, pick_text, read_seal
 
@@ -158,15 +160,20 @@ class StreamReader(Reader):
         return events
 
 
-def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
-    """A whole answer as events. A stream that was not asked for as events is a list of its pieces."""
+def read_reply(body: bytes, new_id: Callable[[], str]) -> Whole:
+    """A whole answer. A stream that was not asked for as events is a list of its pieces."""
     reader, events = Reader(new_id), list[Event]()
-    for told in _parse_list(body) or [_parse(body)]:
+    listed = _parse_list(body)
+    for told in listed or [_parse(body)]:
         reader.read(told, events)
     if not reader.over and not reader.finish and not events[1:]:
         reader.fail(events, "upstream_invalid", "The upstream's answer holds neither text nor calls.")
     reader.end(events)
-    return events
+    return Whole(events, reader.tidy and bool(reader.finish) and not listed)
+
+
+def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
+    return read_reply(body, new_id).events
 
 
 def decode_error(status: int, body: bytes) -> RefusedError:
@@ -182,7 +189,7 @@ def _parse_list(data: bytes) -> list[dict[str, Any]]:
     if data.lstrip()[:1] != b"[":
         return []
     try:
-        return dicts_in(msgspec.json.decode(data))
+        return dicts_in(decode(data))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return []
 

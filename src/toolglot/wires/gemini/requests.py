@@ -34,6 +34,7 @@ from toolglot.conversation import (
     Tool,
     Tools,
 )
+from toolglot.crossing import read_effort
 from toolglot.errors import RequestError
 from toolglot.fields import (
     NO_TOOLS,
@@ -48,9 +49,20 @@ from toolglot.fields import (
     write_arguments,
 )
 from toolglot.wire import Asked
-from toolglot.wires.gemini.spelling import NAME, pick, pick_table, pick_text, read_schema, read_seal, unify
+from toolglot.wires.gemini.spelling import (
+    EFFORT,
+    NAME,
+    THINKING,
+    pick,
+    pick_table,
+    pick_text,
+    read_schema,
+    read_seal,
+    unify,
+)
 
 STREAMING = "streamGenerateContent"
+INCLUDED = "includeThoughts"
 MODES: Mapping[str, Mode] = {"ANY": "required", "NONE": "none"}
 MODELLED = frozenset(("contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "model"))
 CHOICE = "toolConfig.functionCallingConfig"
@@ -85,10 +97,13 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
         extra=extra | ({"generationConfig": rest} if rest else {}),
     )
     stream = path.get("method") == STREAMING
-    thoughts = pick(pick_table(settings, "thinkingConfig"), "includeThoughts") is True
+    thoughts = pick(pick_table(settings, THINKING), INCLUDED) is True
     listing = stream and path.get("alt") != "sse"
     memory = {"thoughts": thoughts, "list": listing}
-    return Asked(conversation, stream, True, tuple(notes), memory, "application/json" if listing else "")
+    told_too = [EFFORT, INCLUDED] if conversation.limits.effort else [INCLUDED]
+    modelled = frozenset([f"generationConfig.{THINKING}.{key}" for key in told_too])
+    told = (tuple(notes), memory, "application/json" if listing else "")
+    return Asked(conversation, stream, True, *told, modelled=modelled)
 
 
 def _decode_system(instruction: object) -> list[Part]:
@@ -263,6 +278,7 @@ def _decode_choice(config: Mapping[str, Any], tools: tuple[Tool, ...]) -> Choice
 
 def _decode_limits(settings: Mapping[str, Any]) -> Limits:
     where = "generationConfig."
+    thinking = pick_table(settings, THINKING)
     return Limits(
         max_tokens=whole_at(settings, "maxOutputTokens", where),
         temperature=number_at(settings, "temperature", where),
@@ -270,4 +286,5 @@ def _decode_limits(settings: Mapping[str, Any]) -> Limits:
         top_k=whole_at(settings, "topK", where),
         seed=whole_at(settings, "seed", where),
         stop=texts_at(settings, "stopSequences", where),
+        effort=read_effort(pick_text(thinking, EFFORT)),
     )

@@ -14,6 +14,9 @@ from typing import Any
 from toolglot.crossing import lend_seal, regain_seal
 
 NAME = "gemini"
+THINKING, EFFORT = "thinkingConfig", "thinkingLevel"
+"""Where it stands how much a model is to think."""
+EFFORT_WORDS = ("minimal", "low", "medium", "high")
 UNSEALED = b64encode(b"skip_thought_signature_validator").decode()
 """Stands for the signature of a call that another model made, as the vendor advises."""
 

@@ -12,7 +12,7 @@ stops at a comment.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from toolglot.crossing import CACHED, THOUGHT, count_told
 from toolglot.events import (
@@ -28,13 +28,16 @@ from toolglot.events import (
     TextDelta,
     Usage,
 )
-from toolglot.fields import encode, find_fault, read_arguments
+from toolglot.fields import find_fault, read_arguments
+from toolglot.numerals import encode
+from toolglot.whole_calls import Told, WholeCalls
 from toolglot.wire import Answerer, Asked
 from toolglot.wires.gemini.failures import tell_failure
 from toolglot.wires.gemini.spelling import NAME, write_seal
 
 FINISHES = {"length": "MAX_TOKENS", "content_filter": "SAFETY"}
 NOTHING = {"text": ""}
+Part: TypeAlias = dict[str, Any]
 
 
 class Telling:
@@ -42,47 +45,62 @@ class Telling:
 
     def __init__(self, asked: Asked) -> None:
         self.thoughts = asked.memory.get("thoughts", False)
-        self.calls: dict[int, tuple[CallStarted, list[str]]] = {}
+        self.calls = WholeCalls()
         self.seal = ""
         self.refused = ""
 
-    def take(self, event: Event) -> dict[str, Any] | None:
-        """The part that an event completes, if it does."""
+    def take(self, event: Event) -> list[Part]:
+        """The parts that an event completes."""
         taken = _TAKEN.get(type(event))
-        part = taken(self, event) if taken is not None else None
-        if part is None or not self.seal or "thoughtSignature" in part:
-            return part
-        seal, self.seal = self.seal, ""
-        return part | {"thoughtSignature": seal}
+        parts = taken(self, event) if taken is not None else None
+        if not parts:
+            return []
+        if self.seal and "thoughtSignature" not in parts[0]:
+            parts[0] |= {"thoughtSignature": self.seal}
+            self.seal = ""
+        return parts
 
-    def say(self, event: TextDelta) -> dict[str, Any]:
-        return {"text": event.text}
+    def say(self, event: TextDelta) -> list[Part]:
+        if self.calls.calls:
+            return [*self.tell(self.calls.settle()), {"text": event.text}]
+        return [{"text": event.text}]
 
-    def think(self, event: ReasoningDelta) -> dict[str, Any] | None:
+    def think(self, event: ReasoningDelta) -> list[Part]:
         """Thoughts are told only to those who asked for them."""
-        return {"text": event.text, "thought": True} if self.thoughts else None
+        return [{"text": event.text, "thought": True}] if self.thoughts else []
 
-    def keep_seal(self, event: ReasoningSealed) -> dict[str, Any] | None:
+    def keep_seal(self, event: ReasoningSealed) -> list[Part]:
         """A seal waits for the part behind the thoughts. If another one comes first, it has a part of its own."""
         waiting, self.seal = self.seal, write_seal(event.seal, event.kind)
-        return None if not waiting else {**NOTHING, "thoughtSignature": waiting}
+        return [{**NOTHING, "thoughtSignature": waiting}] if waiting else []
 
     def start(self, event: CallStarted) -> None:
-        self.calls[event.index] = (event, [])
+        self.calls.start(event)
 
     def argue(self, event: CallArguments) -> None:
-        self.calls[event.index][1].append(event.fragment)
+        self.calls.argue(event)
 
-    def end_call(self, event: CallEnded) -> dict[str, Any] | None:
-        call, fragments = self.calls.pop(event.index)
-        text = "".join(fragments)
-        if find_fault(text):
-            self.refused = f"{call.name}: {text}"
-            return None
-        return {"functionCall": {"id": call.id, "name": call.name, "args": read_arguments(text)}}
+    def end_call(self, event: CallEnded) -> list[Part]:
+        return self.tell(self.calls.end(event))
 
-    def carry(self, event: Foreign) -> dict[str, Any] | None:
-        return dict(event.data) if event.wire == NAME else None
+    def tell(self, calls: list[Told]) -> list[Part]:
+        parts: list[Part] = []
+        for call, text in calls:
+            if find_fault(text):
+                self.refused = f"{call.name}: {text}"
+            else:
+                told = {"id": call.id, "name": call.name, "args": read_arguments(text)}
+                parts.append({"functionCall": told})
+        return parts
+
+    def carry(self, event: Foreign) -> list[Part]:
+        return [dict(event.data)] if event.wire == NAME else []
+
+    def close(self) -> list[Part]:
+        """What is left at the end: calls behind one that never ended, and a seal that nothing followed."""
+        parts = self.tell(self.calls.drain())
+        seal, self.seal = self.seal, ""
+        return [*parts, {**NOTHING, "thoughtSignature": seal}] if seal else parts
 
     def finish(self, event: Finished) -> dict[str, Any]:
         """The last candidate, as far as it is not content."""
@@ -93,7 +111,7 @@ class Telling:
         return {"finishReason": "STOP"}
 
 
-_TAKEN: Mapping[type, Callable[[Telling, Any], dict[str, Any] | None]] = {
+_TAKEN: Mapping[type, Callable[[Telling, Any], list[Part] | None]] = {
     TextDelta: Telling.say,
     ReasoningDelta: Telling.think,
     ReasoningSealed: Telling.keep_seal,
@@ -121,8 +139,8 @@ class StreamWriter:
                 out.append(self.finish(event))
             elif isinstance(event, Failed):
                 out.append(self.frame(tell_failure(event.kind, event.message), last=True))
-            elif (part := self.telling.take(event)) is not None:
-                out.append(self.frame(self.piece([part])))
+            else:
+                out += [self.frame(self.piece([part])) for part in self.telling.take(event)]
         return b"".join(out)
 
     def resume(self, place: object) -> None:
@@ -133,7 +151,7 @@ class StreamWriter:
         return b"\n" if self.listed else self.frame(self.piece([NOTHING]))
 
     def finish(self, event: Finished) -> bytes:
-        last = _seal_last(self.telling) or [NOTHING]
+        last = self.telling.close() or [NOTHING]
         told = self.piece(last, **self.telling.finish(event)) | {"usageMetadata": tell_usage(event.usage)}
         return self.frame(told, last=True)
 
@@ -151,15 +169,16 @@ class StreamWriter:
 def encode_reply(events: Iterable[Event], answerer: Answerer, asked: Asked) -> bytes:
     """A whole answer. Calls that were cut are not in it."""
     telling = Telling(asked)
-    parts: list[dict[str, Any]] = []
+    parts: list[Part] = []
     finished = Finished("stop")
     for event in events:
         if isinstance(event, Finished):
             finished = event
-        elif (part := telling.take(event)) is not None:
+            continue
+        for part in telling.take(event):
             joined = _join(parts[-1], part) if parts else None
             parts[-1:] = [joined] if joined else [*parts[-1:], part]
-    parts += _seal_last(telling)
+    parts += telling.close()
     return encode(
         {
             "candidates": [_tell_candidate(parts, telling.finish(finished))],
@@ -172,12 +191,6 @@ def encode_reply(events: Iterable[Event], answerer: Answerer, asked: Asked) -> b
 
 def _tell_candidate(parts: list[dict[str, Any]], end: Mapping[str, Any]) -> dict[str, Any]:
     return {"content": {"role": "model", "parts": parts}, **end, "index": 0}
-
-
-def _seal_last(telling: Telling) -> list[dict[str, Any]]:
-    """A seal that nothing followed has a part without text."""
-    seal, telling.seal = telling.seal, ""
-    return [{**NOTHING, "thoughtSignature": seal}] if seal else []
 
 
 def _join(last: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, Any] | None:

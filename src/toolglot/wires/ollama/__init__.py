@@ -10,7 +10,7 @@ from toolglot.wires.ollama.lines import StreamWriter as write_stream
 from toolglot.wires.ollama.lines import encode_error, encode_reply
 from toolglot.wires.ollama.models import list_models, show_model, tell_version
 from toolglot.wires.ollama.replies import StreamReader as read_stream
-from toolglot.wires.ollama.replies import decode_error, decode_reply
+from toolglot.wires.ollama.replies import decode_error, decode_reply, read_reply
 from toolglot.wires.ollama.requests import NAME, adapt_request, decode_request, encode_request
 
 ROUTES = ("/api/chat",)
@@ -64,6 +64,7 @@ __all__ = [
     "encode_reply",
     "encode_request",
     "locate",
+    "read_reply",
     "read_stream",
     "write_stream",
 ]

@@ -21,7 +21,9 @@ from toolglot.events import (
     TextDelta,
     Usage,
 )
-from toolglot.fields import encode, read_arguments
+from toolglot.fields import read_arguments
+from toolglot.numerals import encode
+from toolglot.whole_calls import Told, WholeCalls
 from toolglot.wire import Answerer, Asked
 
 
@@ -30,7 +32,7 @@ class StreamWriter:
 
     def __init__(self, answerer: Answerer, asked: Asked) -> None:
         self.head = encode(_head(answerer))[:-1]
-        self.calls: dict[int, tuple[CallStarted, list[str]]] = {}
+        self.calls = WholeCalls()
 
     def write(self, events: Iterable[Event]) -> bytes:
         """The lines for these events, in one piece."""
@@ -52,25 +54,30 @@ class StreamWriter:
         return self.head + b',"message":{"role":"assistant",' + told + b'},"done":false}\n'
 
     def say(self, event: TextDelta) -> bytes:
-        return self.line(b'"content":' + encode(event.text))
+        line = self.line(b'"content":' + encode(event.text))
+        return self.tell(self.calls.settle()) + line if self.calls.calls else line
 
     def think(self, event: ReasoningDelta) -> bytes:
         return self.line(b'"content":"","thinking":' + encode(event.text))
 
     def start_call(self, event: CallStarted) -> bytes:
-        self.calls[event.index] = (event, [])
+        self.calls.start(event)
         return b""
 
     def argue(self, event: CallArguments) -> bytes:
-        self.calls[event.index][1].append(event.fragment)
+        self.calls.argue(event)
         return b""
 
     def end_call(self, event: CallEnded) -> bytes:
-        return self.line(b'"content":"","tool_calls":' + encode([_encode_call(*self.calls.pop(event.index))]))
+        return self.tell(self.calls.end(event))
+
+    def tell(self, calls: list[Told]) -> bytes:
+        return b"".join([self.line(b'"content":"","tool_calls":' + encode([_encode_call(*call)])) for call in calls])
 
     def finish(self, event: Finished) -> bytes:
+        out = self.tell(self.calls.drain())
         told = {"message": {"role": "assistant", "content": ""}, **_sum_up(event.reason, event.usage)}
-        return self.head + b"," + encode(told)[1:] + b"\n"
+        return out + self.head + b"," + encode(told)[1:] + b"\n"
 
     def fail(self, event: Failed) -> bytes:
         return encode({"error": event.message}) + b"\n"
@@ -90,7 +97,7 @@ _STEPS: Mapping[type, Callable[[StreamWriter, Any], bytes]] = {
 def encode_reply(events: Iterable[Event], answerer: Answerer, asked: Asked) -> bytes:
     """A whole answer. Calls that were cut are not in it."""
     text, thought = "", ""
-    calls: dict[int, tuple[CallStarted, list[str]]] = {}
+    calls = WholeCalls()
     complete: list[dict[str, Any]] = []
     finished = Finished("stop")
     for event in events:
@@ -100,13 +107,14 @@ def encode_reply(events: Iterable[Event], answerer: Answerer, asked: Asked) -> b
             case ReasoningDelta():
                 thought += event.text
             case CallStarted():
-                calls[event.index] = (event, [])
+                calls.start(event)
             case CallArguments():
-                calls[event.index][1].append(event.fragment)
+                calls.argue(event)
             case CallEnded():
-                complete.append(_encode_call(*calls[event.index]))
+                complete += [_encode_call(*call) for call in calls.end(event)]
             case Finished():
                 finished = event
+    complete += [_encode_call(*call) for call in calls.drain()]
     message: dict[str, Any] = {"role": "assistant", "content": text}
     if thought:
         message["thinking"] = thought
@@ -125,8 +133,8 @@ def _head(answerer: Answerer) -> dict[str, Any]:
     return {"model": answerer.model, "created_at": created.strftime("%Y-%m-%dT%H:%M:%SZ")}
 
 
-def _encode_call(started: CallStarted, fragments: list[str]) -> dict[str, Any]:
-    function = {"index": started.index, "name": started.name, "arguments": read_arguments("".join(fragments))}
+def _encode_call(started: CallStarted, arguments: str) -> dict[str, Any]:
+    function = {"index": started.index, "name": started.name, "arguments": read_arguments(arguments)}
     return {"id": started.id, "function": function}
 
 

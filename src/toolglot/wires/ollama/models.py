@@ -7,7 +7,8 @@ from hashlib import sha256
 from typing import Any
 
 from toolglot.errors import RequestError
-from toolglot.fields import encode, parse_body, text_at
+from toolglot.fields import parse_body, text_at
+from toolglot.numerals import encode
 
 LEVEL = "0.12.6"
 """The version of the protocol; clients refuse servers that are too old for them."""

@@ -24,6 +24,7 @@ from toolglot.events import (
     Usage,
 )
 from toolglot.fields import count_at, dicts_in, end_call, find_fault, parse_reply, text_at, write_arguments
+from toolglot.wire import Whole
 
 
 class StreamReader:
@@ -117,13 +118,19 @@ class StreamReader:
         events.append(Failed(kind, message))
 
 
-def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
-    """A whole answer as events; also one that comes in lines all the same."""
+def read_reply(body: bytes, new_id: Callable[[], str]) -> Whole:
+    """A whole answer; also one that comes in lines all the same."""
     reader, events = StreamReader(new_id), list[Event]()
     if parse_reply(body) is None:
-        return [*reader.feed(body), *reader.close()]
+        return Whole([*reader.feed(body), *reader.close()], tidy=False)
     reader.read(body, events)
-    return [*events, *reader.close()] if not reader.over else events
+    if not reader.over:
+        events += reader.close()
+    return Whole(events, reader.tidy)
+
+
+def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
+    return read_reply(body, new_id).events
 
 
 def decode_error(status: int, body: bytes) -> RefusedError:

@@ -32,14 +32,13 @@ from toolglot.conversation import (
     Text,
     Tool,
 )
-from toolglot.crossing import demand_call
+from toolglot.crossing import demand_call, read_effort, write_effort
 from toolglot.errors import RequestError
 from toolglot.fields import (
     NO_TOOLS,
     adapt_body,
     check_messages,
     dicts_in,
-    encode,
     number_at,
     parse_body,
     read_arguments,
@@ -50,6 +49,7 @@ from toolglot.fields import (
     write_arguments,
     write_function,
 )
+from toolglot.numerals import encode
 from toolglot.wire import Asked, read_error, write_error
 
 NAME = "ollama"
@@ -57,6 +57,10 @@ TOOL_FIELDS = ("tools",)
 ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 MODELLED = frozenset(("model", "messages", "tools", "stream", "options"))
 LIMITS = {"num_predict": "max_tokens", "temperature": "temperature", "top_p": "top_p", "top_k": "top_k", "seed": "seed"}
+EFFORT = "think"
+EFFORT_WORDS = ("low", "medium", "high")
+BETWEEN = "\n\n"
+"""What parts texts that other wires keep apart."""
 MAGIC = {"iVBOR": "image/png", "/9j/": "image/jpeg", "R0lGO": "image/gif", "UklGR": "image/webp"}
 
 
@@ -68,6 +72,7 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
     if not isinstance(options, dict):
         raise RequestError("options must be an object.", "options")
     limits, rest = _decode_options(options)
+    limits = replace(limits, effort=read_effort(asked.get(EFFORT)))
     conversation = Conversation(
         model=text_at(asked, "model"),
         messages=_decode_messages(check_messages(asked)),
@@ -75,7 +80,8 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
         limits=limits,
         extra={key: value for key, value in asked.items() if key not in MODELLED} | ({"options": rest} if rest else {}),
     )
-    return Asked(conversation, asked.get("stream") is not False, True, notes)
+    modelled = frozenset([EFFORT] if limits.effort else ())
+    return Asked(conversation, asked.get("stream") is not False, True, notes, modelled=modelled)
 
 
 def _decode_options(options: Mapping[str, Any]) -> tuple[Limits, dict[str, Any]]:
@@ -172,6 +178,8 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
     options = conversation.extra.get("options", {}) | told | ({"stop": list(limits.stop)} if limits.stop else {})
     if options:
         request["options"] = options
+    if limits.effort and EFFORT not in request:
+        request[EFFORT] = limits.effort != "none" and write_effort(limits.effort, EFFORT_WORDS)
     if tools:
         request["tools"] = [write_function(tool) for tool in tools]
     return encode(request)
@@ -193,7 +201,7 @@ def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
 def _encode_message(message: Message) -> list[dict[str, Any]]:
     if message.role == "tool":
         return [_encode_result(write_error(part)) for part in message.parts if isinstance(part, Result)]
-    told = {"role": message.role, **_encode_shown(message.parts)}
+    told = {"role": message.role, **_encode_shown(message.parts, "" if message.role == "assistant" else BETWEEN)}
     thought = "".join(part.text for part in message.parts if isinstance(part, Reasoning))
     if thought:
         told["thinking"] = thought
@@ -208,9 +216,9 @@ def _encode_result(result: Result) -> dict[str, Any]:
     return told | {key: value for key, value in named.items() if value}
 
 
-def _encode_shown(parts: Iterable[Part]) -> dict[str, Any]:
+def _encode_shown(parts: Iterable[Part], between: str = BETWEEN) -> dict[str, Any]:
     """Text and images; the wire has one place for each."""
-    told: dict[str, Any] = {"content": "".join(part.text for part in parts if isinstance(part, Text))}
+    told: dict[str, Any] = {"content": between.join(part.text for part in parts if isinstance(part, Text))}
     images = [part for part in parts if isinstance(part, Image)]
     if any(image.url for image in images):
         raise RequestError("An image that is given by its address cannot be carried to this model.", "messages")

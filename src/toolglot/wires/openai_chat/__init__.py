@@ -9,7 +9,7 @@ from toolglot.wires.openai_chat.chunks import StreamWriter as write_stream
 from toolglot.wires.openai_chat.chunks import encode_reply
 from toolglot.wires.openai_chat.failures import decode_error, encode_error
 from toolglot.wires.openai_chat.replies import StreamReader as read_stream
-from toolglot.wires.openai_chat.replies import decode_reply
+from toolglot.wires.openai_chat.replies import decode_reply, read_reply
 from toolglot.wires.openai_chat.requests import THOUGHT_FIELDS, adapt_request, decode_request, encode_request
 from toolglot.wires.openai_chat.signatures import NAME
 
@@ -55,6 +55,7 @@ __all__ = [
     "encode_reply",
     "encode_request",
     "locate",
+    "read_reply",
     "read_stream",
     "write_stream",
 ]

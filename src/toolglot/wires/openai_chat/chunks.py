@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from toolglot.crossing import CACHED, THOUGHT, count_told
 from toolglot.events import (
     CallArguments,
     CallEnded,
@@ -27,7 +28,7 @@ from toolglot.events import (
     TextDelta,
     Usage,
 )
-from toolglot.fields import encode
+from toolglot.numerals import encode
 from toolglot.wire import Answerer, Asked
 from toolglot.wires.openai_chat.failures import encode_failure
 from toolglot.wires.openai_chat.signatures import NAME, write_signature
@@ -123,7 +124,7 @@ def encode_reply(events: Iterable[Event], answerer: Answerer, asked: Asked) -> b
     """A whole answer. Calls that were cut are not in it."""
     texts: dict[type, list[str]] = {TextDelta: [], ReasoningDelta: []}
     calls: dict[int, tuple[CallStarted, list[str]]] = {}
-    complete: list[dict[str, Any]] = []
+    complete: dict[int, dict[str, Any]] = {}
     others: dict[str, Any] = {}
     finished, seal = Finished("stop"), ""
     signed: dict[int, str] = {}
@@ -141,7 +142,7 @@ def encode_reply(events: Iterable[Event], answerer: Answerer, asked: Asked) -> b
             case CallArguments():
                 calls[event.index][1].append(event.fragment)
             case CallEnded():
-                complete.append(_encode_call(*calls[event.index]) | write_signature(signed[event.index]))
+                complete[event.index] = _encode_call(*calls[event.index]) | write_signature(signed[event.index])
             case Finished():
                 finished = event
     text, thought = "".join(texts[TextDelta]), "".join(texts[ReasoningDelta])
@@ -150,7 +151,7 @@ def encode_reply(events: Iterable[Event], answerer: Answerer, asked: Asked) -> b
     if thought:
         message["reasoning_content"] = thought
     if complete:
-        message["tool_calls"] = complete
+        message["tool_calls"] = [complete[index] for index in sorted(complete)]
     reply = {
         "id": f"chatcmpl-{answerer.id}",
         "object": "chat.completion",
@@ -169,10 +170,15 @@ def _encode_call(started: CallStarted, fragments: list[str]) -> dict[str, Any]:
 
 def _tell_usage(usage: Usage | None) -> dict[str, Any]:
     usage = usage or Usage()
-    own_words = usage.told if "prompt_tokens" in usage.told else {}
-    return {
+    told: dict[str, Any] = {
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens,
         "total_tokens": usage.total_tokens or usage.input_tokens + usage.output_tokens,
-        **own_words,
     }
+    if "prompt_tokens" in usage.told:
+        return told | {**usage.told}
+    if cached := count_told(usage.told, CACHED):
+        told["prompt_tokens_details"] = {"cached_tokens": cached}
+    if thought := count_told(usage.told, THOUGHT):
+        told["completion_tokens_details"] = {"reasoning_tokens": thought}
+    return told

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from toolglot.errors import RefusedError, ToolglotError
-from toolglot.fields import encode
+from toolglot.numerals import encode
 
 SERVER_KIND = "server_error"
 """Agents look for this word before they ask again."""

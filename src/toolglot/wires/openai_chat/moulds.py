@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from toolglot.events import CallArguments, Event, ReasoningDelta, TextDelta
-from toolglot.fields import encode
+from toolglot.numerals import encode
 from toolglot.sse import BLANK, DATA
 from toolglot.wires.openai_chat.shapes import Function, Reply, Said, decode
 

@@ -12,7 +12,6 @@ nobody else has to.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -32,8 +31,11 @@ from toolglot.events import (
     TextDelta,
     Usage,
 )
-from toolglot.fields import end_call, find_fault
+from toolglot.fields import end_call, find_fault, write_arguments
+from toolglot.numerals import decode as decode_json
+from toolglot.numerals import decode_anything
 from toolglot.sse import EventStream
+from toolglot.wire import Whole
 from toolglot.wires.openai_chat.failures import describe
 from toolglot.wires.openai_chat.moulds import Mould, cast
 from toolglot.wires.openai_chat.shapes import Call, Choice, Function, Reply, Said, decode
@@ -61,7 +63,7 @@ class _Told(msgspec.Struct):
     def is_whole(self) -> bool:
         """Whether nothing can be missing: an object that is closed is not the beginning of another."""
         try:
-            return isinstance(msgspec.json.decode("".join(self.pieces)), dict)
+            return isinstance(decode_json("".join(self.pieces).encode()), dict)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             return False
 
@@ -156,7 +158,7 @@ class Reader:
         if arguments is None:
             return ""
         self.tidy = False
-        return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
+        return write_arguments(arguments)
 
     def find(self, call: Call, name: str) -> _Told | None:
         """The call that this goes on with, if it does. In a whole reply every entry is a call of its own."""
@@ -175,7 +177,7 @@ class Reader:
 
     def expect(self, call: Call, name: str) -> _Told:
         known = _Told(call.id if call.id and call.id not in self.ids else self.new_id(), call.id)
-        if not name or call.id != known.id or call.index != len(self.calls):
+        if not name or call.id != known.id or (call.index != len(self.calls) and not self.whole):
             self.tidy = False
         self.ids.add(known.id)
         self.calls.append(known)
@@ -295,22 +297,26 @@ class StreamReader(Reader):
         return events
 
 
-def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
-    """A whole answer as events."""
+def read_reply(body: bytes, new_id: Callable[[], str]) -> Whole:
+    """A whole answer."""
     reader = Reader(new_id)
     events: list[Event] = []
     reader.read(body, events)
     if not reader.over and not reader.finish and not events[1:]:
         reader.fail(events, "upstream_invalid", "The upstream's answer holds neither text nor calls.")
     reader.end(events)
-    return events
+    return Whole(events, reader.tidy)
+
+
+def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
+    return read_reply(body, new_id).events
 
 
 def _read_patiently(data: bytes) -> Reply:
     """A reply with something unusual in it: what fits is taken."""
     text = data.decode(errors="replace")
     try:
-        told = json.loads(text)
+        told = decode_anything(text)
     except (ValueError, RecursionError):
         told = None
     if not isinstance(told, dict):

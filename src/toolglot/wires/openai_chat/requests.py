@@ -12,13 +12,11 @@ Fields that are not modelled travel in ``Conversation.extra`` under their own na
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import msgspec
-
 from toolglot.conversation import (
+    EFFORTS,
     Call,
     Choice,
     Conversation,
@@ -34,7 +32,7 @@ from toolglot.conversation import (
     Text,
     Tool,
 )
-from toolglot.crossing import address_image, read_image
+from toolglot.crossing import address_image, read_effort, read_image, write_effort
 from toolglot.errors import RequestError, ToolResultsError
 from toolglot.fields import (
     NO_TOOLS,
@@ -47,8 +45,10 @@ from toolglot.fields import (
     text_at,
     texts_at,
     whole_at,
+    write_arguments,
     write_function,
 )
+from toolglot.numerals import encode
 from toolglot.wire import Asked, read_error, write_error
 from toolglot.wires.openai_chat.signatures import NAME, read_signature, write_signature
 
@@ -70,7 +70,9 @@ TOOL_FIELDS = ("tools", "tool_choice", "parallel_tool_calls")
 NEWER_LIMIT = "max_completion_tokens"
 """Says the same as ``max_tokens``; servers take only one of them, so it goes back under the name it had."""
 
-LIMITED = frozenset((*LIMITS, NEWER_LIMIT, "stop", "parallel_tool_calls"))
+EFFORT = "reasoning_effort"
+EFFORT_WORDS = EFFORTS[:-1]
+LIMITED = frozenset((*LIMITS, NEWER_LIMIT, EFFORT, "stop", "parallel_tool_calls"))
 
 THOUGHT_FIELDS = ("reasoning_content", "reasoning")
 """Where thoughts stand: nothing is agreed upon, so the kind of a thought may name the field."""
@@ -100,7 +102,8 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
     )
     options = asked.get("stream_options")
     wants_usage = isinstance(options, dict) and options.get("include_usage") is True
-    return Asked(conversation, asked.get("stream") is True, wants_usage, tuple(notes))
+    modelled = frozenset((NEWER_LIMIT, EFFORT) if conversation.limits.effort else (NEWER_LIMIT,))
+    return Asked(conversation, asked.get("stream") is True, wants_usage, tuple(notes), modelled=modelled)
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------
@@ -187,7 +190,7 @@ def _decode_call(call: Mapping[str, Any], where: str, notes: list[str]) -> Call:
         notes.append(f"{where} names no tool")
     arguments = told.get("arguments") if "input" not in told else {"input": told["input"]}
     if not isinstance(arguments, str):
-        arguments = json.dumps(arguments or {}, ensure_ascii=False)
+        arguments = write_arguments(arguments or {})
     return Call(text_at(call, "id"), name or "unnamed", arguments)
 
 
@@ -195,7 +198,7 @@ def _decode_result(message: Mapping[str, Any], parts: Iterable[Part], at: int) -
     if "content" not in message:
         where = f"messages[{at}]"
         raise ToolResultsError(f"Invalid tool results: {where} has no content.", f"{where}.content")
-    content = [part if isinstance(part, (Text, Image)) else Text(json.dumps(_bare(part))) for part in parts]
+    content = [part if isinstance(part, (Text, Image)) else Text(write_arguments(_bare(part))) for part in parts]
     return read_error(Result(text_at(message, "tool_call_id"), text_at(message, "name"), tuple(content)))
 
 
@@ -240,6 +243,7 @@ def _decode_limits(asked: Mapping[str, Any]) -> Limits:
         seed=whole_at(asked, "seed"),
         stop=texts_at(asked, "stop"),
         parallel_calls=parallel if isinstance(parallel, bool) else None,
+        effort=read_effort(asked.get(EFFORT)),
     )
 
 
@@ -255,7 +259,7 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
         **conversation.extra,
     }
     if limits != NO_LIMITS:
-        request |= _encode_limits(limits, NEWER_LIMIT in conversation.extra)
+        request |= _encode_limits(limits, conversation.extra)
     if conversation.tools:
         request["tools"] = [write_function(tool) for tool in conversation.tools]
         request |= _encode_choice(conversation.choice)
@@ -265,11 +269,13 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
         request["stream"] = True
         if wants_usage:
             request["stream_options"] = {"include_usage": True}
-    return msgspec.json.encode(request)
+    return encode(request)
 
 
-def _encode_limits(limits: Limits, newer: bool) -> dict[str, Any]:
-    told = {key: getattr(limits, key) for key in LIMITS if key != "max_tokens" or not newer}
+def _encode_limits(limits: Limits, extra: Mapping[str, Any]) -> dict[str, Any]:
+    told = {key: getattr(limits, key) for key in LIMITS if key != "max_tokens" or NEWER_LIMIT not in extra}
+    if limits.effort and EFFORT not in extra:
+        told[EFFORT] = write_effort(limits.effort, EFFORT_WORDS)
     stop = {"stop": list(limits.stop)} if limits.stop else {}
     return {key: value for key, value in told.items() if value is not None} | stop
 

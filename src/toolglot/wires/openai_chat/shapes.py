@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from toolglot.numerals import read_float
+
 
 class Function(msgspec.Struct):
     name: str | None = None
@@ -45,4 +47,4 @@ class Reply(msgspec.Struct):
     error: Any = None
 
 
-decode = msgspec.json.Decoder(Reply).decode
+decode = msgspec.json.Decoder(Reply, float_hook=read_float).decode

@@ -9,7 +9,7 @@ from toolglot.wires.openai_responses.asking import encode_request
 from toolglot.wires.openai_responses.failures import decode_error, encode_error
 from toolglot.wires.openai_responses.recall import expand_request
 from toolglot.wires.openai_responses.replies import StreamReader as read_stream
-from toolglot.wires.openai_responses.replies import decode_reply
+from toolglot.wires.openai_responses.replies import decode_reply, read_reply
 from toolglot.wires.openai_responses.requests import NAME, adapt_request, decode_request
 from toolglot.wires.openai_responses.telling import StreamWriter as write_stream
 from toolglot.wires.openai_responses.telling import encode_reply, interject
@@ -58,6 +58,7 @@ __all__ = [
     "expand_request",
     "interject",
     "locate",
+    "read_reply",
     "read_stream",
     "write_stream",
 ]

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
-from toolglot.conversation import Call, Conversation, Foreign, Image, Message, Part, Reasoning, Result, Text
-from toolglot.crossing import address_image
+from toolglot.conversation import EFFORTS, Call, Conversation, Foreign, Image, Message, Part, Reasoning, Result, Text
+from toolglot.crossing import address_image, write_effort
 from toolglot.errors import RequestError
-from toolglot.fields import encode
+from toolglot.numerals import encode
 from toolglot.wire import write_error
-from toolglot.wires.openai_responses.requests import NAME
+from toolglot.wires.openai_responses.requests import EFFORT, NAME
 from toolglot.wires.openai_responses.tools import encode_choice, encode_tools
 
 SEALING = re.compile(r"(?:.*/)?(?:o[1-9]|gpt-(?:[5-9]|\d\d)(?!.*-chat)|codex)")
@@ -36,6 +36,8 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
     request["input"] = [item for message in messages for item in _encode_message(message)]
     request |= {"store": False, **_ask_for_seals(conversation.model), **conversation.extra}
     request |= {key: value for key, name in LIMITS.items() if (value := getattr(limits, name)) is not None}
+    if limits.effort and EFFORT[0] not in request:
+        request[EFFORT[0]] = {EFFORT[1]: write_effort(limits.effort, EFFORTS[:-1])}
     if conversation.tools:
         request |= {"tools": encode_tools(conversation.tools), **encode_choice(conversation.choice)}
         if limits.parallel_calls is not None:
@@ -63,7 +65,8 @@ def _encode_message(message: Message) -> Iterator[dict[str, Any]]:
 
 
 def _encode_call(call: Call) -> dict[str, Any]:
-    return {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments}
+    arguments = call.arguments if call.arguments.strip() else "{}"
+    return {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments}
 
 
 def _encode_reasoning(thought: Reasoning) -> dict[str, Any] | None:

@@ -10,7 +10,8 @@ from typing import Any
 
 from toolglot.crossing import table_at
 from toolglot.errors import RefusedError, ToolglotError
-from toolglot.fields import encode, parse_reply, text_at
+from toolglot.fields import parse_reply, text_at
+from toolglot.numerals import encode
 
 SERVER_KIND = "server_error"
 KINDS = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}

@@ -13,10 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
-import msgspec
-
 from toolglot.errors import SizeError
-from toolglot.fields import dicts_in, encode, parse_body, text_at
+from toolglot.fields import dicts_in, parse_body, text_at
+from toolglot.numerals import decode, encode
 
 PREVIOUS = "previous_response_id"
 REFERENCE = "item_reference"
@@ -56,7 +55,7 @@ def _list_items(given: object) -> list[Item]:
 def _recite(body: bytes, output: bytes) -> Iterator[Item]:
     """All that was said up to the end of an answer. What its request referred to stood in it already."""
     yield from _list_items(parse_body(body).get("input"))
-    yield from map(_strip, msgspec.json.decode(output))
+    yield from map(_strip, decode(output))
 
 
 class _Recall:
@@ -90,7 +89,7 @@ class _Recall:
             return None
         output = found[1]
         if output not in self.answers:
-            told = reversed(msgspec.json.decode(output))  # of items with one id the first counts
+            told = reversed(decode(output))  # of items with one id the first counts
             self.answers[output] = {text_at(one, "id"): _strip(one) for one in told}
         return self.answers[output].get(item_id)
 

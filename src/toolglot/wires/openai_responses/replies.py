@@ -31,6 +31,7 @@ from toolglot.events import (
 )
 from toolglot.fields import count_at, dicts_in, end_call, find_fault, parse_reply, text_at, write_arguments
 from toolglot.sse import EventStream
+from toolglot.wire import Whole
 from toolglot.wires.openai_responses.failures import describe, read_failure
 from toolglot.wires.openai_responses.requests import NAME
 from toolglot.wires.openai_responses.tools import INPUT, flatten_name
@@ -42,7 +43,9 @@ CUT = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
 class Reader:
-    """Reads one answer into events."""
+    """Reads one answer into events; ``whole``: in one piece."""
+
+    whole = False
 
     def __init__(self, new_id: Callable[[], str]) -> None:
         self.new_id = new_id
@@ -115,6 +118,7 @@ class Reader:
             index = self.calls[key] = len(self.calls)
             raw = self.open[index] = item.get("type") == "custom_tool_call"
             name = flatten_name(text_at(item, "namespace"), text_at(item, "name"))
+            self.tidy = self.tidy and (not self.whole or bool(text_at(item, "call_id") and name))
             events.append(CallStarted(index, text_at(item, "call_id") or self.new_id(), name))
             if raw:
                 events.append(CallArguments(index, OPENING))
@@ -137,7 +141,7 @@ class Reader:
             rest = item.get("input" if self.open[index] else "arguments")
             text = write_arguments(rest) if rest else ""
             if text:
-                self.tidy = False
+                self.tidy = self.tidy and self.whole
                 self.fill(index, _escape(text) if self.open[index] else text, events)
         if item.get("status") != "incomplete":
             self.close_call(index, events)
@@ -156,14 +160,14 @@ class Reader:
         if key not in self.told:
             parts = dicts_in(item.get("content"))
             text = "".join(text_at(part, "text") or text_at(part, "refusal") for part in parts)
-            self.tidy = self.tidy and not text
+            self.tidy = self.tidy and (self.whole or not text)
             events += [TextDelta(text)] if text else []
 
     def end_reasoning(self, item: Mapping[str, Any], key: object, events: list[Event]) -> None:
         if key not in self.told:
             listed = dicts_in(item.get("summary")) or dicts_in(item.get("content"))
             text = "\n\n".join(text_at(part, "text") for part in listed)
-            self.tidy = self.tidy and not text
+            self.tidy = self.tidy and (self.whole or not text)
             events += [ReasoningDelta(text)] if text else []
         if seal := text_at(item, "encrypted_content"):
             events.append(ReasoningSealed(*regain_seal(seal, NAME)))
@@ -179,7 +183,7 @@ class Reader:
                 self.end_item({"output_index": at, "item": item}, events)
         reason = text_at(table_at(response, "incomplete_details"), "reason")
         finish = CUT.get(reason, "length" if text_at(told, "type") == "response.incomplete" else "")
-        self.tidy = self.tidy and (stepped or not response.get("output")) and not self.open
+        self.tidy = self.tidy and (stepped or self.whole or not response.get("output")) and not self.open
         if not finish:
             for index in list(self.open):
                 self.close_call(index, events)
@@ -233,6 +237,10 @@ def _key(told: Mapping[str, Any]) -> object:
     return at if at is not None else told.get("item_id") or table_at(told, "item").get("id")
 
 
+class WholeReader(Reader):
+    whole = True
+
+
 class StreamReader(Reader):
     """Reads a streamed answer."""
 
@@ -283,20 +291,26 @@ class StreamReader(Reader):
         return events
 
 
-def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
-    """A whole answer as events."""
+def read_reply(body: bytes, new_id: Callable[[], str]) -> Whole:
+    """A whole answer."""
     told = _parse(body)
-    reader, events = Reader(new_id), list[Event]()
+    reader, events = WholeReader(new_id), list[Event]()
     status = told.get("status")
     if told.get("type") == "error" or (told.get("error") and status in (None, "failed")):
         reader.fail({"response": told} if told.get("object") == "response" else told, events)
-        return events
+        return Whole(events)
     if status not in (None, "completed", "incomplete"):
-        return [Failed("upstream_closed", f"The upstream's answer is not finished: its status is {status!r}.")]
+        return Whole([Failed("upstream_closed", f"The upstream's answer is not finished: its status is {status!r}.")])
     reader.complete({"type": f"response.{told.get('status', 'completed')}", "response": told}, events)
     if "output" not in told:
-        return [Failed("upstream_invalid", "The upstream's answer holds neither text nor calls.")]
-    return events
+        return Whole([Failed("upstream_invalid", "The upstream's answer holds neither text nor calls.")])
+    called = [item for item in dicts_in(told["output"]) if item.get("type") == "function_call"]
+    functions = frozenset([text_at(item, "name") for item in called if not item.get("namespace")])
+    return Whole(events, reader.tidy and status is not None, functions, reader.answer)
+
+
+def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
+    return read_reply(body, new_id).events
 
 
 def _escape(text: str) -> str:

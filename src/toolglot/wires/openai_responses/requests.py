@@ -30,7 +30,7 @@ from toolglot.conversation import (
     Role,
     Text,
 )
-from toolglot.crossing import read_image, regain_seal, table_at
+from toolglot.crossing import read_effort, read_image, regain_seal, table_at
 from toolglot.errors import RequestError, ToolResultsError
 from toolglot.fields import adapt_body, number_at, parse_body, text_at, whole_at, write_arguments
 from toolglot.wire import Asked, read_error
@@ -46,6 +46,9 @@ STATEFUL = (PREVIOUS, "conversation", "prompt", "background")
 MODELLED = frozenset(
     ("model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "stream", "stream_options")
 ) | {"max_output_tokens", "temperature", "top_p", "store", *STATEFUL}
+
+EFFORT = ("reasoning", "effort")
+"""Where it stands how much a model is to think."""
 
 TOOL_ITEMS = ("additional_tools", "tool_search_output")
 """Items that bring tools with them."""
@@ -75,7 +78,10 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
     if not conversation.messages and bond is None:
         raise RequestError("A request needs input that is not empty.", "input")
     streamed, kept = asked.get("stream") is True, asked.get("store") is not False
-    return Asked(conversation, streamed, True, tuple(notes), shelf.memory(), bond=bond, kept=kept)
+    modelled = frozenset([".".join(EFFORT)] if conversation.limits.effort else ())
+    told = (tuple(notes), shelf.memory())
+    retold = frozenset((*shelf.custom, *shelf.namespaces))
+    return Asked(conversation, streamed, True, *told, bond=bond, kept=kept, modelled=modelled, retold=retold)
 
 
 def _add_tools(begun: Shelf | None, items: list[dict[str, Any]]) -> Shelf:
@@ -119,6 +125,7 @@ def _decode_limits(asked: Mapping[str, Any]) -> Limits:
         temperature=number_at(asked, "temperature"),
         top_p=number_at(asked, "top_p"),
         parallel_calls=parallel if isinstance(parallel, bool) else None,
+        effort=read_effort(table_at(asked, EFFORT[0]).get(EFFORT[1])),
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from toolglot.errors import UpstreamError
 from toolglot.events import Event, Failed
-from toolglot.fields import encode
+from toolglot.numerals import encode
 from toolglot.wire import Answerer, Asked
 from toolglot.wires.openai_responses.ladder import Ladder, Step, tell_error
 from toolglot.wires.openai_responses.trail import Place

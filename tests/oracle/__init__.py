@@ -1,0 +1,1 @@
+"""The five wires without the code of toolglot's own wires: see ``oracle.records``."""
