@@ -395,12 +395,11 @@ class Settings:
 
         In the model that is returned nothing is left open: ``name`` is the one asked for, ``model`` the upstream's.
         """
-        found = self._found.get(asked)
-        if found is None:
+        if asked not in self._found:
             if len(self._found) >= REMEMBERED:
                 self._found.clear()
-            found = self._found[asked] = self._find(asked)
-        return found
+            self._found[asked] = self._find(asked)
+        return self._found[asked]
 
     def _find(self, asked: str) -> tuple[Model, Upstream]:
         model, known_as = self._match(asked)
