@@ -182,7 +182,7 @@ def find_unreachable(settings: Settings) -> Iterator[str]:
             problem = getattr(error, "strerror", None) or str(error) or type(error).__name__
             yield (
                 f"upstream {upstream.name!r} at {mask_address(upstream.base_url)} does not answer ({problem}): requests"
-                " will fail until it runs. Start it, or give another address (--base-url, OPENAI_BASE_URL, base_url in the file)"
+                " will fail until it runs. Start it, or give another address (--base-url, OPENAI_BASE_URL, base_url)"
             )
 
 
