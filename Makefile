@@ -14,7 +14,7 @@ INSTALL = $$([ -x $(BIN)/uv ] && echo $(BIN)/uv pip install --python $(BIN)/pyth
 CLIENTS := tests/clients
 PACKAGES := $(CLIENTS)/node_modules/.installed
 
-.PHONY: run test test-clients lint bench-reader bench-reading bench-gateway bench-local bench-xmlclients bench-xmlprompts clean
+.PHONY: run test test-clients test-faults lint bench-reader bench-reading bench-gateway bench-local bench-xmlclients bench-xmlprompts clean
 
 run: $(SERVE)
 	$(BIN)/toolglot serve
@@ -27,6 +27,11 @@ test: $(TEST)
 # Agents and the AI SDK, each in a process of its own, against a gateway; needs npm, and Linux on x64
 test-clients: $(TEST) $(PACKAGES)
 	$(BIN)/pytest -n 2 --dist loadfile $(CLIENTS)
+
+# Faults of the network and of upstreams, bursts, signals, killed workers, a soak; TOOLGLOT_FAULTS_SOAK_SECONDS=300 and
+# the other names in tests/faults/scale.py try more. --dist worksteal: the long ones are not left for the end
+test-faults: $(TEST)
+	$(BIN)/pytest -n 2 --dist worksteal --show-capture=no tests/faults
 
 lint: $(TEST)
 	$(BIN)/ruff check --fix .

@@ -92,10 +92,13 @@ SAMPLES: dict[str, tuple[str, Any]] = {
     "server.heartbeat_seconds": ("0.5", 0.5),
     "server.drain_seconds": ("1", 1.0),
     "server.log_bodies": ("yes", True),
+    "server.log_level": ("WARNING", "warning"),
+    "server.default_model": ("coder", "coder"),
     "server.state_dir": ("none", "none"),
     "tool_calling.enabled": ("off", False),
     "tool_calling.auto_detect": ("0", False),
     "tool_calling.max_tools": ("20", 20),
+    "tool_calling.max_parameter_bytes": ("2 KiB", 2048),
     "tool_calling.supported_tools": ("read, write,", ("read", "write")),
     "tool_calling.mode": ("TEXT", "text"),
     "tool_calling.dialect": ("Qwen/Qwen3-Coder-30B", "qwen3_coder"),
@@ -130,6 +133,10 @@ SAMPLES: dict[str, tuple[str, Any]] = {
     "rollout.editing": ("auto", None),
     "limits.kept_bytes": ("1 MiB", 1 << 20),
     "limits.kept_seconds": ("60", 60.0),
+    "limits.open_requests": ("9", 9),
+    "limits.queued_requests": ("0", 0),
+    "limits.queue_seconds": ("2.5", 2.5),
+    "limits.requests_per_minute": ("30", 30),
 }
 
 
@@ -547,6 +554,8 @@ def show_default(value: Any) -> str:
             return f"`{value:g}`"
         case int():
             return f"`{value}`"
+        case tuple() if value:
+            return f"`{', '.join(value)}`"
     return f"`{value}`" if value else ""
 
 

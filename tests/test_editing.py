@@ -29,6 +29,7 @@ from toolglot.events import (
     CallRejected,
     CallStarted,
     Event,
+    Failed,
     Finished,
     Reason,
     TextDelta,
@@ -605,12 +606,14 @@ def test_an_edit_waits_until_it_is_known_what_it_looks_for() -> None:
     assert isinstance(told[0], TextDelta) and "nothing to look for" in told[0].text and told[1:] == [Finished("stop")]
 
 
-def test_a_streamed_call_with_an_argument_that_has_no_twin_is_made_unusable() -> None:
+def test_a_streamed_call_with_an_argument_that_has_no_twin_fails_the_answer() -> None:
     told = list(merge_deltas(Return(CODE).feed(calls(("Write", '{"file_path":"a","mode":7,"content":"x"}')))))
     check_order(told)
-    arguments = next(event.fragment for event in told if isinstance(event, CallArguments))
-    assert arguments.endswith("(refused: mode of Write has no twin)")
+    assert told[-1] == Failed("refused_call", "The call of write was not made: mode of Write has no twin.")
     assert not any(isinstance(event, CallEnded) for event in told)
+    whole = bring_back(CODE, calls(("Write", '{"file_path":"a","mode":7,"content":"x"}')))
+    assert TextDelta("\n\n(The call of write was not made: mode of Write has no twin.)") in whole
+    assert not any(isinstance(event, CallEnded) for event in whole)
 
 
 def test_a_refused_call_is_told_as_text_with_the_reason() -> None:

@@ -166,6 +166,14 @@ def test_a_request_from_standard_input_without_tools(
     assert KEY not in json.dumps(told) and "secret" not in json.dumps(told)
 
 
+def test_a_wish_for_the_usual_tools_is_explained(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "Read the file a"}]}).encode()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(body)))
+    assert explain(capsys, "--base-url", "http://h/v1")["why"].endswith("(auto_detect)")
+
+
 def test_without_an_upstream_the_embedded_model_is_meant(capsys: pytest.CaptureFixture[str], request_file: str) -> None:
     told = explain(capsys, request_file)
     assert (told["upstream"]["name"], told["tier"], told["why"]) == ("embedded", "text", "the upstream is coached")

@@ -274,7 +274,7 @@ def test_a_cut_call_beside_text_is_recorded_and_never_looks_complete(client: str
     line = Line(client, upstream)
     exchange = ask(line, False)
     told = line.carry(exchange, broken_reply(upstream, BROKEN["cut"], "I read."))
-    assert sum_up(told) == ("I read.", [], "length")
+    assert sum_up(told) == (f"I read.\n\n({CUT})", [], "length")
     assert exchange.watch.rejected == ["truncated"]
 
 
@@ -293,14 +293,14 @@ def test_a_stream_with_arguments_that_are_no_json_fails(case: str, client: str, 
 @pytest.mark.parametrize("client", WIRES)
 @pytest.mark.parametrize("upstream", ["openai_chat", "openai_responses", "anthropic_messages"])
 @pytest.mark.parametrize("text", ["", "\n", "I read."])
-def test_a_stream_of_nothing_but_a_cut_call_fails(text: str, client: str, upstream: str) -> None:
+def test_a_stream_with_a_cut_call_fails_if_a_part_of_it_was_sent(text: str, client: str, upstream: str) -> None:
     line = Line(client, upstream)
     exchange = ask(line, True)
     made: list[Event] = [CallStarted(0, "c", "read"), CallArguments(0, BROKEN["cut"]), CallEnded(0)]
     told = tell(line, exchange, [*pieces(text), *made, CALLED])
     assert not any(isinstance(event, CallEnded) for event in told) and exchange.watch.rejected == ["truncated"]
-    if text.strip():
-        assert (sum_up(told)[2], exchange.watch.error) == ("length", "")
+    if text.strip() and all_wires()[client].WHOLE_CALLS:
+        assert sum_up(told) == (f"{text}\n\n({CUT})", [], "length") and not exchange.watch.error
     else:
         assert (type(told[-1]), exchange.watch.error) == (Failed, "truncated_call")
 
@@ -347,15 +347,64 @@ def test_a_response_that_is_not_finished_is_an_error(status: str) -> None:
         line.carry(ask(line, False), body)
 
 
+CUT = "The call of read was cut off before it was complete, and was not made."
+MISSING = "The call of open was not made: argument mode: found nothing, expected text."
+OPEN = {
+    "type": "object",
+    "properties": {"path": {"type": "string"}, "mode": {"type": "string"}},
+    "required": ["path", "mode"],
+}
+REFUSED_OPEN = '<tool_call>\n{"name": "open", "arguments": {"path": "a"}}\n</tool_call>'
+CUT_OPEN = REFUSED_OPEN[:50]
+
+
 @pytest.mark.parametrize(("client", "upstream"), list(product(WIRES, WIRES)))
 def test_a_call_that_was_refused_is_text_in_a_whole_answer(client: str, upstream: str) -> None:
     """Its name and some of its arguments were fine, so a stream would have begun with it."""
-    text = {"type": "string"}
-    schema = {"type": "object", "properties": {"path": text, "mode": text}, "required": ["path", "mode"]}
     line = Line(client, upstream, "text")
-    conversation = Conversation("m", (Message("user", (Text("go"),)),), Tools([Tool("open", "", schema)]))
+    conversation = Conversation("m", (Message("user", (Text("go"),)),), Tools([Tool("open", "", OPEN)]))
     exchange = line.ask(conversation, False)
-    said = 'Now:\n<tool_call>\n{"name": "open", "arguments": {"path": "a"}}\n</tool_call>'
+    said = f"Now:\n{REFUSED_OPEN}"
     told = tell(line, exchange, [TextDelta(said), DONE])
-    assert sum_up(told) == (said, [], "stop") and exchange.watch.rejected == ["missing_argument"]
+    assert sum_up(told) == (f"{said}\n\n({MISSING})", [], "stop")
+    assert exchange.watch.rejected == ["missing_argument"]
     assert not any(isinstance(event, CallStarted) for event in told)
+
+
+@pytest.mark.parametrize(("client", "upstream"), list(product(WIRES, WIRES)))
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_refused_call_in_a_stream_is_text_or_a_failure(client: str, upstream: str, cut: bool) -> None:
+    """Text where the wire has calls only whole, so that nothing of it was sent; else an error with the reason."""
+    line = Line(client, upstream, "text")
+    conversation = Conversation("m", (Message("user", (Text("go"),)),), Tools([Tool("open", "", OPEN)]))
+    exchange = line.ask(conversation, True)
+    said = CUT_OPEN if cut else REFUSED_OPEN
+    told = tell(
+        line,
+        exchange,
+        [TextDelta("Now:\n"), *(TextDelta(piece) for piece in said), Finished("length" if cut else "stop")],
+    )
+    why = CUT.replace("read", "open") if cut else MISSING
+    assert exchange.watch.rejected == (["truncated"] if cut else ["missing_argument"])
+    if all_wires()[client].WHOLE_CALLS:
+        assert sum_up(told) == (f"Now:\n{said}\n\n({why})", [], "length" if cut else "stop")
+        assert not any(isinstance(event, CallStarted) for event in told)
+    else:
+        assert isinstance(told[-1], Failed) and why in told[-1].message and exchange.watch.error == "refused_call"
+        assert not any(isinstance(event, CallEnded) for event in told)
+
+
+@pytest.mark.parametrize("client", WIRES)
+def test_a_refused_call_that_leaked_beside_native_tools_is_text(client: str) -> None:
+    """There a call in the text waits for the end of the answer, so nothing of it was sent."""
+    line = Line(client, "openai_chat", "native")
+    conversation = Conversation("m", (Message("user", (Text("go"),)),), Tools([Tool("open", "", OPEN)]))
+    told = tell(line, line.ask(conversation, True), [TextDelta("Now:\n"), *map(TextDelta, REFUSED_OPEN), DONE])
+    assert sum_up(told) == (f"Now:\n{REFUSED_OPEN}\n\n({MISSING})", [], "stop")
+
+
+def test_a_mark_that_was_only_mentioned_is_told_without_a_note() -> None:
+    line = Line("openai_chat", "openai_chat", "text")
+    conversation = Conversation("m", (Message("user", (Text("go"),)),), Tools([Tool("open", "", OPEN)]))
+    said = "Calls begin with <tool_call> and so on."
+    assert sum_up(tell(line, line.ask(conversation, True), [TextDelta(said), DONE])) == (said, [], "stop")

@@ -15,7 +15,6 @@ from wiring import ANSWERS, PATH, Replay, call, replaying
 from toolglot.conversation import Call, Choice, Conversation, Reasoning, Result, Text
 from toolglot.errors import RequestError
 from toolglot.events import (
-    CallArguments,
     CallEnded,
     CallStarted,
     Event,
@@ -32,13 +31,11 @@ THINKING = Asked(Conversation("m", ()), memory={"thoughts": True, "list": False}
 TOLD: dict[str, list[Event]] = {
     **ANSWERS,
     "sealed": [ReasoningDelta("hm"), ReasoningSealed("SEAL", "openai_responses"), *call(0), Finished("tool_calls")],
-    "refused": [CallStarted(0, "c", "read"), CallArguments(0, "{(refused)"), Finished("tool_calls")],
 }
 FINISHES = {
     "length": "MAX_TOKENS",
     "cut_call": "MAX_TOKENS",
     "filtered": "SAFETY",
-    "refused": "MALFORMED_FUNCTION_CALL",
 }
 READABLE = [name for name in TOLD if name != "error"]
 

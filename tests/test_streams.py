@@ -18,7 +18,8 @@ from toolglot.errors import UpstreamError
 from toolglot.events import Event, Failed, Finished, ReasoningDelta, TextDelta
 from toolglot.exchange import Exchange, Source
 from toolglot.inquiry import gather_knowledge
-from toolglot.streams import RECENT, Relay, open_stream
+from toolglot.relay import RECENT, Relay
+from toolglot.streams import open_stream
 from toolglot.telemetry import Telemetry
 from toolglot.wire import Answerer, Asked
 from toolglot.wires import all_wires
@@ -64,10 +65,6 @@ def test_bytes_pass_and_the_end_is_known(wire: str, size: int) -> None:
     assert told == raw
     exchange.conclude()
     watch = exchange.watch
-    if wire == "openai_responses" and size == 61:
-        # the last event repeats the whole answer and came in more pieces than are kept
-        assert (watch.finish, watch.error) == ("", "")
-        return
     assert (watch.finish, watch.error, watch.notes) == ("length", "", [])
     assert watch.usage is not None
     assert (watch.usage.input_tokens, watch.usage.output_tokens) == (USAGE.input_tokens, USAGE.output_tokens)
@@ -141,7 +138,7 @@ def test_what_the_server_knows_better_stays(wire: str) -> None:
 def test_nothing_came(wire: str) -> None:
     exchange = relay(wire)
     stream = open_stream(exchange)
-    assert not stream.over and stream.close() == b""
+    assert b"closed the connection" in stream.close()
     exchange.conclude()
     assert exchange.watch.error == "upstream_closed"
 
@@ -171,7 +168,7 @@ CHAT, MESSAGES = "openai_chat", "anthropic_messages"
         (MESSAGES, b'event: content_block_start\ndata: {"content_block":{"input":{"event":"message_stop"}'),
         (MESSAGES, b'event: content_block_start\ndata: {"a":"message_stop"}'),
         (MESSAGES, b'event: ping\ndata: {"type":"ping","of":"message_stop"}\n\n'),
-        (MESSAGES, b'data: {"' + b"a" * 100 + b'":{"type":"message_stop"}\n\n'),
+        (MESSAGES, b'data: {"' + b"a" * 100 + b'":{"type":"message_stop"}}\n\n'),
     ],
 )
 @pytest.mark.parametrize("before", [b"", b"data: {}\n\n"])
@@ -234,14 +231,15 @@ def test_what_is_kept_does_not_grow_and_costs_nothing() -> None:
     exchange = relay("openai_chat")
     stream = open_stream(exchange)
     assert isinstance(stream, Relay)
-    piece = frames_of("openai_chat", [TextDelta("word ")])[0]
-    best = min(_time(stream, piece) for _ in range(5))
+    pieces = frames_of("openai_chat", [TextDelta("so "), TextDelta("word "), TextDelta("next ")])[1:]
+    best = min(_time(stream, pieces) for _ in range(5))
     assert len(stream.recent) == RECENT
     assert best < 3e-6, f"{best * 1e9:.0f} ns for a piece"
 
 
-def _time(stream: Relay, piece: bytes) -> float:
+def _time(stream: Relay, pieces: list[bytes]) -> float:
     began = perf_counter()
-    for _ in range(10_000):
-        stream.feed(piece)
+    for _ in range(10_000 // len(pieces)):
+        for piece in pieces:
+            stream.feed(piece)
     return (perf_counter() - began) / 10_000

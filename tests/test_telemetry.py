@@ -131,6 +131,8 @@ def test_a_record_tells_what_became_of_a_request(telemetry: Telemetry, clock: Ti
         "dialect": "qwen3_coder",
         "client": "",
         "stream": True,
+        "offered": 0,
+        "stripped": 0,
         "status": 200,
         "calls": 1,
         "tools": ["read_file"],
@@ -306,7 +308,7 @@ def test_what_is_not_to_be_told_is_not_told(
     (lines,) = home.handlers
     match silence:
         case "level":
-            log_to(stream, logging.WARNING)
+            log_to(stream, "warning")
         case "handler level":
             lines.setLevel(logging.WARNING)
         case "filter":
@@ -423,7 +425,7 @@ def test_records_are_counted(telemetry: Telemetry, clock: Time) -> None:
     for _ in range(2):
         run(telemetry, clock)
     failed = telemetry.begin("r", "openai_chat")
-    failed.error, failed.client_gone = "upstream_error", True
+    failed.error, failed.client_gone = "upstream_failed", True
     telemetry.finish(failed, 502)
     assert samples(telemetry) == {
         "toolglot_requests_total dialect=qwen3_coder mode=text status=200": 2,
@@ -432,7 +434,7 @@ def test_records_are_counted(telemetry: Telemetry, clock: Time) -> None:
         "toolglot_repairs_total repair=unquoted_key": 2,
         "toolglot_repairs_total repair=single_quotes": 2,
         "toolglot_rejections_total reason=truncated": 2,
-        "toolglot_errors_total kind=upstream_error": 1,
+        "toolglot_errors_total kind=upstream_failed": 1,
         "toolglot_clients_gone_total": 1,
         "toolglot_first_chunk_seconds_count mode=text": 2,
         "toolglot_first_chunk_seconds_sum mode=text": 1.0,
@@ -467,10 +469,23 @@ def test_labels_stay_few(telemetry: Telemetry) -> None:
         watch.error = watch.dialect = f"kind {number}"
         telemetry.finish(watch, 500)
     counted = samples(telemetry)
-    assert counted["toolglot_errors_total kind=other"] == 2 * LABELS
+    assert counted["toolglot_errors_total kind=other"] == 3 * LABELS
     assert len([name for name in counted if name.startswith("toolglot_requests_total")]) == LABELS + 1
     few = Labels(1)
     assert [few("a"), few("b"), few("a")] == ["a", "other", "a"]
+
+
+@pytest.mark.parametrize("told", ["sk-abc", "no code at all", "x" * 80, "429 Too many", "tool\nname"])
+def test_labels_that_others_choose_have_known_values_only(telemetry: Telemetry, told: str) -> None:
+    metrics = telemetry.metrics
+    metrics.errors[(told,)].total += 1
+    metrics.errors[("rate_limit_exceeded",)].total += 1
+    metrics.requests[(999, "relay", "none")].total += 1
+    metrics.tools["reading", "on", told if told != "sk-abc" else "a b"].total += 1
+    counted = samples(telemetry)
+    assert counted["toolglot_errors_total kind=other"] == 1
+    assert counted["toolglot_errors_total kind=rate_limit_exceeded"] == 1
+    assert not [name for name in counted if told in name or "999" in name]
 
 
 @pytest.mark.parametrize("created", [True, False])
@@ -526,10 +541,10 @@ def test_the_sums_of_a_spread_are_exact() -> None:
 def test_no_more_is_kept_for_values_than_for_labels(telemetry: Telemetry) -> None:
     metrics = telemetry.metrics
     for number in range(2 * KNOWN):
-        metrics.errors[(f"kind {number}",)].total += 1
-    assert len(metrics.errors) == KNOWN
-    assert len(metrics.errors.told) == LABELS + 1
-    assert samples(telemetry)["toolglot_errors_total kind=other"] == 2 * KNOWN - LABELS
+        metrics.repairs[(f"repair {number}",)].total += 1
+    assert len(metrics.repairs) == KNOWN
+    assert len(metrics.repairs.told) == LABELS + 1
+    assert samples(telemetry)["toolglot_repairs_total repair=other"] == 2 * KNOWN - LABELS
 
 
 def test_every_telemetry_counts_for_itself(clock: Time) -> None:

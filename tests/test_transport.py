@@ -11,7 +11,7 @@ import sys
 import zlib
 from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -652,12 +652,28 @@ async def test_silence_is_given_up(sent: bytes) -> None:
 async def test_slow_is_not_silent() -> None:
     async def serve(call: Call) -> None:
         await call.hear()
-        for at in range(0, len(FRAMES["length"]), 10):
+        head, end, body = FRAMES["length"].partition(b"\r\n\r\n")
+        await call.say(head + end)
+        for at in range(len(body)):
             await asyncio.sleep(0.05)
-            await call.say(FRAMES["length"][at : at + 10])
+            await call.say(body[at : at + 1])
+
+    async with small(serve, read_timeout=0.3) as server:
+        assert await server.ask() == b"hello world"
+
+
+@awaited
+async def test_a_head_must_come_whole_in_time() -> None:
+    async def serve(call: Call) -> None:
+        await call.hear()
+        with suppress(ConnectionError):
+            for at in range(len(FRAMES["length"])):
+                await call.say(FRAMES["length"][at : at + 1])
+                await asyncio.sleep(0.05)
 
     async with small(serve, read_timeout=0.2) as server:
-        assert await server.ask() == b"hello world"
+        with pytest.raises(SilenceError):
+            await server.ask()
 
 
 @awaited

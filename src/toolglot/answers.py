@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Protocol
 
 from toolglot import editing
 from toolglot.clients.guarding import Guarding
 from toolglot.clients.rendering import shorten
-from toolglot.delivery import Bounds, Delivery
+from toolglot.delivery import Bounds, Delivery, find_emptiness, redact_failure
 from toolglot.events import CallArguments, CallEnded, CallStarted, Event, Failed, Started, TextDelta
 from toolglot.exchange import Exchange, describe_failure
 from toolglot.readers import make_reader
@@ -25,6 +24,7 @@ from toolglot.rendition import Rendition
 from toolglot.rollout import SHELL
 from toolglot.routing import Manner, Route, takes_one_call
 from toolglot.seals import Sealing
+from toolglot.sse import BOM
 from toolglot.telemetry import Watch
 from toolglot.trial import Rehearsal, deliver_whole
 from toolglot.wire import Answerer, Asked, ReplyReader, Whole
@@ -44,11 +44,9 @@ def name_answerer(exchange: Exchange) -> Answerer:
 def reply(exchange: Exchange, body: bytes, streamed: bool = False) -> bytes:
     """The whole answer; ``streamed`` when the upstream wrote it as a stream all the same."""
     wire, new_id = exchange.upstream_wire, exchange.source.new_call_id
+    body = body.removeprefix(BOM)
     if exchange.untouched and not streamed and body.lstrip()[:1] == b"{":
-        exchange.afterwards = partial(wire.decode_reply, body, new_id)
-        if rehearsal := rehearse(exchange, streamed=False):
-            rehearsal.attempt(exchange.afterwards)
-        return body
+        return _relay_whole(exchange, body)
     if streamed:
         reader = wire.read_stream(new_id)
         whole = Whole([*reader.feed(body), *reader.close()])
@@ -94,6 +92,18 @@ def _is_text(body: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def _relay_whole(exchange: Exchange, body: bytes) -> bytes:
+    """The answer as it is. Raises if it is none."""
+    events = exchange.upstream_wire.decode_reply(body, exchange.source.new_call_id)
+    failure = find_emptiness(events, exchange.wire.SUCCESSES)
+    if failure is not None:
+        raise describe_failure(redact_failure(failure, exchange.secrets))
+    exchange.afterwards = lambda: events
+    if rehearsal := rehearse(exchange, streamed=False):
+        rehearsal.attempt(exchange.afterwards)
+    return body
 
 
 def _leave_out_unfinished(told: list[Event]) -> list[Event]:
@@ -163,14 +173,17 @@ def _deliver(exchange: Exchange, route: Route, watch: Watch, streamed: bool) -> 
         exchange.names,
         exchange.speech.joiner if exchange.speech else "",
         _find_bounds(exchange),
-        streamed and guest is None,
-        route.upstream.secrets,
+        streamed and guest is None and not exchange.wire.WHOLE_CALLS,
+        exchange.secrets,
         native,
         exchange.doubt if route.learns and not rehearsed else None,
         exchange.wire.SUCCESSES,
+        exchange.settings.tool_calling.max_parameter_bytes,
     )
     if guest is None:
-        return Delivery(*given)
+        delivery = Delivery(*given)
+        delivery.only_last = route.detected
+        return delivery
     mapped = editing.Return(exchange.mapping, watch.notes, shown=shorten) if exchange.mapping else None
     return Rendition(guest.render(native), *given, mapped=mapped)
 
@@ -188,8 +201,7 @@ def _open_reader(exchange: Exchange, route: Route, rehearsed: bool) -> Reader:
     restricted = bool(choice.only) or not conversation.tools
     unknown = "reject" if exchange.guest else "text" if restricted else reading.unknown_tools
     shell = reading.shell if reading.shell and exchange.trial.runs(SHELL, rehearsed) else ()
-    supported = exchange.settings.tool_calling.supported_tools
-    options = exchange.settings.reader_options(unknown, not route.single, supported, shell)
+    options = exchange.settings.reader_options(unknown, not route.single, route.supported, shell, route.detected)
     if exchange.guest:
         options = replace(options, elements=exchange.guest.calls)
     strictness = exchange.trial.restrict(options, route)

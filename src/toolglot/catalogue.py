@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from toolglot.codecs.forms import Notation
 from toolglot.conversation import Tool
-from toolglot.dialect import Dialect, Show
+from toolglot.dialect import Dialect, Manner, Show
 from toolglot.examples import example_arguments, properties_of, resolve, type_of
 from toolglot.jsontext import parse
 from toolglot.writing import write_call
 
+_MARK = re.compile(r"<[^<>\s]+>|\[/?\w+\]")
 _EMPTY = {"type": "object", "properties": {}}
 
 
@@ -20,12 +22,25 @@ def list_tools(tools: Sequence[Tool], dialect: Dialect) -> str:
     """The tools as the models of the dialect expect them, with the marks around the list."""
     manner = dialect.teach
     if manner.show is Show.ARRAY:
-        body = dump([_definition(tool) for tool in tools])
+        body = _neutralise(dump([_definition(tool) for tool in tools]), manner)
     else:
         show = _SHOWN[manner.show]
-        shown = [manner.each[0] + show(tool, dialect, number) + manner.each[1] for number, tool in enumerate(tools, 1)]
+        told = (_neutralise(show(tool, dialect, number), manner) for number, tool in enumerate(tools, 1))
+        shown = [manner.each[0] + text + manner.each[1] for text in told]
         body = _BETWEEN.get(manner.show, "\n").join(shown)
     return "\n".join(piece for piece in (manner.open, body, manner.close) if piece or piece is body)
+
+
+def _neutralise(shown: str, manner: Manner) -> str:
+    """The text without the marks that stand around the list and each tool: a description may hold them, and must not
+    end the list. In JSON their first character is written as an escape, elsewhere a blank follows it."""
+    marks = [re.escape(mark) for mark in {manner.open, manner.close, *manner.each} if _MARK.fullmatch(mark)]
+    if not marks:
+        return shown
+    found = re.compile("|".join(marks), re.IGNORECASE)
+    if manner.show in (Show.ARRAY, Show.LINES):
+        return found.sub(lambda mark: f"\\u{ord(mark[0][0]):04x}{mark[0][1:]}", shown)
+    return found.sub(lambda mark: f"{mark[0][0]} {mark[0][1:]}", shown)
 
 
 def dump(value: object) -> str:

@@ -239,13 +239,14 @@ class Reply:
     def on_headers_complete(self) -> None:
         assert self._parser is not None  # it is calling
         status = self._parser.get_status_code()
-        if status < 200:  # only a word in between
+        if status < 200:  # only a word in between, and a sign of life
             self._fields.clear()
+            self._connection.hear()
             return
-        self.status = status
-        self._complete = self._bodiless
         if b"content-encoding" in self._fields:
             self._unpack(self.headers["content-encoding"].strip().lower())
+        self.status = status
+        self._complete = self._bodiless
 
     def _unpack(self, packed: str) -> None:
         if packed in PACKED:
@@ -310,6 +311,10 @@ class Connection(asyncio.Protocol):
     def closing(self) -> bool:
         return self._transport.is_closing()
 
+    def hear(self) -> None:
+        """Wait for silence from now on."""
+        self._heard = self.loop.time()
+
     def abort(self) -> None:
         self.paused = False
         self._transport.abort()
@@ -355,7 +360,8 @@ class Connection(asyncio.Protocol):
         if self._reply is None:  # nobody asked
             self.abort()
             return
-        self._heard = self.loop.time()
+        if self._reply.status:  # until then time runs: a head must come whole, however many bytes of it trickle in
+            self._heard = self.loop.time()
         if self._reads % READS_PER_QUICK_ACK == 0:
             self._acknowledge()
         self._reads += 1

@@ -6,6 +6,10 @@ What was not clearly a call goes on as text; what a client must not see (a call 
 was agreed, a result that the model made up) is dropped and told to the record. If nothing else was said, the answer has
 failed. The last event says truly how the answer ended.
 
+A call that was refused or cut ends in one of two ways. If nothing of it was sent, it is text, and the end of the answer
+tells why it was not made. If a part of it was sent as a call, the answer fails: many clients read half of a JSON object
+as well as they can, and would run it.
+
 An upstream that knows tools makes its calls natively; a call in its text counts only if it made none. So from the first
 call that is read from its text on, everything waits for the end of the answer. With the first native call, what waits
 goes out as the text that it was, and all text behind it is text; the calls in it are only counted.
@@ -16,12 +20,13 @@ with it, a complete call at its end was the action, put in the wrong channel, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from toolglot.conversation import Choice
+from toolglot.errors import UpstreamError
 from toolglot.events import (
     CallArguments,
     CallEnded,
@@ -37,17 +42,23 @@ from toolglot.events import (
     TextDelta,
 )
 from toolglot.reading import Reader
-from toolglot.telemetry import Watch, redact
+from toolglot.redaction import redact, redact_code
+from toolglot.sink import MESSAGE_BREAK
+from toolglot.telemetry import Watch
 from toolglot.wire import SUCCESSES
 
 DROPPED = (Reason.EXTRA_CALL, Reason.FABRICATED_RESULT)
 SILENT: tuple[type, ...] = (ReasoningDelta, ReasoningSealed, CallStarted, CallArguments, CallEnded)
 """Events that are no answer by themselves; calls are counted when they are complete."""
+ENVELOPE: tuple[type, ...] = (Started, Finished, Failed)
 READ, NATIVE = "read", "native"
 WORDS = (TextDelta, ReasoningDelta)
 THINKING = "<think>\n"
 SHELL_FENCE = "shell_fence"
 
+
+EMPTY = "The model's answer was empty."
+UNSPOKEN = "The model's answer holds reasoning or white space, but neither text nor a call."
 
 ANY_CALL = Choice()
 
@@ -82,6 +93,7 @@ class Delivery:
         native: bool = False,
         doubt: Callable[[Failed, bool], None] | None = None,
         successes: tuple[str, ...] = SUCCESSES,
+        most: int = 0,
     ) -> None:
         self.reader = reader
         self.watch = watch
@@ -93,6 +105,10 @@ class Delivery:
         self.secrets = secrets
         self.doubt = doubt
         self.successes = successes
+        self.most = most
+        """How many bytes of arguments a call may have; 0: any number."""
+        self.sizes: dict[int, int] = {}
+        self.over = False  # given up
         self.beside: Callable[[Iterable[Event]], None] | None = None
         self.source: list[str] = []
         self.thoughts: list[str] | None = [] if reader is not None else None
@@ -103,7 +119,14 @@ class Delivery:
         """Native calls whose arguments are no JSON, by name."""
         self.short: list[str] = []
         """Native calls that the upstream ended in the middle of their arguments, by name."""
+        self.unended: list[str] = []  # those that it did not end
+        self.refused: list[CallRejected] = []
+        """Calls read from text that were refused or cut, and are text."""
+        self.halves: list[CallRejected] = []
+        """Those of which a part was sent as a call."""
         self.truncated = False
+        self.only_last = False
+        """Whether a call in the text counts only if nothing is said behind it."""
         self.tells_rejected = False
         """Whether somebody behind us decides what becomes of a rejected call."""
         self.open: dict[tuple[str, int], int] = {}
@@ -122,6 +145,8 @@ class Delivery:
     def deliver(self, events: Iterable[Event]) -> list[Event]:
         """What the client is told of these events of the upstream."""
         out: list[Event] = []
+        if self.over:
+            return out
         reader, plain = self.reader, self.plain
         if self.beside is not None:
             self.beside(events)
@@ -144,10 +169,34 @@ class Delivery:
                 self.fail(event, out)
             elif type(event) is not Started:
                 self.tell(event, NATIVE, out)
-        if out:
-            self.said = True
-            self.answered = self.answered or any(map(_answers, out))
-        return out
+        return self.take_stock(out) if out else out
+
+    def take_stock(self, told: list[Event]) -> list[Event]:
+        """Note what the client is told, and stop where a call is too large."""
+        if self.started and self.most:
+            told = self.measure(told)
+        self.said = True
+        self.answered = self.answered or any(map(_answers, told))
+        return told
+
+    def measure(self, told: list[Event]) -> list[Event]:
+        """The events, up to one that makes the arguments of a call larger than allowed; there the answer fails."""
+        for at, event in enumerate(told):
+            if type(event) is not CallArguments:
+                continue
+            fragment = event.fragment
+            size = len(fragment) if fragment.isascii() else len(fragment.encode("utf-8", "surrogatepass"))
+            size = self.sizes[event.index] = self.sizes.get(event.index, 0) + size
+            if size > self.most:
+                name, self.over = self.watch.open.get(event.index) or "a tool", True
+                why = (
+                    f"The arguments of the model's call of {name} are larger than {self.most} bytes,"
+                    " which is the limit here (tool_calling.max_parameter_bytes)."
+                )
+                failed = told[:at]
+                self.end_badly(Failed("parameter_too_large", why), failed)
+                return failed
+        return told
 
     def keep(self, text: str) -> None:
         """Text came: reasoning was not all, and the text may have to be quoted."""
@@ -261,8 +310,8 @@ class Delivery:
             self.watch.notes.append(f"a shell fence became a call: {self.quote(event.span)}")
 
     def reject(self, event: CallRejected, origin: str, out: list[Event]) -> None:
-        """Text that set out to be a call. Where part of it has left as a call, its arguments are made surely unusable,
-        with the reason for the model to see; in an answer that is given whole nothing has left yet."""
+        """Text that set out to be a call. Where a part of it has left as a call, the end of the answer tells; in an
+        answer that is given whole, or to a client that takes calls only whole, nothing has left yet."""
         if origin is NATIVE:
             self.reject_native(event, out)
             return
@@ -273,7 +322,7 @@ class Delivery:
         self.watch.see(event)
         if live and self.streamed:
             self.truncated = self.truncated or event.reason is Reason.TRUNCATED
-            out.append(CallArguments(self.open[READ, event.index or 0], _refuse(event)))
+            self.halves.append(event)
             return
         raw = event.raw
         if not self.streamed:
@@ -283,6 +332,7 @@ class Delivery:
                 out.append(replace(event, raw=self.restore(raw), index=index))
                 return
         if event.reason not in DROPPED and raw:
+            self.refused.append(event)
             out.append(TextDelta(self.restore(raw)))
 
     def reject_native(self, event: CallRejected, out: list[Event]) -> None:
@@ -310,6 +360,7 @@ class Delivery:
             return
         if self.bounds.required and not self.watch.calls:
             self.watch.notes.append("a call was required and none was made")
+        self.explain(out)
         self.watch.finish = self.reason(event.reason)
         out.append(Finished(self.watch.finish, event.usage))
 
@@ -319,20 +370,30 @@ class Delivery:
         if self.broken:
             names = ", ".join(dict.fromkeys(self.broken))
             return Failed("malformed_call", f"The arguments of the model's call of {names} are not a JSON object.")
-        if self.answered or self.watch.calls or any(map(_answers, out)):
-            return None
-        if self.short:
+        if self.halves:
+            return Failed("refused_call", " ".join(map(_describe, self.halves)))
+        answered = self.answered or self.watch.calls or any(map(_answers, out))
+        if self.short and (self.streamed or not answered):
             names = ", ".join(dict.fromkeys(self.short))
             return Failed("truncated_call", f"The arguments of the model's call of {names} end in the middle.")
-        if reason not in self.successes or (self.streamed and self.started):
-            return None  # the client is told why it has nothing, or has a call that was refused, with the reason
+        if answered or reason not in self.successes:
+            return None
         return self.describe_nothing(reason, out)
+
+    def explain(self, out: list[Event]) -> None:
+        """Tell which calls were not made, and why, behind everything that was said."""
+        cut = () if self.streamed else dict.fromkeys((*self.short, *self.unended))
+        notes = [*map(_describe, self.refused), *(_CUT.format(tool=name) for name in cut)]
+        if notes:
+            gap = MESSAGE_BREAK if self.answered or any(map(_answers, out)) else ""
+            out.append(TextDelta(f"{gap}({' '.join(notes)})"))
 
     def note_cut_calls(self) -> None:
         """Tell the record of native calls that have no end at all."""
         for (origin, _), number in self.open.items():
             if origin is NATIVE and number in self.watch.open:
-                self.watch.see(CallRejected("", Reason.TRUNCATED, self.watch.open.pop(number)))
+                self.unended.append(self.watch.open.pop(number))
+                self.watch.see(CallRejected("", Reason.TRUNCATED, self.unended[-1]))
 
     def describe_nothing(self, reason: str, out: list[Event]) -> Failed:
         if reason == "content_filter":
@@ -342,8 +403,7 @@ class Delivery:
             return Failed(
                 "forbidden_call", f"The model's answer was a call of {names}, which tool_choice does not allow."
             )
-        what = "holds reasoning or white space, but neither text nor a call" if self.said or out else "was empty"
-        return Failed("empty_answer", f"The model's answer {what}.")
+        return Failed("empty_answer", UNSPOKEN if self.said or out else EMPTY)
 
     def reason(self, told: str) -> str:
         """Why the answer ended: a call that was cut never looks complete, a complete one never looks cut."""
@@ -361,8 +421,9 @@ class Delivery:
 
     def end_badly(self, event: Failed, out: list[Event]) -> None:
         """Tell the failure, but not the key, which upstreams like to repeat."""
-        self.watch.see(event)
-        out.append(Failed(event.kind, redact(event.message, self.secrets)))
+        failure = redact_failure(event, self.secrets)
+        self.watch.see(failure)
+        out.append(failure)
 
     def close(self, truncated: bool, out: list[Event]) -> None:
         if self.reader is None:
@@ -380,16 +441,32 @@ class Delivery:
             self.watch.leave(dialect, reason)
         for dialect in reader.missed:
             self.watch.miss(dialect)
-        waiting, self.waiting = self.waiting or (), None
-        for event, origin in waiting:
+        if self.only_last and _says_more(self.waiting or ()):
+            self.reader = reader
+            self.give_back(out)
+            self.reader = None
+            self.note_overheard(self.overheard or [])
+            return
+        waiting, self.waiting = self.waiting or [], None
+        for event, origin in self.withdraw_unfinished(waiting):
             self.pass_on(event, origin, out)
+
+    def withdraw_unfinished(self, waiting: list[tuple[Event, str]]) -> Iterator[tuple[Event, str]]:
+        """What has waited, with calls in the text that were refused as text: nothing of them was sent."""
+        ended = {event.index for event, origin in waiting if origin is READ and isinstance(event, CallEnded)}
+        for event, origin in waiting:
+            if origin is READ and isinstance(event, CallStarted | CallArguments) and event.index not in ended:
+                continue
+            if origin is READ and isinstance(event, CallRejected) and event.index is not None:
+                event = replace(event, raw=self.quote(event.span) if event.span else event.raw, index=None)
+            yield event, origin
 
     def note_overheard(self, dialects: list[str]) -> None:
         for dialect in dialects:
             self.watch.leave(dialect, Reason.EXTRA_CALL)
         if dialects:
-            told = ", ".join(dict.fromkeys(dialects))
-            self.watch.notes.append(f"{len(dialects)} calls in the text beside native ones stay text: {told}")
+            told, where = ", ".join(dict.fromkeys(dialects)), "beside native ones" if self.natives else "before its end"
+            self.watch.notes.append(f"{len(dialects)} calls in the text {where} stay text: {told}")
 
     def rescue(self, reader: Reader, out: list[Event]) -> None:
         """The answer was nothing but reasoning, which the client has: the calls that it ends with are told too."""
@@ -404,11 +481,46 @@ class Delivery:
                 self.tell(event, READ, out)
 
 
+def redact_failure(failure: Failed, secrets: Iterable[str]) -> Failed:
+    """A failure that may be told: upstreams like to repeat keys."""
+    return Failed(redact_code(failure.kind, secrets) or UpstreamError.code, redact(failure.message, secrets))
+
+
+def find_emptiness(events: Sequence[Event], successes: Sequence[str]) -> Failed | None:
+    """Why a whole answer that passes as it is is none: it has failed, or it ends as a success and says nothing."""
+    last = events[-1] if events else Failed("empty_answer", EMPTY)
+    if isinstance(last, Failed):
+        return last
+    if not isinstance(last, Finished) or last.reason not in successes or any(map(is_content, events)):
+        return None
+    return Failed("empty_answer", UNSPOKEN if any(isinstance(event, WORDS) for event in events) else EMPTY)
+
+
+def is_content(event: Event) -> bool:
+    """Whether this event is part of an answer or the beginning of a call."""
+    return type(event) is CallStarted or (type(event) not in ENVELOPE and _answers(event))
+
+
 def _answers(event: Event) -> bool:
     """Whether this event is part of an answer, not only of the way to it."""
     return not event.text.isspace() if type(event) is TextDelta else type(event) not in SILENT
 
 
-def _refuse(event: CallRejected) -> str:
-    """An end for arguments that no reader of JSON accepts."""
-    return f" (refused, {event.reason.value}: {'; '.join(map(str, event.defects))})"
+def _says_more(waiting: Iterable[tuple[Event, str]]) -> bool:
+    """Whether text follows a call."""
+    events = [event for event, _ in waiting]
+    ended = [at for at, event in enumerate(events) if isinstance(event, CallEnded)]
+    return bool(ended) and any(isinstance(event, TextDelta) and _answers(event) for event in events[ended[-1] :])
+
+
+_MOST = 500
+"""So many characters tell what is wrong with a call."""
+_CUT = "The call of {tool} was cut off before it was complete, and was not made."
+
+
+def _describe(event: CallRejected) -> str:
+    """Why a call was not made, in a sentence."""
+    if event.reason is Reason.TRUNCATED:
+        return _CUT.format(tool=event.tool or "a tool")
+    why = "; ".join(map(str, event.defects)) or event.reason.value
+    return f"The call of {event.tool or 'a tool'} was not made: {why[:_MOST]}."

@@ -245,7 +245,7 @@ class Door(asyncio.Protocol):
     async def _answer(self, request: Request) -> None:
         try:
             response = await self._house.answer(request)
-            if response is not None and not self.transport.is_closing():
+            if response is not None:
                 request.send(response)
                 await request.drain()
         finally:

@@ -11,12 +11,14 @@
     │   ├── UnknownModelError   a model that nobody here answers for           404
     │   ├── UnknownPathError    an address or a method that is not served      404
     │   ├── SizeError           more than the limits allow                     413
-    │   └── HeadError           a head that is larger than that                431
+    │   ├── HeadError           a head that is larger than that                431
+    │   └── RateLimitError      more requests in a minute than the key may     429
     ├── ModelError              the model's answer cannot be used              502
     ├── UpstreamError           the place that answers failed                  502
     │   ├── RefusedError        it answered with an error of its own           its own status
     │   ├── UnreachableError    it could not be reached                        502
     │   └── SilenceError        it said nothing for too long                   504
+    ├── OverloadError           no room for the request now                    503
     ├── ShutdownError           the gateway stops                              503
     └── InternalError           our own fault                                  500
 
@@ -117,6 +119,17 @@ class HeadError(ClientError):
     code = "head_too_large"
 
 
+class RateLimitError(ClientError):
+    """More requests in a minute than one key may send; ``retry_after`` counts seconds."""
+
+    status = 429
+    code = "rate_limit_exceeded"
+
+    def __init__(self, message: str, retry_after: int) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
 class ModelError(ToolglotError):
     """The model's answer cannot be used."""
 
@@ -155,6 +168,17 @@ class SilenceError(UpstreamError):
 
     status = 504
     code = "upstream_timeout"
+
+
+class OverloadError(ToolglotError):
+    """There is no room for the request now; ``retry_after`` counts seconds."""
+
+    status = 503
+    code = "overloaded"
+
+    def __init__(self, message: str, retry_after: int) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
 
 
 class ShutdownError(ToolglotError):

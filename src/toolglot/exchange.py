@@ -20,7 +20,7 @@ from toolglot import editing
 from toolglot.clients.guarding import TOOLS as GUARDED
 from toolglot.clients.guests import meet
 from toolglot.complaints import complaints
-from toolglot.config import Settings
+from toolglot.config import SECRET_LENGTH, Settings
 from toolglot.conversation import Choice, Conversation, Foreign, Tool
 from toolglot.crossing import NO_NAMES, drop_empty_texts, list_left, rename_tools
 from toolglot.errors import RefusedError, RequestError, ToolglotError, UpstreamError
@@ -80,6 +80,7 @@ class Exchange:
         self.settings = settings
         self.source = source
         self.memory = Memory(knowledge.kept, owner)
+        self.owner = owner
         self.watch = watch
         self.afterwards: Callable[[], Iterable[Event]] | None = None
         body = self.memory.expand(wire, body, settings.limits.body_bytes)
@@ -87,7 +88,7 @@ class Exchange:
         self.streamed = self.asked.stream
         self.stream_type = self.asked.stream_type or wire.STREAM_TYPE
         watch.notes += self.asked.notes
-        conversation = self.asked.conversation
+        conversation = self._name_model(self.asked.conversation)
         if len(conversation.messages) > settings.limits.messages:
             raise RequestError(f"More than {settings.limits.messages} messages.", "messages")
         watch.model = conversation.model
@@ -114,9 +115,25 @@ class Exchange:
         self.tools, self.names = self.guest.tools if self.guest else conversation.tools, NO_NAMES
         self.request = self._ask(conversation, body)
         self.quotations = self._find_quotations(conversation)
+        watch.offered, watch.stripped = self._count_tools(conversation.tools)
         if self.asked.kept:
             self.asked = self.memory.listen(self.asked, body)
         self._forget_messages()
+
+    def _name_model(self, conversation: Conversation) -> Conversation:
+        """The conversation with a model, if the request names none and the settings do."""
+        default = self.settings.server.default_model
+        if conversation.model or not default:
+            return conversation
+        conversation = replace(conversation, model=default)
+        self.asked = replace(self.asked, conversation=conversation)
+        return conversation
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The upstream's, and the client's own key, which the upstream may have been sent."""
+        own = (self.owner,) if len(self.owner) >= SECRET_LENGTH else ()
+        return (*self.route.upstream.secrets, *own)
 
     @property
     def address(self) -> str:
@@ -143,7 +160,7 @@ class Exchange:
         messages = conversation.messages
         if self.guest is not None and self.guest.at is not None:  # its prompt teaches calls, wherever it stands
             messages = (*messages[: self.guest.at[0]], *messages[self.guest.at[0] + 1 :])
-        names = (*(tool.name for tool in self.tools), *self.settings.tool_calling.supported_tools)
+        names = (*(tool.name for tool in self.tools), *self.route.supported)
         return find_quotations(list_quotable(messages), names, bool(self.settings.reading.shell))
 
     def _tell_route(self) -> None:
@@ -152,6 +169,8 @@ class Exchange:
         watch.client = route.client
         if route.manner is TEXT:
             watch.dialect = route.dialect
+        if route.detected:
+            watch.notes.append("no tools are offered; calls to the usual ones are looked for (auto_detect)")
 
     @property
     def untouched(self) -> bool:
@@ -165,6 +184,12 @@ class Exchange:
         usual = self.stream_type == self.upstream_wire.STREAM_TYPE
         touched = self.mapping is not None or self.guest is not None or self.guards
         return self.one_wire and usual and self.route.manner is NATIVE and not touched
+
+    def _count_tools(self, offered: tuple[Tool, ...]) -> tuple[int, int]:
+        """How many tools the request offers, and how many of them the model is not told of."""
+        if self.route.mode == "off":
+            return len(offered), len(offered)
+        return len(offered), max(0, len(offered) - len(self.speech.tools)) if self.speech else 0
 
     # -- the way there -------------------------------------------------------------------------------------------------
 
@@ -354,7 +379,7 @@ class Exchange:
     def _learn(self, kind: str, error: ToolglotError) -> Lesson:
         place = self.route.upstream.base_url, self.route.model.model
         status = f"{error.status}: " if isinstance(error, RefusedError) else ""
-        evidence = redact(status + error.message, self.route.upstream.secrets)
+        evidence = redact(status + error.message, self.secrets)
         return self.knowledge.experience.learn(*place, kind, evidence, self.knowledge.now())
 
     def doubt(self, event: Failed, told: bool) -> None:

@@ -26,6 +26,11 @@ NO_TOOLS: Final[Offer] = (Tools(), ())
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _SHARED = 1 << 20
 """Agents send the same tools with every turn; lists up to this length are read once."""
+_LOOKED_AT = 1 << 20
+_DEEP = 100
+_TOKEN = re.compile(rb'(?s)"(?P<key>(?:[^"\\]|\\.)*)"(?=\s*:)|"(?:[^"\\]|\\.)*"|[\[\]{}]')
+_BYTE = re.compile(r"\(byte (\d+)\)")
+_PATH = re.compile(r" - at `.*`$")
 _OPEN = ("", "-", ".", "e", "e-", "e+")
 """What is left of JSON that ended too soon, after all that can be read: nothing, or the middle of a number."""
 
@@ -77,10 +82,47 @@ def _parse_patiently(body: bytes) -> dict[str, Any]:
                 raise
             asked = decode(_ESCAPE.sub(lambda found: b"\\ufffd" if found["half"] else found[0], body))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise RequestError(f"The body is not valid JSON: {error}.") from None
+        where, problem = _find_broken_field(body, str(error)), _PATH.sub("", str(error))
+        raise RequestError(f"The body is not valid JSON{f', in {where}' if where else ''}: {problem}.", where) from None
     if not isinstance(asked, dict):
         raise RequestError("The body must be a JSON object.")
     return asked
+
+
+def _find_broken_field(body: bytes, problem: str) -> str | None:
+    """The field of a request in which a decoder found a problem, if that can be told."""
+    if found := _BYTE.search(problem):
+        return find_field(body, int(found[1]))
+    try:
+        fields = _FIELDS.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    for name, value in fields.items():
+        try:
+            decode(bytes(value))
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return name
+    return None
+
+
+def find_field(body: bytes, end: int = _LOOKED_AT) -> str | None:
+    """The field of a request that stands before a position, or the first one that is nested too deeply.
+
+    Only for errors: it is slow, so it looks at the beginning of a body only.
+    """
+    depth, name = 0, None
+    for found in _TOKEN.finditer(body, 0, min(end, _LOOKED_AT)):
+        token = found[0]
+        if token[:1] == b'"':
+            name = found["key"] if depth == 1 and found["key"] is not None else name
+        else:
+            depth += 1 if token in b"[{" else -1
+            if depth > _DEEP:
+                break
+    else:
+        if end >= len(body):
+            return None
+    return name.decode(errors="replace")[:100] if name else None
 
 
 def parse_reply(data: bytes) -> dict[str, Any] | None:
@@ -91,8 +133,10 @@ def parse_reply(data: bytes) -> dict[str, Any] | None:
         # half a surrogate pair, bytes that are no UTF-8: what can be read is read
         try:
             told = decode_anything(data.decode(errors="replace"))
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
+    except RecursionError:
+        return None
     return told if isinstance(told, dict) else None
 
 
@@ -118,6 +162,15 @@ def whole_at(holder: Mapping[str, Any], key: str, where: str = "") -> int | None
     return None if value is None else int(value)
 
 
+def texts_at(holder: Mapping[str, Any], key: str, where: str = "") -> tuple[str, ...]:
+    """A list of texts, for which some clients write one text."""
+    value = holder.get(key)
+    texts = (value,) if isinstance(value, str) else () if value is None else value
+    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+        raise RequestError(f"{where}{key} must be a list of texts.", f"{where}{key}")
+    return tuple(filter(None, texts))
+
+
 def dicts_in(listed: object) -> list[dict[str, Any]]:
     """The objects of a list; what is none is passed over."""
     return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
@@ -130,14 +183,14 @@ def check_messages(asked: Mapping[str, Any]) -> list[Any]:
     return messages
 
 
-def check_choice(choice: Choice, tools: Iterable[Tool]) -> Choice:
+def check_choice(choice: Choice, tools: Iterable[Tool], where: str = "tool_choice") -> Choice:
     """A choice among the tools that are there."""
     known = {tool.name for tool in tools}
     for name in choice.only:
         if name not in known:
-            raise RequestError(f"tool_choice names {name}, which is not among the tools.", "tool_choice")
+            raise RequestError(f"{where} names {name}, which is not among the tools.", where)
     if choice.mode == "required" and not known:
-        raise RequestError("tool_choice requires a call, but no usable tool is offered.", "tool_choice")
+        raise RequestError(f"{where} requires a call, but no usable tool is offered.", where)
     return choice
 
 

@@ -6,12 +6,14 @@ to; what Prometheus reads is made of these numbers when it asks.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from time import time
 from typing import Final, TypeVar
 
+from toolglot.errors import ToolglotError
 from toolglot.records import Record
 from toolglot.rollout import NATIVE_CALLS, SUCCESS, UNTOUCHED, Arm
 
@@ -23,24 +25,62 @@ DURATION_BUCKETS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 12
 CONFIDENCE_BUCKETS: Final = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97, 0.99, 1.0)
 ARM: Final = ("transformation", "arm")
 
+
+def _list_codes(kind: type[ToolglotError]) -> Iterator[str]:
+    yield kind.code
+    for below in kind.__subclasses__():
+        yield from _list_codes(below)
+
+
+OWN_FAILURES: Final = (
+    "rehearsal_failed refused_call content_filter empty_answer forbidden_call malformed_call truncated_call"
+    " upstream_closed upstream_invalid malformed_function_call unexpected_tool_call too_many_tool_calls"
+    " malformed_response"
+)
+UPSTREAM_FAILURES: Final = (
+    "api_error authentication_error bad_request billing_error conflict_error content_filter context_length_exceeded"
+    " insufficient_quota internal_error internal_server_error invalid_api_key invalid_prompt invalid_request_error"
+    " model_not_found not_found_error overloaded overloaded_error permission_error rate_limit_error"
+    " rate_limit_exceeded request_too_large server_error timeout_error unsupported_parameter unsupported_value"
+    " ABORTED DEADLINE_EXCEEDED INTERNAL INVALID_ARGUMENT NOT_FOUND PERMISSION_DENIED RESOURCE_EXHAUSTED"
+    " UNAUTHENTICATED UNAVAILABLE UNIMPLEMENTED API_KEY_INVALID RATE_LIMIT_EXCEEDED 400 401 403 404 429 500 503"
+)
+"""Codes that servers of all wires are known for."""
+
+ALLOWED: Final[Mapping[str, Collection[str] | re.Pattern[str]]] = {
+    "kind": frozenset((*_list_codes(ToolglotError), *OWN_FAILURES.split(), *UPSTREAM_FAILURES.split())),
+    "status": frozenset(map(str, range(100, 600))),
+    "tool": re.compile(r"[A-Za-z_][\w.:-]{0,63}", re.ASCII),
+}
+"""The values that a label can have, where others choose them."""
+
 Numbers = Iterator[tuple[str, Mapping[str, str], float]]
 """How the name of each goes on, and a label that it has besides."""
 
 
 class Labels:
-    """Keeps the values of one label few: when there are too many, further ones are ``other``."""
+    """Keeps the values of one label few: one that does not belong to it, or is one too many, is ``other``.
 
-    def __init__(self, limit: int = LABELS) -> None:
+    ``allowed`` are all values that it can have, or an expression for them; without it, they come from our own code.
+    """
+
+    def __init__(self, limit: int = LABELS, allowed: Collection[str] | re.Pattern[str] | None = None) -> None:
         self.limit = limit
+        self.allowed = allowed
         self.known: set[str] = set()
 
     def __call__(self, value: object) -> str:
         label = str(value)
         if label not in self.known:
-            if len(self.known) >= self.limit:
+            if len(self.known) >= self.limit or not self.allows(label):
                 return OTHER
             self.known.add(label)
         return label
+
+    def allows(self, label: str) -> bool:
+        if isinstance(self.allowed, re.Pattern):
+            return self.allowed.fullmatch(label) is not None
+        return self.allowed is None or label in self.allowed
 
 
 class Count:
@@ -121,6 +161,9 @@ class Metrics:
         self.errors = counter("toolglot_errors", "Requests that failed.", "kind")
         self.gone = counter("toolglot_clients_gone", "Requests whose client left before the end.")[()]
         self.streams = self._gauge("toolglot_streams_in_flight", "Streams under way.")[()]
+        self.open = self._gauge("toolglot_requests_open", "Model requests being answered.")[()]
+        self.queued = self._gauge("toolglot_requests_queued", "Model requests that wait for a place.")[()]
+        self.refused = counter("toolglot_requests_refused", "Requests that found no place.", "reason")
         self.first_chunk = histogram(
             "toolglot_first_chunk_seconds", "Time to the first chunk.", FIRST_CHUNK_BUCKETS, "mode"
         )
@@ -145,7 +188,7 @@ class Metrics:
 
     def _labels(self, names: tuple[str, ...]) -> dict[str, Labels]:
         """A label has the same few values wherever it is told."""
-        return {name: self.labels.setdefault(name, Labels()) for name in names}
+        return {name: self.labels.setdefault(name, Labels(allowed=ALLOWED.get(name))) for name in names}
 
     def _add(self, family: Family[C]) -> Family[C]:
         self.families.append(family)

@@ -66,6 +66,7 @@ class Record(msgspec.Struct, frozen=True):
 
     ``arms`` are those of the transformations that the request met, ``conversation`` is what they were drawn by.
     ``transformed`` are the tools of calls made out of text, ``complaints`` are the client's of the answer before.
+    ``offered`` counts the tools of the request, ``stripped`` those of them that the model was not told of.
     """
 
     request_id: str
@@ -78,6 +79,8 @@ class Record(msgspec.Struct, frozen=True):
     dialect: str
     client: str
     stream: bool
+    offered: int
+    stripped: int
     status: int
     calls: int
     tools: tuple[str, ...]
@@ -117,6 +120,7 @@ class Record(msgspec.Struct, frozen=True):
         manner += f" for {self.client}" if self.client else ""
         first = "" if self.first_chunk is None else f" first {self.first_chunk:.2f}s"
         said = {
+            "stripped": f"{self.stripped} of {self.offered} tools" if self.stripped else "",
             "calls": ", ".join(self.tools),
             "repairs": ", ".join(self.repairs),
             "rejected": ", ".join(self.rejected),
@@ -167,6 +171,8 @@ class Watch(msgspec.Struct):
     client: str = ""
     """The profile of an XML client; empty for all others."""
     stream: bool = False
+    offered: int = 0
+    stripped: int = 0
     calls: int = 0
     tools: list[str] = []
     read_as: list[str] = []
@@ -340,6 +346,8 @@ class Watch(msgspec.Struct):
             self.dialect,
             self.client,
             self.stream,
+            self.offered,
+            self.stripped,
             status,
             self.calls,
             tuple(map(tidy, self.tools)),

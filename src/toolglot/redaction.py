@@ -35,6 +35,8 @@ _MAYBE_SHAPED = re.compile(r"(?:sk|pk|rk|gsk|xai|hf|gh[a-z]|github_pat|glpat|xox
 """How a key begins that is known by its shape: far quicker to look for than the whole of it."""
 
 
+_CODE: Final = re.compile(r"[A-Za-z0-9][\w.:/ -]{0,63}", re.ASCII)
+
 _EVENT: Final = re.compile(r"(?m)^(?:data:[ ]?)?(?P<json>\{.*\})\r?$")
 """An event of a stream: the data of a server-sent event, or a line of its own."""
 
@@ -120,6 +122,12 @@ def _blacken(pieces: list[str], spans: list[tuple[int, int]]) -> list[str]:
         out.append("".join(kept) + piece[at - begin :])
         begin = end
     return out
+
+
+def redact_code(code: object, known: Iterable[str] = ()) -> str:
+    """A code or a kind of error as an upstream tells it; empty if it is not one word, or holds a secret."""
+    word = code if isinstance(code, str) else str(code) if type(code) is int else ""
+    return word if _CODE.fullmatch(word) and not _find_secrets(word, known) else ""
 
 
 def clean(text: str) -> str:

@@ -150,6 +150,8 @@ class Request:
     def send(self, response: Response) -> None:
         """Answer with all of it at once."""
         self.begun = self.answered = True
+        if self._line.transport.is_closing():
+            return
         length = f"content-length: {len(response.body)}\r\n"
         head = self._head(response.status, response.headers, response.content_type, length)
         self._line.transport.write(head if self.method == "HEAD" else head + response.body)

@@ -11,6 +11,7 @@ The mode ``auto`` is native where the profiles say that the upstream has tools, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import StrEnum
@@ -20,7 +21,7 @@ from typing import Any, Final
 
 from msgspec import Struct, structs
 
-from toolglot.config import DEFAULT_DIALECT, MODES, Model, Settings, Upstream
+from toolglot.config import DEFAULT_DIALECT, MODES, USUAL_TOOLS, Model, Settings, Upstream
 from toolglot.conversation import Call, Conversation, Result
 from toolglot.errors import RequestError
 from toolglot.experience import Experience, Lesson
@@ -31,6 +32,14 @@ from toolglot.reading import vocabulary
 
 AUTO: Final = "auto"
 KNOWN: Final = 2048
+INTENT: Final = re.compile(
+    r"\b(?:read|write|edit|list|search)\s+(?:(?:a|all|the|this)\s+)?files?\b|\bexecute\b"
+    r"|\brun\s+(?:(?:a|the|this)\s+)?commands?\b",
+    re.IGNORECASE,
+)
+"""What a user says who wants the usual tools to be used."""
+LOOKED_AT: Final = 10_000
+"""How many characters of a message are searched for it."""
 
 
 class Manner(StrEnum):
@@ -48,7 +57,9 @@ class Route(Struct, frozen=True):
     ``single``: whether the client takes one call at most, so that further ones are not delivered.
 
     In mode ``auto`` the rule and the lesson say why. ``extra`` are fields that the upstream needs besides. ``client``
-    is the profile of an XML client, which takes one call and as text; it is empty for all others.
+    is the profile of an XML client, which takes one call and as text; it is empty for all others. ``supported`` are
+    tools that are known though the request does not offer them. ``detected``: the request has no tools, but asks for
+    what they do; a call counts only at the end of the answer.
     """
 
     upstream: Upstream
@@ -62,6 +73,8 @@ class Route(Struct, frozen=True):
     lesson: Lesson | None = None
     extra: Mapping[str, Any] = {}
     client: str = ""
+    supported: tuple[str, ...] = ()
+    detected: bool = False
 
     @property
     def learns(self) -> bool:
@@ -142,17 +155,26 @@ def choose(
         raise RequestError(f"The mode {mode!r} is not one of {', '.join(MODES)}.", "x-toolglot-mode")
     model, upstream = settings.model_for(conversation.model)
     mode = "off" if not settings.tool_calling.enabled else mode or model.mode
-    manner = NATIVE if mode == "native" else TEXT
-    if mode == "off" or not (_matters(conversation, settings) or client):
-        manner = RELAY
+    detected = mode != "off" and not client and _asks_for_tools(conversation, settings)
+    mode = "native" if detected else mode
+    manner = _find_manner(mode, bool(detected or client), conversation, settings)
     parallel = _parallel(conversation, settings, model)
     single = takes_one_call(conversation, settings)
-    route = Route(upstream, model, manner, mode, model.dialect, parallel, single)
+    supported = _list_supported(settings, detected)
+    given = upstream, model, manner, mode, model.dialect, parallel, single
+    route = Route(*given, supported=supported, detected=detected)
     if mode == AUTO and manner is not RELAY and not upstream.coached:
         route = _decide(route, conversation, settings, knowledge)
     if client and manner is not RELAY:
         return structs.replace(route, client=client, parallel=False, single=True)
     return route
+
+
+def _find_manner(mode: str, concerned: bool, conversation: Conversation, settings: Settings) -> Manner:
+    """How tools are spoken of in a mode; ``concerned``: this request is about tools, though it may offer none."""
+    if mode == "off" or not (concerned or _matters(conversation, settings)):
+        return RELAY
+    return NATIVE if mode == "native" else TEXT
 
 
 def _decide(route: Route, conversation: Conversation, settings: Settings, knowledge: Knowledge) -> Route:
@@ -172,13 +194,32 @@ def _decide(route: Route, conversation: Conversation, settings: Settings, knowle
 def _matters(conversation: Conversation, settings: Settings) -> bool:
     """Whether a request concerns tools, and not too many of them."""
     tools = settings.tool_calling
-    if not (concerns_tools(conversation) or (tools.auto_detect and tools.supported_tools)):
+    if not (concerns_tools(conversation) or (tools.auto_detect and _names_tools(settings))):
         return False
     if len(conversation.tools) > tools.max_tools:
         raise RequestError(
             f"{len(conversation.tools)} tools are offered; this gateway takes at most {tools.max_tools}.", "tools"
         )
     return True
+
+
+def _list_supported(settings: Settings, detected: bool) -> tuple[str, ...]:
+    """The tools that are known without being offered."""
+    return settings.tool_calling.supported_tools if detected or _names_tools(settings) else ()
+
+
+def _names_tools(settings: Settings) -> bool:
+    """Whether the settings themselves name tools that are always known."""
+    return settings.tool_calling.supported_tools not in ((), USUAL_TOOLS)
+
+
+def _asks_for_tools(conversation: Conversation, settings: Settings) -> bool:
+    """Whether a request that has no tools asks for something that the usual tools do. Then calls to them are looked for
+    in the answer; the request stays as it is."""
+    tools, last = settings.tool_calling, conversation.messages[-1:]
+    if not tools.auto_detect or tools.supported_tools != USUAL_TOOLS or not last or last[0].role != "user":
+        return False
+    return INTENT.search(last[0].text[:LOOKED_AT]) is not None and not concerns_tools(conversation)
 
 
 def concerns_tools(conversation: Conversation) -> bool:

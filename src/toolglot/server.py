@@ -12,18 +12,21 @@ import re
 from collections.abc import Awaitable, Callable, Iterator
 from functools import lru_cache, partial
 from secrets import token_hex
-from time import time
+from time import monotonic, time
 from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
 import toolglot
+from toolglot.admission import Admission
 from toolglot.config import Settings, Upstream, admit, is_loopback
 from toolglot.errors import (
     AccessError,
     InternalError,
     OriginError,
+    OverloadError,
+    RateLimitError,
     RefusedError,
     RequestError,
     ToolglotError,
@@ -31,6 +34,7 @@ from toolglot.errors import (
     UpstreamError,
 )
 from toolglot.exchange import Exchange, Source
+from toolglot.fields import find_field
 from toolglot.inquiry import Inquiry, gather_knowledge
 from toolglot.paths import EVERY, Paths
 from toolglot.request import JSON_TYPE, Request, Response
@@ -64,6 +68,7 @@ class Gateway:
         self.transport = Transport()
         self.knowledge = gather_knowledge(settings, self.source.now)
         self.inquiry = Inquiry(self.transport, self.knowledge)
+        self.admission = Admission(settings.limits, telemetry.metrics, monotonic, keyed=bool(settings.server.keys))
         self.draining = False
         self.paths = self.lay_paths()
 
@@ -82,6 +87,9 @@ class Gateway:
             paths.add("GET", path, (self.show_health, USUAL_WIRE))
         paths.add("GET", "/health/readiness", (self.show_readiness, USUAL_WIRE))
         paths.add("HEAD", "{path:.*}", (self.show_health, USUAL_WIRE))
+        for wire in all_wires().values():
+            if wire.HOME:
+                paths.add(EVERY, wire.HOME + "/{path:.*}", (self.admitted(self.refuse_path), wire))
         paths.add(EVERY, "{path:.*}", (self.admitted(self.refuse_path), USUAL_WIRE))
         return paths
 
@@ -110,6 +118,8 @@ class Gateway:
         headers = {REQUEST_ID: request_id} if request_id else {}
         if isinstance(error, RefusedError):
             headers |= error.headers
+        if isinstance(error, (OverloadError, RateLimitError)):
+            headers["retry-after"] = str(error.retry_after)
         if isinstance(error, AccessError):
             headers["www-authenticate"] = "Bearer"
         return Response(wire.encode_error(error), error.status, headers)
@@ -127,26 +137,32 @@ class Gateway:
 
     # -- the one that matters ------------------------------------------------------------------------------------------
 
-    async def complete(self, wire: Wire, request: Request) -> Response | None:
+    async def complete(self, wire: Wire, request: Request) -> None:
         watch = self.telemetry.begin(request.id, wire.NAME)
-        status = 500
+        status, body, entered = 500, b"", False
         try:
+            self.admission.check_rate(request.key)
             body = await request.read()
+            await self.admission.enter()
+            entered = True
             self.telemetry.body(watch, "request", body)
             mode = request.headers.get("x-toolglot-mode", "")
             exchange = await self.open(wire, body, request, watch, mode)
-            del body
+            body = b""
             if exchange.streamed:
                 self.telemetry.stream(watch)
             response = await self.ask(request, exchange)
             status = 200
-            return response
+            if response is not None:  # a client that reads slowly keeps its place
+                request.send(response)
+                await request.drain()
+            return None
         except ToolglotError as error:
             status, watch.error = error.status, error.code
             raise
         except RecursionError:
             status, watch.error = RequestError.status, RequestError.code
-            raise RequestError("The request is nested too deeply.") from None
+            raise describe_depth(body) from None
         except asyncio.CancelledError:
             if (told := request.interruption) is not None:
                 status, watch.error = told.status, told.code
@@ -157,6 +173,8 @@ class Gateway:
             watch.error = InternalError.code
             raise
         finally:
+            if entered:
+                self.admission.leave()
             self.telemetry.finish(watch, status)
 
     async def ask(self, request: Request, exchange: Exchange) -> Response | None:
@@ -176,6 +194,8 @@ class Gateway:
             if request.interruption is None:
                 raise
             visit.fail(request.interruption)
+        except RecursionError:
+            visit.fail(UpstreamError("The upstream's answer is nested too deeply."))
         except Exception:
             LOG.exception("request %s", request.id)
             visit.fail(InternalError(OUR_FAULT))
@@ -219,7 +239,10 @@ class Gateway:
     async def answer_extra(self, extra: Extra, request: Request) -> Response:
         body = await request.read()
         models = [model["id"] for model in await self.known_models(request)] if extra.needs_models else ()
-        return Response(extra.answer(body, models))
+        try:
+            return Response(extra.answer(body, models))
+        except RecursionError:
+            raise describe_depth(body) from None
 
     # -- models --------------------------------------------------------------------------------------------------------
 
@@ -252,7 +275,7 @@ class Gateway:
             headers = self.headers_for(upstream, request)
             async with self.transport.send("GET", upstream.endpoint("/models"), upstream, headers) as reply:
                 told = msgspec.json.decode(await reply.whole())
-        except (ToolglotError, msgspec.DecodeError):
+        except (ToolglotError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return []
         listed = told.get("data") if isinstance(told, dict) else None
         return [
@@ -321,6 +344,11 @@ def find_key(request: Request) -> str:
             return key
     scheme, _, bearer = headers.get("authorization", "").partition(" ")
     return (bearer.strip() if scheme.lower() == "bearer" else "") or request.query.get("key", "")
+
+
+def describe_depth(body: bytes) -> RequestError:
+    where = find_field(body)
+    return RequestError(f"{where or 'The request'} is nested too deeply.", where)
 
 
 def describe_model(name: str, owner: str) -> dict[str, Any]:

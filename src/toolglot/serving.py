@@ -22,7 +22,7 @@ COLLECTED_AT = 20_000
 
 async def serve(settings: Settings, ready: Callable[[str], None]) -> None:
     """Serve until a signal says stop; ``ready`` is told the address."""
-    log_to()
+    log_to(level=settings.server.log_level)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 BLANK = b"\n\n"
 LINE_BREAKS = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085"))
 """Characters that JSON allows inside of strings and that some clients take for ends of lines."""
 DATA = b"data: "
 NAME = b"event:"
+BLANK_LINES = (b"\n\n", b"\r\n\r\n", b"\r\r")
+BOM = b"\xef\xbb\xbf"
+_SEPARATOR = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
 _WHOLE = re.compile(rb"(?s).*(?:\r\n|\n|\r(?!\n|\Z)){2}")
 """All up to the last blank line; a return at the end may be half of a line end."""
 
@@ -83,7 +87,7 @@ class EventStream:
         self._return = piece.endswith(b"\r")
         if self._return:
             piece = piece[:-1]
-        return piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        return join_line_ends(piece)
 
 
 def escape_line_breaks(written: bytes) -> bytes:
@@ -104,3 +108,42 @@ def _data_of(block: bytes) -> bytes | None:
 def _value_of(line: bytes) -> bytes:
     value = line.partition(b":")[2]
     return value[1:] if value[:1] == b" " else value
+
+
+def join_line_ends(data: bytes) -> bytes:
+    """The same with one byte for every line end."""
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
+
+
+def find_end(data: bytes, lines: bool) -> int:
+    """How many bytes are whole events; ``lines``: every line is one, otherwise blank lines end them."""
+    if lines:
+        return data.rfind(b"\n") + 1
+    if data.endswith(BLANK_LINES):
+        return len(data)
+    if b"\r" not in data:
+        at = data.rfind(BLANK)
+        return at + len(BLANK) if at >= 0 else 0
+    whole = _WHOLE.match(data)
+    return whole.end() if whole else 0
+
+
+def split_events(data: bytes, lines: bool) -> list[bytes]:
+    """Whole events, each with its end."""
+    if lines or b"\r" not in data:
+        end = b"\n" if lines else BLANK
+        *events, rest = data.split(end)
+        return [event + end for event in events] + ([rest] if rest else [])
+    bounds = [0, *(found.end() for found in _SEPARATOR.finditer(data))]
+    rest = data[bounds[-1] :]
+    return [data[start:stop] for start, stop in pairwise(bounds)] + ([rest] if rest else [])
+
+
+def complete_event(data: bytes, lines: bool) -> bytes:
+    """An event with the end that it lacks."""
+    line_end = b"\r\n" if b"\r\n" in data else b"\n"
+    if not data.endswith((b"\n", b"\r")):
+        data += line_end
+    elif data.endswith(b"\r") and line_end == b"\r\n":
+        data += b"\n"
+    return data if lines else data + line_end

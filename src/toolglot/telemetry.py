@@ -163,11 +163,12 @@ def _listening_alone(log: logging.Logger) -> Lines | None:
     return None
 
 
-def log_to(stream: TextIO | None = None, level: int = logging.INFO) -> None:
-    """Send the log of toolglot to a stream (standard error): short lines on a terminal, JSON anywhere else."""
+def log_to(stream: TextIO | None = None, level: str = "info") -> None:
+    """Send the log of toolglot to a stream (standard error), from this level on: short lines on a terminal, JSON
+    anywhere else."""
     logger = logging.getLogger("toolglot")
     logger.handlers[:] = [Lines(stream or sys.stderr)]
-    logger.setLevel(level)
+    logger.setLevel(level.upper())
     logger.propagate = False
     # nothing that is told here names a thread or a process, and to find that out costs every line
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False

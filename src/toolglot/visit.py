@@ -7,18 +7,27 @@ looks after silence for the whole life of a stream, because a task of its own wo
 
 from __future__ import annotations
 
+import re
 from http import HTTPStatus
 
 from toolglot import answers
 from toolglot.connection import Reply, Take
-from toolglot.errors import ToolglotError, UpstreamError
+from toolglot.errors import RefusedError, ToolglotError, UpstreamError
 from toolglot.exchange import Exchange
+from toolglot.redaction import redact, redact_code
 from toolglot.request import Request, Response
 from toolglot.streams import Stream, Translation, open_stream
-from toolglot.telemetry import redact
 
 REQUEST_ID = "x-request-id"
+KEPT_VALUE = re.compile(r"\d{1,12}(?:\.\d{1,6})?|\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT", re.ASCII)
+"""A number, or a date."""
 KEPT_HEADERS = ("retry-after", "x-ratelimit-limit-requests", "x-ratelimit-remaining-requests")
+TOO_LONG = re.compile(r"context[ _](?:size|length|window)|maximum context", re.IGNORECASE)
+"""What servers say of a request that does not fit."""
+TOO_SMALL = (
+    ". This model is too small for such a request, as agents make them: start the gateway in front of a larger one"
+    " ('toolglot serve --base-url ...')."
+)
 STREAM_HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
 
 
@@ -39,14 +48,7 @@ class Visit:
         if 300 <= reply.status < 400:
             raise UpstreamError(f"The upstream answered with status {reply.status}: it may have moved.")
         if reply.status >= 400:
-            error = self.exchange.upstream_wire.decode_error(reply.status, await reply.whole())
-            upstream = self.exchange.route.upstream
-            if reply.status == HTTPStatus.UNAUTHORIZED:
-                error.message = f"Upstream {upstream.name!r} refused the API key that it was sent: {error.message}"
-            error.message = redact(error.message, upstream.secrets)
-            headers = reply.headers
-            error.headers = {name: headers[name] for name in KEPT_HEADERS if name in headers}
-            raise error
+            raise self.describe_refusal(reply, await reply.whole())
         if not self.exchange.streamed:
             return await self.answer_whole(reply)
         if await reply.is_streamed(self.exchange.upstream_wire.STREAM_TYPE):
@@ -54,6 +56,25 @@ class Visit:
         else:
             await self.answer_late_whole(reply)
         return None
+
+    def describe_refusal(self, reply: Reply, body: bytes) -> RefusedError:
+        """The upstream's error as it may be told: upstreams repeat keys in any field of it."""
+        upstream, secrets = self.exchange.route.upstream, self.exchange.secrets
+        try:
+            error = self.exchange.upstream_wire.decode_error(reply.status, body)
+        except RecursionError:
+            error = RefusedError(f"The upstream answered with status {reply.status}.", reply.status)
+        if reply.status == HTTPStatus.UNAUTHORIZED:
+            error.message = f"Upstream {upstream.name!r} refused the API key that it was sent: {error.message}"
+        if TOO_LONG.search(f"{error.kind} {error.message}"):
+            self.watch.notes.append("the request is larger than the context of the model")
+            error.message += TOO_SMALL if upstream.coached else ""
+        error.message = redact(error.message, secrets)
+        error.code = redact_code(error.code, secrets) or RefusedError.code
+        error.kind = redact_code(error.kind, secrets) or None
+        told = {name: reply.headers[name].strip() for name in KEPT_HEADERS if name in reply.headers}
+        error.headers = {name: value for name, value in told.items() if KEPT_VALUE.fullmatch(value)}
+        return error
 
     async def answer_whole(self, reply: Reply) -> Response:
         streamed = await reply.is_streamed(self.exchange.upstream_wire.STREAM_TYPE)

@@ -60,6 +60,22 @@ class Extra(Struct, frozen=True):
     needs_models: bool = False
 
 
+class Marks(Struct, frozen=True):
+    """What to look for in the bytes of a stream that nobody reads. A find only says that the event is worth reading.
+
+    ``word`` is in nearly every event. ``may_say``: it may hold text or a call. ``may_end``: it may end the answer, give
+    a reason to, or be an error; this is asked of every piece, so it has to be quick. ``closing`` are the last events of
+    a stream, where they are missing behind a reason to finish. ``final``: such a reason is the end, and nothing goes on
+    with the answer behind it.
+    """
+
+    word: bytes
+    may_say: Callable[[bytes], object]
+    may_end: Callable[[bytes], object]
+    closing: bytes = b""
+    final: bool = False
+
+
 class Whole(Struct, frozen=True):
     """A whole reply as it was read. ``tidy``: nothing about it is unusual, so it may pass as it is, unless the client
     wants a call of one of the ``functions`` told in another way (``Asked.retold``). ``answer``: the id and the items of
@@ -102,16 +118,17 @@ class Wire(Protocol):
     """Both directions of a protocol.
 
     ``ROUTES`` are the paths at which clients ask; parts in braces are named. ``STREAM_TYPE`` is the content type of a
-    streamed answer, ``LAST_WORDS`` how it ends, if it always ends the same way.
+    streamed answer, ``MARKS`` what is looked for where one is passed on as it is.
 
     What a wire need not have stands in ``USUAL``: ``EXTRAS``, ``Extra`` answers; ``ROOT``, the path of an upstream that
-    has none in its address; ``TOOL_NAMES``, an expression for the names it allows; ``CARRIED``, headers of a client
-    that an upstream of the same wire needs to see; ``expand_request(body, find, limit)``, which puts earlier answers in
-    the place of references to them; ``SEALS``, if its models prove their reasoning; ``CARRIES_SEALS``, if its clients
-    hand thoughts and proofs of any wire back; ``THOUGHT_FIELDS``, names that the field for thoughts of earlier
-    turns may have, if servers do not agree on one; and ``interject``, which makes a sign of life or a failure inside a
-    stream that is passed on, where its own writer would disturb that. ``SUCCESSES`` are the reasons to finish that its
-    clients take for the end of a whole answer.
+    has none in its address; ``HOME``, below which only its clients look for anything; ``TOOL_NAMES``, an expression for
+    the names it allows; ``CARRIED``, headers of a client that an upstream of the same wire needs to see;
+    ``expand_request(body, find, limit)``, which puts earlier answers in the place of references to them; ``SEALS``, if
+    its models prove their reasoning; ``CARRIES_SEALS``, if its clients hand thoughts and proofs of any wire back;
+    ``THOUGHT_FIELDS``, names that the field for thoughts of earlier turns may have, if servers do not agree on one; and
+    ``interject``, which makes a sign of life or a failure inside a stream that is passed on, where its own writer would
+    disturb that. ``SUCCESSES`` are the reasons to finish that its clients take for the end of a whole answer.
+    ``WHOLE_CALLS``: nothing of a call is sent before all of it is known.
     Healthy native answers pass as they are if the reader of streams tells what ``passage.TidyReader`` lists and the
     writer has ``resume(place)``. A reader may have ``answer``: the id and the items of an answer that was not kept
     where it was made.
@@ -120,15 +137,17 @@ class Wire(Protocol):
     NAME: str
     ROUTES: tuple[str, ...]
     STREAM_TYPE: str
-    LAST_WORDS: bytes
+    MARKS: Marks
     EXTRAS: tuple[Extra, ...]
     ROOT: str
+    HOME: str
     TOOL_NAMES: str | None
     CARRIED: tuple[str, ...]
     SEALS: bool
     CARRIES_SEALS: bool
     THOUGHT_FIELDS: tuple[str, ...]
     SUCCESSES: tuple[str, ...]
+    WHOLE_CALLS: bool
     expand_request: Callable[[bytes, Callable[[str], tuple[bytes, bytes] | None], int], bytes] | None
     interject: Interject | None
 
@@ -172,12 +191,14 @@ SUCCESSES: Final = ("stop", "tool_calls")
 USUAL: Final[Mapping[str, Any]] = {
     "EXTRAS": (),
     "ROOT": "/v1",
+    "HOME": "",
     "TOOL_NAMES": None,
     "CARRIED": (),
     "SEALS": False,
     "CARRIES_SEALS": False,
     "THOUGHT_FIELDS": (),
     "SUCCESSES": SUCCESSES,
+    "WHOLE_CALLS": False,
     "expand_request": None,
     "interject": None,
 }

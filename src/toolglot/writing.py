@@ -125,7 +125,7 @@ def _prove_all(text: str, calls: tuple[tuple[str, str], ...], tools: tuple[Tool,
     except ToolSchemaError:
         return False
     wanted = [(name, dump(parse_arguments(arguments))) for name, arguments in calls]
-    return wanted == [(call.name, dump(parse(call.arguments).value)) for call in reading.calls]
+    return wanted == [(call.name, dump(parse_arguments(call.arguments))) for call in reading.calls]
 
 
 def _write(dialect: str, name: str, arguments: str, tool: Tool) -> str:
@@ -209,4 +209,4 @@ def _reads_back(text: str, name: str, wanted: str, definition: Mapping[str, Any]
     if len(reading.calls) != 1 or reading.rejected or reading.text.strip():
         return False
     call = reading.calls[0]
-    return call.name == name and dump(parse(call.arguments).value) == wanted
+    return call.name == name and dump(parse_arguments(call.arguments)) == wanted

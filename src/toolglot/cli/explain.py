@@ -188,6 +188,8 @@ def explain_arms(arms: Mapping[str, str]) -> str:
 
 
 def explain_route(route: Route, now: float) -> str:
+    if route.detected:
+        return "no tools are offered, but the last message asks for what the usual ones do (auto_detect)"
     if route.lesson is not None:
         return route.lesson.explain(now)
     if route.rule is not None:

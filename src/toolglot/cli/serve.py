@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 import socket
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from urllib.parse import urlsplit
 
+from toolglot.cli.config import mask_address
 from toolglot.cli.exits import OK, WRONG_USE, Commands
 from toolglot.cli.settings import add_options, follow_file, load_settings
 from toolglot.cli.workers import supervise
@@ -29,6 +32,12 @@ examples:
 EMBEDDED_DIALECT = "hermes"
 LOOK_SECONDS = 2.0
 """How long a change of the settings file may go unnoticed."""
+REACH_SECONDS = 5.0
+SMALL = (
+    "this model is small and slow: good to try single calls, far too small for an agent (it reads 8,192 tokens; Claude"
+    " Code, Codex and OpenCode send 8,000 to 30,000 before you say a word). For an agent start the gateway in front of"
+    " a larger model: toolglot serve --base-url http://127.0.0.1:8080/v1"
+)
 TRY_TOOL = (
     '{"type":"function","function":{"name":"get_weather","description":"Get the weather of a city",'
     '"parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}}'
@@ -54,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     follower = follow_file(arguments, settings)
     with _fed(settings) as fed:
         if fed.server.workers > 1:
-            log_to()
+            log_to(level=fed.server.log_level)
             return supervise(fed.server.workers, partial(_run_worker, fed, follower))
         _run(fed, lambda address: _greet(fed, address), follower)
     return OK
@@ -136,10 +145,12 @@ def _greet(settings: Settings, address: str) -> None:
         print(f"note: {note}", file=sys.stderr)
     key = "$TOOLGLOT_KEY" if settings.server.keys else "none"
     upstream = settings.upstreams[-1]
+    if upstream.coached:
+        print(f"note: {SMALL}", file=sys.stderr)
     print(
         f"""toolglot is listening. Point any OpenAI client at
 
-    {address}/v1        (upstream: {upstream.name}, {upstream.base_url})
+    {address}/v1        (upstream: {upstream.name}, {mask_address(upstream.base_url)})
 
 Try it:
 
@@ -157,3 +168,24 @@ Try it:
 Stop with Ctrl-C.""",
         flush=True,
     )
+    threading.Thread(target=_tell_unreachable, args=(settings,), daemon=True).start()
+
+
+def find_unreachable(settings: Settings) -> Iterator[str]:
+    """For each upstream that accepts no connection: what is wrong, and what to do about it."""
+    for upstream in settings.upstreams:
+        parts = urlsplit(upstream.base_url)
+        try:
+            port = parts.port or (443 if parts.scheme == "https" else 80)
+            socket.create_connection((parts.hostname or "", port), timeout=REACH_SECONDS).close()
+        except (OSError, UnicodeError) as error:
+            problem = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            yield (
+                f"upstream {upstream.name!r} at {mask_address(upstream.base_url)} does not answer ({problem}): requests"
+                " will fail until it runs. Start it, or give another address (--base-url, OPENAI_BASE_URL, base_url)"
+            )
+
+
+def _tell_unreachable(settings: Settings) -> None:
+    for problem in find_unreachable(settings):
+        print(f"warning: {problem}.", file=sys.stderr, flush=True)

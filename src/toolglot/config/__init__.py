@@ -14,6 +14,8 @@ from toolglot.config.loading import check_binding, find_file, is_loopback, load
 from toolglot.config.values import (
     DEFAULT_DIALECT,
     MODES,
+    SECRET_LENGTH,
+    USUAL_TOOLS,
     Limits,
     Model,
     Reading,
@@ -26,6 +28,8 @@ from toolglot.config.values import (
 __all__ = [
     "DEFAULT_DIALECT",
     "MODES",
+    "SECRET_LENGTH",
+    "USUAL_TOOLS",
     "Follower",
     "KeyHash",
     "Limits",

@@ -23,6 +23,7 @@ UNITS = {"": 1, "b": 1, "k": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mib": 1 << 
 SIZE = re.compile(r"\s*(\d+)\s*([a-z]*)\s*", re.IGNORECASE)
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 CREDENTIALS = re.compile(r"//[^/@\s]*@")
+QUERY = re.compile(r"(?<=://)([^?\s]*)\?[^'\"\s]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Kind:
         try:
             return self.parse(raw)
         except (ValueError, TypeError) as error:
-            shown = MASK if self.secret else CREDENTIALS.sub(f"//{MASK}@", repr(raw))
+            shown = MASK if self.secret else QUERY.sub(rf"\1?{MASK}", CREDENTIALS.sub(f"//{MASK}@", repr(raw)))
             raise UsageError(f"{origin} is {shown}; it must be {self.accepts}") from error
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from typing import Any, Final
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from toolglot.call_patterns import Patterns, read_patterns
 from toolglot.clients import all_clients
@@ -55,7 +55,26 @@ REMEMBERED: Final = 1000
 NAME_LENGTH: Final = 500
 SECRET_LENGTH: Final = 8
 NO_KEY: Final = Secret()
+LEVELS: Final = ("debug", "info", "warning", "error")
+USUAL_TOOLS: Final = (
+    "read",
+    "write",
+    "edit",
+    "bash",
+    "glob",
+    "grep",
+    "list_files",
+    "search_files",
+    "execute_command",
+    "read_file",
+    "write_to_file",
+    "apply_diff",
+    "attempt_completion",
+    "ask_followup_question",
+)
+"""The tools of well-known coding agents."""
 CONFIDENCE: Final = number(0, 1)
+NO_PATTERNS: Final = read_patterns(dict.fromkeys(("json_code_blocks", "bare_json", "python_calls"), False))
 
 
 def setting(kind: Kind, tells: str, default: Any = None, *, flag: str = "", also: tuple[str, ...] = ()) -> Any:
@@ -83,6 +102,10 @@ class Server:
         "log requests and answers too, as client and upstream see them, and the model's own text; cut, keys blackened",
         False,
     )
+    log_level: str = setting(
+        choice(*LEVELS), "what is logged; each request is told at `info`", "info", also=("LOG_LEVEL",)
+    )
+    default_model: str = setting(TEXT, "the model that a request without a model is taken to ask for", "")
     state_dir: str = setting(
         TEXT, "folder for what was learned; empty: `toolglot` where the system keeps such; `none`: only in memory", ""
     )
@@ -97,14 +120,26 @@ class ToolCalling:
     )
     auto_detect: bool = setting(
         BOOL,
-        "read calls to `supported_tools` also where the request offered no tools",
+        "read calls to `supported_tools` also where the request offered no tools; with the usual list of tools only if"
+        " the last user message asks to read, write, edit, list or search files, or to execute something",
         True,
         also=("TOOL_CALLING_AUTO_DETECT",),
     )
     max_tools: int = setting(
         integer(1, 100_000), "a request with more tools is refused", 128, also=("TOOL_CALLING_MAX_TOOLS",)
     )
-    supported_tools: tuple[str, ...] = setting(NAMES, "tools that are known even if a request does not offer them", ())
+    max_parameter_bytes: int = setting(
+        BYTES,
+        "a call with larger arguments is not delivered: the answer ends with the error `parameter_too_large`",
+        16 << 20,
+        also=("TOOL_CALLING_MAX_PARAMETER_BYTES",),
+    )
+    supported_tools: tuple[str, ...] = setting(
+        NAMES,
+        "tools that are known even if a request does not offer them; the usual list counts only where a request offers"
+        " none (`auto_detect`)",
+        USUAL_TOOLS,
+    )
     mode: str = setting(
         choice(*MODES),
         "`native` leaves tools to the upstream, `text` teaches them as text, `off` passes requests as they are,"
@@ -203,6 +238,19 @@ class Limits:
         BYTES, "room for what is kept between requests: seals of reasoning, answers that clients refer to", 64 << 20
     )
     kept_seconds: float = setting(SECONDS, "time after which that is forgotten if nobody uses it", 14400.0)
+    open_requests: int = setting(
+        integer(1, 1_000_000), "model requests that one process answers at a time; further ones wait in order", 10_000
+    )
+    queued_requests: int = setting(
+        integer(0, 1_000_000), "requests that may wait for that; further ones are refused (503)", 10_000
+    )
+    queue_seconds: float = setting(SECONDS, "time after which a request that still waits is refused (503)", 60.0)
+    requests_per_minute: int = setting(
+        integer(0, 1_000_000),
+        "model requests of one client key in any minute, per process; further ones are refused (429); without"
+        " `server.keys` all clients count together; 0: no limit",
+        0,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,8 +290,11 @@ class Upstream:
 
     @cached_property
     def secrets(self) -> tuple[str, ...]:
-        """What nobody else may see: its key, and whatever long words are in its headers."""
-        words = (value.split()[-1] for value in self.headers.values() if value.strip())
+        """What nobody else may see: its key, and whatever long words are in its headers and its address."""
+        words = [value.split()[-1] for value in self.headers.values() if value.strip()]
+        parts = urlsplit(self.base_url)
+        words += [parts.username or "", parts.password or "", *(value for _, value in parse_qsl(parts.query))]
+        words += [unquote(word) for word in words if "%" in word]
         return tuple(word for word in (self.api_key.reveal(), *words) if len(word) >= SECRET_LENGTH)
 
     def endpoint(self, path: str, root: str = "/v1") -> str:
@@ -325,13 +376,14 @@ class Settings:
         object.__setattr__(self, "_patterns", self.patterns.compile())
 
     def reader_options(
-        self, unknown: str, parallel: bool, supported: tuple[str, ...], shell: tuple[str, ...]
+        self, unknown: str, parallel: bool, supported: tuple[str, ...], shell: tuple[str, ...], detected: bool = False
     ) -> Options:
-        """How answers are read; what a request decides is given."""
+        """How answers are read; what a request decides is given. ``detected``: no tools were offered, so only calls
+        that cannot be ordinary text count."""
         reading = self.reading
         syntax = reading.shell_syntax, reading.shell_cwd
         given = unknown, reading.min_confidence, parallel, supported, shell, *syntax
-        return make_options(*given, patterns=self._patterns)
+        return make_options(*given, patterns=NO_PATTERNS if detected else self._patterns)
 
     @property
     def rollout_now(self) -> Rollout:

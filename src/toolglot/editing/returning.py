@@ -2,8 +2,8 @@
 
 Strategy. Text passes. A call to a tool that is not for editing passes, and one of which only names change streams. Any
 other call is held until it is whole, because which tool of the client it becomes may stand at its end. What cannot be
-carried over is told as text with the reason, so that a person sees it and the model finds it in its history; a call
-that had begun to stream is ended so that no reader of JSON accepts it. Calls are numbered anew, as one may become none
+carried over is told as text with the reason, so that a person sees it and the model finds it in its history; where a
+part of such a call was sent, the answer fails with the reason. Calls are numbered anew, as one may become none
 or several. A call in other words than the model's stands nowhere in its text, so it has no span.
 """
 
@@ -33,6 +33,7 @@ class _Passing:
     """A call that has left, under this number. ``renamer`` is gone when the rest of it is dropped."""
 
     index: int
+    name: str
     renamer: Renamer | None
     plain: bool
 
@@ -40,8 +41,8 @@ class _Passing:
 class Return:
     """One answer. Notes on what was refused or dropped are put into ``notes``.
 
-    Of a call that was rejected a stream says so in its arguments, an answer that is given whole in its text.
-    ``shown`` gives the arguments of a refused call as they are told.
+    Where a call that was begun cannot be carried over, a stream fails; an answer that is given whole says so in its
+    text. ``shown`` gives the arguments of a refused call as they are told.
     """
 
     def __init__(
@@ -57,6 +58,8 @@ class Return:
         self.shown = shown
         self.calls: dict[int, _Held | _Passing] = {}
         self.started = 0
+        self.lost: list[str] = []
+        """What cannot be carried over of calls that have begun to leave."""
         self.said = False
 
     def feed(self, events: Iterable[Event]) -> list[Event]:
@@ -90,7 +93,7 @@ class Return:
     def let_go(self, event: CallStarted, renamer: Renamer | None, out: list[Event]) -> _Passing:
         index, self.started = self.started, self.started + 1
         out.append(replace(event, index=index))
-        return _Passing(index, renamer, renamer is None)
+        return _Passing(index, event.name, renamer, renamer is None)
 
     def add(self, call: _Held | _Passing, fragment: str, out: list[Event]) -> None:
         if isinstance(call, _Held):
@@ -102,7 +105,8 @@ class Return:
                 renamed = call.renamer.feed(fragment)
             except Loss as loss:
                 self.notes.append(f"a call was refused: {loss}")
-                call.renamer, renamed = None, f" (refused: {loss})"
+                self.lost.append(f"The call of {call.name} was not made: {loss}.")
+                call.renamer, renamed = None, ""
             if renamed:
                 out.append(CallArguments(call.index, renamed))
 
@@ -128,8 +132,10 @@ class Return:
 
     def refuse(self, name: str, arguments: str, why: str, out: list[Event]) -> None:
         self.notes.append(f"a call to {name} was refused: {why}")
-        lead = "\n\n" if out or self.said else ""
-        out.append(TextDelta(f"{lead}The call {name} {self.shown(arguments)} was not made: {why}."))
+        self.tell(f"The call {name} {self.shown(arguments)} was not made: {why}.", out)
+
+    def tell(self, words: str, out: list[Event]) -> None:
+        out.append(TextDelta("\n\n" + words if out or self.said else words))
 
     def reject(self, call: _Held | _Passing, event: CallRejected, out: list[Event]) -> None:
         if isinstance(call, _Passing):
@@ -144,6 +150,12 @@ class Return:
                 self.refuse(call.started.name, "".join(call.fragments), "it does not end", out)
         if isinstance(event, Finished) and event.reason == "tool_calls" and not self.started:
             event = replace(event, reason="stop")
+        if self.lost and isinstance(event, Finished):
+            why = " ".join(self.lost)
+            if self.streamed:
+                event = Failed("refused_call", why)
+            else:
+                self.tell(f"({why})", out)
         out.append(event)
 
 

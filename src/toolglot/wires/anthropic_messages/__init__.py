@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from toolglot.wire import Extra
+import re
+
+from toolglot.wire import Extra, Marks
+from toolglot.wires.anthropic_messages.blocks import STOP, encode_reply, interject
 from toolglot.wires.anthropic_messages.blocks import StreamWriter as write_stream
-from toolglot.wires.anthropic_messages.blocks import encode_reply, interject
 from toolglot.wires.anthropic_messages.failures import decode_error, encode_error
 from toolglot.wires.anthropic_messages.marks import NAME
 from toolglot.wires.anthropic_messages.questions import encode_request
@@ -13,14 +15,23 @@ from toolglot.wires.anthropic_messages.replies import decode_reply, read_reply
 from toolglot.wires.anthropic_messages.requests import adapt_request, answer_count, count_tokens, decode_request
 
 ROUTES = ("/v1/messages", "/messages")
+HOME = "/v1/messages"
 STREAM_TYPE = "text/event-stream"
-LAST_WORDS = b'"message_stop"}'
 SEALS = True
 CARRIES_SEALS = True
 EXTRAS = tuple(Extra("POST", f"{route}/count_tokens", answer_count) for route in ROUTES)
 CARRIED = ("anthropic-version", "anthropic-beta")
 TOOL_NAMES = r"[a-zA-Z0-9_-]{1,128}"
 VERSION = "2023-06-01"
+
+_SAYS = re.compile(rb'"content_block_start"|"text_delta"')
+
+
+def may_end(event: bytes) -> object:
+    return event.find(b'"message_') >= 0 or event.find(b'"error"') >= 0
+
+
+MARKS = Marks(b'"content_block_', _SAYS.search, may_end, closing=STOP)
 
 
 def locate(model: str, *, stream: bool) -> str:
@@ -35,7 +46,8 @@ __all__ = [
     "CARRIED",
     "CARRIES_SEALS",
     "EXTRAS",
-    "LAST_WORDS",
+    "HOME",
+    "MARKS",
     "NAME",
     "ROUTES",
     "SEALS",

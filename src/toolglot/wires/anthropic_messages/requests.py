@@ -46,6 +46,7 @@ from toolglot.fields import (
     number_at,
     parse_body,
     text_at,
+    texts_at,
     whole_at,
     write_arguments,
 )
@@ -96,6 +97,8 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
 
 def _decode_system(system: object) -> list[Message]:
     parts = _decode_content(system, "system")
+    if any(isinstance(part, Reasoning | Call | Result) for part in parts):
+        raise RequestError("system must be a text or a list of text blocks.", "system")
     return [Message("system", tuple(parts))] if parts else []
 
 
@@ -245,14 +248,13 @@ def _decode_choice(choice: object) -> Choice:
 
 
 def _decode_limits(asked: Mapping[str, Any], choice: object) -> Limits:
-    stop = asked.get("stop_sequences")
     alone = choice.get("disable_parallel_tool_use") if isinstance(choice, dict) else None
     return Limits(
         max_tokens=whole_at(asked, "max_tokens"),
         temperature=number_at(asked, "temperature"),
         top_p=number_at(asked, "top_p"),
         top_k=whole_at(asked, "top_k"),
-        stop=tuple(filter(None, stop)) if isinstance(stop, list) else (),
+        stop=texts_at(asked, "stop_sequences"),
         parallel_calls=not alone if isinstance(alone, bool) else None,
         effort=read_effort(table_at(asked, EFFORT[0]).get(EFFORT[1])),
     )

@@ -5,9 +5,11 @@ The path names the model and says whether a stream is wanted; ``?alt=sse`` asks 
 
 from __future__ import annotations
 
+import re
 from urllib.parse import quote
 
 from toolglot.errors import RequestError
+from toolglot.wire import Marks
 from toolglot.wires.gemini.asking import adapt_request, encode_request
 from toolglot.wires.gemini.failures import encode_error
 from toolglot.wires.gemini.replies import StreamReader as read_stream
@@ -19,11 +21,22 @@ from toolglot.wires.gemini.telling import encode_reply
 
 WHOLE = "generateContent"
 ROUTES = tuple(f"{root}/models/{{model:.+}}:{{method:{WHOLE}|{STREAMING}}}" for root in ("/v1beta", "/v1", ""))
+HOME = "/v1beta"
 STREAM_TYPE = "text/event-stream"
-LAST_WORDS = b""
 SEALS = True
+WHOLE_CALLS = True
 TOOL_NAMES = r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}"
 ROOT = "/v1beta"
+
+_SAYS = re.compile(rb'"parts"')
+
+
+def may_end(event: bytes) -> object:
+    """It has a ``finishReason`` or a ``blockReason``, in either spelling, or an error."""
+    return event.find(b'eason"') >= 0 or event.find(b'"error"') >= 0
+
+
+MARKS = Marks(b'"candidates"', _SAYS.search, may_end, final=True)
 
 
 def locate(model: str, *, stream: bool) -> str:
@@ -39,13 +52,15 @@ def authorize(key: str) -> dict[str, str]:
 
 
 __all__ = [
-    "LAST_WORDS",
+    "HOME",
+    "MARKS",
     "NAME",
     "ROOT",
     "ROUTES",
     "SEALS",
     "STREAM_TYPE",
     "TOOL_NAMES",
+    "WHOLE_CALLS",
     "adapt_request",
     "authorize",
     "decode_error",

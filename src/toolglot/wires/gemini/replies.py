@@ -190,7 +190,7 @@ def _parse_list(data: bytes) -> list[dict[str, Any]]:
         return []
     try:
         return dicts_in(decode(data))
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return []
 
 

@@ -44,6 +44,7 @@ from toolglot.fields import (
     number_at,
     parse_body,
     text_at,
+    texts_at,
     whole_at,
     write_arguments,
 )
@@ -64,6 +65,7 @@ STREAMING = "streamGenerateContent"
 INCLUDED = "includeThoughts"
 MODES: Mapping[str, Mode] = {"ANY": "required", "NONE": "none"}
 MODELLED = frozenset(("contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "model"))
+CHOICE = "toolConfig.functionCallingConfig"
 LIMITED = frozenset(("maxOutputTokens", "temperature", "topP", "topK", "seed", "stopSequences", "candidateCount"))
 
 
@@ -271,11 +273,11 @@ def _decode_choice(config: Mapping[str, Any], tools: tuple[Tool, ...]) -> Choice
     mode = MODES.get(pick_text(config, "mode").upper(), "auto")
     listed = pick(config, "allowedFunctionNames")
     names = [name for name in listed if isinstance(name, str) and name] if isinstance(listed, list) else []
-    return check_choice(Choice(mode, tuple(dict.fromkeys(names)) if mode != "none" else ()), tools)
+    return check_choice(Choice(mode, tuple(dict.fromkeys(names)) if mode != "none" else ()), tools, CHOICE)
 
 
 def _decode_limits(settings: Mapping[str, Any]) -> Limits:
-    stop, where = settings.get("stopSequences"), "generationConfig."
+    where = "generationConfig."
     thinking = pick_table(settings, THINKING)
     return Limits(
         max_tokens=whole_at(settings, "maxOutputTokens", where),
@@ -283,6 +285,6 @@ def _decode_limits(settings: Mapping[str, Any]) -> Limits:
         top_p=number_at(settings, "topP", where),
         top_k=whole_at(settings, "topK", where),
         seed=whole_at(settings, "seed", where),
-        stop=tuple(word for word in stop if isinstance(word, str)) if isinstance(stop, list) else (),
+        stop=texts_at(settings, "stopSequences", where),
         effort=read_effort(pick_text(thinking, EFFORT)),
     )

@@ -3,9 +3,10 @@
     data: {"candidates":[{"content":{"role":"model","parts":[{"text":"Hi"}]},"index":0}],"modelVersion":"m",
            "responseId":"1"}
 
-Strategy. Arguments are objects here, so a call is told when it is complete. One that was refused has no form: the
-answer ends with the reason that the wire has for it. Every piece holds a part, even a heartbeat, because the vendor's
-package throws away the whole turn of a chat if one piece has none, and stops at a comment.
+Strategy. Arguments are objects here, so a call is told when it is complete, and one that never ends is not told. One
+whose arguments are no object has no form: the answer ends with the reason that the wire has for it. Every piece holds a
+part, even a heartbeat, because the vendor's package throws away the whole turn of a chat if one piece has none, and
+stops at a comment.
 """
 
 from __future__ import annotations
@@ -105,8 +106,6 @@ class Telling:
         """The last candidate, as far as it is not content."""
         if event.reason in FINISHES:
             return {"finishReason": FINISHES[event.reason]}
-        for call, text in self.calls.unfinished():
-            self.refused = f"{call.name}: {text}"
         if self.refused:
             return {"finishReason": "MALFORMED_FUNCTION_CALL", "finishMessage": f"Malformed call: {self.refused}"}
         return {"finishReason": "STOP"}

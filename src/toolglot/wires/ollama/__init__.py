@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from toolglot.wire import SUCCESSES as USUAL_SUCCESSES
-from toolglot.wire import Extra
+from toolglot.wire import Extra, Marks
 from toolglot.wires.ollama.lines import StreamWriter as write_stream
 from toolglot.wires.ollama.lines import encode_error, encode_reply
 from toolglot.wires.ollama.models import list_models, show_model, tell_version
@@ -13,14 +15,26 @@ from toolglot.wires.ollama.requests import NAME, adapt_request, decode_request, 
 
 ROUTES = ("/api/chat",)
 ROOT = "/api"
+HOME = "/api"
 STREAM_TYPE = "application/x-ndjson"
-LAST_WORDS = b""
+WHOLE_CALLS = True
 SUCCESSES = (*USUAL_SUCCESSES, "content_filter")  # it is told as stop
 EXTRAS = (
     Extra("GET", "/api/tags", list_models, needs_models=True),
     Extra("POST", "/api/show", show_model),
     Extra("GET", "/api/version", tell_version),
 )
+
+_SAYS = re.compile(rb'"content"\s*:\s*"[^"]|"tool_calls"\s*:\s*\[')
+_DONE = re.compile(rb'"done"\s*:\s*true')
+_is_done = _DONE.search
+
+
+def may_end(event: bytes) -> object:
+    return event.find(b'"error"') >= 0 or _is_done(event)
+
+
+MARKS = Marks(b'"message"', _SAYS.search, may_end)
 
 
 def locate(model: str, *, stream: bool) -> str:
@@ -33,12 +47,14 @@ def authorize(key: str) -> dict[str, str]:
 
 __all__ = [
     "EXTRAS",
-    "LAST_WORDS",
+    "HOME",
+    "MARKS",
     "NAME",
     "ROOT",
     "ROUTES",
     "STREAM_TYPE",
     "SUCCESSES",
+    "WHOLE_CALLS",
     "adapt_request",
     "authorize",
     "decode_error",

@@ -1,7 +1,6 @@
 """Answers on the wire of Ollama, whole and streamed, written from events: one JSON object per line.
 
-The wire has no place for a call that is not whole, so a call waits for its end. One that never ends was cut and is not
-told, or was refused in the middle, and is told as text with the reason.
+The wire has no place for a call that is not whole, so a call waits for its end. One that never ends is not told.
 """
 
 from __future__ import annotations
@@ -77,9 +76,6 @@ class StreamWriter:
 
     def finish(self, event: Finished) -> bytes:
         out = self.tell(self.calls.drain())
-        if event.reason != "length":
-            for started, arguments in self.calls.unfinished():
-                out += self.line(b'"content":' + encode(f"{started.name} {arguments}"))
         told = {"message": {"role": "assistant", "content": ""}, **_sum_up(event.reason, event.usage)}
         return out + self.head + b"," + encode(told)[1:] + b"\n"
 

@@ -120,8 +120,13 @@ class StreamReader:
 
 def read_reply(body: bytes, new_id: Callable[[], str]) -> Whole:
     """A whole answer; also one that comes in lines all the same."""
-    reader = StreamReader(new_id)
-    return Whole([*reader.feed(body), *reader.close()], reader.tidy and b"\n" not in body.strip())
+    reader, events = StreamReader(new_id), list[Event]()
+    if parse_reply(body) is None:
+        return Whole([*reader.feed(body), *reader.close()], tidy=False)
+    reader.read(body, events)
+    if not reader.over:
+        events += reader.close()
+    return Whole(events, reader.tidy)
 
 
 def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:

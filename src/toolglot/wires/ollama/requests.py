@@ -7,12 +7,13 @@
      "tools": [{"type": "function", "function": {"name": "tell_time", "parameters": {"type": "object"}}}]}
 
 Answers are streamed unless the request says otherwise. Most clients know no ids of calls, so those are made from the
-place of a call. Fields that are not modelled travel in ``Conversation.extra`` under their own names.
+place of a call. Some name in a result the id of a call that they did not write there: such a result belongs to the
+first call that waits. Fields that are not modelled travel in ``Conversation.extra`` under their own names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -43,6 +44,7 @@ from toolglot.fields import (
     read_arguments,
     read_functions,
     text_at,
+    texts_at,
     whole_at,
     write_arguments,
     write_function,
@@ -73,7 +75,7 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
     limits = replace(limits, effort=read_effort(asked.get(EFFORT)))
     conversation = Conversation(
         model=text_at(asked, "model"),
-        messages=tuple(_decode_message(message, at) for at, message in enumerate(check_messages(asked))),
+        messages=_decode_messages(check_messages(asked)),
         tools=tools,
         limits=limits,
         extra={key: value for key, value in asked.items() if key not in MODELLED} | ({"options": rest} if rest else {}),
@@ -86,17 +88,36 @@ def _decode_options(options: Mapping[str, Any]) -> tuple[Limits, dict[str, Any]]
     """The options that all wires know, and the others. A number of tokens below one stands for no limit."""
     whole = {key: whole_at(options, key, "options.") for key in ("num_predict", "top_k", "seed")}
     unlimited = whole["num_predict"] is not None and whole["num_predict"] < 1
-    stop = options.get("stop")
     limits = Limits(
         max_tokens=None if unlimited else whole["num_predict"],
         temperature=number_at(options, "temperature", "options."),
         top_p=number_at(options, "top_p", "options."),
         top_k=whole["top_k"],
         seed=whole["seed"],
-        stop=(stop,) if isinstance(stop, str) else tuple(stop) if isinstance(stop, list) else (),
+        stop=texts_at(options, "stop", "options."),
     )
     known = {"stop", *LIMITS} - ({"num_predict"} if unlimited else set())
     return limits, {key: value for key, value in options.items() if key not in known}
+
+
+def _decode_messages(told: Sequence[object]) -> tuple[Message, ...]:
+    """The messages. Where calls have no ids, an id of a result that no call has says nothing, and is left out."""
+    messages = tuple(_decode_message(message, at) for at, message in enumerate(told))
+    given = {text_at(call, "id") for message in told for call in _calls_in(message)}
+    if "" not in given:
+        return messages
+    return tuple(_forget_id(message, given) if message.role == "tool" else message for message in messages)
+
+
+def _calls_in(message: object) -> list[dict[str, Any]]:
+    return dicts_in(message.get("tool_calls")) if isinstance(message, dict) else []
+
+
+def _forget_id(message: Message, given: Container[str]) -> Message:
+    """The message without ids of results that are none of the given ones."""
+    strange = (isinstance(part, Result) and part.call_id not in given for part in message.parts)
+    parts = zip(message.parts, strange, strict=True)
+    return replace(message, parts=tuple(replace(part, call_id="") if drop else part for part, drop in parts))
 
 
 def _decode_message(message: object, at: int) -> Message:

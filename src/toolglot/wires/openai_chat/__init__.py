@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+from toolglot.wire import Marks
 from toolglot.wires.openai_chat.chunks import StreamWriter as write_stream
 from toolglot.wires.openai_chat.chunks import encode_reply
 from toolglot.wires.openai_chat.failures import decode_error, encode_error
@@ -12,8 +15,20 @@ from toolglot.wires.openai_chat.signatures import NAME
 
 ROUTES = ("/v1/chat/completions", "/chat/completions")
 STREAM_TYPE = "text/event-stream"
-LAST_WORDS = b"data: [DONE]"
 TOOL_NAMES = r"[a-zA-Z0-9_-]{1,64}"
+
+_SAYS = re.compile(
+    rb'"(?:content|refusal)"\s*:\s*(?:"[^"]|[\[{])|"(?:tool_calls|function_call|audio|images)"\s*:\s*[\[{]'
+)
+_FINISH = re.compile(rb'"finish_reason"\s*:\s*"')
+_may_finish = _FINISH.search
+
+
+def may_end(event: bytes) -> object:
+    return event.find(b"[DONE]") >= 0 or event.find(b'"error"') >= 0 or _may_finish(event)
+
+
+MARKS = Marks(b'"choices"', _SAYS.search, may_end, closing=b"data: [DONE]\n\n")
 
 
 def locate(model: str, *, stream: bool) -> str:
@@ -25,7 +40,7 @@ def authorize(key: str) -> dict[str, str]:
 
 
 __all__ = [
-    "LAST_WORDS",
+    "MARKS",
     "NAME",
     "ROUTES",
     "STREAM_TYPE",

@@ -40,7 +40,7 @@ def decode_error(status: int, body: bytes) -> RefusedError:
     """The error that an upstream answered with."""
     try:
         told = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return RefusedError(f"The upstream answered with status {status}.", status)
     code, message = describe(told)
     inner = told.get("error", told) if isinstance(told, dict) else {}

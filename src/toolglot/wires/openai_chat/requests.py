@@ -43,6 +43,7 @@ from toolglot.fields import (
     parse_body,
     read_functions,
     text_at,
+    texts_at,
     whole_at,
     write_arguments,
     write_function,
@@ -234,14 +235,13 @@ def _name_of(entry: object) -> str:
 
 
 def _decode_limits(asked: Mapping[str, Any]) -> Limits:
-    stop = asked.get("stop")
     parallel = asked.get("parallel_tool_calls")
     return Limits(
         max_tokens=whole_at(asked, "max_tokens") or whole_at(asked, NEWER_LIMIT),
         temperature=number_at(asked, "temperature"),
         top_p=number_at(asked, "top_p"),
         seed=whole_at(asked, "seed"),
-        stop=(stop,) if isinstance(stop, str) else tuple(stop) if isinstance(stop, list) else (),
+        stop=texts_at(asked, "stop"),
         parallel_calls=parallel if isinstance(parallel, bool) else None,
         effort=read_effort(asked.get(EFFORT)),
     )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+from toolglot.wire import Marks
 from toolglot.wires.openai_responses.asking import encode_request
 from toolglot.wires.openai_responses.failures import decode_error, encode_error
 from toolglot.wires.openai_responses.recall import expand_request
@@ -13,10 +16,19 @@ from toolglot.wires.openai_responses.telling import encode_reply, interject
 
 ROUTES = ("/v1/responses", "/responses")
 STREAM_TYPE = "text/event-stream"
-LAST_WORDS = b""
 SEALS = True
 CARRIES_SEALS = True
 TOOL_NAMES = r"[a-zA-Z0-9_-]{1,64}"
+
+_SAYS = re.compile(rb'"response\.(?:output_text|refusal)\.delta"|"response\.output_item\.')
+
+
+def may_end(event: bytes) -> object:
+    """Only events that begin or end a response carry it."""
+    return event.find(b'"response"') >= 0 or event.find(b'"error"') >= 0
+
+
+MARKS = Marks(b'"response.', _SAYS.search, may_end)
 
 
 def locate(model: str, *, stream: bool) -> str:
@@ -29,7 +41,7 @@ def authorize(key: str) -> dict[str, str]:
 
 __all__ = [
     "CARRIES_SEALS",
-    "LAST_WORDS",
+    "MARKS",
     "NAME",
     "ROUTES",
     "SEALS",

@@ -5,9 +5,7 @@
 Strategy. Clients take their items from different steps (one only from the last, another only from the deltas), so
 every item climbs the whole ladder. A whole answer is what stands at the top of it. Calls may be open side by side.
 
-A call that was cut is never done, because an agent runs whatever is. One that was refused is done with arguments that
-no reader of JSON accepts, so that the model hears of it; but raw text is never unacceptable, so a custom call that was
-refused fails the answer instead.
+A call that was cut is never done, because an agent runs whatever is; one that has no end fails the answer.
 """
 
 from __future__ import annotations
@@ -326,12 +324,9 @@ class Ladder:
         cut = CUT.get(event.reason)
         steps = self.pause("incomplete" if cut else "completed")
         left = [] if cut else list(self.calls.values())
-        refused = next((call for call in left if isinstance(call, CalledRaw)), None)
-        if refused is not None:
-            problem = f"The call of {refused.name} could not be read: {refused.text[-200:]}"
-            return [*steps, *self.fail(Failed("refused_call", problem))]
-        for call in left:
-            steps += self.close(call)
+        if left:
+            names = ", ".join(call.name for call in left)
+            return [*steps, *self.fail(Failed("refused_call", f"The call of {names} has no end and was not made."))]
         if cut:
             self.response["incomplete_details"] = {"reason": cut}
         return [*steps, self.stop("incomplete" if cut else "completed", tell_usage(event.usage))]

@@ -1,0 +1,62 @@
+"""What a client must get of each fault of the simulated model, by mode. Damage of what a call says may end in any honest way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from toolglot.sim.faults import FAULTS
+
+Ends = frozenset[str]
+OK: Final = frozenset({"ok"})
+TOLD: Final = frozenset({"error", "error_event"})
+CUT: Final = TOLD | {"truncated"}
+HONEST: Final = OK | CUT | {"bad_call"}
+
+HARMLESS: Final = (
+    "none", "role_every_chunk", "no_role", "null_fields", "no_index", "same_index", "no_id", "no_type", "repeat_id",
+    "one_delta", "object_arguments", "no_done", "no_usage", "usage_in_finish", "stop_finish", "empty_data", "comments",
+    "crlf", "slow_drip", "json_instead_of_sse", "no_content_type",
+)  # fmt: skip
+"""The answer is whole, and unusual at most."""
+REFUSED: Final = {
+    "http_400": 400, "http_401": 401, "http_404": 404, "http_429": 429, "http_500": 500, "http_502_html": 502, "http_503": 503,
+}  # fmt: skip
+LOST: Final = ("reset", "hang_before_headers", "hang_after_headers", "empty_answer")
+"""Nothing of the answer comes."""
+BROKEN_STREAM: Final = ("bad_frame", "error_after_first", "event_error", "cut_mid_call", "hang_mid")
+"""A stream does not come whole; a whole answer may."""
+UNTOLD_END: Final = ("no_finish",)
+"""The stream says that it is over, but not why."""
+NATIVE_ONLY: Final = ("no_tools_400", "no_parser_400", "parse_500", "parse_error", "parse_error_late")
+"""The upstream cannot do native tools: an error where they are asked for, nothing else."""
+
+
+def _expect() -> dict[str, Mapping[tuple[str, bool], Ends]]:
+    told: dict[str, Mapping[tuple[str, bool], Ends]] = {}
+    manners = [(mode, stream) for mode in ("relay", "native", "text") for stream in (True, False)]
+    for fault in ("none", *FAULTS):
+        if fault in HARMLESS:
+            told[fault] = dict.fromkeys(manners, OK)
+        elif fault in REFUSED:
+            told[fault] = dict.fromkeys(manners, frozenset({"error"}))
+        elif fault in LOST:
+            told[fault] = dict.fromkeys(manners, TOLD)
+        elif fault in BROKEN_STREAM:
+            told[fault] = {(mode, stream): CUT if stream else HONEST for mode, stream in manners}
+        elif fault in UNTOLD_END:
+            told[fault] = dict.fromkeys(manners, HONEST)
+        elif fault in NATIVE_ONLY:
+            told[fault] = {(mode, stream): HONEST if mode == "native" else OK for mode, stream in manners}
+        elif fault == "length":
+            told[fault] = dict.fromkeys(manners, CUT)
+        else:
+            told[fault] = {(mode, stream): OK if mode == "relay" else HONEST for mode, stream in manners}
+    return told
+
+
+EXPECTED: Final = _expect()
+KNOWN_IN_RELAY: Final = frozenset(
+    {"no_done", "no_finish", "bad_frame", "empty_answer", "cut_mid_call", "length", "error_after_first", "event_error"}
+)
+"""What the relay is known to pass on as it came."""

@@ -1,0 +1,42 @@
+"""A gateway as a process that tells, for each line on its standard input, what it holds: memory, descriptors and tasks."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TextIO
+
+from faults.cells import settle
+
+from toolglot.serving import listening, settle_memory
+from toolglot.telemetry import log_to
+
+
+def count() -> dict[str, int]:
+    gc.collect()
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return {
+        "memory": pages * os.sysconf("SC_PAGE_SIZE"),
+        "descriptors": len(os.listdir("/proc/self/fd")),
+        "tasks": len(asyncio.all_tasks()),
+    }
+
+
+async def main(port: int, closed: int, nowhere: TextIO) -> None:
+    log_to(nowhere)
+    loop = asyncio.get_running_loop()
+    asked = asyncio.StreamReader()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(asked), sys.stdin)
+    async with listening(settle(port, closed)) as address:
+        settle_memory()
+        print(address, flush=True)
+        while await asked.readline():
+            print(json.dumps(count()), flush=True)
+
+
+with open(os.devnull, "w") as nowhere:
+    asyncio.run(main(int(sys.argv[1]), int(sys.argv[2]), nowhere))

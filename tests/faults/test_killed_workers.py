@@ -1,0 +1,70 @@
+"""Workers that are killed under load: they are replaced, and what their clients got is visibly cut at worst."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from faults.cells import exchange
+from faults.client_readers import read_answer
+from faults.processes import find_workers, running
+from faults.wire_data import make_request
+
+WORKERS = 3
+KILLS = 3
+CLIENTS = 12
+
+
+async def ask(port: int, *, stream: bool) -> str:
+    path, body = make_request("openai_chat", "sim", stream=stream, tools=True)
+    try:
+        status, told, complete = await exchange(port, path, json.dumps(body).encode(), "x")
+    except (OSError, asyncio.IncompleteReadError):
+        return "cut"
+    return read_answer("openai_chat", status, told, stream=stream, complete=complete).end
+
+
+async def load(server: int, port: int) -> list[str]:
+    """Requests of all clients while workers are killed, and how each of them ended."""
+    ends: list[str] = []
+    going = True
+
+    async def work(number: int) -> None:
+        while going:
+            ends.append(await ask(port, stream=number % 2 == 0))
+
+    clients = [asyncio.create_task(work(number)) for number in range(CLIENTS)]
+    for number in range(KILLS):
+        while len(workers := find_workers(server)) < WORKERS or ends.count("ok") < 2 * CLIENTS * (number + 1):
+            await asyncio.sleep(0.1)
+        os.kill(workers[0], signal.SIGKILL)
+    going = False
+    await asyncio.gather(*clients)
+    return ends
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs the process table of Linux")
+def test_killed_workers_are_replaced_under_load(tmp_path: Path) -> None:
+    sim = ("-m", "toolglot", "sim", "--port", "0", "--pace", "10", "--chunk", "4", "--dialect", "hermes")
+    with running(tmp_path / "sim", *sim) as upstream:
+        serve = ("-m", "toolglot", "serve", "--port", "0", "--base-url", f"http://127.0.0.1:{upstream.port}/v1")
+        with running(tmp_path / "serve", *serve, TOOLGLOT_WORKERS=str(WORKERS)) as server:
+            ends = asyncio.run(asyncio.wait_for(load(server.process.pid, server.port), 90))
+            assert set(ends) <= {"ok", "cut"} and ends.count("ok") > ends.count("cut")
+            deadline = time.monotonic() + 20
+            while len(find_workers(server.process.pid)) < WORKERS and time.monotonic() < deadline:
+                time.sleep(0.1)
+            time.sleep(1.0)  # the last one starts to listen
+
+            async def afterwards() -> list[str]:
+                return [await ask(server.port, stream=number % 2 == 0) for number in range(12)]
+
+            assert set(asyncio.run(afterwards())) == {"ok"}
+            server.process.send_signal(signal.SIGTERM)
+            assert server.process.wait(40) == 0
+            assert server.log.read_text().count("was killed by signal 9") == KILLS
