@@ -215,7 +215,7 @@ def test_an_upstream_that_does_not_answer_is_named_at_the_start() -> None:
         port = taken.getsockname()[1]
         settings = load({"base_url": f"http://me:secret@127.0.0.1:{port}/v1?key=hidden"}, {})
         (problem,) = find_unreachable(settings)
-        assert f"'default' at http://127.0.0.1:{port}/v1 does not answer" in problem and "--base-url" in problem
+        assert f"'default' at http://***@127.0.0.1:{port}/v1?*** does not answer" in problem and "--base-url" in problem
         assert "secret" not in problem and "hidden" not in problem
         taken.listen()
         assert not list(find_unreachable(settings))

@@ -201,7 +201,11 @@ def test_choices(config: dict[str, Any], expected: Choice) -> None:
         ({"contents": [{"role": "wizard", "parts": []}]}, "contents[0].role", "user or model"),
         ({"systemInstruction": 3}, "systemInstruction", "parts"),
         ({"tools": 3}, "tools", "list"),
-        ({"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}}, "tool_choice", "no usable tool"),
+        (
+            {"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}},
+            "toolConfig.functionCallingConfig",
+            "no usable tool",
+        ),
         ({"generationConfig": {"candidateCount": 2}}, "generationConfig.candidateCount", "must be 1"),
         ({"generationConfig": {"temperature": "hot"}}, "generationConfig.temperature", "number"),
     ],

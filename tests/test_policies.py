@@ -374,7 +374,8 @@ def test_a_call_that_was_refused_is_text_in_a_whole_answer(client: str, upstream
 @pytest.mark.parametrize(("client", "upstream"), list(product(WIRES, WIRES)))
 @pytest.mark.parametrize("cut", [False, True])
 def test_a_refused_call_in_a_stream_is_text_or_a_failure(client: str, upstream: str, cut: bool) -> None:
-    """Text where the wire has calls only whole, so that nothing of it was sent; else an error with the reason."""
+    """Text where the wire has calls only whole, so that nothing of it was sent; else an error with the reason, or the
+    limit that cut it."""
     line = Line(client, upstream, "text")
     conversation = Conversation("m", (Message("user", (Text("go"),)),), Tools([Tool("open", "", OPEN)]))
     exchange = line.ask(conversation, True)
@@ -389,9 +390,12 @@ def test_a_refused_call_in_a_stream_is_text_or_a_failure(client: str, upstream: 
     if all_wires()[client].WHOLE_CALLS:
         assert sum_up(told) == (f"Now:\n{said}\n\n({why})", [], "length" if cut else "stop")
         assert not any(isinstance(event, CallStarted) for event in told)
+        return
+    assert not any(isinstance(event, CallEnded) for event in told)
+    if cut:
+        assert sum_up(told)[1:] == ([], "length") and not exchange.watch.error
     else:
         assert isinstance(told[-1], Failed) and why in told[-1].message and exchange.watch.error == "refused_call"
-        assert not any(isinstance(event, CallEnded) for event in told)
 
 
 @pytest.mark.parametrize("client", WIRES)

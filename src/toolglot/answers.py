@@ -15,9 +15,10 @@ from typing import Protocol
 from toolglot import editing
 from toolglot.clients.guarding import Guarding
 from toolglot.clients.rendering import shorten
-from toolglot.delivery import Bounds, Delivery, find_emptiness, redact_failure
+from toolglot.delivery import Bounds, Delivery
 from toolglot.events import CallArguments, CallEnded, CallStarted, Event, Failed, Started, TextDelta
 from toolglot.exchange import Exchange, describe_failure
+from toolglot.outcomes import find_emptiness, redact_failure
 from toolglot.readers import make_reader
 from toolglot.reading import Reader
 from toolglot.rendition import Rendition

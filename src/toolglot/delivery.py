@@ -8,7 +8,8 @@ failed. The last event says truly how the answer ended.
 
 A call that was refused or cut ends in one of two ways. If nothing of it was sent, it is text, and the end of the answer
 tells why it was not made. If a part of it was sent as a call, the answer fails: many clients read half of a JSON object
-as well as they can, and would run it.
+as well as they can, and would run it. Only where the upstream says that its limit of tokens cut the call, the client is
+told just that, in the words of its own wire.
 
 An upstream that knows tools makes its calls natively; a call in its text counts only if it made none. So from the first
 call that is read from its text on, everything waits for the end of the answer. With the first native call, what waits
@@ -20,13 +21,12 @@ with it, a complete call at its end was the action, put in the wrong channel, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from toolglot.conversation import Choice
-from toolglot.errors import UpstreamError
 from toolglot.events import (
     CallArguments,
     CallEnded,
@@ -37,28 +37,20 @@ from toolglot.events import (
     Finished,
     Reason,
     ReasoningDelta,
-    ReasoningSealed,
     Started,
     TextDelta,
 )
+from toolglot.outcomes import CUT_CALL, EMPTY, UNSPOKEN, WORDS, describe_refusal, is_answer, redact_failure, says_more
 from toolglot.reading import Reader
-from toolglot.redaction import redact, redact_code
 from toolglot.sink import MESSAGE_BREAK
 from toolglot.telemetry import Watch
 from toolglot.wire import SUCCESSES
 
 DROPPED = (Reason.EXTRA_CALL, Reason.FABRICATED_RESULT)
-SILENT: tuple[type, ...] = (ReasoningDelta, ReasoningSealed, CallStarted, CallArguments, CallEnded)
-"""Events that are no answer by themselves; calls are counted when they are complete."""
-ENVELOPE: tuple[type, ...] = (Started, Finished, Failed)
 READ, NATIVE = "read", "native"
-WORDS = (TextDelta, ReasoningDelta)
 THINKING = "<think>\n"
 SHELL_FENCE = "shell_fence"
 
-
-EMPTY = "The model's answer was empty."
-UNSPOKEN = "The model's answer holds reasoning or white space, but neither text nor a call."
 
 ANY_CALL = Choice()
 
@@ -176,7 +168,7 @@ class Delivery:
         if self.started and self.most:
             told = self.measure(told)
         self.said = True
-        self.answered = self.answered or any(map(_answers, told))
+        self.answered = self.answered or any(map(is_answer, told))
         return told
 
     def measure(self, told: list[Event]) -> list[Event]:
@@ -370,9 +362,10 @@ class Delivery:
         if self.broken:
             names = ", ".join(dict.fromkeys(self.broken))
             return Failed("malformed_call", f"The arguments of the model's call of {names} are not a JSON object.")
-        if self.halves:
-            return Failed("refused_call", " ".join(map(_describe, self.halves)))
-        answered = self.answered or self.watch.calls or any(map(_answers, out))
+        answered = self.answered or self.watch.calls or any(map(is_answer, out))
+        halves = [event for event in self.halves if reason != "length" or event.reason is not Reason.TRUNCATED]
+        if halves:
+            return Failed("refused_call", " ".join(map(describe_refusal, halves)))
         if self.short and (self.streamed or not answered):
             names = ", ".join(dict.fromkeys(self.short))
             return Failed("truncated_call", f"The arguments of the model's call of {names} end in the middle.")
@@ -383,9 +376,9 @@ class Delivery:
     def explain(self, out: list[Event]) -> None:
         """Tell which calls were not made, and why, behind everything that was said."""
         cut = () if self.streamed else dict.fromkeys((*self.short, *self.unended))
-        notes = [*map(_describe, self.refused), *(_CUT.format(tool=name) for name in cut)]
+        notes = [*map(describe_refusal, self.refused), *(CUT_CALL.format(tool=name) for name in cut)]
         if notes:
-            gap = MESSAGE_BREAK if self.answered or any(map(_answers, out)) else ""
+            gap = MESSAGE_BREAK if self.answered or any(map(is_answer, out)) else ""
             out.append(TextDelta(f"{gap}({' '.join(notes)})"))
 
     def note_cut_calls(self) -> None:
@@ -441,7 +434,7 @@ class Delivery:
             self.watch.leave(dialect, reason)
         for dialect in reader.missed:
             self.watch.miss(dialect)
-        if self.only_last and _says_more(self.waiting or ()):
+        if self.only_last and says_more(self.waiting or ()):
             self.reader = reader
             self.give_back(out)
             self.reader = None
@@ -479,48 +472,3 @@ class Delivery:
         for event in read:
             if isinstance(event, CallStarted | CallArguments | CallEnded) and event.index in whole:
                 self.tell(event, READ, out)
-
-
-def redact_failure(failure: Failed, secrets: Iterable[str]) -> Failed:
-    """A failure that may be told: upstreams like to repeat keys."""
-    return Failed(redact_code(failure.kind, secrets) or UpstreamError.code, redact(failure.message, secrets))
-
-
-def find_emptiness(events: Sequence[Event], successes: Sequence[str]) -> Failed | None:
-    """Why a whole answer that passes as it is is none: it has failed, or it ends as a success and says nothing."""
-    last = events[-1] if events else Failed("empty_answer", EMPTY)
-    if isinstance(last, Failed):
-        return last
-    if not isinstance(last, Finished) or last.reason not in successes or any(map(is_content, events)):
-        return None
-    return Failed("empty_answer", UNSPOKEN if any(isinstance(event, WORDS) for event in events) else EMPTY)
-
-
-def is_content(event: Event) -> bool:
-    """Whether this event is part of an answer or the beginning of a call."""
-    return type(event) is CallStarted or (type(event) not in ENVELOPE and _answers(event))
-
-
-def _answers(event: Event) -> bool:
-    """Whether this event is part of an answer, not only of the way to it."""
-    return not event.text.isspace() if type(event) is TextDelta else type(event) not in SILENT
-
-
-def _says_more(waiting: Iterable[tuple[Event, str]]) -> bool:
-    """Whether text follows a call."""
-    events = [event for event, _ in waiting]
-    ended = [at for at, event in enumerate(events) if isinstance(event, CallEnded)]
-    return bool(ended) and any(isinstance(event, TextDelta) and _answers(event) for event in events[ended[-1] :])
-
-
-_MOST = 500
-"""So many characters tell what is wrong with a call."""
-_CUT = "The call of {tool} was cut off before it was complete, and was not made."
-
-
-def _describe(event: CallRejected) -> str:
-    """Why a call was not made, in a sentence."""
-    if event.reason is Reason.TRUNCATED:
-        return _CUT.format(tool=event.tool or "a tool")
-    why = "; ".join(map(str, event.defects)) or event.reason.value
-    return f"The call of {event.tool or 'a tool'} was not made: {why[:_MOST]}."

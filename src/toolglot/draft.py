@@ -435,6 +435,8 @@ class Draft(Arguments):
             raw = ""
         tool = self.tool.name if self.tool else frame.toolbox.nearest(self.name)
         index = self.index if self.live else None
+        if self.live and not self.written:
+            self.raw("{")  # many clients take no arguments at all for an empty object
         span = (self.start, self.end) if raw else None
         if defects[0].reason is not Reason.EXTRA_CALL:
             frame.sink.settle()

@@ -11,10 +11,10 @@ from typing import Final
 from msgspec.structs import replace
 
 from toolglot.answers import name_answerer, rehearse, remember
-from toolglot.delivery import EMPTY, is_content, redact_failure
 from toolglot.errors import ToolglotError
 from toolglot.events import CallArguments, CallRejected, Event, Failed, Finished, ReasoningDelta, Started, TextDelta
 from toolglot.exchange import UNFINISHED, Exchange
+from toolglot.outcomes import EMPTY, is_content, redact_failure
 from toolglot.redaction import redact
 from toolglot.sse import BLANK_LINES, BOM, complete_event, find_end, join_line_ends, split_events
 from toolglot.wire import ReplyReader, ReplyWriter
