@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import itertools
 import json
 import time
 from collections.abc import Awaitable, Callable
@@ -15,7 +14,7 @@ from aiohttp import web
 from gateway import ASK, READ, gateway, run
 
 from toolglot.records import OWN_ID
-from toolglot.server import make_tokens
+from toolglot.server import Tokens
 from toolglot.sim import Answer, Options, Scripted
 
 DIALECTS = ("hermes", "qwen3_coder", "roo_xml", "glm45", "fenced_toolcode_json")
@@ -566,8 +565,9 @@ async def test_ids_go_in_and_out() -> None:
 
 
 def test_no_id_is_made_twice() -> None:
-    made = list(itertools.islice(make_tokens(), 2000))
-    assert len({*made, next(make_tokens())}) == 2001
+    tokens = Tokens()
+    made = [tokens.take() for _ in range(2000)]
+    assert len({*made, Tokens().take()}) == 2001
     assert all(OWN_ID.fullmatch(f"req_{token}") for token in made)
 
 

@@ -17,6 +17,7 @@ from toolglot import provenance
 from toolglot.conversation import Call, Conversation, Message, Result, Text, Tool, Tools
 from toolglot.events import CallArguments, CallEnded, CallStarted, Event, Finished, Reason, TextDelta
 from toolglot.joiner import find_marks
+from toolglot.kept_texts import KeptTexts
 from toolglot.provenance import find_quotations, list_forms
 from toolglot.reading import Reader, Reading, gather, read, vocabulary
 from toolglot.writing import define, write_calls
@@ -282,11 +283,11 @@ def test_texts_without_markup_leave_nothing_to_compare() -> None:
 
 
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = provenance._Kept(1000)
+    kept = KeptTexts[tuple[int, int, int]](1000)
     monkeypatch.setattr(provenance, "_KEPT", kept)
     for number in range(100):
         find_quotations([f"<tool_call>{number}" + "x" * 90], NAMES)
-    assert kept.size == sum(map(len, kept.texts.values())) <= 1000
+    assert 0 < kept.size <= 1000 and len(kept) < 100
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from toolglot import editing
 from toolglot.clients.guarding import Guarding
@@ -35,6 +35,14 @@ class Step(Protocol):
     """Something between what was delivered and what the client is told."""
 
     def feed(self, events: list[Event]) -> list[Event]: ...
+
+
+def open_prepared(*given: Any) -> Exchange:
+    """An exchange (see there), with all that is made for its answer once and takes time: compiled tools."""
+    exchange = Exchange(*given)
+    if exchange.route.manner is not Manner.RELAY and exchange.asked.conversation.choice.mode != "none":
+        _open_reader(exchange, exchange.route, False)
+    return exchange
 
 
 def name_answerer(exchange: Exchange) -> Answerer:

@@ -29,6 +29,7 @@ from toolglot.experience import Lesson
 from toolglot.history import mend
 from toolglot.lessons import coach
 from toolglot.memory import Memory
+from toolglot.offload import LARGE_REQUEST
 from toolglot.profiles import SIGNED_CALLS, Rule
 from toolglot.provenance import NO_QUOTATIONS, Quotations, find_quotations, list_quotable
 from toolglot.quirks import hold_to_call, narrow, retell_thoughts
@@ -83,6 +84,7 @@ class Exchange:
         self.owner = owner
         self.watch = watch
         self.afterwards: Callable[[], Iterable[Event]] | None = None
+        self.large = len(body) >= LARGE_REQUEST
         body = self.memory.expand(wire, body, settings.limits.body_bytes)
         self.asked: Asked = wire.decode_request(body, path)
         self.streamed = self.asked.stream

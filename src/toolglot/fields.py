@@ -45,7 +45,7 @@ def parse_body(body: bytes, read_tools: Callable[[Any], Any] | None = None) -> d
         tools = written.pop("tools", None) if read_tools else None
         asked = {name: decode(bytes(value)) for name, value in written.items()}
         if read_tools and tools is not None:
-            read = _read_once if len(tools) <= _SHARED else _read
+            read = _read_once if len(tools) <= _SHARED else _read_large_once
             asked["tools"] = read(bytes(tools), read_tools)
     except (msgspec.DecodeError, UnicodeDecodeError):
         asked = _parse_patiently(body)
@@ -71,6 +71,7 @@ def _read(written: bytes, read: Callable[[Any], Any]) -> Any:
 
 
 _read_once = lru_cache(maxsize=64)(_read)
+_read_large_once = lru_cache(maxsize=4)(_read)
 
 
 def _parse_patiently(body: bytes) -> dict[str, Any]:

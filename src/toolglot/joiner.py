@@ -6,27 +6,33 @@ the first character of every such mark. The mark then is none, for reader and to
 model. Whoever deletes that character from what the model writes (after reading it) has the original bytes again.
 
 All dialects are covered, because the reader reads all of them. Marks that are ordinary text count only together with
-the name of a tool. One expression per set of names finds everything in one pass.
+the name of a tool (``named_marks``). One expression per dialect finds all others, and nothing is compiled for a name.
+Where the marks of a text are is remembered: clients send their history again with every turn.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
 from hashlib import sha256
-from itertools import groupby
+from itertools import pairwise
+from sys import maxsize
 
 from toolglot.codecs.markup import Markup
 from toolglot.dialect import Commitment, Dialect, Place
+from toolglot.named_marks import LED, NamedMarks, Span
 from toolglot.pattern import expression
 from toolglot.provenance import INVISIBLE
 from toolglot.reading import vocabulary
+from toolglot.windows import LONGEST, find_all, search
 
 _PRIVATE = (*range(0xE000, 0xF900), *range(0xF0000, 0xFFFFE))
 _REMEMBERED = 1 << 16
-"""Clients send their history again with every turn: so many texts without marks are known again, whoever sent them."""
-_UNMARKED: set[bytes] = set()
+"""So many texts are known again, whoever sent them."""
+_MOST_PLACES = 1 << 20
+"""So many places of marks in them are kept."""
 _SHORT = 64
 """Shorter texts are looked at again: that is as quick as to know them again."""
 
@@ -40,14 +46,6 @@ _CONTROL = (
     r"\[e~\[",
 )
 """Marks of chat templates, whichever dialect is spoken."""
-
-_NAMED = (
-    r"</?{known}>",
-    r"\[\s*(?:print\()?{called}\s?\(",
-    r":\s*[\"']\s*{called}",
-    r"Call:\s*{called}",
-)
-"""What calls a tool without any mark: its tag, a list of Python calls, JSON that has its name for a value."""
 
 _EVERYWHERE = ("{{", "[{before_object}", "[{before_pair}", "{command}", "<{name}>", "[")
 """Headers and wrappers that are too common to be marks by themselves."""
@@ -63,34 +61,88 @@ def choose_joiner(texts: Iterable[str]) -> str:
     return next((char for char in map(chr, _PRIVATE) if char not in present), INVISIBLE[0])
 
 
+class _Places:
+    """Where the marks of texts are, by a digest of the text. All of them are forgotten when there are too many."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, array[int]] = {}
+        self._size = 0
+
+    def get(self, digest: bytes) -> array[int] | None:
+        return self._known.get(digest)
+
+    def add(self, digest: bytes, places: array[int]) -> None:
+        self._size += len(places)
+        if len(self._known) >= _REMEMBERED or self._size > _MOST_PLACES:
+            self._known, self._size = {}, len(places)
+        if len(places) <= _MOST_PLACES:
+            self._known[digest] = places
+
+
+_PLACES = _Places()
+
+
 class Marks:
     """The marks of all dialects, where one is spoken and tools have these names."""
 
     def __init__(self, dialect: str, names: tuple[str, ...]) -> None:
-        self.pattern = _compile(dialect, names)
-        self.digest = sha256(self.pattern.pattern.encode("utf-8", "surrogatepass")).digest()
+        self._pattern, self._floating, named = _compile(dialect)
+        self._named = NamedMarks(names, named)
+        self._digest = sha256("\0".join((dialect, *names)).encode("utf-8", "surrogatepass")).digest()
 
     def are_in(self, text: str) -> bool:
         """Whether there is something to neutralise."""
-        if len(text) < _SHORT:
-            return self.pattern.search(text) is not None
-        digest = sha256(self.digest + text.encode("utf-8", "surrogatepass")).digest()
-        if digest in _UNMARKED:
-            return False
-        if self.pattern.search(text) is not None:
-            return True
-        if len(_UNMARKED) >= _REMEMBERED:
-            _UNMARKED.clear()
-        _UNMARKED.add(digest)
-        return False
+        return len(self.find(text)) > 0
 
-    def find(self, text: str) -> list[int]:
+    def find(self, text: str) -> Sequence[int]:
         """Where the joiner belongs: behind the first character of every mark."""
-        return [found.start() + 1 for found in self.pattern.finditer(text)]
+        if len(text) < _SHORT:
+            return self._search(text)
+        digest = sha256(self._digest + text.encode("utf-8", "surrogatepass")).digest()
+        places = _PLACES.get(digest)
+        if places is None:
+            places = self._search(text)
+            _PLACES.add(digest, places)
+        return places
 
     def neutralise(self, text: str, joiner: str) -> str:
         """The text with the joiner behind the first character of every mark."""
-        return self.pattern.sub(lambda found: found[0][0] + joiner + found[0][1:], text)
+        places = self.find(text)
+        return joiner.join([text[start:end] for start, end in pairwise((0, *places, len(text)))]) if places else text
+
+    def _search(self, text: str) -> array[int]:
+        """Every mark, the leftmost first, where none begins inside another."""
+        places = array("Q")
+        spans = sorted([*self._named.find(text), *self._find_floating(text)])
+        at, next_span = 0, 0
+        found = search(self._pattern, text)
+        while True:
+            while next_span < len(spans) and spans[next_span].last < at:
+                next_span += 1
+            span = spans[next_span] if next_span < len(spans) else _NO_SPAN
+            start = max(at, span.first)
+            rank = 0 if found is not None and found.lastindex is not None else 2
+            if found is not None and (found.start(), rank) <= (start, span.rank):
+                places.append(found.start() + 1)
+                at = found.end()
+            elif span is not _NO_SPAN:
+                places.append(start + 1)
+                at = span.end
+            else:
+                return places
+            if found is not None and found.start() < at:
+                found = search(self._pattern, text, at)
+
+    def _find_floating(self, text: str) -> Iterator[Span]:
+        """Marks that begin with any blanks."""
+        for word, pattern in self._floating:
+            for found in find_all(pattern, text) if word in text else ():
+                at = found.start()
+                before = text[max(0, at - LONGEST) : at]
+                yield Span(at - len(before) + len(before.rstrip()), at, 2, found.end())
+
+
+_NO_SPAN = Span(maxsize, maxsize, 9, maxsize)
 
 
 @lru_cache(maxsize=64)
@@ -98,29 +150,23 @@ def find_marks(dialect: str, names: tuple[str, ...]) -> Marks:
     return Marks(dialect, names)
 
 
-def _compile(dialect: str, names: tuple[str, ...]) -> re.Pattern[str]:
-    known = "(?:" + ("|".join(map(_spell, names)) or "(?!)") + ")"
-    called = rf"(?:\w{{1,64}}[.:]){{0,4}}{known}"
-    slots = {"name": called, "name_id": rf"{called}[:\d]*"}
+_Compiled = tuple[re.Pattern[str], tuple[tuple[str, re.Pattern[str]], ...], tuple[str, ...]]
+
+
+@cache
+def _compile(dialect: str) -> _Compiled:
+    """What finds the marks of a dialect: an expression, others for marks behind blanks with a word that they hold, and
+    the marks that hold the name of a tool. A group in the expression says that it is the mark of a chat template."""
     every = _templates(vocabulary().by_name[dialect])
     templates = dict.fromkeys(template for template in every if len(template.strip()) > 2)
-    alternatives = _branch([template for template in templates if template[0] != "{"], slots)
-    # a name that stands before its mark is the mark
-    led = "|".join(expression(template.partition("}")[2], slots) for template in templates if template[0] == "{")
-    # the search is several times as fast where every alternative begins with a character that is known
-    for first, group in groupby(sorted(names), key=lambda name: name[0]):
-        rest = "|".join(_spell(name[1:]) for name in group)
-        alternatives.append(rf"{_spell(first)}(?:{rest})[:\d]*(?:{led})")
-        # a Python call counts only at the start of a line
-        alternatives.append(rf"{_spell(first)}(?<![^\n].)(?:{rest}) ?\(")
-    return re.compile(
-        "|".join((*_CONTROL, *(rule.format(known=known, called=called) for rule in _NAMED), *alternatives))
+    named = [template for template in templates if "{name}" in template and template != LED]
+    floating = [template.lstrip() for template in templates if template[0].isspace()]
+    plain = [template for template in templates if "{name}" not in template and not template[0].isspace()]
+    return (
+        re.compile("|".join((*(f"{mark}()" for mark in _CONTROL), *_branch(plain, {})))),
+        tuple((template.partition("{")[0], re.compile(expression(template))) for template in floating),
+        tuple(named),
     )
-
-
-def _spell(name: str) -> str:
-    """A name as models write it: some escape what Markdown would take for emphasis."""
-    return re.escape(name).replace("_", r"\\*_")
 
 
 def _branch(templates: Iterable[str], slots: Mapping[str, str]) -> list[str]:

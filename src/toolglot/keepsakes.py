@@ -15,6 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from hashlib import blake2b
+from threading import Lock
 from typing import Any, Final, TypeAlias
 
 Key: TypeAlias = tuple[Hashable, ...]
@@ -49,6 +50,7 @@ class Keepsakes:
         self.seconds = seconds
         self.bytes = 0
         self._kept: OrderedDict[Key, _Kept] = OrderedDict()
+        self._lock = Lock()  # large requests are worked on in threads
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -59,32 +61,34 @@ class Keepsakes:
 
     def keep(self, key: Key, value: Any, size: int) -> bool:
         """Keep it if there can be room for it; whether there is."""
-        self._drop(key)
-        size += OVERHEAD
-        if size > self.most_bytes:
-            return False
-        now = self.now()
-        while self._kept:
-            oldest = next(iter(self._kept))
-            if self.bytes + size <= self.most_bytes and now < self._kept[oldest].until:
-                break
-            self._drop(oldest)
-        self._kept[key] = _Kept(value, size, now + self.seconds)
-        self.bytes += size
-        return True
+        with self._lock:
+            self._drop(key)
+            size += OVERHEAD
+            if size > self.most_bytes:
+                return False
+            now = self.now()
+            while self._kept:
+                oldest = next(iter(self._kept))
+                if self.bytes + size <= self.most_bytes and now < self._kept[oldest].until:
+                    break
+                self._drop(oldest)
+            self._kept[key] = _Kept(value, size, now + self.seconds)
+            self.bytes += size
+            return True
 
     def find(self, key: Key) -> Any | None:
         """What was kept, which is as good as new from now on."""
-        kept = self._kept.get(key)
-        if kept is None:
-            return None
-        now = self.now()
-        if now >= kept.until:
-            self._drop(key)
-            return None
-        kept.until = now + self.seconds
-        self._kept.move_to_end(key)
-        return kept.value
+        with self._lock:
+            kept = self._kept.get(key)
+            if kept is None:
+                return None
+            now = self.now()
+            if now >= kept.until:
+                self._drop(key)
+                return None
+            kept.until = now + self.seconds
+            self._kept.move_to_end(key)
+            return kept.value
 
     def _drop(self, key: Key) -> None:
         kept = self._kept.pop(key, None)

@@ -292,6 +292,8 @@ class Mark:
         self.heads = frozenset(template.lstrip()[:1] for template in templates)
         self._named = named
         self._starts = _first_characters(templates)
+        self._unmet = True
+        """Nothing that begins like the mark has been seen yet, so there was no need for expressions."""
 
     @cached_property
     def _fulls(self) -> tuple[re.Pattern[str], ...]:
@@ -308,6 +310,10 @@ class Mark:
         """The match at ``pos``, or None, or MORE while the text is still a beginning of the mark."""
         if self._starts is not _ANYTHING and text[pos : pos + 1] not in self._starts:
             return None
+        if self._unmet:
+            if not any(_agrees(template, text, pos) for template in self.templates):
+                return None
+            self._unmet = False
         if not final and len(text) - pos < _LONGEST and self._prefix.match(text, pos):
             return MORE
         for full in self._fulls:
@@ -335,6 +341,31 @@ class Mark:
 
     def __repr__(self) -> str:
         return f"Mark({', '.join(map(repr, self.templates))})"
+
+
+def _agrees(template: str, text: str, pos: int) -> bool:
+    """Whether the text at ``pos`` is like a template, as far as that is letters and blanks, or a beginning of it."""
+    rest = text[pos : pos + _LONGEST]
+    for number, piece in enumerate(_list_letters(template)):
+        if number:
+            rest = rest.lstrip()
+        size = min(len(piece), len(rest))
+        if rest[:size] != piece[:size]:
+            return False
+        rest = rest[size:]
+        if not rest:
+            return True
+    return True
+
+
+_LETTERS = re.compile(r"[^{}\n]*")
+
+
+@lru_cache(maxsize=1024)
+def _list_letters(template: str) -> list[str]:
+    """What a template begins with, before its first slot or line break: letters, with blanks between them."""
+    found = _LETTERS.match(template)
+    return re.split(" +", found[0]) if found is not None else []
 
 
 @lru_cache(maxsize=4096)
@@ -408,10 +439,16 @@ class Choice:
 
 def find_stops(spellings: Iterable[str], depth: int) -> dict[str, str]:
     """The characters where some marks may begin, and the expression of what must follow, that many pieces deep."""
-    following: dict[str, list[Sequence[Node]]] = {}
+    following: dict[str, list[str]] = {}
     for spelling in spellings:
-        following.setdefault(spelling[:1], []).append(_nodes_behind(spelling))
-    return {head: outline(marks, depth) for head, marks in following.items()}
+        following.setdefault(spelling[:1], []).append(spelling)
+    return {head: _outline_behind(tuple(group), depth) for head, group in following.items()}
+
+
+@lru_cache(maxsize=1024)
+def _outline_behind(spellings: tuple[str, ...], depth: int) -> str:
+    """The outline of what follows the first character; most characters begin the same marks whatever the tools are."""
+    return outline([_nodes_behind(spelling) for spelling in spellings], depth)
 
 
 def compile_stops(stops: Mapping[str, str]) -> re.Pattern[str]:

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import html
 import re
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Final
 
 from toolglot.conversation import Message, Result, Text
+from toolglot.kept_texts import KeptTexts
+from toolglot.windows import replace_all
 
 KNOWN_TEXTS: Final = 1 << 16
 """Clients send their history again with every turn: so many texts without markup are known again."""
@@ -80,8 +81,8 @@ def list_forms(text: str) -> list[str]:
     """List the normal forms of a text: without everything that a quotation may change, and then, if that differs, also
     without the prefixes of all its lines but the first."""
     decoded = _decode(text)
-    bare, prefixes = _PREFIXES.subn("\n", decoded)
-    return [_strip(decoded), _strip(bare)] if prefixes else [_strip(decoded)]
+    bare = replace_all(_PREFIXES, decoded, "\n")
+    return [_strip(decoded), _strip(bare)] if len(bare) < len(decoded) else [_strip(decoded)]
 
 
 def _decode(text: str) -> str:
@@ -94,7 +95,7 @@ def _decode(text: str) -> str:
         text = html.unescape(text)
         text = html.unescape(text) if "&" in text else text
     text = text.replace("\r", "\n") if "\r" in text else text
-    return _JOINTS.sub("", text)
+    return replace_all(_JOINTS, text)
 
 
 def _unescape(found: re.Match[str]) -> str:
@@ -109,7 +110,7 @@ _DELETED: Final = (_LAYOUT + _SIGNS).encode()
 def _strip(text: str) -> str:
     """The text without white space and the signs that do not count. Bytes are deleted several times as fast."""
     left = text.encode("utf-8", "surrogatepass").translate(None, _DELETED).decode("utf-8", "surrogatepass")
-    return left if left.isascii() else _FOREIGN_SIGNS.sub("", left)
+    return left if left.isascii() else replace_all(_FOREIGN_SIGNS, left)
 
 
 class Quotations:
@@ -217,7 +218,8 @@ class _Search:
         if marked or names:
             normal = _PARTED.join(list_forms("\n" + text))
             if marked or any(map(_search_calls(normal), names)):
-                return _KEPT.add(key, normal)
+                _KEPT.add(key, normal)
+                return normal
         if len(_UNMARKED) >= KNOWN_TEXTS:
             _UNMARKED.clear()
         _UNMARKED.add(key)
@@ -230,7 +232,7 @@ class _Search:
 
 def _search_calls(normal: str) -> Callable[[str], bool]:
     """What tells of a name whether it may be called in this text."""
-    normal = _STEPS.sub("", normal) if "ction" in normal else normal
+    normal = replace_all(_STEPS, normal) if "ction" in normal else normal
     return lambda name: any(form in normal for form in _spell_calls(name))
 
 
@@ -246,27 +248,4 @@ _Key = tuple[int, int, int]
 _UNMARKED: set[_Key] = set()
 
 
-class _Kept:
-    """Normal forms of texts, the longest unused put out first."""
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self.size = 0
-        self.texts: OrderedDict[_Key, str] = OrderedDict()
-
-    def get(self, key: _Key) -> str | None:
-        found = self.texts.get(key)
-        if found is not None:
-            self.texts.move_to_end(key)
-        return found
-
-    def add(self, key: _Key, text: str) -> str:
-        if len(text) <= self.most:
-            self.texts[key] = text
-            self.size += len(text)
-        while self.size > self.most:
-            self.size -= len(self.texts.popitem(last=False)[1])
-        return text
-
-
-_KEPT = _Kept(KEPT_CHARACTERS)
+_KEPT: Final[KeptTexts[_Key]] = KeptTexts(KEPT_CHARACTERS)

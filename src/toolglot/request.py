@@ -12,6 +12,7 @@ from http import HTTPStatus
 from typing import Final, Protocol
 from urllib.parse import parse_qsl, unquote
 
+from toolglot import offload
 from toolglot.errors import RequestError, SizeError, ToolglotError
 from toolglot.packing import PACKED, Unpacking
 
@@ -105,7 +106,9 @@ class Request:
             raise SizeError(f"The body is larger than {limit} bytes.")
         body, self._body = bytes(self._body), b""
         packed = self.headers["content-encoding"].lower() if "content-encoding" in self.headers else ""
-        return body if packed in ("identity", "") else unpack(body, packed, limit)
+        if packed in ("identity", ""):
+            return body
+        return await offload.run(len(body) >= offload.LARGE_REQUEST, unpack, body, packed, limit)
 
     async def _wait(self) -> None:
         """Until all of the body has come, or it is clear that it will be of no use."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from html import unescape
@@ -149,7 +149,12 @@ class Toolbox:
     __slots__ = ("_flat", "_tools", "names")
 
     def __init__(self, tools: Sequence[Mapping[str, Any]] | None, supported: Collection[str] = ()) -> None:
-        self._tools = _define_tools(tools)
+        self._tools: dict[str, Tool] = {}
+        self.add(_define_tools(tools).values(), supported)
+
+    def add(self, tools: Iterable[Tool], supported: Collection[str]) -> None:
+        """Take in tools, and names that are known without a schema."""
+        self._tools |= {tool.name: tool for tool in tools}
         for name in supported:
             self._tools.setdefault(name, Tool(name))
         self.names = tuple(self._tools)
@@ -177,8 +182,18 @@ class Toolbox:
 @lru_cache(maxsize=256)
 def compile_tools(tools: tuple[conversation.Tool, ...], supported: tuple[str, ...]) -> Toolbox:
     """The compiled tools. Agents send the same ones with every turn, so they are compiled once."""
-    declared = [{"name": tool.name, "parameters": dict(tool.parameters)} for tool in tools]
-    return Toolbox([tool if _is_usable(tool) else {"name": tool["name"]} for tool in declared], supported)
+    box = Toolbox(None, ())
+    box.add([compile_tool(tool)[0] for tool in tools], supported)
+    return box
+
+
+@lru_cache(maxsize=1024)
+def compile_tool(tool: conversation.Tool) -> tuple[Tool, str]:
+    """The compiled tool, and what is wrong with its schema: then it is as if it had none."""
+    try:
+        return _define_tool({"name": tool.name, "parameters": dict(tool.parameters)}, 0), ""
+    except ToolSchemaError as error:
+        return _define_tool({"name": tool.name}, 0), error.message
 
 
 _COMPILED: dict[tuple[bytes, tuple[str, ...]], Toolbox] = {}
@@ -198,11 +213,3 @@ def compile_declared(tools: Sequence[Mapping[str, Any]] | None, supported: tuple
             _COMPILED.clear()
         _COMPILED[key] = found
     return found
-
-
-def _is_usable(tool: Mapping[str, Any]) -> bool:
-    try:
-        Toolbox([tool])
-    except ToolSchemaError:
-        return False
-    return True

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from functools import lru_cache, partial
 from secrets import token_hex
 from time import monotonic, time
@@ -19,7 +19,9 @@ from urllib.parse import urlsplit
 import msgspec
 
 import toolglot
+from toolglot import offload
 from toolglot.admission import Admission
+from toolglot.answers import open_prepared
 from toolglot.config import Settings, Upstream, admit, is_loopback
 from toolglot.errors import (
     AccessError,
@@ -47,6 +49,7 @@ from toolglot.wires import all_wires, openai_chat
 
 OUR_FAULT = "Something went wrong here; the log knows more."
 TOKEN_LENGTH = 24
+TOKENS_AT_ONCE = 256
 KEY_HEADERS = ("x-api-key", "x-goog-api-key")
 DOUBLED_PREFIX = re.compile(r"^(?:/v1)+(?=/(?:v1|v1beta|api)/)")
 """Clients add the version themselves to an address that has it already."""
@@ -64,7 +67,7 @@ class Gateway:
     def __init__(self, settings: Settings, telemetry: Telemetry, source: Source | None = None) -> None:
         self.settings = settings
         self.telemetry = telemetry
-        self.source = source or Source(time, make_tokens().__next__)
+        self.source = source or Source(time, Tokens().take)
         self.transport = Transport()
         self.knowledge = gather_knowledge(settings, self.source.now)
         self.inquiry = Inquiry(self.transport, self.knowledge)
@@ -185,7 +188,7 @@ class Gateway:
                 try:
                     return await self.ask_once(request, exchange, visit)
                 except UpstreamError as error:
-                    if not exchange.retreat(error):
+                    if not await offload.run(exchange.large, exchange.retreat, error):
                         raise
                     visit.restart()
         except ToolglotError as error:
@@ -220,12 +223,14 @@ class Gateway:
         path = {**request.query, **request.match}
         asker = (mode, request.key, request.headers)
         given = (wire, body, path, self.settings, self.source, watch, self.knowledge, *asker)
+        large = len(body) >= offload.LARGE_REQUEST
+        prepare = partial(open_prepared if large else Exchange, *given)
         try:
-            return Exchange(*given)
+            return await offload.run(large, prepare)
         except UnsureError as unsure:
             watch.notes.clear()
             await self.inquiry.ask(unsure.upstream, unsure.model, self.headers_for(unsure.upstream, request))
-            return Exchange(*given)
+            return await offload.run(large, prepare)
 
     def headers_for(self, upstream: Upstream, request: Request) -> dict[str, str]:
         headers = {"Content-Type": JSON_TYPE, "Accept-Encoding": "identity", REQUEST_ID: request.id}
@@ -302,12 +307,20 @@ class Gateway:
         raise UnknownPathError(f"{request.method} {request.path[:200]} is not served here.")
 
 
-def make_tokens() -> Iterator[str]:
-    """Words that nobody can guess, for one process. To ask the system for chance takes time, so many are cut of it."""
-    while True:
-        portion = token_hex(TOKEN_LENGTH // 2 * 256)
-        for at in range(0, len(portion), TOKEN_LENGTH):
-            yield portion[at : at + TOKEN_LENGTH]
+class Tokens:
+    """Words that nobody can guess, for one process. To ask the system for chance takes time, so many are made at once.
+    Safe for threads."""
+
+    def __init__(self) -> None:
+        self._made: list[str] = []
+
+    def take(self) -> str:
+        while True:
+            try:
+                return self._made.pop()
+            except IndexError:
+                portion = token_hex(TOKEN_LENGTH // 2 * TOKENS_AT_ONCE)
+                self._made += [portion[at : at + TOKEN_LENGTH] for at in range(0, len(portion), TOKEN_LENGTH)]
 
 
 @lru_cache(maxsize=256)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
+from typing import Any
 
+from toolglot import offload
 from toolglot.config import DEFAULT_DIALECT, Settings
-from toolglot.conversation import Conversation, Message, Text, Tool
+from toolglot.conversation import Call, Conversation, Message, Result, Text, Tool
 from toolglot.listener import Listener
+from toolglot.provenance import find_quotations, list_quotable
 from toolglot.reading import Reader
 from toolglot.schema import compile_tools
 from toolglot.server import Gateway
@@ -23,6 +28,7 @@ COLLECTED_AT = 20_000
 async def serve(settings: Settings, ready: Callable[[str], None]) -> None:
     """Serve until a signal says stop; ``ready`` is told the address."""
     log_to(level=settings.server.log_level)
+    offload.switch_often()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -31,7 +37,7 @@ async def serve(settings: Settings, ready: Callable[[str], None]) -> None:
     async with listening(settings) as address:
         settle_memory()
         ready(address)
-        await asyncio.to_thread(warm_up)
+        await offload.warm_up(partial(warm_up, dialect) for dialect in list_dialects(settings))
         await stop.wait()
 
 
@@ -50,12 +56,37 @@ async def listening(settings: Settings) -> AsyncIterator[str]:
         await gateway.close()
 
 
-def warm_up() -> None:
-    """Everything that the first request would have to wait for is made before it comes."""
-    tool = Tool("warm_up", "", {"type": "object", "properties": {"text": {"type": "string"}}})
-    ask = Conversation("", (Message("user", (Text("Hello"),)),), (tool,))
-    Reader(compile_tools((tool,), ()), parallel=False).feed("Hello\n")
-    speak(ask, DEFAULT_DIALECT)
+def list_dialects(settings: Settings) -> list[str]:
+    """The dialects that will be spoken, as far as the settings tell, in the order in which they may be needed."""
+    named = [settings.model_for(model.name)[0].dialect for model in settings.models]
+    return list(dict.fromkeys([*named, DEFAULT_DIALECT]))
+
+
+def warm_up(dialect: str) -> None:
+    """Compile what the first request in this dialect would have to wait for: a tool is taught, an earlier call is told,
+    and a new one is read."""
+    kinds: tuple[dict[str, Any], ...] = (
+        {"type": "string"},
+        {"type": "integer"},
+        {"type": "boolean"},
+        {"type": "array", "items": {"type": "string"}},
+    )
+    values = ("Hello\n", 1, True, ["a"])
+    keys = [f"warm_{number}" for number in range(len(kinds))]
+    tool = Tool("warm_up", "", {"type": "object", "properties": dict(zip(keys, kinds, strict=True))})
+    call = Call("1", tool.name, json.dumps(dict(zip(keys, values, strict=True))))
+    messages = (
+        Message("user", (Text("Hello <b> [1]: {}\n"),)),
+        Message("assistant", (call,)),
+        Message("tool", (Result("1", tool.name, (Text("Hello <b> {}\n"),)),)),
+    )
+    ask = Conversation("", messages, (tool,))
+    find_quotations(list_quotable(messages), (tool.name,))
+    written = speak(ask, dialect).conversation.messages[-2].text
+    reader = Reader(compile_tools((tool,), ()), parallel=False)
+    for piece in ("Hello\n", *written):
+        reader.feed(piece)
+    reader.close()
 
 
 def settle_memory() -> None:

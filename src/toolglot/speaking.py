@@ -38,12 +38,11 @@ from toolglot.conversation import (
     Tool,
     Tools,
 )
-from toolglot.errors import ToolSchemaError
 from toolglot.joiner import Marks, choose_joiner, find_marks
 from toolglot.names import rename
-from toolglot.schema import Toolbox
+from toolglot.schema import compile_tool
 from toolglot.teaching import teach
-from toolglot.writing import can_name, define, record_of, write_call, write_calls
+from toolglot.writing import can_name, record_of, write_call, write_calls
 
 __all__ = ["NO_OUTPUT", "Speech", "speak", "teach", "write_call", "write_calls", "write_result"]
 
@@ -153,22 +152,12 @@ def _check(tools: Sequence[Tool]) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
     usable: list[Tool] = []
     notes: list[str] = []
     for number, tool in enumerate(tools):
-        problem = _problem(tool)
+        problem = compile_tool(tool)[1]
         if problem:
             notes.append(f"tool #{number} skipped: {problem}")
         else:
             usable.append(tool)
     return tuple(usable), tuple(notes)
-
-
-@lru_cache(maxsize=1024)
-def _problem(tool: Tool) -> str:
-    """What is wrong with the definition of a tool."""
-    try:
-        Toolbox([define(tool)])
-    except ToolSchemaError as error:
-        return error.message
-    return ""
 
 
 def _texts(conversation: Conversation) -> Iterator[str]:

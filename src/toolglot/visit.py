@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from http import HTTPStatus
 
-from toolglot import answers
+from toolglot import answers, offload
 from toolglot.connection import Reply, Take
 from toolglot.errors import RefusedError, ToolglotError, UpstreamError
 from toolglot.exchange import Exchange
@@ -78,7 +78,8 @@ class Visit:
 
     async def answer_whole(self, reply: Reply) -> Response:
         streamed = await reply.is_streamed(self.exchange.upstream_wire.STREAM_TYPE)
-        body = answers.reply(self.exchange, await reply.whole(), streamed)
+        given = await reply.whole()
+        body = await offload.run(len(given) >= offload.LARGE_ANSWER, answers.reply, self.exchange, given, streamed)
         self.watch.sent(body)
         return Response(body, headers=self.headers(whole=True))
 
@@ -86,7 +87,8 @@ class Visit:
         """A stream was asked for and the upstream answers in one piece."""
         stream = self.stream if isinstance(self.stream, Translation) else Translation(self.exchange)
         self.stream = stream
-        out = stream.whole(await reply.whole())
+        given = await reply.whole()
+        out = await offload.run(len(given) >= offload.LARGE_ANSWER, stream.whole, given)
         self.begin()
         self.end(out)
 

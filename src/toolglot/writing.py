@@ -11,11 +11,13 @@ Arguments are JSON text. Text that is no object (a model or client once got it w
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
+from hashlib import sha256
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 from toolglot.codecs.envelope import Envelope
 from toolglot.codecs.forms import HARD_JSON, TOOL, write_encoded
@@ -24,13 +26,16 @@ from toolglot.conversation import Tool, Tools
 from toolglot.dialect import Dialect
 from toolglot.errors import ToolSchemaError, UsageError
 from toolglot.jsontext import NotJson, Value, dump, parse
+from toolglot.kept_texts import KeptTexts
 from toolglot.pattern import Mark
 from toolglot.reading import read, vocabulary
 from toolglot.schema import Toolbox
 
 FALLBACK = "hermes"
-_REMEMBERED = 65536
+_REMEMBERED: Final = 65536
 """Clients send their history again with every turn; arguments up to this length are written once."""
+_LONG_CALLS: Final[KeptTexts[bytes]] = KeptTexts(1 << 24)
+"""Calls with longer arguments, by a digest of all that they depend on."""
 
 
 @lru_cache(maxsize=256)
@@ -86,8 +91,19 @@ def write_call(dialect: str, name: str, arguments: str, tools: Sequence[Tool] = 
         tool = tools.by_name.get(name)
     else:
         tool = next((tool for tool in tools if tool.name == name), None)
-    write = _write if len(arguments) > _REMEMBERED else _write_once
+    write = _write_long if len(arguments) > _REMEMBERED else _write_once
     return write(record_of(dialect).name, name, arguments, tool or Tool(name))
+
+
+def _write_long(dialect: str, name: str, arguments: str, tool: Tool) -> str:
+    """The same for arguments that are too long to be kept as they are."""
+    told = json.dumps((dialect, name, tool.name, tool.parameters), default=str)
+    key = sha256(b"%d:%b" % (len(told), told.encode()) + arguments.encode("utf-8", "surrogatepass")).digest()
+    written = _LONG_CALLS.get(key)
+    if written is None:
+        written = _write(dialect, name, arguments, tool)
+        _LONG_CALLS.add(key, written)
+    return written
 
 
 def write_calls(dialect: str, calls: Sequence[tuple[str, str]], tools: Sequence[Tool] = ()) -> str:
@@ -131,12 +147,14 @@ def _prove_all(text: str, calls: tuple[tuple[str, str], ...], tools: tuple[Tool,
 def _write(dialect: str, name: str, arguments: str, tool: Tool) -> str:
     values = parse_arguments(arguments)
     wanted = dump(values)
-    forms = list(dict.fromkeys(_forms(vocabulary().by_name[dialect], name, values)))
-    for definition in (define(tool), {"name": name}):
-        for text in forms:
-            if _reads_back(text, name, wanted, definition):
-                return text
-    return forms[0]
+    forms: dict[str, None] = {}
+    for text in _forms(vocabulary().by_name[dialect], name, values):
+        # the first usually does, and the others need not be written then
+        if text not in forms and _reads_back(text, name, wanted, define(tool)):
+            return text
+        forms[text] = None
+    readable = (text for text in forms if _reads_back(text, name, wanted, {"name": name}))
+    return next(readable, next(iter(forms)))
 
 
 _write_once = lru_cache(maxsize=1024)(_write)
@@ -171,8 +189,10 @@ def define(tool: Tool) -> dict[str, Any]:
 
 
 def _forms(record: Dialect, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
-    own = list(record.call.body.write(record.sample, name, arguments))
-    yield from own
+    own = False
+    for text in record.call.body.write(record.sample, name, arguments):
+        yield text
+        own = True
     head, tail = _wrapper(record.name)
     if own and head:
         for text in (HARD_JSON.write(dict(arguments)), write_encoded(arguments)):

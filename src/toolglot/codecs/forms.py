@@ -31,8 +31,16 @@ _PYTHON_NAMES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 def _escape_hard(text: str) -> str:
     """JSON escapes for everything that could mean something anywhere."""
-    units = (code for found in _ODD.finditer(text) for code in _utf16(found[0]))
-    return _ODD.sub(lambda found: "".join(f"\\u{next(units):04x}" for _ in _utf16(found[0])), text)
+    return _ODD.sub(_escape_odd, text)
+
+
+@lru_cache(maxsize=4096)
+def _escape_code(char: str) -> str:
+    return "".join(f"\\u{code:04x}" for code in _utf16(char))
+
+
+def _escape_odd(found: re.Match[str]) -> str:
+    return _escape_code(found[0])
 
 
 def _utf16(char: str) -> tuple[int, ...]:

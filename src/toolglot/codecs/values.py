@@ -71,8 +71,12 @@ class Parameter:
     is_element: bool = field(init=False)
     """Whether the key itself is the tag, as it is for many things that are no parameters."""
     opener: Mark = field(init=False)
+    is_keyed: bool = field(init=False)
+    """Whether what opens or closes a value depends on its key."""
 
     def __post_init__(self) -> None:
+        keyed = _OPENING_TAG.search(self.open) is not None or any("{key}" in close for close in self.close)
+        object.__setattr__(self, "is_keyed", keyed)
         object.__setattr__(self, "is_element", self.open.startswith("<{key}"))
         object.__setattr__(self, "opener", mark((self.open,)))
 
@@ -129,24 +133,30 @@ class ValueMarks:
     trim: Trim
 
 
-@lru_cache(maxsize=4096)
 def mark_value(parameter: Parameter, key: str) -> ValueMarks:
+    """The marks for one key; most spellings close all their parameters alike, and then the marks are the same ones."""
+    folded = _fold(key)
+    trim = Trim.BREAK if folded in parameter.verbatim else parameter.trim
+    return _mark_value(parameter, key if parameter.is_keyed else "", trim, folded in PIECES)
+
+
+@lru_cache(maxsize=4096)
+def _mark_value(parameter: Parameter, key: str, trim: Trim, piece: bool) -> ValueMarks:
     closer = Mark(*(spell(close, key) for close in parameter.close))
     again = Mark(_OPENING_TAG.sub(lambda _: f"<{key}{{attributes}}>", parameter.open))
     heads = sorted(closer.heads | again.heads | {"<"})
     stops = compile_stops({head: r"(?![\s=]|<<<)" if head == "<" else "" for head in heads})
-    trim = parameter.trim_for(key)
     layout = r"\s" if trim is Trim.BLANKS else ""
     # a quoted parameter of another dialect is counted if what closes it would close ours
     quoted = _QUOTED_PARAMETER if closer.at("</parameter>", 0, True) is not None else None
-    stray, kin = _strays(parameter.close, key)
+    stray, kin = (None, None) if piece else _strays(parameter.close, key)
     odd = re.compile(f"[{re.escape(''.join(heads))}{ESCAPED}{layout}]")
     return ValueMarks(closer, again, quoted, stray, kin, stops, odd, trim)
 
 
 def _strays(close: tuple[str, ...], key: str) -> tuple[Mark | None, Mark | None]:
     tags = [found[1] for closer in close if (found := _TAG.match(closer)) is not None]
-    if not _TAG.match(close[0]) or _fold(key) in PIECES:
+    if not _TAG.match(close[0]):
         return None, None
     closers = [spell(closer, key) for closer in close]
     return Mark(*closers, named=False), Mark(*(spell(f"<{tag}", key) for tag in tags), named=False)

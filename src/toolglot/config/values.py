@@ -395,11 +395,12 @@ class Settings:
 
         In the model that is returned nothing is left open: ``name`` is the one asked for, ``model`` the upstream's.
         """
-        if asked not in self._found:
+        found = self._found.get(asked)
+        if found is None:
             if len(self._found) >= REMEMBERED:
                 self._found.clear()
-            self._found[asked] = self._find(asked)
-        return self._found[asked]
+            found = self._found[asked] = self._find(asked)
+        return found
 
     def _find(self, asked: str) -> tuple[Model, Upstream]:
         model, known_as = self._match(asked)
