@@ -39,10 +39,14 @@ async def load(server: int, port: int) -> list[str]:
             ends.append(await ask(port, stream=number % 2 == 0))
 
     clients = [asyncio.create_task(work(number)) for number in range(CLIENTS)]
-    for number in range(KILLS):
-        while len(workers := find_workers(server)) < WORKERS or ends.count("ok") < 2 * CLIENTS * (number + 1):
+    killed: list[int] = []  # a process that was killed may be listed a little longer
+    while len(killed) < KILLS:
+        workers = [worker for worker in find_workers(server) if worker not in killed]
+        if len(workers) < WORKERS or ends.count("ok") < 2 * CLIENTS * (len(killed) + 1):
             await asyncio.sleep(0.1)
+            continue
         os.kill(workers[0], signal.SIGKILL)
+        killed.append(workers[0])
     going = False
     await asyncio.gather(*clients)
     return ends
