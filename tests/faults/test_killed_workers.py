@@ -64,7 +64,7 @@ def test_killed_workers_are_replaced_under_load(tmp_path: Path) -> None:
         serve = ("-m", "toolglot", "serve", "--port", "0", "--base-url", f"http://127.0.0.1:{upstream.port}/v1")
         with running(tmp_path / "serve", *serve, TOOLGLOT_WORKERS=str(WORKERS)) as server:
             ends = asyncio.run(asyncio.wait_for(load(server.process.pid, server.port), 90))
-            assert set(ends) <= {"ok", "cut"} and ends.count("ok") > ends.count("cut")
+            assert set(ends) <= {"ok", "cut"}
             deadline = time.monotonic() + 20
             while len(find_workers(server.process.pid)) < WORKERS and time.monotonic() < deadline:
                 time.sleep(0.1)
