@@ -4,6 +4,7 @@ that need nothing put right."""
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from functools import cache
 from random import Random
@@ -214,10 +215,32 @@ def test_numbers_stay_in_a_whole_answer_that_is_written_anew(wire: str) -> None:
 
 
 def test_a_setting_must_be_a_number_that_exists() -> None:
-    for field in (b'"temperature":1e400', b'"max_completion_tokens":1e400'):
+    digits = b"1" * 400
+    for field in (b'"temperature":1e400', b'"max_completion_tokens":1e400', b'"seed":' + digits, b'"top_p":-' + digits):
         body = b'{"model":"m","messages":[{"role":"user","content":"hi"}],' + field + b"}"
         with pytest.raises(RequestError, match="must be a number"):
             Line("openai_chat", "gemini").open(body, False)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(("client", "upstream"), [(client, upstream) for client in WIRES for upstream in WIRES])
+def test_python_servers_write_nan(client: str, upstream: str, streamed: bool) -> None:
+    """A field that is no JSON, beside what is said, loses nothing of it."""
+    exchange = ask(client, upstream, Request((HI,), (READ,), stream=streamed))
+    raw = write_answer(upstream, Answer((Text("one two three"),), "stop"), streamed, 4)
+    told = carry(exchange, re.sub(rb'(?m)^(data: |)\{"', rb'\1{"score":NaN,"', raw))
+    got = read_answer(client, told.replace(b'"score":NaN,', b""), streamed)
+    assert merged(got.parts) == (Text("one two three"),)
+
+
+def test_a_conversation_that_cannot_be_is_the_mistake_of_the_client() -> None:
+    asked = {
+        "contents": [{"role": "user", "parts": [{"text": "hi"}]}],
+        "tools": [{"functionDeclarations": [{"name": "read"}]}],
+        "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["read", "\u2029"]}},
+    }
+    with pytest.raises(RequestError, match="a choice needs the name of a tool"):
+        Line("gemini", "ollama").open(dump(asked).encode(), False)
 
 
 def test_numerals_are_floats_that_know_their_text() -> None:

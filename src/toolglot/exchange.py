@@ -86,7 +86,7 @@ class Exchange:
         self.afterwards: Callable[[], Iterable[Event]] | None = None
         self.large = len(body) >= LARGE_REQUEST
         body = self.memory.expand(wire, body, settings.limits.body_bytes)
-        self.asked: Asked = wire.decode_request(body, path)
+        self.asked: Asked = _decode(wire, body, path)
         self.streamed = self.asked.stream
         self.stream_type = self.asked.stream_type or wire.STREAM_TYPE
         watch.notes += self.asked.notes
@@ -402,6 +402,14 @@ class Exchange:
         if left := list(list_left(conversation.extra, self.asked.modelled)):
             self.watch.notes.append(f"not carried to another wire: {', '.join(left)}")
         return replace(conversation, messages=drop_empty_texts(conversation.messages), extra={})
+
+
+def _decode(wire: Wire, body: bytes, path: Mapping[str, str]) -> Asked:
+    """What the client asks. A conversation that cannot be, say with a blank for a name, is the client's mistake."""
+    try:
+        return wire.decode_request(body, path)
+    except ValueError as error:
+        raise RequestError(f"The request cannot be read: {error}.") from error
 
 
 def describe_failure(event: Failed) -> ToolglotError:

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
-from math import isfinite
+from sys import float_info
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -151,9 +151,13 @@ def count_at(holder: Mapping[str, Any], key: str) -> int:
     return value if isinstance(value, int) else 0
 
 
+_FAR: Final = float_info.max
+"""The largest number that every upstream can read."""
+
+
 def number_at(holder: Mapping[str, Any], key: str, where: str = "") -> float | None:
     value = holder.get(key)
-    if value is None or (isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)):
+    if value is None or (isinstance(value, int | float) and not isinstance(value, bool) and -_FAR <= value <= _FAR):
         return value
     raise RequestError(f"{where}{key} must be a number.", f"{where}{key}")
 

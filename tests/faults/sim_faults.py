@@ -11,7 +11,7 @@ Ends = frozenset[str]
 OK: Final = frozenset({"ok"})
 TOLD: Final = frozenset({"error", "error_event"})
 CUT: Final = TOLD | {"truncated"}
-HONEST: Final = OK | CUT | {"bad_call"}
+HONEST: Final = OK | CUT
 
 HARMLESS: Final = (
     "none", "role_every_chunk", "no_role", "null_fields", "no_index", "same_index", "no_id", "no_type", "repeat_id",
@@ -56,7 +56,3 @@ def _expect() -> dict[str, Mapping[tuple[str, bool], Ends]]:
 
 
 EXPECTED: Final = _expect()
-KNOWN_IN_RELAY: Final = frozenset(
-    {"no_done", "no_finish", "bad_frame", "empty_answer", "cut_mid_call", "length", "error_after_first", "event_error"}
-)
-"""What the relay is known to pass on as it came."""
