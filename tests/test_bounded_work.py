@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -13,6 +15,7 @@ from gateway import ASK, gateway, run
 
 from toolglot import joiner, offload, server, writing
 from toolglot.codecs.values import mark_value
+from toolglot.config import DEFAULT_DIALECT
 from toolglot.conversation import Tool
 from toolglot.exchange import Exchange
 from toolglot.joiner import find_marks
@@ -211,25 +214,45 @@ def test_a_client_may_leave_while_its_request_is_prepared(monkeypatch: pytest.Mo
     run(check)
 
 
-def test_all_work_is_done_in_threads_until_the_gateway_is_warm() -> None:
+def test_large_work_is_done_in_threads() -> None:
     async def check() -> None:
         own = threading.get_ident()
-        threads: list[int] = []
-        warming = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        released = threading.Event()
-
-        def step() -> None:
-            loop.call_soon_threadsafe(warming.set)
-            released.wait(30)
-
-        task = asyncio.create_task(offload.warm_up([step]))
-        await warming.wait()
-        threads.append(await offload.run(False, threading.get_ident))
-        released.set()
-        await task
-        threads.append(await offload.run(False, threading.get_ident))
-        threads.append(await offload.run(True, threading.get_ident))
-        assert [thread == own for thread in threads] == [False, True, False]
+        assert await offload.run(False, threading.get_ident) == own != await offload.run(True, threading.get_ident)
 
     run(check)
+
+
+@pytest.mark.parametrize("dialect", [DEFAULT_DIALECT, "hermes", "qwen3_coder", "pythonic"])
+def test_the_first_request_of_a_process_compiles_little(dialect: str) -> None:
+    """In a process of its own, for nothing may have been compiled by another test."""
+    done = subprocess.run([sys.executable, "-c", FIRST_REQUEST, dialect], capture_output=True, text=True, check=True)
+    name, arguments, compiled = json.loads(done.stdout)
+    assert (name, arguments) == ("read", {"path": "a.py"})
+    assert len(compiled) <= 12 and max(map(len, compiled), default=0) <= 120  # tags of its tool and parameters at most
+
+
+FIRST_REQUEST = """
+import json, re, sys
+from toolglot import reading
+from toolglot.config import load
+from toolglot.conversation import Call, Conversation, Message, Result, Text, Tool
+from toolglot.reading import Reader
+from toolglot.schema import compile_tools
+from toolglot.serving import warm_up
+from toolglot.speaking import speak
+
+dialect = sys.argv[1]
+warm_up(load({"base_url": "http://127.0.0.1:1/v1", "dialect": dialect}, {}))
+compiled, original = [], re._compiler.compile
+re._compiler.compile = lambda pattern, flags=0: compiled.append(str(pattern)) or original(pattern, flags)
+kinds = {"path": {"type": "string"}, "lines": {"type": "integer"}, "all": {"type": "boolean"}}
+tool = Tool("read", "Reads.", {"type": "object", "properties": kinds, "required": ["path"]})
+call = Call("1", "read", '{"path": "a.py"}')
+result = Result("1", "read", (Text("<b>1</b>\\n"),))
+said = (Message("user", (Text("Go"),)), Message("assistant", (call,)), Message("tool", (result,)))
+spoken = speak(Conversation("", said, (tool,)), dialect).conversation.messages[-2].text
+reader = Reader(compile_tools((tool,), ()), parallel=False)
+events = [event for piece in spoken for event in reader.feed(piece)] + reader.close()
+(made,) = reading.read(spoken, [tool]).calls
+print(json.dumps([made.name, json.loads(made.arguments), compiled]))
+"""

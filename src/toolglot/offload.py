@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final, ParamSpec, TypeVar
@@ -24,14 +24,9 @@ Result = TypeVar("Result")
 _EXECUTOR: Final = ThreadPoolExecutor(THREADS, thread_name_prefix="toolglot-work")
 
 
-class _State:
-    warm = True
-    """What requests have in common is compiled; until then each of them may take long, however small it is."""
-
-
 async def run(large: bool, work: Callable[Given, Result], *args: Given.args, **named: Given.kwargs) -> Result:
     """Do some work, in a thread if it is large. Work that has begun is not interrupted when the caller is cancelled."""
-    if not large and _State.warm:
+    if not large:
         return work(*args, **named)
     return await asyncio.get_running_loop().run_in_executor(_EXECUTOR, partial(work, *args, **named))
 
@@ -39,13 +34,3 @@ async def run(large: bool, work: Callable[Given, Result], *args: Given.args, **n
 def switch_often() -> None:
     """Let the event loop interrupt the threads sooner than Python does by itself."""
     sys.setswitchinterval(SWITCH_SECONDS)
-
-
-async def warm_up(steps: Iterable[Callable[[], None]]) -> None:
-    """Take the steps that make small requests quick, in a thread; until they are done, all work is done in threads."""
-    _State.warm = False
-    try:
-        for step in steps:
-            await asyncio.to_thread(step)
-    finally:
-        _State.warm = True

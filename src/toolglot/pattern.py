@@ -9,7 +9,7 @@ looking at earlier text again.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property, lru_cache
@@ -273,6 +273,12 @@ def _full(nodes: Iterable[Node]) -> str:
 
 
 _NEVER = re.compile("(?!)")
+_FEW = 4
+"""So many spellings are tried one by one."""
+_MANY = 1 << 7
+"""After so many looks it pays to compile an expression,"""
+_VERY_MANY = 1 << 9
+"""and after so many to compile one for a single beginning."""
 
 Match: TypeAlias = re.Match[str]
 Answer: TypeAlias = "Match | None | _More"
@@ -294,33 +300,40 @@ class Mark:
         self._starts = _first_characters(templates)
         self._unmet = True
         """Nothing that begins like the mark has been seen yet, so there was no need for expressions."""
+        self._looks = 0
+        self._begins: Callable[[str, int], object] = self._try_each
+        """Whether the text from a place on is a beginning of the mark, or all of it."""
 
     @cached_property
     def _fulls(self) -> tuple[re.Pattern[str], ...]:
         if self._named:
-            return tuple(re.compile(_full(_nodes(template, True))) for template in self.templates)
+            return tuple(map(_compile_full, self.templates))
         return (re.compile("|".join(_full(_nodes(template, False)) for template in self.templates)),)
-
-    @cached_property
-    def _prefix(self) -> re.Pattern[str]:
-        nodes = [_nodes(template, False) for template in self.templates]
-        return re.compile(beginnings(nodes)) if nodes else _NEVER
 
     def at(self, text: str, pos: int, final: bool) -> Answer:
         """The match at ``pos``, or None, or MORE while the text is still a beginning of the mark."""
         if self._starts is not _ANYTHING and text[pos : pos + 1] not in self._starts:
             return None
         if self._unmet:
-            if not any(_agrees(template, text, pos) for template in self.templates):
+            self._looks += 1
+            if self._looks < _MANY and not any(_agrees(template, text, pos) for template in self.templates):
                 return None
             self._unmet = False
-        if not final and len(text) - pos < _LONGEST and self._prefix.match(text, pos):
+        if not final and len(text) - pos < _LONGEST and self._begins(text, pos):
             return MORE
         for full in self._fulls:
             found = full.match(text, pos, pos + _LONGEST)
             if found is not None:
                 return found
         return None
+
+    def _try_each(self, text: str, pos: int) -> object:
+        """The same without an expression for this mark alone, until there were many looks."""
+        self._looks += 1
+        if self._looks > _MANY or len(self.templates) > _FEW:
+            self._begins = _compile_beginnings(self.templates).match
+            return self._begins(text, pos)
+        return any(_begins(template, text, pos) for template in self.templates)
 
     def match(self, text: str, pos: int) -> Match | None:
         """The match at ``pos``, whatever may follow."""
@@ -337,35 +350,64 @@ class Mark:
 
     def begins(self, text: str, pos: int) -> bool:
         """Whether the text from ``pos`` to its end is a beginning of the mark (at least two characters)."""
-        return len(text) - pos >= 2 and self._prefix.match(text, pos) is not None
+        return len(text) - pos >= 2 and bool(self._begins(text, pos))
 
     def __repr__(self) -> str:
         return f"Mark({', '.join(map(repr, self.templates))})"
 
 
+def _begins(template: str, text: str, pos: int) -> bool:
+    """Whether the text from ``pos`` to its end is a beginning of the template, or all of it.
+
+    Only what follows the letters that it begins with is compiled: most names of tools and parameters stand in those.
+    """
+    letters, rest = _split(template)
+    end = _pass_letters(letters, text, pos)
+    if end is None or end is MORE:
+        return end is MORE
+    return rest != "" and _compile_beginnings((rest,)).match(text, end) is not None
+
+
 def _agrees(template: str, text: str, pos: int) -> bool:
-    """Whether the text at ``pos`` is like a template, as far as that is letters and blanks, or a beginning of it."""
-    rest = text[pos : pos + _LONGEST]
-    for number, piece in enumerate(_list_letters(template)):
+    """Whether the text at ``pos`` is like the template, as far as that is letters."""
+    return _pass_letters(_split(template)[0], text, pos) is not None
+
+
+def _pass_letters(letters: tuple[str, ...], text: str, pos: int) -> int | None | _More:
+    """Where the letters end that stand at ``pos``, perhaps with blanks between them; MORE if the text ends there."""
+    size = len(text)
+    for number, piece in enumerate(letters):
         if number:
-            rest = rest.lstrip()
-        size = min(len(piece), len(rest))
-        if rest[:size] != piece[:size]:
-            return False
-        rest = rest[size:]
-        if not rest:
-            return True
-    return True
+            while pos < size and text[pos].isspace():
+                pos += 1
+        end = pos + len(piece)
+        if end >= size:
+            return MORE if piece.startswith(text[pos:]) else None
+        if not text.startswith(piece, pos):
+            return None
+        pos = end
+    return pos
 
 
-_LETTERS = re.compile(r"[^{}\n]*")
+_LETTERS = re.compile(r"[^{}\n]*[^{}\n ]|")
+
+
+@lru_cache(maxsize=4096)
+def _split(template: str) -> tuple[tuple[str, ...], str]:
+    """The letters that a template begins with, before its first slot or line break, split at blanks; and the rest."""
+    found = _LETTERS.match(template)
+    letters = found[0] if found is not None else ""
+    return tuple(re.split(" +", letters)) if letters else (), template[len(letters) :]
+
+
+@lru_cache(maxsize=4096)
+def _compile_full(template: str) -> re.Pattern[str]:
+    return re.compile(_full(_nodes(template, True)))
 
 
 @lru_cache(maxsize=1024)
-def _list_letters(template: str) -> list[str]:
-    """What a template begins with, before its first slot or line break: letters, with blanks between them."""
-    found = _LETTERS.match(template)
-    return re.split(" +", found[0]) if found is not None else []
+def _compile_beginnings(templates: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(beginnings([_nodes(template, False) for template in templates])) if templates else _NEVER
 
 
 @lru_cache(maxsize=4096)
@@ -374,13 +416,56 @@ def mark(templates: tuple[str, ...]) -> Mark:
     return Mark(*templates)
 
 
+class _File:
+    """The spellings of a choice that may stand where a text begins with certain characters.
+
+    ``parts`` are the same spellings in files that other characters share. They are asked until this file is used so
+    often that expressions of its own pay; a file without parts has them as soon as something begins like a spelling.
+    """
+
+    __slots__ = ("_entries", "_looks", "_parts", "expressions", "groups")
+
+    def __init__(self, entries: Iterable[tuple[int, str]], *parts: _File) -> None:
+        self._entries = sorted(entries, key=lambda entry: entry[0])
+        self.groups = tuple(index for index, _ in self._entries)
+        self._parts = parts
+        self._looks = 0
+        self.expressions: tuple[re.Pattern[str], re.Pattern[str]] | None = None
+
+    def _compile(self, text: str, pos: int) -> tuple[re.Pattern[str], re.Pattern[str]] | None:
+        self._looks += 1
+        pays = self._looks > (_VERY_MANY if self._parts else _MANY)
+        if not pays and (self._parts or not any(_agrees(spelling, text, pos) for _, spelling in self._entries)):
+            return None
+        marks = [_nodes(spelling, False) for _, spelling in self._entries]
+        # an empty group behind each mark tells which one it was, and does not hide its beginning from the engine
+        full = "|".join(f"{_full(nodes)}()" for nodes in marks)
+        self.expressions = re.compile(full), re.compile(beginnings(marks))
+        return self.expressions
+
+    def begins(self, text: str, pos: int) -> bool:
+        """Whether the text from ``pos`` to its end is a beginning of one of them."""
+        expressions = self.expressions or self._compile(text, pos)
+        if expressions is None:
+            return any(part.begins(text, pos) for part in self._parts)
+        return expressions[1].match(text, pos) is not None
+
+    def match(self, text: str, pos: int) -> tuple[int, int] | None:
+        """The first of them that stands at ``pos``, by the number of its group, and where it ends."""
+        expressions = self.expressions or self._compile(text, pos)
+        if expressions is None:
+            return min(filter(None, (part.match(text, pos) for part in self._parts)), default=None)
+        found = expressions[0].match(text, pos, pos + _LONGEST)
+        return None if found is None or not found.lastindex else (self.groups[found.lastindex - 1], found.end())
+
+
 class Choice:
     """Many marks at once; the answer says which one it was.
 
     Only templates that fit the first two characters are tried, so that text which only looks like a mark costs little.
     """
 
-    __slots__ = ("_compiled", "_filed", "_files", "heads", "marks", "starts")
+    __slots__ = ("_filed", "_files", "_made", "heads", "marks", "starts")
 
     def __init__(self, groups: Sequence[tuple[str, ...]]) -> None:
         self.marks = groups
@@ -392,30 +477,22 @@ class Choice:
             for spelling in group:
                 self._filed.setdefault(_file(spelling), []).append((index, spelling))
         self._files: dict[str, _File] = {}
-        self._compiled: dict[tuple[tuple[int, str], ...], _File] = {}
+        self._made: dict[tuple[tuple[int, str], ...], _File] = {}
 
-    def _file_of(self, key: str) -> _File:
-        """The templates that fit the two characters; compiled once for all characters that leave the same ones."""
-        fixed = self._filed.get(key, ()) if key else ()
-        loose = (entry for entry in self._filed.get("", ()) if not key or _fits(entry[1], key))
-        entries = tuple(sorted((*fixed, *loose), key=lambda entry: entry[0]))
-        found = self._compiled.get(entries)
-        if found is None:
-            found = self._compiled[entries] = self._compile(entries)
-        return found
-
-    def _compile(self, entries: tuple[tuple[int, str], ...]) -> _File:
-        if not entries:
-            return _NEVER, _NEVER, ()
-        marks = [_nodes(spelling, False) for _, spelling in entries]
-        # an empty group behind each mark says which one it was, and does not hide its first character from the engine
-        full = "|".join(f"{_full(nodes)}()" for nodes in marks)
-        return re.compile(full), re.compile(beginnings(marks)), tuple(index for index, _ in entries)
+    def _make_file(self, key: str) -> _File:
+        """The templates that fit the two characters: those that begin with them, and those that may."""
+        fixed = tuple(self._filed.get(key, ()) if key else ())
+        loose = tuple(entry for entry in self._filed.get("", ()) if not key or _fits(entry[1], key))
+        parts = [self._made.setdefault(entries, _File(entries)) for entries in (fixed, loose) if entries]
+        return parts[0] if len(parts) == 1 else _File((*fixed, *loose), *parts)
 
     def _look_up(self, key: str) -> _File:
         if key not in self._filed and (len(key) < 2 or not key.isascii()):
             key = ""  # there are too many of them
-        return self._files.get(key) or self._files.setdefault(key, self._file_of(key))
+        found = self._files.get(key)
+        if found is None:
+            found = self._files[key] = self._make_file(key)
+        return found
 
     def at(self, text: str, pos: int, final: bool) -> int | None | _More:
         """The index of the group that stands at ``pos``, None, or MORE."""
@@ -425,16 +502,22 @@ class Choice:
         if rest < 2 and not final:
             return MORE if rest < 1 or text[pos] in self.heads or "" in self._filed else None
         key = text[pos : pos + 2]
-        full, prefix, indices = self._files.get(key) or self._look_up(key)
-        if not final and rest < _LONGEST and prefix.match(text, pos):
+        file = self._files.get(key) or self._look_up(key)
+        if file.expressions is not None:
+            full, prefix = file.expressions
+            if not final and rest < _LONGEST and prefix.match(text, pos):
+                return MORE
+            found = full.match(text, pos, pos + _LONGEST)
+            return file.groups[found.lastindex - 1] if found is not None and found.lastindex else None
+        if not final and rest < _LONGEST and file.begins(text, pos):
             return MORE
-        found = full.match(text, pos, pos + _LONGEST)
-        return indices[found.lastindex - 1] if found is not None and found.lastindex else None
+        match = file.match(text, pos)
+        return None if match is None else match[0]
 
     def size(self, text: str, pos: int) -> int:
         """How long the mark at ``pos`` is; 0 when there is none."""
-        found = self._look_up(text[pos : pos + 2])[0].match(text, pos, pos + _LONGEST)
-        return 0 if found is None else found.end() - pos
+        found = self._look_up(text[pos : pos + 2]).match(text, pos)
+        return 0 if found is None else found[1] - pos
 
 
 def find_stops(spellings: Iterable[str], depth: int) -> dict[str, str]:
@@ -455,10 +538,6 @@ def compile_stops(stops: Mapping[str, str]) -> re.Pattern[str]:
     """One expression for characters that count only before what follows them; text without any is passed quickly."""
     conditions = "|".join(f"(?<={re.escape(head)}){following}" for head, following in stops.items())
     return re.compile(f"[{re.escape(''.join(stops))}](?:{conditions})")
-
-
-_File: TypeAlias = tuple[re.Pattern[str], re.Pattern[str], tuple[int, ...]]
-"""The expressions of some marks and of their beginnings, and where the marks belong."""
 
 
 class _Everything(frozenset[str]):

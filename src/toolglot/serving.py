@@ -8,7 +8,6 @@ import json
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from functools import partial
 from typing import Any
 
 from toolglot import offload
@@ -34,10 +33,10 @@ async def serve(settings: Settings, ready: Callable[[str], None]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         with suppress(NotImplementedError):  # Windows: there Ctrl-C raises instead
             loop.add_signal_handler(number, stop.set)
+    warm_up(settings)
     async with listening(settings) as address:
         settle_memory()
         ready(address)
-        await offload.warm_up(partial(warm_up, dialect) for dialect in list_dialects(settings))
         await stop.wait()
 
 
@@ -56,15 +55,20 @@ async def listening(settings: Settings) -> AsyncIterator[str]:
         await gateway.close()
 
 
+def warm_up(settings: Settings) -> None:
+    """Compile what the first requests would have to wait for. Nothing to do where it was done in a parent process."""
+    for dialect in list_dialects(settings):
+        warm_dialect(dialect)
+
+
 def list_dialects(settings: Settings) -> list[str]:
-    """The dialects that will be spoken, as far as the settings tell, in the order in which they may be needed."""
+    """The dialects that will be spoken, as far as the settings tell."""
     named = [settings.model_for(model.name)[0].dialect for model in settings.models]
     return list(dict.fromkeys([*named, DEFAULT_DIALECT]))
 
 
-def warm_up(dialect: str) -> None:
-    """Compile what the first request in this dialect would have to wait for: a tool is taught, an earlier call is told,
-    and a new one is read."""
+def warm_dialect(dialect: str) -> None:
+    """Take the ways of a request in this dialect: a tool is taught, an earlier call is told, and a new one is read."""
     kinds: tuple[dict[str, Any], ...] = (
         {"type": "string"},
         {"type": "integer"},

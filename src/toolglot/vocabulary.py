@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cached_property, lru_cache
+from itertools import count
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from toolglot.dialect import Call, Commitment, Dialect, Place, Region, Wrap
@@ -34,6 +35,9 @@ COMMAND: Header = "{command}"
 _LONGEST_NAME = 160
 """What the slots for names can hold."""
 
+_ROUGH_USES = 2
+"""So many answers with the same tools are read before it pays to compile expressions for these tools."""
+_ANYTHING = re.compile(r"(?=\S)")
 _NEAR, _FAR = 2, 4
 """How far a mark is looked at behind its first character, to know that none stands there."""
 
@@ -154,7 +158,8 @@ class Vocabulary:
                     self._by_header.setdefault(header, []).append((dialect, call))
         self._inside: dict[Wrap | None, Openings[Header]] = {}
         self._closing: dict[Wrap | None, Choice] = {}
-        self.landmarks = lru_cache(maxsize=256)(self._find_landmarks)
+        self._find_once = lru_cache(maxsize=256)(self._find_landmarks)
+        self._uses = lru_cache(maxsize=256)(lambda tools, unknown: count(1))
         self.commitment = lru_cache(maxsize=1024)(self._find_commitment)
         self.select = lru_cache(maxsize=4096)(self._select)
 
@@ -236,18 +241,28 @@ class Vocabulary:
         """Marks of a tool's result: behind a call, the model has made it up."""
         return Choice([tuple(dict.fromkeys(result for dialect in self.dialects for result in dialect.results))])
 
-    def _find_landmarks(self, tools: tuple[str, ...], unknown: bool) -> Landmarks:
+    def landmarks(self, tools: tuple[str, ...], unknown: bool) -> Landmarks:
         """The landmarks with these tools; ``unknown`` if tags that merely look like one are to be reported.
 
-        A line that begins like nothing known is text, and so is the line break before it.
+        To compile them takes as long as to read many answers, so the first ones get rough landmarks, with more stops.
         """
+        return self._find_once(tools, unknown, next(self._uses(tools, unknown)) <= _ROUGH_USES)
+
+    def _find_landmarks(self, tools: tuple[str, ...], unknown: bool, rough: bool) -> Landmarks:
+        """A line that begins like nothing known is text, and so is the line break before it."""
         names, elements = _mark_names(tools), _mark_elements(tools, unknown)
+        if rough:
+            return Landmarks(names, elements, _ANYTHING, self._rough_stops, self._line_stops)
         marks = (*self._at_lines, *_begin_names(tools, _NEAR), *_begin_elements(tools, unknown, _NEAR))
         heads = compile_stops(find_stops(marks, _NEAR))
         known = (*_begin_elements(tools, unknown, _FAR), *_begin_lists(tools, _FAR))
         stops = find_stops((*self._within_lines, *known), _FAR)
         in_text = compile_stops({"\n": rf"(?!\s{{0,16}}+(?!{heads.pattern})\S)", **stops, "`": ""})
         return Landmarks(names, elements, heads, in_text, self._line_stops)
+
+    @cached_property
+    def _rough_stops(self) -> re.Pattern[str]:
+        return compile_stops({"\n": "", **find_stops((*self._within_lines, *ELEMENTS, "[{name}"), _NEAR), "`": ""})
 
     @cached_property
     def _line_stops(self) -> re.Pattern[str]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from types import ModuleType
 from urllib.parse import urlsplit
 
 from toolglot.cli.config import mask_address
@@ -64,6 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     with _fed(settings) as fed:
         if fed.server.workers > 1:
             log_to(level=fed.server.log_level)
+            _import_server().warm_up(fed)  # workers are forked, so this is done once for all of them
             return supervise(fed.server.workers, partial(_run_worker, fed, follower))
         _run(fed, lambda address: _greet(fed, address), follower)
     return OK
@@ -107,10 +109,7 @@ def _fix_port(settings: Settings) -> Settings:
 def _run(settings: Settings, ready: Callable[[str], None], follower: Follower | None) -> None:
     import asyncio
 
-    try:
-        from toolglot.serving import serve
-    except ImportError as error:
-        raise UsageError(f"the gateway needs more than the library: pip install 'toolglot[server]' ({error})") from None
+    serve = _import_server().serve
     try:
         import uvloop
 
@@ -128,6 +127,14 @@ def _run(settings: Settings, ready: Callable[[str], None], follower: Follower | 
 
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         runner.run(serve_and_follow())
+
+
+def _import_server() -> ModuleType:
+    try:
+        from toolglot import serving
+    except ImportError as error:
+        raise UsageError(f"the gateway needs more than the library: pip install 'toolglot[server]' ({error})") from None
+    return serving
 
 
 async def _follow(follower: Follower) -> None:

@@ -133,6 +133,7 @@ class ValueMarks:
     trim: Trim
 
 
+@lru_cache(maxsize=4096)
 def mark_value(parameter: Parameter, key: str) -> ValueMarks:
     """The marks for one key; most spellings close all their parameters alike, and then the marks are the same ones."""
     folded = _fold(key)
