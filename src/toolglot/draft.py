@@ -177,6 +177,17 @@ class Frame:
         if self.open is not None and self.open is not before and not self.open.live:
             self.open = None
 
+    def clear(self) -> None:
+        """Forget what was read: it is no call after all."""
+        self.drafts.clear()
+        self.open = None
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether no call of it lacks anything, as far as they were read."""
+        drafts = self.drafts if self.open is None else (*self.drafts, self.open)
+        return all(draft.complete and draft.has_required for draft in drafts)
+
     def text_of(self, draft: Draft) -> str:
         """The source text of one of its calls."""
         return self._text_between(draft.start, draft.end)

@@ -220,7 +220,7 @@ class FrameReader:
         while True:
             head = yield from source.skip_blanks()
             if calls and (yield from self._is_closed(wrap)):
-                return wrap.commitment is not Commitment.WHOLE or (yield from self._ends_line(frame, _SENTENCE))
+                return wrap.commitment is not Commitment.WHOLE or (yield from self._is_whole(frame))
             here, before = source.here, frame.open
             header = yield from self._find_header(frame, wrap, calls)
             body = (yield from self._prepare(frame, wrap, header)) if header is not None else None
@@ -250,6 +250,13 @@ class FrameReader:
             frame.open.repair("missing_closer")
         return calls > 0
 
+    def _is_whole(self, frame: Frame) -> Steps[bool]:
+        """Whether a list that counts as a whole, and is closed, ends its line; of several calls all must be good."""
+        if frame.is_sound or not frame.drafts or frame.started:
+            return (yield from self._ends_line(frame, _SENTENCE))
+        frame.clear()
+        return False
+
     def _ends_line(self, frame: Frame, also: Mark | None = None) -> Steps[bool]:
         """What counts only as a whole must be all there is on its line; ``also`` may follow what begins the answer."""
         if (yield from self.source.look(_LINE_END)) is not None:
@@ -259,8 +266,7 @@ class FrameReader:
                 return True
         if also is not None and frame.introduced() and (yield from self.source.look(also)) is not None:
             return True
-        frame.drafts.clear()
-        frame.open = None
+        frame.clear()
         return False
 
     def _skip_noise(self, calls: int, alone: bool) -> Steps[bool]:

@@ -175,6 +175,11 @@ SLOTS: dict[str, Node] = {
     # a comment in JSON or Python, and the layout behind it
     "comment": optional(_COMMENT),
     "one_comment": _COMMENT,
+    # what makes an expression of the string before it
+    "operator": Node(
+        r"(?:[+%*@\[]|\.\s?[A-Za-z_]|[=!<>]=|[<>]\s?[\"'\d]|(?:or|and|if|in|is|not|for)\s)",
+        r"(?:[.=!<>]\s?|or?|a(?:nd?)?|i[fns]?|n(?:ot?)?|f(?:or?)?)?\Z",
+    ),
     "quoted_once": chars(r"[^'\n]", 0, 256),
     "words": chars(r"[^<>{}\n]", 0, 60),
     # what a header of channels may hold by mistake: its own words, a few signs, letters that are not Latin; no sentence

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import re
+
 from toolglot.codecs.addressed import Addressed
 from toolglot.codecs.envelope import OBJECT
 from toolglot.codecs.freetext import Enclosed
@@ -63,6 +65,8 @@ STRIPPED = (
     " to=functions.{name_id}{debris}{before_object}",
     "to={name_parallel}{debris}{before_object}",
 )
+KIND = re.compile(r"[\s>](?!(?i:json|analysis|commentary|final)\b)\w+ ?<\|message\|>\Z")
+"""A kind of content that is not JSON, in the header of a message."""
 CLOSE = ("<|call|>", "<|end|>", "] <|call|>")
 
 
@@ -89,7 +93,7 @@ DIALECTS = (
         '{"city": "Oslo"}<|call|>',
         also=(
             # code, a patch or a command as it is
-            Call(ADDRESSED, Enclosed("<|call|>{before_turn}")),
+            Call(ADDRESSED, Enclosed("<|call|>{before_turn}", KIND)),
             Call(DAMAGED, Addressed(), CLOSE, repair="damaged_header"),
             Call((RECIPIENT_FIRST,), Addressed(), CLOSE, Place.LINE),
             Call(WITHOUT_START, Addressed(), CLOSE, Place.LINE, "damaged_header"),
