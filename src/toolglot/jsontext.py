@@ -38,6 +38,9 @@ class Parsed:
     repairs: tuple[str, ...] = ()
 
 
+_JOINING = Mark(' + "', " + '", named=False)
+
+
 @dataclass(frozen=True, slots=True)
 class Literals:
     """How one dialect writes the values inside its arguments."""
@@ -45,7 +48,7 @@ class Literals:
     quotes: tuple[str, ...] = ('"', "'")
     native: frozenset[str] = frozenset()
     unescape: Callable[[str], str] | None = None
-    operators: Mark = Mark(' + "', " + '", named=False)
+    operators: Mark = _JOINING
     """What makes an expression of the string before it."""
 
 
