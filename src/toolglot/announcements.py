@@ -128,6 +128,8 @@ _LOOKING = re.compile(
 )
 """Words by which a model says that it finds something out now."""
 
+_QUOTES = {"'": "'", '"': '"', "`": "`", "‘": "’", "“": "”", "„": "“”", "«": "»", "「": "」"}
+"""Signs that a phrase stands between where it is spoken of, and what closes them."""
 _COLON = re.compile(r"[:：]")
 _SIGNS = re.compile(r"[:,：，、]")
 """Signs that may follow such a phrase."""
@@ -151,10 +153,16 @@ def announces_example(text: str) -> bool:
     sentence = line[begin:]
     if begin and _HEADING.fullmatch(sentence) is not None:
         return True
-    if _CLOSING.search(sentence) is not None or _CLOSING_CJK.search(sentence) is not None:
-        return _LOOKING.search(sentence) is None
+    phrase = _CLOSING.search(sentence) or _CLOSING_CJK.search(sentence)
+    if phrase is not None:
+        return _LOOKING.search(sentence) is None and not _is_quoted(sentence[: phrase.start()], signs)
     supposes = _COLON.search(signs) is not None and _SUPPOSING.match(sentence) is not None
     return supposes and _ACTING.search(sentence) is None
+
+
+def _is_quoted(before: str, behind: str) -> bool:
+    """Whether a phrase stands in quotes: then it is spoken of, and introduces nothing."""
+    return before[-1:] in _QUOTES and behind[:1] in _QUOTES[before[-1:]]
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -173,7 +181,9 @@ def _begin_sentence(line: str) -> int:
 
 
 _LONGEST_INTRODUCTION = 200
-_ENDS_IN_COLON = re.compile(r"[:：][*_\s]*\Z")
+_ENDS_IN_QUOTES = {"'": "'", '"': '"', "`": "`", "‘": "’", "“": "”", "„": "“”", "«": "»", "「": "」"}
+"""Signs that a phrase stands between where it is spoken of, and what closes them."""
+_COLON = re.compile(r"[:：][*_\s]*\Z")
 _ACTS = re.compile(
     r"\W*(?:(?:sure|okay|ok|certainly|of course|great|now|first|yes|alright|got it)\b[^.!?\n]{0,40}[,.!]\s*)?"
     r"(?:(?:sure|okay|ok|certainly|of course|great|alright)\W*\Z"
