@@ -181,9 +181,7 @@ def _begin_sentence(line: str) -> int:
 
 
 _LONGEST_INTRODUCTION = 200
-_ENDS_IN_QUOTES = {"'": "'", '"': '"', "`": "`", "‘": "’", "“": "”", "„": "“”", "«": "»", "「": "」"}
-"""Signs that a phrase stands between where it is spoken of, and what closes them."""
-_COLON = re.compile(r"[:：][*_\s]*\Z")
+_ENDS_IN_COLON = re.compile(r"[:：][*_\s]*\Z")
 _ACTS = re.compile(
     r"\W*(?:(?:sure|okay|ok|certainly|of course|great|now|first|yes|alright|got it)\b[^.!?\n]{0,40}[,.!]\s*)?"
     r"(?:(?:sure|okay|ok|certainly|of course|great|alright)\W*\Z"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from toolglot.announcements import announces_example, introduces_call
 from toolglot.dialect import Call, Commitment, Wrap
 from toolglot.draft import Frame, Ledger
 from toolglot.events import CallRejected, Reason
@@ -30,6 +31,8 @@ from toolglot.sink import Sink
 from toolglot.vocabulary import CLOSED_ELEMENT, ELEMENT, ELEMENTS, Choosing, Header, Vocabulary
 
 _NOISE = Mark("```{language}\n", "```{language} ", "json\n", "</think>", "<?xml {attributes}?>", named=False)
+_REMARK = Mark("{one_comment}", named=False)
+_FENCE_END = ("```",)
 _LINE_END = Mark("{before_break}", named=False)
 _SENTENCE = Mark("{before_sentence}", named=False)
 _MOST_NOISE = 8
@@ -221,6 +224,8 @@ class FrameReader:
             head = yield from source.skip_blanks()
             if calls and (yield from self._is_closed(wrap)):
                 return wrap.commitment is not Commitment.WHOLE or (yield from self._is_whole(frame))
+            if head == "#" and wrap.close == _FENCE_END and (yield from self._skip_remark()):
+                continue
             here, before = source.here, frame.open
             header = yield from self._find_header(frame, wrap, calls)
             body = (yield from self._prepare(frame, wrap, header)) if header is not None else None
@@ -239,6 +244,18 @@ class FrameReader:
                 noise += 1
                 continue
             return (yield from self._end_open(frame, wrap, calls))
+
+    def _skip_remark(self) -> Steps[bool]:
+        """Step over a comment between calls; False if what it says is about calls in general."""
+        source = self.source
+        start = source.here
+        if (yield from source.match(_REMARK)) is None:
+            return False
+        remark = source.since(start).strip() + ":"
+        if introduces_call(remark) and not announces_example(remark):
+            return True
+        self._rewind(start)
+        return False
 
     def _end_open(self, frame: Frame, wrap: Wrap, calls: int) -> Steps[bool]:
         """The calls end without the closing mark of their wrapper."""

@@ -209,6 +209,17 @@ SLOTS: dict[str, Node] = {
         r"(?=\s*\[?\s*[\"'][\w.\-/\\]{1,128}[\"']\s*,\s*\{)",
         r"\s*(?:\Z|\[?\s*(?:\Z|[\"'][\w.\-/\\]{0,128}(?:\Z|[\"']\s*(?:\Z|,\s*\Z))))",
     ),
+    # a bullet or a number before an item of a list
+    "item": Node(r"(?:[-*•]|\d{1,3}[.)])[ \t]{1,4}", r"(?:\d{0,3}\Z|(?:[-*•]|\d{1,3}[.)])[ \t]{0,4}\Z)"),
+    # a Python call, or a list of some
+    "before_python": Node(
+        r"(?=\s{0,8}\[?\s{0,8}[\w.\\]{1,128}\s?\()", r"\s{0,8}+\[?\s{0,8}+[\w.\\]{0,128}+\s?\Z"
+    ),
+    # the same, with something around it or before it
+    "before_sole_python": Node(
+        r"(?=(?:[\"']|(?:[-*•]|\d{1,3}[.)])[ \t]{1,4})[\w.\\]{1,128}\s?\()",
+        r"(?:\d{0,3}\Z|(?:[\"']|(?:[-*•]|\d{1,3}[.)])[ \t]{0,4})[\w.\\]{0,128}+\s?\Z)",
+    ),
     "before_parenthesis": Node(r"(?=\s?\()", r"\s?\Z"),
     "before_arg_key": Node(r"(?=\s*<arg_key>)", rf"\s*{literal('<arg_key>').prefix}"),
     "before_parameter": Node(r"(?=\s*<parameter=)", rf"\s*{literal('<parameter=').prefix}"),
