@@ -74,18 +74,18 @@ _TAG = re.compile(r"<((?:\{ns\})?[\w:]+)>")
 _BRACKETS = re.compile(r"\[([/\w ]+)\]")
 
 
-def loosen_opener(mark: str) -> str:
-    """The opening mark of a wrapper as models vary it, with attributes; nothing for other marks."""
+def loosen_opener(mark: str) -> tuple[str, ...]:
+    """The opening mark of a wrapper as models vary it, with attributes and blanks; nothing for other marks."""
     if (tag := _TAG.fullmatch(mark)) is not None:
-        return f"<{tag[1]}{{attributes}}{{gt}}"
+        return tuple(f"{bracket}{tag[1]}{{attributes}}{{gt}}" for bracket in ("<", "< ", "＜"))
     word = _BRACKETS.fullmatch(mark)
-    return f"[{word[1]}{{bracket_attributes}}]" if word is not None else ""
+    return (f"[{word[1]}{{bracket_attributes}}]",) if word is not None else ()
 
 
 def loosen_closer(mark: str) -> tuple[str, ...]:
     """The same for a closing mark, with quotes too many and brackets that only look like one."""
     if mark.startswith("</") and (tag := _TAG.fullmatch("<" + mark[2:])) is not None:
-        return (f"</{tag[1]} {{junk}} {{gt}}", f"＜/{tag[1]} {{gt}}", f"<\\/{tag[1]}>")
+        return (f"</ {tag[1]} {{junk}} {{gt}}", f"＜/{tag[1]} {{gt}}", f"<\\/{tag[1]}>", f"<{tag[1]}/>")
     word = _BRACKETS.fullmatch(mark)
     return (f"[{word[1]} {{junk}} ]", f"[{word[1]}{{bracket_attributes}}]") if word is not None else ()
 
@@ -97,7 +97,7 @@ def loosen_closers(close: tuple[str, ...]) -> tuple[str, ...]:
 
 def loosen_wrap(wrap: Wrap) -> tuple[Wrap, ...]:
     """A wrapper whose marks are never ordinary text, as it is and with damaged marks."""
-    openers = tuple(filter(None, map(loosen_opener, wrap.open)))
+    openers = tuple(opener for mark in wrap.open for opener in loosen_opener(mark))
     if wrap.commitment is not Commitment.MARKED or not openers:
         return (wrap,)
     close = loosen_closers(wrap.close)

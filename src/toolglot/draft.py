@@ -133,6 +133,7 @@ class Frame:
     def count_alone(self) -> bool:
         """Let the frame count only as the whole answer; False when more was said before it."""
         self.alone = self.alone or self.introduced()
+        self.held = self.held or (self.alone and not self.started)
         return self.alone
 
     def _offer(self, written: str) -> str:

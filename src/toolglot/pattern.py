@@ -168,7 +168,7 @@ SLOTS: dict[str, Node] = {
     "suffix": optional(sequence(literal(":"), chars(r"[\w\-]", 1, 32))),
     "bar": chars(r"[|｜‖]", 1, 2),
     "attributes": optional(sequence(chars(r"\s", 1, 1), chars(r"[^<>\n]", 0, 200))),
-    "bracket_attributes": optional(sequence(chars(r"\s", 1, 1), chars(r"[^\[\]\n]", 0, 200))),
+    "bracket_attributes": optional(sequence(chars(r"[\s:]", 1, 1), chars(r"[^\[\]\n]", 0, 200))),
     # the closing bracket of a tag, and what looks like it
     "gt": chars("[>＞﹥〉]", 1, 1),
     "quoted": Node(_QUOTED, _QUOTED + r"\\?\Z"),
@@ -186,7 +186,7 @@ SLOTS: dict[str, Node] = {
     "debris": some_of(24, *map(literal, _CHANNEL_WORDS), chars(r"[ \t(?!\d–—]", 1, 1), chars(r"[^\W\x00-\x7f]", 1, 1)),
     "constraint": optional(sequence(literal("<|constrain|>"), chars(r"[\w ]", 0, 20))),
     "tick": chars("[`\"'\\[\\]]", 0, 1),
-    "junk": chars("[\"'=]", 0, 2),
+    "junk": chars("[\"'=:]", 0, 2),
     "eqkey": optional(sequence(literal("="), chars(r"[\w.\-]", 1, 128))),
     "gap": chars("[▁_ ]", 1, 1),
     "marker": Node(
@@ -212,9 +212,7 @@ SLOTS: dict[str, Node] = {
     # a bullet or a number before an item of a list
     "item": Node(r"(?:[-*•]|\d{1,3}[.)])[ \t]{1,4}", r"(?:\d{0,3}\Z|(?:[-*•]|\d{1,3}[.)])[ \t]{0,4}\Z)"),
     # a Python call, or a list of some
-    "before_python": Node(
-        r"(?=\s{0,8}\[?\s{0,8}[\w.\\]{1,128}\s?\()", r"\s{0,8}+\[?\s{0,8}+[\w.\\]{0,128}+\s?\Z"
-    ),
+    "before_python": Node(r"(?=\s{0,8}\[?\s{0,8}[\w.\\]{1,128}\s?\()", r"\s{0,8}+\[?\s{0,8}+[\w.\\]{0,128}+\s?\Z"),
     # the same, with something around it or before it
     "before_sole_python": Node(
         r"(?=(?:[\"']|(?:[-*•]|\d{1,3}[.)])[ \t]{1,4})[\w.\\]{1,128}\s?\()",
