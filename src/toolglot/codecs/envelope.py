@@ -34,9 +34,9 @@ from toolglot.scanner import Steps, at_once
 
 _ELEMENTS = ("{", '"', "'", "[")
 _PUNCTUATION = ("}", ",")
-_NAME_QUOTES = ('"', "'")
+_NAME_QUOTES = ('"', "'", "“")
 _ARGUMENT_HEADS = ("{", *_NAME_QUOTES)
-_NAME = Mark('" {name_id} "', "' {name_id} '", '"{quoted}"')
+_NAME = Mark('" {name_id} "', "' {name_id} '", '"{quoted}"', "“{name_id}”")
 _SLIPPED_NAME = Mark('"name="{name_id}"', '"name: "{name_id}"')
 _PAIR = Mark(
     '"{name_id}" , {before_object}',

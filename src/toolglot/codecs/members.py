@@ -45,7 +45,7 @@ _NAME = "name"
 _NAME_AGAIN = Mark('"{name}" ,')
 _WORDS = re.compile(r"[^\w.\-$\\]")
 _AROUND = (*ENVELOPES, _NAME)
-_QUOTED_KEYS = ('"{quoted}"', "'{quoted_once}'", '<|"|>{key}<|"|>', "<escape>{key}<escape>")
+_QUOTED_KEYS = ('"{quoted}"', "'{quoted_once}'", "“{key_plain}”", '<|"|>{key}<|"|>', "<escape>{key}<escape>")
 _KEY = Mark(*_QUOTED_KEYS, "{key_plain}")
 _LOOSE_KEY = Mark(*_QUOTED_KEYS, "{key_loose}")
 """The same where keys need no quotes, and may hold blanks."""
@@ -349,9 +349,11 @@ class Members:
             return (yield from self._end_follows(frame, draft, gap + 1, doubted))
         if head in QUOTES and self.literals is PYTHON:
             return True
-        if head in QUOTES and "\n" in source.text[source.pos + ahead : source.pos + gap]:
-            # a new line that begins with a key: only the comma is missing
-            return (yield from self._key_follows(source, draft, gap, True))
+        if head in QUOTES:
+            # a key that stands apart, best on a new line: only the comma is missing
+            apart = "\n" in source.text[source.pos + ahead : source.pos + gap]
+            apart = apart or (gap > ahead and not doubted and not draft.is_open_ended)
+            return apart and (yield from self._key_follows(source, draft, gap, True))
         if head in COMMENT_HEADS:
             return not doubted and (yield from self._comment_follows(source, draft, gap))
         if head not in frame.closing.starts:
