@@ -23,7 +23,6 @@ OPENERS = (
     "< tool_call >",
     "<tool_call >",
     "<tool_call:>",
-    "＜tool_call＞",
     "<tool_call＞",
     '<tool_call id="1">',
 )

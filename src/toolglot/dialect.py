@@ -77,7 +77,7 @@ _BRACKETS = re.compile(r"\[([/\w ]+)\]")
 def loosen_opener(mark: str) -> tuple[str, ...]:
     """The opening mark of a wrapper as models vary it, with attributes and blanks; nothing for other marks."""
     if (tag := _TAG.fullmatch(mark)) is not None:
-        return tuple(f"{bracket}{tag[1]}{{attributes}}{{gt}}" for bracket in ("<", "< ", "＜"))
+        return tuple(f"{bracket}{tag[1]}{{attributes}}{{gt}}" for bracket in ("<", "< "))
     word = _BRACKETS.fullmatch(mark)
     return (f"[{word[1]}{{bracket_attributes}}]",) if word is not None else ()
 

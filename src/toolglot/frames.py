@@ -223,8 +223,8 @@ class FrameReader:
         while True:
             head = yield from source.skip_blanks()
             if calls and (yield from self._is_closed(wrap)):
-                return wrap.commitment is not Commitment.WHOLE or (yield from self._is_whole(frame))
-            if head == "#" and wrap.close == _FENCE_END and (yield from self._skip_remark()):
+                return (yield from self._is_whole(frame, wrap))
+            if head == "#" and (yield from self._skip_remark(wrap)):
                 continue
             here, before = source.here, frame.open
             header = yield from self._find_header(frame, wrap, calls)
@@ -245,11 +245,11 @@ class FrameReader:
                 continue
             return (yield from self._end_open(frame, wrap, calls))
 
-    def _skip_remark(self) -> Steps[bool]:
-        """Step over a comment between calls; False if what it says is about calls in general."""
+    def _skip_remark(self, wrap: Wrap) -> Steps[bool]:
+        """Step over a comment between calls in a fence; False if what it says is about calls in general."""
         source = self.source
         start = source.here
-        if (yield from source.match(_REMARK)) is None:
+        if wrap.close != _FENCE_END or (yield from source.match(_REMARK)) is None:
             return False
         remark = source.since(start).strip() + ":"
         if introduces_call(remark) and not announces_example(remark):
@@ -267,8 +267,10 @@ class FrameReader:
             frame.open.repair("missing_closer")
         return calls > 0
 
-    def _is_whole(self, frame: Frame) -> Steps[bool]:
+    def _is_whole(self, frame: Frame, wrap: Wrap) -> Steps[bool]:
         """Whether a list that counts as a whole, and is closed, ends its line; of several calls all must be good."""
+        if wrap.commitment is not Commitment.WHOLE:
+            return True
         if frame.is_sound or not frame.drafts or frame.started:
             return (yield from self._ends_line(frame, _SENTENCE))
         frame.clear()

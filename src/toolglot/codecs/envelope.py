@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from toolglot.codecs.envelope_keys import (
+    ANY_LIST_KEYS,
     ARGUMENT_KEYS,
     BODY_KEYS,
     LEADING_KEYS,
@@ -174,7 +175,7 @@ class Envelope:
         if head in _NAME_QUOTES and (key in NAME_KEYS or key in LIST_KEYS):
             walk.named_by = key
             return self._name(frame, walk)
-        if head == "[" and (key in LIST_KEYS or (key in OFFER_KEYS and (frame.marked or frame.count_alone()))):
+        if head == "[" and key in ANY_LIST_KEYS:
             return self._calls(frame, walk, key in OFFER_KEYS)
         if key in ARGUMENT_KEYS and not walk.has_arguments:
             return self._arguments(frame, walk, key)
@@ -238,6 +239,8 @@ class Envelope:
 
     def _calls(self, frame: Frame, walk: _Walk, offered: bool) -> Steps[bool]:
         """A list of calls."""
+        if offered and not (frame.marked or frame.count_alone()):
+            return False
         taken = yield from self._list(frame, offered)
         walk.calls += taken
         return taken
@@ -406,8 +409,6 @@ class Envelope:
         draft = walk.draft or self._named_by_type(frame, walk)
         if draft is None:
             return walk.calls > 0
-        if walk.offered and not (walk.has_arguments or draft.keys):
-            return False
         given = walk.arguments if walk.arguments is not None else self._flat(walk, draft)
         for name in walk.repairs:
             draft.repair(name)
@@ -415,14 +416,19 @@ class Envelope:
             draft.repair("unwrapped_arguments")
             draft.add_members(body)
             return frame.marked or (draft.is_exact and frame.count_alone())
-        if "properties" in given and not (frame.marked or draft.declares("properties")):
-            return False  # the definition of the tool
-        flat = bool(given) and not frame.marked and not walk.has_arguments
-        if flat and not any(map(draft.declares, (*draft.keys, *given))):
-            return False  # something is told of a tool
+        if not frame.marked and self._is_told(walk, draft, given):
+            return False
         if given:
             draft.add_members(given)
         return frame.marked or draft.live or draft.is_plausible
+
+    def _is_told(self, walk: _Walk, draft: Draft, given: dict[str, Value]) -> bool:
+        """Whether an object in ordinary text offers or defines the tool, or tells something of it."""
+        offers = walk.offered and not (walk.has_arguments or draft.keys or given)
+        if offers or ("properties" in given and not draft.declares("properties")):
+            return True
+        flat = bool(given) and not walk.has_arguments
+        return flat and not any(map(draft.declares, (*draft.keys, *given)))
 
     def _named_by_type(self, frame: Frame, walk: _Walk) -> Draft | None:
         """Some envelopes put the tool where the kind of call belongs."""

@@ -89,3 +89,4 @@ LIST_KEYS = frozenset(("tool_calls", "toolCalls", "tool_call", "function_call", 
 
 OFFER_KEYS = frozenset(("tools", "functions"))
 """Keys of lists that hold tools as often as calls of them: every element must have its arguments."""
+ANY_LIST_KEYS = LIST_KEYS | OFFER_KEYS

@@ -342,18 +342,13 @@ class Members:
         if not head:
             return not doubted
         if not doubted and (yield from self._is_operand(source, ahead, gap, head)):
-            return True
+            return True  # what follows is no member, and breaks the call
         if head == self.separator:
             return (yield from self._key_follows(source, draft, gap + 1, doubted and not marked))
         if head == self.closer:
             return (yield from self._end_follows(frame, draft, gap + 1, doubted))
-        if head in QUOTES and self.literals is PYTHON:
-            return True
         if head in QUOTES:
-            # a key that stands apart, best on a new line: only the comma is missing
-            apart = "\n" in source.text[source.pos + ahead : source.pos + gap]
-            apart = apart or (gap > ahead and not doubted and not draft.is_open_ended)
-            return apart and (yield from self._key_follows(source, draft, gap, True))
+            return (yield from self._string_follows(source, draft, ahead, gap, doubted))
         if head in COMMENT_HEADS:
             return not doubted and (yield from self._comment_follows(source, draft, gap))
         if head not in frame.closing.starts:
@@ -361,6 +356,17 @@ class Members:
         ending = yield from source.choose(frame.closing, gap)
         # between marks, those of another call are text
         return ending == 0 if self.is_loose else ending is not None
+
+    def _string_follows(self, source: Source, draft: Draft, ahead: int, gap: int, doubted: bool) -> Steps[bool]:
+        """Whether the string behind a quote is one with that before it, or a key before which a comma is missing.
+
+        Such a key stands apart, best on a new line.
+        """
+        if self.literals is PYTHON:
+            return True
+        apart = "\n" in source.text[source.pos + ahead : source.pos + gap]
+        apart = apart or (gap > ahead and not doubted and not draft.is_open_ended)
+        return apart and (yield from self._key_follows(source, draft, gap, True))
 
     def _is_operand(self, source: Source, ahead: int, gap: int, head: str) -> Steps[bool]:
         """Whether the string is part of an expression, or a further argument of Python follows that has no name."""
@@ -450,13 +456,17 @@ class Members:
         if quote is not None:
             inside = text[1:-1] if len(text) > 1 and text[-1] == quote else ""
             text = "" if quote in inside or text[0] in inside else inside
-        proved = bool(shape.kinds) and not (shape.streams or shape.nullable_text)  # by its type, or as one of a few
-        code = _EXPRESSION.search(text) or (self.literals is PYTHON and not proved and _CODE.match(text))
-        if not text or text == key or _NOT_PLAIN.search(text) or (quote is None and code):
+        if not text or text == key or _NOT_PLAIN.search(text) or (quote is None and self._is_code(text, shape)):
             draft.flaw(Reason.INVALID_VALUE, f"argument {key}", text[:80] or "nothing", "a value in quotes")
             return
         draft.add(key, read_text(text, shape, f"argument {key}"))
         draft.repair("unquoted_value")
+
+    def _is_code(self, text: str, shape: Shape) -> bool:
+        """Whether a text without quotes is code; what is of the right type, or one of a few values, is none."""
+        proved = bool(shape.kinds) and not (shape.streams or shape.nullable_text)
+        named = self.literals is PYTHON and not proved and _CODE.match(text) is not None
+        return named or _EXPRESSION.search(text) is not None
 
 
 def _decode_key(written: str) -> str:
