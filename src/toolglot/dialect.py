@@ -74,12 +74,12 @@ _TAG = re.compile(r"<((?:\{ns\})?[\w:]+)>")
 _BRACKETS = re.compile(r"\[([/\w ]+)\]")
 
 
-def loosen_opener(mark: str) -> tuple[str, ...]:
-    """The opening mark of a wrapper as models vary it, with attributes and blanks; nothing for other marks."""
+def loosen_opener(mark: str) -> str:
+    """The opening mark of a wrapper as models vary it, with attributes; nothing for other marks."""
     if (tag := _TAG.fullmatch(mark)) is not None:
-        return tuple(f"{bracket}{tag[1]}{{attributes}}{{gt}}" for bracket in ("<", "< "))
+        return f"<{tag[1]}{{attributes}}{{gt}}"
     word = _BRACKETS.fullmatch(mark)
-    return (f"[{word[1]}{{bracket_attributes}}]",) if word is not None else ()
+    return f"[{word[1]}{{bracket_attributes}}]" if word is not None else ""
 
 
 def loosen_closer(mark: str) -> tuple[str, ...]:
@@ -97,7 +97,7 @@ def loosen_closers(close: tuple[str, ...]) -> tuple[str, ...]:
 
 def loosen_wrap(wrap: Wrap) -> tuple[Wrap, ...]:
     """A wrapper whose marks are never ordinary text, as it is and with damaged marks."""
-    openers = tuple(opener for mark in wrap.open for opener in loosen_opener(mark))
+    openers = tuple(filter(None, map(loosen_opener, wrap.open)))
     if wrap.commitment is not Commitment.MARKED or not openers:
         return (wrap,)
     close = loosen_closers(wrap.close)

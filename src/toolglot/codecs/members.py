@@ -341,7 +341,7 @@ class Members:
         head = source.text[source.pos + gap : source.pos + gap + 1]
         if not head:
             return not doubted
-        if not doubted and (yield from self._is_operand(source, ahead, gap, head)):
+        if not (doubted or self.is_loose) and (yield from self._is_operand(source, ahead, gap, head)):
             return True  # what follows is no member, and breaks the call
         if head == self.separator:
             return (yield from self._key_follows(source, draft, gap + 1, doubted and not marked))

@@ -14,10 +14,10 @@ from toolglot.codecs.markup import Markup, Parameter
 from toolglot.dialect import Call, Channel, Commitment, Dialect, Manner, Place, Region, Show, Wrap
 
 START = "<|start|>assistant"
-MESSAGE = "<|channel|>{words}to= {name_id} {words}<|message|>"
-CONSTRAINED = "<|channel|>{words}to= {name_id} {words}<|constrain|>{words}<|message|>"
-DOUBLED = "<|channel|>{words}to= {name_id}<|channel|>{words}<|constrain|>{words}<|message|>"
-RECIPIENT_FIRST = "to= {name_id} {words}<|channel|>{words}{constraint}<|message|>"
+MESSAGE = "<|channel|>{words}to={name_id} {words}<|message|>"
+CONSTRAINED = "<|channel|>{words}to={name_id} {words}<|constrain|>{words}<|message|>"
+DOUBLED = "<|channel|>{words}to={name_id}<|channel|>{words}<|constrain|>{words}<|message|>"
+RECIPIENT_FIRST = "to={name_id} {words}<|channel|>{words}{constraint}<|message|>"
 RECIPIENT_LAST = "<|channel|>{words}<|constrain|>{words}to={name_id}{words}<|message|>"
 ADDRESSED = (
     f"{START}{CONSTRAINED}",
