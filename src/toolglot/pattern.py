@@ -146,6 +146,8 @@ SLOTS: dict[str, Node] = {
     # names may be dotted, hyphenated, or carry markdown escapes; in quotes they may hold anything
     "name": given(_IN_QUOTES, otherwise=chars(f"[{_WORD}]", 1, 128)),
     "name_id": chars(f"[{_WORD}:!]", 1, 160),
+    # the same, with a blank before it
+    "recipient": Node(rf" ?[{_WORD}:!]{{1,160}}", rf" ?[{_WORD}:!]{{0,160}}+\Z"),
     "name_line": chars(r"[^\n`\"'\[\]{}:<>]", 1, 128),
     # between the words of a name; with the escape that Markdown puts before it
     "sign": Node(r"\\?[._]", r"\\?\Z"),
@@ -244,6 +246,7 @@ _NAMED = {
     "name_parallel": "name",
     "name_own": "name",
     "name_line": "name",
+    "recipient": "name",
     "key": "key",
     "key_plain": "key",
     "key_loose": "key",
