@@ -191,8 +191,8 @@ _ACTS = re.compile(
 """A sentence in which the model says what it does now."""
 _TEACHES = re.compile(
     r"\A(?:for|while|if|elif|else|def|class|with|try|except|finally|async|match|case|return)\b.*:"
-    r"|\b(?i:would|could|syntax|signature|usage|documentation|definition|how to|like this|looks like|equivalent|snippet"
-    r"|script|python code)\b"
+    r"|\b(?i:would|could|syntax|signature|usage|documentation|docs|manual|readme|logs?|transcript|definition|how to"
+    r"|like this|looks like|equivalent|snippet|script|python code)\b"
 )
 """A line of code that opens a block, or words about calls in general."""
 

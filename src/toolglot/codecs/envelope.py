@@ -20,6 +20,7 @@ from toolglot.codecs.envelope_keys import (
     NAME_KEYS,
     OFFER_KEYS,
     RESULT_KEYS,
+    SOLE_NAME_KEYS,
     WORDS,
 )
 from toolglot.codecs.forms import write_by_sample
@@ -217,6 +218,8 @@ class Envelope:
         found = yield from frame.source.look(_NAME)
         name = _read_name(frame, found) if found is not None else None
         known = name is not None and frame.toolbox.find(name) is not None
+        if known and key in SOLE_NAME_KEYS and not (frame.marked or frame.count_alone()):
+            return False
         return (yield from (self._name(frame, walk) if known else self._aside(frame, walk, key)))
 
     def _slipped_name(self, frame: Frame, walk: _Walk, here: int) -> Steps[bool]:

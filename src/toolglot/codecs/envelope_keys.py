@@ -20,7 +20,9 @@ NAME_KEYS = frozenset(
         "action_name",
     ]
 )
-LOOSE_NAME_KEYS = frozenset(("api", "command", "method", "operation", "tool_use", "plugin", "skill", "fn", "tool_id"))
+SOLE_NAME_KEYS = frozenset(("plugin", "skill", "fn", "tool_id"))
+"""Keys that hold a name only if it is a tool's and nothing else is said."""
+LOOSE_NAME_KEYS = frozenset(("api", "command", "method", "operation", "tool_use")) | SOLE_NAME_KEYS
 """Keys that hold a name only if it is a tool's."""
 ARGUMENT_KEYS = frozenset(
     [
