@@ -341,12 +341,12 @@ class Members:
         head = source.text[source.pos + gap : source.pos + gap + 1]
         if not head:
             return not doubted
+        if head == self.closer:
+            return (yield from self._end_follows(frame, draft, gap + 1, doubted))
         if not (doubted or self.is_loose) and (yield from self._is_operand(source, ahead, gap, head)):
             return True  # what follows is no member, and breaks the call
         if head == self.separator:
             return (yield from self._key_follows(source, draft, gap + 1, doubted and not marked))
-        if head == self.closer:
-            return (yield from self._end_follows(frame, draft, gap + 1, doubted))
         if head in QUOTES:
             return (yield from self._string_follows(source, draft, ahead, gap, doubted))
         if head in COMMENT_HEADS:
