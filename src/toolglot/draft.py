@@ -133,6 +133,7 @@ class Frame:
     def count_alone(self) -> bool:
         """Let the frame count only as the whole answer; False when more was said before it."""
         self.alone = self.alone or self.introduced()
+        self.held = self.held or (self.alone and not self.started)
         return self.alone
 
     def _offer(self, written: str) -> str:
@@ -176,6 +177,17 @@ class Frame:
         """What was begun after ``before`` is no call after all."""
         if self.open is not None and self.open is not before and not self.open.live:
             self.open = None
+
+    def clear(self) -> None:
+        """Forget what was read: it is no call after all."""
+        self.drafts.clear()
+        self.open = None
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether no call of it lacks anything, as far as they were read."""
+        drafts = self.drafts if self.open is None else (*self.drafts, self.open)
+        return all(draft.complete and draft.has_required for draft in drafts)
 
     def text_of(self, draft: Draft) -> str:
         """The source text of one of its calls."""

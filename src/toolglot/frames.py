@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from toolglot.announcements import announces_example, introduces_call
 from toolglot.dialect import Call, Commitment, Wrap
 from toolglot.draft import Frame, Ledger
 from toolglot.events import CallRejected, Reason
@@ -30,6 +31,8 @@ from toolglot.sink import Sink
 from toolglot.vocabulary import CLOSED_ELEMENT, ELEMENT, ELEMENTS, Choosing, Header, Vocabulary
 
 _NOISE = Mark("```{language}\n", "```{language} ", "json\n", "</think>", "<?xml {attributes}?>", named=False)
+_REMARK = Mark("{one_comment}", named=False)
+_FENCE_END = ("```",)
 _LINE_END = Mark("{before_break}", named=False)
 _SENTENCE = Mark("{before_sentence}", named=False)
 _MOST_NOISE = 8
@@ -220,7 +223,9 @@ class FrameReader:
         while True:
             head = yield from source.skip_blanks()
             if calls and (yield from self._is_closed(wrap)):
-                return wrap.commitment is not Commitment.WHOLE or (yield from self._ends_line(frame, _SENTENCE))
+                return (yield from self._is_whole(frame, wrap))
+            if head == "#" and (yield from self._skip_remark(wrap)):
+                continue
             here, before = source.here, frame.open
             header = yield from self._find_header(frame, wrap, calls)
             body = (yield from self._prepare(frame, wrap, header)) if header is not None else None
@@ -240,6 +245,18 @@ class FrameReader:
                 continue
             return (yield from self._end_open(frame, wrap, calls))
 
+    def _skip_remark(self, wrap: Wrap) -> Steps[bool]:
+        """Step over a comment between calls in a fence; False if what it says is about calls in general."""
+        source = self.source
+        start = source.here
+        if wrap.close != _FENCE_END or (yield from source.match(_REMARK)) is None:
+            return False
+        remark = source.since(start).strip() + ":"
+        if introduces_call(remark) and not announces_example(remark):
+            return True
+        self._rewind(start)
+        return False
+
     def _end_open(self, frame: Frame, wrap: Wrap, calls: int) -> Steps[bool]:
         """The calls end without the closing mark of their wrapper."""
         if wrap.commitment in (Commitment.WHOLE, Commitment.ALONE):
@@ -250,6 +267,15 @@ class FrameReader:
             frame.open.repair("missing_closer")
         return calls > 0
 
+    def _is_whole(self, frame: Frame, wrap: Wrap) -> Steps[bool]:
+        """Whether a list that counts as a whole, and is closed, ends its line; of several calls all must be good."""
+        if wrap.commitment is not Commitment.WHOLE:
+            return True
+        if frame.is_sound or not frame.drafts or frame.started:
+            return (yield from self._ends_line(frame, _SENTENCE))
+        frame.clear()
+        return False
+
     def _ends_line(self, frame: Frame, also: Mark | None = None) -> Steps[bool]:
         """What counts only as a whole must be all there is on its line; ``also`` may follow what begins the answer."""
         if (yield from self.source.look(_LINE_END)) is not None:
@@ -259,8 +285,7 @@ class FrameReader:
                 return True
         if also is not None and frame.introduced() and (yield from self.source.look(also)) is not None:
             return True
-        frame.drafts.clear()
-        frame.open = None
+        frame.clear()
         return False
 
     def _skip_noise(self, calls: int, alone: bool) -> Steps[bool]:

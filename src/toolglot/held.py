@@ -34,8 +34,10 @@ class Held:
     def take(self, frame: Frame, reasoning: bool, last: bool) -> bool:
         """Hold a frame that counts only at the end (``last``, a quotation) or was put into reasoning.
 
-        Returns: whether it waits there. A frame that is held for another reason counts at once.
+        Returns: whether it waits there. A frame that is held for another reason counts at once, unless it follows one
+        that counts only if nothing else is said.
         """
+        last = last or any(other.alone for other in self.frames)
         if frame.held:
             frame.undecided = not reasoning and frame.is_only_call()
             self.add(frame, reasoning)
@@ -103,9 +105,10 @@ class Held:
 
     def _is_unfit(self, truncated: bool) -> bool:
         """Whether what waited does not count at the end either. A quotation in reasoning never does."""
-        complete = not truncated and all(draft.complete for frame in self.frames for draft in frame.drafts)
         if not self.reasoning:
-            return not complete and any(frame.alone for frame in self.frames)
+            sound = not truncated and all(frame.is_sound for frame in self.frames)
+            return not sound and any(frame.alone for frame in self.frames)
+        complete = not truncated and all(draft.complete for frame in self.frames for draft in frame.drafts)
         marked = all(frame.marked for frame in self.frames)
         fit = complete and (marked or not self.closed)
         return not fit or self.has_quotation

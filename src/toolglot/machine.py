@@ -205,7 +205,7 @@ class Machine:
         source = self.source
         ticks = yield from source.peek_run(source.text[source.pos])
         is_fence = len(ticks) >= 3 and (self.line_start or _LIST_ITEM.search(self.tail) is not None)
-        if is_fence and not self.code.fences and (yield from self.open()):
+        if (is_fence or not self.tail) and not self.code.fences and (yield from self.open()):
             return
         label = (yield from source.peek(len(ticks) + 1))[len(ticks) :]
         source.pos += len(ticks)

@@ -146,6 +146,8 @@ SLOTS: dict[str, Node] = {
     # names may be dotted, hyphenated, or carry markdown escapes; in quotes they may hold anything
     "name": given(_IN_QUOTES, otherwise=chars(f"[{_WORD}]", 1, 128)),
     "name_id": chars(f"[{_WORD}:!]", 1, 160),
+    # the same, with a blank before it
+    "recipient": Node(rf" ?[{_WORD}:!]{{1,160}}", rf" ?[{_WORD}:!]{{0,160}}+\Z"),
     "name_line": chars(r"[^\n`\"'\[\]{}:<>]", 1, 128),
     # between the words of a name; with the escape that Markdown puts before it
     "sign": Node(r"\\?[._]", r"\\?\Z"),
@@ -168,20 +170,25 @@ SLOTS: dict[str, Node] = {
     "suffix": optional(sequence(literal(":"), chars(r"[\w\-]", 1, 32))),
     "bar": chars(r"[|｜‖]", 1, 2),
     "attributes": optional(sequence(chars(r"\s", 1, 1), chars(r"[^<>\n]", 0, 200))),
-    "bracket_attributes": optional(sequence(chars(r"\s", 1, 1), chars(r"[^\[\]\n]", 0, 200))),
+    "bracket_attributes": optional(sequence(chars(r"[\s:]", 1, 1), chars(r"[^\[\]\n]", 0, 200))),
     # the closing bracket of a tag, and what looks like it
     "gt": chars("[>＞﹥〉]", 1, 1),
     "quoted": Node(_QUOTED, _QUOTED + r"\\?\Z"),
     # a comment in JSON or Python, and the layout behind it
     "comment": optional(_COMMENT),
     "one_comment": _COMMENT,
+    # what makes an expression of the string before it
+    "operator": Node(
+        r"(?:[+%*@\[]|\.\s?[A-Za-z_]|[=!<>]=|[<>]\s?[\"'\d]|(?:or|and|if|in|is|not|for)\s)",
+        r"(?:[.=!<>]\s?|or?|a(?:nd?)?|i[fns]?|n(?:ot?)?|f(?:or?)?)?\Z",
+    ),
     "quoted_once": chars(r"[^'\n]", 0, 256),
     "words": chars(r"[^<>{}\n]", 0, 60),
     # what a header of channels may hold by mistake: its own words, a few signs, letters that are not Latin; no sentence
     "debris": some_of(24, *map(literal, _CHANNEL_WORDS), chars(r"[ \t(?!\d–—]", 1, 1), chars(r"[^\W\x00-\x7f]", 1, 1)),
     "constraint": optional(sequence(literal("<|constrain|>"), chars(r"[\w ]", 0, 20))),
     "tick": chars("[`\"'\\[\\]]", 0, 1),
-    "junk": chars("[\"'=]", 0, 2),
+    "junk": chars("[\"'=:]", 0, 2),
     "eqkey": optional(sequence(literal("="), chars(r"[\w.\-]", 1, 128))),
     "gap": chars("[▁_ ]", 1, 1),
     "marker": Node(
@@ -203,6 +210,15 @@ SLOTS: dict[str, Node] = {
     "before_pair": Node(
         r"(?=\s*\[?\s*[\"'][\w.\-/\\]{1,128}[\"']\s*,\s*\{)",
         r"\s*(?:\Z|\[?\s*(?:\Z|[\"'][\w.\-/\\]{0,128}(?:\Z|[\"']\s*(?:\Z|,\s*\Z))))",
+    ),
+    # a bullet or a number before an item of a list
+    "item": Node(r"(?:[-*•]|\d{1,3}[.)])[ \t]{1,4}", r"(?:\d{0,3}\Z|(?:[-*•]|\d{1,3}[.)])[ \t]{0,4}\Z)"),
+    # a Python call, or a list of some
+    "before_python": Node(r"(?=\s{0,8}\[?\s{0,8}[\w.\\]{1,128}\s?\()", r"\s{0,8}+\[?\s{0,8}+[\w.\\]{0,128}+\s?\Z"),
+    # the same, with something around it or before it
+    "before_sole_python": Node(
+        r"(?=(?:[\"']|(?:[-*•]|\d{1,3}[.)])[ \t]{1,4})[\w.\\]{1,128}\s?\()",
+        r"(?:\d{0,3}\Z|(?:[\"']|(?:[-*•]|\d{1,3}[.)])[ \t]{0,4})[\w.\\]{0,128}+\s?\Z)",
     ),
     "before_parenthesis": Node(r"(?=\s?\()", r"\s?\Z"),
     "before_arg_key": Node(r"(?=\s*<arg_key>)", rf"\s*{literal('<arg_key>').prefix}"),
@@ -230,6 +246,7 @@ _NAMED = {
     "name_parallel": "name",
     "name_own": "name",
     "name_line": "name",
+    "recipient": "name",
     "key": "key",
     "key_plain": "key",
     "key_loose": "key",
