@@ -151,6 +151,15 @@ def test_a_mention_keeps_the_blanks_around_it(client: Client, text: str) -> None
     assert calls_in(client, told) == []
 
 
+def test_a_call_that_is_read_beyond_its_end_ends_where_the_client_ends_it() -> None:
+    """The general reader takes what follows a repeated parameter for a part of the call."""
+    asked = "<follow_up>\n<suggest>a & b</suggest>\n</follow_up>\n"
+    call = f"<ask_followup_question>\n<question> </question>\n{asked}{asked}</ask_followup_question>"
+    told = told_by(ROO, f"Now:\n{call}\n\n{LIST}\n")
+    assert restore(ROO, told) == f"Now:\n{call}\n\n{LIST}\n"
+    assert calls_in(ROO, told) == ["ask_followup_question"]
+
+
 def test_a_long_call_that_lacks_something_is_a_call() -> None:
     text = f"<edit_file>\n<target_file>a</target_file>\n<code_edit>\n{'x = 1' * 900}\n</code_edit>\n</edit_file>\n"
     assert told_by(ROO, text) == text

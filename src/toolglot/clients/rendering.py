@@ -25,7 +25,7 @@ from toolglot.clients.client import Client
 from toolglot.clients.parsers import utf16
 from toolglot.clients.prose import Prose, protect
 from toolglot.clients.record import BLANKS
-from toolglot.clients.verbatim import AS_WRITTEN, gives_value, keep_call, keep_rejected
+from toolglot.clients.verbatim import AS_WRITTEN, find_call, gives_value, keep_call, keep_rejected
 from toolglot.events import (
     CallArguments,
     CallEnded,
@@ -317,18 +317,21 @@ class Rendering:
         if not own or self.sent or self.first not in (None, event.index):
             self._say(event.raw, out)
             return
-        self.doubtful = self._find_rejected(event)
-        if keep_rejected(self.client, self.model, event.raw):
+        self.doubtful, rest = self._find_rejected(event)
+        if rest:
+            self._say(rest, out)
+        elif keep_rejected(self.client, self.model, event.raw):
             self._settle(out)
 
-    def _find_rejected(self, event: CallRejected) -> Written:
-        """The rejected call, without the blanks around it."""
-        call = event.raw.strip(BLANKS)
-        before = event.raw[: event.raw.index(call)]
+    def _find_rejected(self, event: CallRejected) -> tuple[Written, str]:
+        """The rejected call, and what was read beyond the place where the client ends it."""
+        text = event.raw.strip(BLANKS)
+        before, call = event.raw[: event.raw.index(text)], find_call(self.client, text)
+        call = call if call and text.startswith(call) else text
         if event.span is None or self.answer is None:
-            return Written(call, self.blanks + before, 0)
+            return Written(call, self.blanks + before, 0), text[len(call) :]
         start = event.span[0] + len(before)
-        return self.answer.cut_out((start, start + len(call)))
+        return self.answer.cut_out((start, start + len(call))), text[len(call) :]
 
     def _finish(self, event: Finished, out: list[Event]) -> None:
         self._settle(out, last=True)
