@@ -9,7 +9,7 @@
 These clients know no fences and run what is in them, so models that write their calls so get along with them. What is
 shown in a fence is no call to the reader, for good reasons. So the marks of a fence are taken away before it reads, but
 only of one that holds a call and nothing else, and ends the message: then it was meant. Such a fence is held until that
-is known; one that is followed by words passes as it is.
+is known; one that is followed by words passes as it is. The client is told the marks all the same, in their place.
 """
 
 from __future__ import annotations
