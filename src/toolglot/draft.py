@@ -99,6 +99,8 @@ class Frame:
     """The draft that was begun last, whatever became of it."""
     head: int = 0
     """Where the header of the call begins that is read now."""
+    lacking: tuple[int, tuple[str, ...]] | None = None
+    """Where a call ends in which the client misses something, and the arguments that it finds."""
     body_end: int = 0
     """Where the last call ended that was read as a whole."""
 

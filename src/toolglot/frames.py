@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from toolglot.announcements import announces_example, introduces_call
 from toolglot.dialect import Call, Commitment, Wrap
 from toolglot.draft import Frame, Ledger
-from toolglot.events import CallRejected, Reason
+from toolglot.events import CallRejected, Defect, Reason
 from toolglot.near_misses import (
     LONGEST,
     begins_child,
@@ -26,10 +26,11 @@ from toolglot.near_misses import (
 from toolglot.options import Element, ElementCalls, Options
 from toolglot.pattern import MORE, Mark, mark
 from toolglot.scanner import Source, Steps
-from toolglot.schema import Toolbox
+from toolglot.schema import Tool, Toolbox
 from toolglot.sink import Sink
 from toolglot.vocabulary import CLOSED_ELEMENT, ELEMENT, ELEMENTS, Choosing, Header, Vocabulary
 
+_LACKING = (Defect(Reason.MISSING_ARGUMENT, "call", "too little", "all that the client needs"),)
 _NOISE = Mark("```{language}\n", "```{language} ", "json\n", "</think>", "<?xml {attributes}?>", named=False)
 _REMARK = Mark("{one_comment}", named=False)
 _FENCE_END = ("```",)
@@ -121,6 +122,11 @@ class FrameReader:
         self.again = again
         return True
 
+    def is_aside(self, tag: str) -> bool:
+        """Whether this tag of reasoning stays in the text, because the client looks for it there."""
+        client = self.options.elements
+        return client is not None and tag.strip("</>") in client.asides
+
     # -- a frame that failed -------------------------------------------------------------------------------------------
 
     def report_miss(self, frame: Frame, wrap: Wrap | None, header: Header) -> Steps[bool]:
@@ -131,6 +137,9 @@ class FrameReader:
         read = source.since(start, reached)
         if start < self.missed:
             return False
+        if frame.lacking is not None and frame.known is not None:
+            end, given = frame.lacking
+            return self._reject(frame, frame.known, end, frame.known.missing(given) or _LACKING)
         if frame.alone and frame.known is not None and is_python_call(read):
             if not (yield from self._ends_answer(reached)):
                 return False
@@ -176,8 +185,13 @@ class FrameReader:
         defects = find_defects(tool, source.text[source.pos + size : end])
         if not defects:
             return False
-        source.pos = end + len(closer)
-        raw, span = source.since(frame.start), (frame.start, source.here)
+        return self._reject(frame, tool, source.offset + end + len(closer), defects)
+
+    def _reject(self, frame: Frame, tool: Tool, end: int, defects: tuple[Defect, ...]) -> bool:
+        """Report a frame that ends there as a call that is none."""
+        source = self.source
+        source.rewind(end)
+        raw, span = source.since(frame.start), (frame.start, end)
         source.release()
         self.sink.settle()
         self.sink.event(CallRejected(raw, defects[0].reason, tool.name, defects, frame.dialect, span))
@@ -396,6 +410,9 @@ class FrameReader:
             if element is None or frame.started:
                 return False
             frame.abandon(before)
+            if element.lacking:
+                frame.lacking = (end, tuple(element.values))
+                return False
             source.rewind(end)
         draft = frame.begin(name)
         if draft is not None:

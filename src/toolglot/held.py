@@ -24,6 +24,8 @@ class Held:
     items: list[Frame | str] = field(default_factory=list)
     """The frames, and what passed behind them."""
     reasoning: bool = False
+    aside: bool = False
+    """Whether that reasoning stays in the text."""
     closed: bool = False
     undecided: bool = False
     """Whether a call waits that is a quotation unless nothing else is said."""
@@ -46,7 +48,7 @@ class Held:
     def add(self, frame: Frame, reasoning: bool) -> None:
         self.frames.append(frame)
         self.items.append(frame)
-        self.reasoning = reasoning
+        self.reasoning, self.aside = reasoning, self.sink.aside
         self.undecided = frame.undecided
 
     def is_over(self, thinking: bool) -> bool:
@@ -57,13 +59,22 @@ class Held:
         """Blanks or stray marks: they neither count as an answer nor get lost."""
         self.items.append(raw)
 
+    def close(self, mark: str) -> None:
+        """The reasoning is over. Its mark stays behind the calls in it that wait, if it is text."""
+        if self.sink.aside and self.frames:
+            self.pass_by(mark)
+        else:
+            self.sink.pass_mark(mark)
+        self.sink.aside = False
+        self.closed = bool(self.frames)
+
     def drop(self) -> None:
         """Something followed: what waited was no call."""
         if self.undecided:
             self._leave_as_quotation()
             return
         text = "".join([item if isinstance(item, str) else item.raw or "" for item in self.items])
-        if self.reasoning:
+        if self.reasoning and not self.aside:
             self.sink.reasoning(text)
         else:
             self.sink.text(text)
@@ -115,7 +126,7 @@ class Held:
 
     def _reset(self) -> None:
         self.frames, self.items = [], []
-        self.reasoning = self.closed = self.undecided = False
+        self.reasoning = self.aside = self.closed = self.undecided = False
 
 
 def _is_quotation(frame: Frame) -> bool:
