@@ -125,6 +125,11 @@ SENTENCES = (
     "Lo hago así:",
     "Je procède comme suit :",
     "Ich mache es so:",
+    "I'll search for the phrase 'for example':",
+    'Replacing the words "for instance":',
+    "I'll search the docs for “as an example”:",
+    "The heading is `the format is`:",
+    "搜索“例如”：",
 )
 """Sentences of models that mean the call behind them."""
 

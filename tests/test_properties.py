@@ -17,7 +17,7 @@ from samples import Sample, chunkings, load_samples, load_tools, random_cuts, re
 import toolglot
 from toolglot.errors import ClientError, UsageError
 from toolglot.events import CallArguments, CallStarted, Reason, TextDelta
-from toolglot.pattern import SLOTS
+from toolglot.slots import SLOTS
 
 HOUSE = load_tools("house")
 CANONICAL = [sample for sample in load_samples() if sample.canonical]

@@ -96,6 +96,14 @@ def test_a_repeated_argument_is_never_part_of_a_value(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", WRITERS)
+@pytest.mark.parametrize("value", ["a < b", "one\n  two", "", "</x> " * 10])
+def test_a_repeated_argument_of_the_same_value_is_one(dialect: str, value: str) -> None:
+    pairs = [("content", value), ("path", "a"), ("content", value)]
+    assert read_pairs(write(dialect, *pairs), TOOLS) == (pairs[:2], ("dropped_repeated_argument",))
+    assert read_pairs(write(dialect, *pairs[:2], ("content", value + "x")), TOOLS) is None
+
+
+@pytest.mark.parametrize("dialect", WRITERS)
 @pytest.mark.parametrize("behind", ["", "\nMore.\n", "\n"])
 def test_a_quoted_call_is_part_of_the_file(dialect: str, behind: str) -> None:
     quoted = write(dialect, ("path", "x"), ("content", "hello"))

@@ -191,7 +191,12 @@ def _write_element(random: Random, parameter: Parameter, marks: list[str]) -> st
 
 
 def deliver(client: Client, pieces: Iterable[str], model: str = "qwen3", finish: str = "stop") -> list[str]:
-    """What the client is told of an answer of a text model, piece by piece.
+    """The text that the client is told of an answer of a text model, piece by piece."""
+    return [event.text for event in tell_answer(client, pieces, model, finish) if isinstance(event, TextDelta)]
+
+
+def tell_answer(client: Client, pieces: Iterable[str], model: str = "qwen3", finish: str = "stop") -> list[Event]:
+    """What the client is told of an answer of a text model.
 
     Args:
         pieces: the answer as it comes.
@@ -202,5 +207,4 @@ def deliver(client: Client, pieces: Iterable[str], model: str = "qwen3", finish:
     watch = Watch("req", "openai_chat", 0, 0, lambda: 0.0)
     rendition = Rendition(Rendering(client, model), reader, watch, {}, "", Bounds(), False, (), False)
     events: list[Event] = [*map(TextDelta, pieces), Finished(finish)]
-    told = [told for event in events for told in rendition.deliver([event])]
-    return [event.text for event in told if isinstance(event, TextDelta)]
+    return [told for event in events for told in rendition.deliver([event])]

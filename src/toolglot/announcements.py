@@ -128,6 +128,8 @@ _LOOKING = re.compile(
 )
 """Words by which a model says that it finds something out now."""
 
+_QUOTES = {"'": "'", '"': '"', "`": "`", "‘": "’", "“": "”", "„": "“”", "«": "»", "「": "」"}
+"""Signs that a phrase stands between where it is spoken of, and what closes them."""
 _COLON = re.compile(r"[:：]")
 _SIGNS = re.compile(r"[:,：，、]")
 """Signs that may follow such a phrase."""
@@ -151,10 +153,16 @@ def announces_example(text: str) -> bool:
     sentence = line[begin:]
     if begin and _HEADING.fullmatch(sentence) is not None:
         return True
-    if _CLOSING.search(sentence) is not None or _CLOSING_CJK.search(sentence) is not None:
-        return _LOOKING.search(sentence) is None
+    phrase = _CLOSING.search(sentence) or _CLOSING_CJK.search(sentence)
+    if phrase is not None:
+        return _LOOKING.search(sentence) is None and not _is_quoted(sentence[: phrase.start()], signs)
     supposes = _COLON.search(signs) is not None and _SUPPOSING.match(sentence) is not None
     return supposes and _ACTING.search(sentence) is None
+
+
+def _is_quoted(before: str, behind: str) -> bool:
+    """Whether a phrase stands in quotes: then it is spoken of, and introduces nothing."""
+    return before[-1:] in _QUOTES and behind[:1] in _QUOTES[before[-1:]]
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -183,8 +191,8 @@ _ACTS = re.compile(
 """A sentence in which the model says what it does now."""
 _TEACHES = re.compile(
     r"\A(?:for|while|if|elif|else|def|class|with|try|except|finally|async|match|case|return)\b.*:"
-    r"|\b(?i:would|could|syntax|signature|usage|documentation|definition|how to|like this|looks like|equivalent|snippet"
-    r"|script|python code)\b"
+    r"|\b(?i:would|could|syntax|signature|usage|documentation|docs|manual|readme|logs?|transcript|definition|how to"
+    r"|like this|looks like|equivalent|snippet|script|python code)\b"
 )
 """A line of code that opens a block, or words about calls in general."""
 

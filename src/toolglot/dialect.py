@@ -85,7 +85,7 @@ def loosen_opener(mark: str) -> str:
 def loosen_closer(mark: str) -> tuple[str, ...]:
     """The same for a closing mark, with quotes too many and brackets that only look like one."""
     if mark.startswith("</") and (tag := _TAG.fullmatch("<" + mark[2:])) is not None:
-        return (f"</{tag[1]} {{junk}} {{gt}}", f"＜/{tag[1]} {{gt}}", f"<\\/{tag[1]}>")
+        return (f"</ {tag[1]} {{junk}} {{gt}}", f"＜/{tag[1]} {{gt}}", f"<\\/{tag[1]}>", f"<{tag[1]}/>")
     word = _BRACKETS.fullmatch(mark)
     return (f"[{word[1]} {{junk}} ]", f"[{word[1]}{{bracket_attributes}}]") if word is not None else ()
 

@@ -99,6 +99,8 @@ class Frame:
     """The draft that was begun last, whatever became of it."""
     head: int = 0
     """Where the header of the call begins that is read now."""
+    lacking: tuple[int, tuple[str, ...]] | None = None
+    """Where a call ends in which the client misses something, and the arguments that it finds."""
     body_end: int = 0
     """Where the last call ended that was read as a whole."""
 
@@ -133,6 +135,7 @@ class Frame:
     def count_alone(self) -> bool:
         """Let the frame count only as the whole answer; False when more was said before it."""
         self.alone = self.alone or self.introduced()
+        self.held = self.held or (self.alone and not self.started)
         return self.alone
 
     def _offer(self, written: str) -> str:
@@ -176,6 +179,17 @@ class Frame:
         """What was begun after ``before`` is no call after all."""
         if self.open is not None and self.open is not before and not self.open.live:
             self.open = None
+
+    def clear(self) -> None:
+        """Forget what was read: it is no call after all."""
+        self.drafts.clear()
+        self.open = None
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether no call of it lacks anything, as far as they were read."""
+        drafts = self.drafts if self.open is None else (*self.drafts, self.open)
+        return all(draft.complete and draft.has_required for draft in drafts)
 
     def text_of(self, draft: Draft) -> str:
         """The source text of one of its calls."""

@@ -390,7 +390,7 @@ def _list_children(value: dict[str, Value], shape: Shape) -> Iterator[Reading]:
         yield [_make_item(key, part) for part in (child if isinstance(child, list) else [child])], ()
     elif isinstance(child, list) and not shape.items.declares(key):
         yield child, ()
-    elif _holds_item(value, key, shape.items):
+    elif _holds_item(value, key, shape.items) or (shape.items.untyped and isinstance(child, str)):
         yield [child], ()
 
 

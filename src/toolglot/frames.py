@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from toolglot.announcements import announces_example, introduces_call
 from toolglot.dialect import Call, Commitment, Wrap
 from toolglot.draft import Frame, Ledger
-from toolglot.events import CallRejected, Reason
+from toolglot.events import CallRejected, Defect, Reason
 from toolglot.near_misses import (
     LONGEST,
     begins_child,
@@ -25,11 +26,14 @@ from toolglot.near_misses import (
 from toolglot.options import Element, ElementCalls, Options
 from toolglot.pattern import MORE, Mark, mark
 from toolglot.scanner import Source, Steps
-from toolglot.schema import Toolbox
+from toolglot.schema import Tool, Toolbox
 from toolglot.sink import Sink
 from toolglot.vocabulary import CLOSED_ELEMENT, ELEMENT, ELEMENTS, Choosing, Header, Vocabulary
 
+_LACKING = (Defect(Reason.MISSING_ARGUMENT, "call", "too little", "all that the client needs"),)
 _NOISE = Mark("```{language}\n", "```{language} ", "json\n", "</think>", "<?xml {attributes}?>", named=False)
+_REMARK = Mark("{one_comment}", named=False)
+_FENCE_END = ("```",)
 _LINE_END = Mark("{before_break}", named=False)
 _SENTENCE = Mark("{before_sentence}", named=False)
 _MOST_NOISE = 8
@@ -118,6 +122,11 @@ class FrameReader:
         self.again = again
         return True
 
+    def is_aside(self, tag: str) -> bool:
+        """Whether this tag of reasoning stays in the text, because the client looks for it there."""
+        client = self.options.elements
+        return client is not None and tag.strip("</>") in client.asides
+
     # -- a frame that failed -------------------------------------------------------------------------------------------
 
     def report_miss(self, frame: Frame, wrap: Wrap | None, header: Header) -> Steps[bool]:
@@ -128,6 +137,9 @@ class FrameReader:
         read = source.since(start, reached)
         if start < self.missed:
             return False
+        if frame.lacking is not None and frame.known is not None:
+            end, given = frame.lacking
+            return self._reject(frame, frame.known, end, frame.known.missing(given) or _LACKING)
         if frame.alone and frame.known is not None and is_python_call(read):
             if not (yield from self._ends_answer(reached)):
                 return False
@@ -173,8 +185,13 @@ class FrameReader:
         defects = find_defects(tool, source.text[source.pos + size : end])
         if not defects:
             return False
-        source.pos = end + len(closer)
-        raw, span = source.since(frame.start), (frame.start, source.here)
+        return self._reject(frame, tool, source.offset + end + len(closer), defects)
+
+    def _reject(self, frame: Frame, tool: Tool, end: int, defects: tuple[Defect, ...]) -> bool:
+        """Report a frame that ends there as a call that is none."""
+        source = self.source
+        source.rewind(end)
+        raw, span = source.since(frame.start), (frame.start, end)
         source.release()
         self.sink.settle()
         self.sink.event(CallRejected(raw, defects[0].reason, tool.name, defects, frame.dialect, span))
@@ -220,7 +237,9 @@ class FrameReader:
         while True:
             head = yield from source.skip_blanks()
             if calls and (yield from self._is_closed(wrap)):
-                return wrap.commitment is not Commitment.WHOLE or (yield from self._ends_line(frame, _SENTENCE))
+                return (yield from self._is_whole(frame, wrap))
+            if head == "#" and (yield from self._skip_remark(wrap)):
+                continue
             here, before = source.here, frame.open
             header = yield from self._find_header(frame, wrap, calls)
             body = (yield from self._prepare(frame, wrap, header)) if header is not None else None
@@ -240,6 +259,18 @@ class FrameReader:
                 continue
             return (yield from self._end_open(frame, wrap, calls))
 
+    def _skip_remark(self, wrap: Wrap) -> Steps[bool]:
+        """Step over a comment between calls in a fence; False if what it says is about calls in general."""
+        source = self.source
+        start = source.here
+        if wrap.close != _FENCE_END or (yield from source.match(_REMARK)) is None:
+            return False
+        remark = source.since(start).strip() + ":"
+        if introduces_call(remark) and not announces_example(remark):
+            return True
+        self._rewind(start)
+        return False
+
     def _end_open(self, frame: Frame, wrap: Wrap, calls: int) -> Steps[bool]:
         """The calls end without the closing mark of their wrapper."""
         if wrap.commitment in (Commitment.WHOLE, Commitment.ALONE):
@@ -250,6 +281,15 @@ class FrameReader:
             frame.open.repair("missing_closer")
         return calls > 0
 
+    def _is_whole(self, frame: Frame, wrap: Wrap) -> Steps[bool]:
+        """Whether a list that counts as a whole, and is closed, ends its line; of several calls all must be good."""
+        if wrap.commitment is not Commitment.WHOLE:
+            return True
+        if frame.is_sound or not frame.drafts or frame.started:
+            return (yield from self._ends_line(frame, _SENTENCE))
+        frame.clear()
+        return False
+
     def _ends_line(self, frame: Frame, also: Mark | None = None) -> Steps[bool]:
         """What counts only as a whole must be all there is on its line; ``also`` may follow what begins the answer."""
         if (yield from self.source.look(_LINE_END)) is not None:
@@ -259,8 +299,7 @@ class FrameReader:
                 return True
         if also is not None and frame.introduced() and (yield from self.source.look(also)) is not None:
             return True
-        frame.drafts.clear()
-        frame.open = None
+        frame.clear()
         return False
 
     def _skip_noise(self, calls: int, alone: bool) -> Steps[bool]:
@@ -371,6 +410,9 @@ class FrameReader:
             if element is None or frame.started:
                 return False
             frame.abandon(before)
+            if element.lacking:
+                frame.lacking = (end, tuple(element.values))
+                return False
             source.rewind(end)
         draft = frame.begin(name)
         if draft is not None:

@@ -24,6 +24,8 @@ class Held:
     items: list[Frame | str] = field(default_factory=list)
     """The frames, and what passed behind them."""
     reasoning: bool = False
+    aside: bool = False
+    """Whether that reasoning stays in the text."""
     closed: bool = False
     undecided: bool = False
     """Whether a call waits that is a quotation unless nothing else is said."""
@@ -34,8 +36,10 @@ class Held:
     def take(self, frame: Frame, reasoning: bool, last: bool) -> bool:
         """Hold a frame that counts only at the end (``last``, a quotation) or was put into reasoning.
 
-        Returns: whether it waits there. A frame that is held for another reason counts at once.
+        Returns: whether it waits there. A frame that is held for another reason counts at once, unless it follows one
+        that counts only if nothing else is said.
         """
+        last = last or any(other.alone for other in self.frames)
         if frame.held:
             frame.undecided = not reasoning and frame.is_only_call()
             self.add(frame, reasoning)
@@ -44,7 +48,7 @@ class Held:
     def add(self, frame: Frame, reasoning: bool) -> None:
         self.frames.append(frame)
         self.items.append(frame)
-        self.reasoning = reasoning
+        self.reasoning, self.aside = reasoning, self.sink.aside
         self.undecided = frame.undecided
 
     def is_over(self, thinking: bool) -> bool:
@@ -55,13 +59,22 @@ class Held:
         """Blanks or stray marks: they neither count as an answer nor get lost."""
         self.items.append(raw)
 
+    def close(self, mark: str) -> None:
+        """The reasoning is over. Its mark stays behind the calls in it that wait, if it is text."""
+        if self.sink.aside and self.frames:
+            self.pass_by(mark)
+        else:
+            self.sink.pass_mark(mark)
+        self.sink.aside = False
+        self.closed = bool(self.frames)
+
     def drop(self) -> None:
         """Something followed: what waited was no call."""
         if self.undecided:
             self._leave_as_quotation()
             return
         text = "".join([item if isinstance(item, str) else item.raw or "" for item in self.items])
-        if self.reasoning:
+        if self.reasoning and not self.aside:
             self.sink.reasoning(text)
         else:
             self.sink.text(text)
@@ -103,16 +116,17 @@ class Held:
 
     def _is_unfit(self, truncated: bool) -> bool:
         """Whether what waited does not count at the end either. A quotation in reasoning never does."""
-        complete = not truncated and all(draft.complete for frame in self.frames for draft in frame.drafts)
         if not self.reasoning:
-            return not complete and any(frame.alone for frame in self.frames)
+            sound = not truncated and all(frame.is_sound for frame in self.frames)
+            return not sound and any(frame.alone for frame in self.frames)
+        complete = not truncated and all(draft.complete for frame in self.frames for draft in frame.drafts)
         marked = all(frame.marked for frame in self.frames)
         fit = complete and (marked or not self.closed)
         return not fit or self.has_quotation
 
     def _reset(self) -> None:
         self.frames, self.items = [], []
-        self.reasoning = self.closed = self.undecided = False
+        self.reasoning = self.aside = self.closed = self.undecided = False
 
 
 def _is_quotation(frame: Frame) -> bool:

@@ -23,9 +23,9 @@ from sys import maxsize
 from toolglot.codecs.markup import Markup
 from toolglot.dialect import Commitment, Dialect, Place
 from toolglot.named_marks import LED, NamedMarks, Span
-from toolglot.pattern import expression
 from toolglot.provenance import INVISIBLE
 from toolglot.reading import vocabulary
+from toolglot.slots import expression
 from toolglot.windows import LONGEST, find_all, search
 
 _PRIVATE = (*range(0xE000, 0xF900), *range(0xF0000, 0xFFFFE))

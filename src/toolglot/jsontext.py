@@ -15,6 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from toolglot.pattern import Mark
+
 Value: TypeAlias = "None | bool | str | Number | list[Value] | dict[str, Value]"
 
 MAX_DEPTH = 100
@@ -36,6 +38,9 @@ class Parsed:
     repairs: tuple[str, ...] = ()
 
 
+_JOINING = Mark(' + "', " + '", named=False)
+
+
 @dataclass(frozen=True, slots=True)
 class Literals:
     """How one dialect writes the values inside its arguments."""
@@ -43,6 +48,8 @@ class Literals:
     quotes: tuple[str, ...] = ('"', "'")
     native: frozenset[str] = frozenset()
     unescape: Callable[[str], str] | None = None
+    operators: Mark = _JOINING
+    """What makes an expression of the string before it."""
 
 
 ESCAPED = '"\\\\\x00-\x1f\ud800-\udfff'
@@ -136,6 +143,7 @@ def _check_depth(value: Value) -> None:
 _BLANKS = re.compile(r"\s*")
 _NUMBER = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])")
 _WORD = re.compile(r"[A-Za-z_$][\w$.\-]*")
+_NEXT_STRING = re.compile(r"\s*[\"']")
 _WORDS_OF_KEY = re.compile(r"[^\s\"'<>{}\[\]:,][^\"'<>{}\[\]:,\n]*")
 _WORDS: dict[str, Value] = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 _ESCAPES = {'"': '"', "'": "'", "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
@@ -168,12 +176,17 @@ class _Loose:
         head = self.skip_blanks()
         if head == "{":
             return self.doubled(depth) if self.text.startswith("{{", self.pos) else self.members(depth)
-        if head == "[" or head == "(":
-            return self.items(depth, "]" if head == "[" else ")")
+        if head == "[":
+            return self.items(depth, "]")
+        if head == "(":
+            return self.grouped(depth)
         quote = self.opening_quote()
-        if quote:
-            return self.string(quote)
-        return self.bare()
+        if not quote:
+            return self.bare()
+        text = self.string(quote)
+        while self.literals is PYTHON and self.skip_blanks() and (quote := self.opening_quote()):
+            text += self.string(quote)
+        return text
 
     def bare(self) -> Value:
         number = _NUMBER.match(self.text, self.pos)
@@ -200,6 +213,13 @@ class _Loose:
         self.pos += 1
         return found
 
+    def grouped(self, depth: int) -> Value:
+        """What stands in parentheses: in Python they make a list only with a comma."""
+        start = self.pos
+        found = self.items(depth, ")")
+        alone = self.literals is PYTHON and len(found) == 1
+        return found[0] if alone and self.text[start : self.pos - 1].rstrip()[-1:] != "," else found
+
     def members(self, depth: int, closer: str = "}") -> dict[str, Value]:
         self.pos += 1
         found: dict[str, Value] = {}
@@ -208,6 +228,8 @@ class _Loose:
             if self.skip_blanks() not in (":", "="):
                 raise NotJson(f"no colon at character {self.pos}")
             self.pos += 2 if self.text.startswith("=>", self.pos) else 1
+            if closer == ")" and key in found:
+                raise NotJson(f"a second {key} at character {self.pos}")
             found[key] = self.value(depth + 1)
             self.separator(closer)
         self.pos += 1
@@ -262,8 +284,14 @@ class _Loose:
                 before -= 1
             if (end - before) % 2:
                 return False
-        if _AFTER_STRING.match(self.text, end + len(quote)):
+        behind = end + len(quote)
+        if _AFTER_STRING.match(self.text, behind):
             return True
+        if "unescaped_quote" not in self.repairs:
+            if self.literals.operators.match(self.text, behind):
+                raise NotJson(f"an expression at character {behind}")
+            if self.literals is PYTHON and _NEXT_STRING.match(self.text, behind):
+                return True
         self.repair("unescaped_quote")
         return False
 
@@ -352,4 +380,5 @@ PYTHON = Literals(
     quotes=('"""', "'''", '"', "'"),
     native=frozenset({"single_quotes", "python_literal", "raw_control_characters"}),
     unescape=python_unescape,
+    operators=Mark(" {operator}", named=False),
 )

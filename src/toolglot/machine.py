@@ -15,7 +15,7 @@ from toolglot.announcements import TAIL, announces_example, introduces_call
 from toolglot.code_spans import CodeSpans
 from toolglot.dialect import Channel, Commitment, Region, Wrap
 from toolglot.draft import RAW_LIMIT, Frame, Ledger
-from toolglot.events import CallRejected, Defect, Event, Reason, ReasoningDelta, TextDelta
+from toolglot.events import CallRejected, Defect, Event, Reason, TextDelta
 from toolglot.frames import FrameReader, consume
 from toolglot.held import Held
 from toolglot.options import Options
@@ -96,7 +96,7 @@ class Machine:
         return [TextDelta(piece)]
 
     def pass_reasoning(self, piece: str) -> list[Event] | None:
-        return None if self.stops.search(piece) is not None else [ReasoningDelta(piece)]
+        return None if self.stops.search(piece) is not None else [self.sink.thought(piece)]
 
     def remember(self, piece: str) -> None:
         tail = self.tail + piece
@@ -205,7 +205,7 @@ class Machine:
         source = self.source
         ticks = yield from source.peek_run(source.text[source.pos])
         is_fence = len(ticks) >= 3 and (self.line_start or _LIST_ITEM.search(self.tail) is not None)
-        if is_fence and not self.code.fences and (yield from self.open()):
+        if (is_fence or not self.tail) and not self.code.fences and (yield from self.open()):
             return
         label = (yield from source.peek(len(ticks) + 1))[len(ticks) :]
         source.pos += len(ticks)
@@ -257,8 +257,7 @@ class Machine:
         if found is None:
             return False
         self.part_messages(region)
-        self.sink.pass_mark(found[0])
-        self.held.closed = bool(self.held)
+        self.held.close(found[0])
         self.region, self.thinking = None, False
         self.code.clear()
         self.line_start = source.here > start
@@ -290,11 +289,12 @@ class Machine:
     def pass_stray_end(self) -> Steps[bool]:
         """The end of thinking that began in the prompt; behind a blank it is a word of a sentence about the mark."""
         word = self.region is not None or (self.tail[-1:] in _MARGIN and not self.line_start)
-        found = None if word else (yield from self.source.match(STRAY_THINKING))
-        if found is not None:
-            self.sink.pass_mark(found[0])
-            self.line_start = True
-        return found is not None
+        if word or (found := (yield from self.source.look(STRAY_THINKING))) is None or self.frames.is_aside(found[0]):
+            return False
+        self.source.pos += len(found[0])
+        self.sink.pass_mark(found[0])
+        self.line_start = True
+        return True
 
     def pass_turn(self) -> Steps[bool]:
         """The end of a turn, or the beginning of one of the model's own: nothing before a call, text otherwise.
@@ -398,7 +398,7 @@ class Machine:
         if self.held:
             self.held.drop()
         self.part_messages(region)
-        self.sink.pass_mark(source.text[source.pos - size : source.pos])
+        self.sink.pass_mark(opened := source.text[source.pos - size : source.pos], self.frames.is_aside(opened))
         self.region, self.thinking = region, region.channel is Channel.REASONING
         self.line_start = True
         return True

@@ -12,6 +12,7 @@ TOOL_CALL = (
             "<tool_call id={q}{id}{q}>",
             "<tool_call_{type} >{before_json}",
             "<tool_call{junk}{before_call}",
+            "< tool_call >",
         ),
         close=("</tool_call{junk} >", "</tool_call_{type} >"),
         repair="damaged_opener",

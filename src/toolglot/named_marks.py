@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from toolglot.pattern import expression
+from toolglot.slots import expression
 from toolglot.windows import LONGEST, WINDOW, find_all
 
 _NAME: Final = r"[\w.\-/:\\]+"

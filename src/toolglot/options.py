@@ -24,14 +24,21 @@ class Boundary(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """A call as a client reads it: its values by parameter. ``sound`` if the client's tool does not complain of one."""
+    """A call as a client reads it: its values by parameter. ``sound`` if the client's tool does not complain of one;
+    ``lacking`` if it misses one."""
 
     values: Mapping[str, str]
     sound: bool = True
+    lacking: bool = False
 
 
 class ElementCalls(Protocol):
     """How a client reads calls that are written as ``<tool>..</tool>``, where its own reading decides."""
+
+    @property
+    def asides(self) -> frozenset[str]:
+        """Tags around reasoning that the client looks for in the text: they stay there, with what is between them."""
+        ...
 
     def open(self, name: str) -> Boundary | None:
         """What finds the end of a call behind its opening tag; None if the client has no such tool."""

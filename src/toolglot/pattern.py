@@ -1,20 +1,20 @@
-"""Marks: how they are written down, and three-valued matching of them.
+"""Marks, and three-valued matching of them: a mark stands here, or it does not, or more text is needed to know.
 
-Strategy. Marks are written as they look, in a template: a blank stands for any blanks, a line break for one line break
-with blanks before it, ``{slot}`` for a named piece, ``{{`` for a brace. From one template come two expressions, one for
-the mark and one for every beginning of it; the second one is what makes the answer "need more" possible without
-looking at earlier text again.
+Strategy. The expression for every beginning of a mark is what makes the answer "need more" possible without looking at
+earlier text again. Expressions take long to compile, and there is a mark for every tool and parameter, so letters are
+compared as they are until an expression pays.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Final, TypeAlias
+
+from toolglot.slots import TOKEN, Node, beginnings, join_nodes, make_nodes, outline
 
 
 class _More(Enum):
@@ -23,262 +23,21 @@ class _More(Enum):
 
 MORE: Final = _More.MORE
 
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A piece of a mark: its expression, and the expression of every beginning of it that ends the text."""
-
-    full: str
-    prefix: str
-
-
-_END = r"\Z"
-
-
-def character(char: str) -> Node:
-    return Node(re.escape(char), _END)
-
-
-def literal(text: str) -> Node:
-    prefix = r"\Z"
-    for char in reversed(text):
-        prefix = rf"(?:\Z|{re.escape(char)}{prefix})"
-    return Node(re.escape(text), prefix)
-
-
-def chars(charset: str, least: int = 1, most: int | None = None) -> Node:
-    top = "" if most is None else str(most)
-    return Node(f"{charset}{{{least},{top}}}", rf"{charset}{{0,{top}}}+\Z")
-
-
-def sequence(*nodes: Node) -> Node:
-    return Node("".join(node.full for node in nodes), beginnings([nodes]))
-
-
-def beginnings(marks: Iterable[Sequence[Node]]) -> str:
-    """The expression of every beginning of some marks; what they have in common is looked at once."""
-    following: dict[Node, list[Sequence[Node]]] = {}
-    for first, *rest in marks:
-        following.setdefault(first, []).extend([rest] if rest else [])
-    found: dict[str, None] = {}
-    for node, rests in following.items():
-        if rests:
-            found[node.full + beginnings(rests)] = None
-        elif node.prefix == _END:
-            found[node.full + _END] = None
-        found[node.prefix] = None
-    return f"(?:{'|'.join(found)})"
-
-
-def outline(marks: Sequence[Sequence[Node]], depth: int) -> str:
-    """The expression of where marks may stand: of them and of every beginning, as far as ``depth`` pieces tell."""
-    if not depth or not all(marks):
-        return ""
-    following: dict[Node, list[Sequence[Node]]] = {}
-    for first, *rest in marks:
-        following.setdefault(first, []).append(rest)
-    found: dict[str, None] = {}
-    for node, rests in following.items():
-        found[node.full + outline(rests, depth - (not _may_be_empty(node)))] = None
-        found[node.prefix] = None
-    return f"(?:{'|'.join(found)})"
-
-
-@lru_cache(maxsize=256)
-def _may_be_empty(node: Node) -> bool:
-    return node.prefix != _END and re.fullmatch(node.full, "") is not None
-
-
-def either(*nodes: Node) -> Node:
-    return Node(
-        "(?:" + "|".join(node.full for node in nodes) + ")", "(?:" + "|".join(node.prefix for node in nodes) + ")"
-    )
-
-
-def optional(node: Node) -> Node:
-    return Node(f"(?:{node.full})?", node.prefix)
-
-
-def ahead(*nodes: Node) -> Node:
-    """What must follow: looked at, not consumed."""
-    node = sequence(*nodes)
-    return Node(f"(?={node.full})", node.prefix)
-
-
-def some_of(most: int, *nodes: Node) -> Node:
-    """Any of the pieces, in any order and each as often as it comes."""
-    each = either(*nodes)
-    return Node(f"{each.full}{{0,{most}}}", f"{each.full}{{0,{most}}}+{each.prefix}")
-
-
-BLANKS = chars(r"\s", 0)
-BREAK = sequence(chars(r"[ \t\r]", 0), literal("\n"))
-
-_QUOTED = r'[^"\\\n]{0,256}(?:\\.[^"\\\n]{0,256}){0,64}'
-
-_COMMENT = Node(
-    r"(?:(?://|\#)[^\n]{0,200}\n|/\*[^*]{0,200}\*/)\s*",
-    r"(?:/?\Z|(?://|\#)[^\n]{0,200}(?:\Z|\n\s*\Z)|/\*[^*]{0,200}(?:\*?\Z|\*/\s*\Z))",
-)
-_CHANNEL_WORDS = ("analysis", "commentary", "final", "json", "code")
-_TURN = Node(r"\s*(?:<\|start\|>|\Z)", rf"\s*{literal('<|start|>').prefix}")
-"""The end of a message in channels: another one follows, or nothing."""
-
-_SCRIPTS = (
-    "\u0300-\u034e\u0350-\u180d\u180f-\u1fff\u2190-\u257f\u25a0-\u273e\u2740-\u2bff\u3099\u309a\ufe00-\ufe0f"
-    "\U0001f000-\U0001faff"
-)
-"""Signs of scripts that are part of words but no letters, and pictures; without what marks are made of."""
-_WORD = rf"\w.\-/\\{_SCRIPTS}"
-
-
-def given(*around: tuple[str, str, str], otherwise: Node) -> Node:
-    """A piece of which more is taken where certain characters stand around it: before, inside and behind it."""
-    full = "".join(f"(?<={before}){inside}{{1,128}}(?={behind})|" for before, inside, behind in around)
-    prefix = "".join(rf"(?<={before}){inside}{{0,128}}+\Z|" for before, inside, _ in around)
-    return Node(f"(?:{full}{otherwise.full})", f"(?:{prefix}{otherwise.prefix})")
-
-
-_IN_QUOTES = ("[\"']", r"[^\"'<>\n]", "[\"']")
-_PLAIN_KEY = chars(rf"[\w.\-$\\{_SCRIPTS}]", 1, 128)
-
-SLOTS: dict[str, Node] = {
-    # names may be dotted, hyphenated, or carry markdown escapes; in quotes they may hold anything
-    "name": given(_IN_QUOTES, otherwise=chars(f"[{_WORD}]", 1, 128)),
-    "name_id": chars(f"[{_WORD}:!]", 1, 160),
-    "name_line": chars(r"[^\n`\"'\[\]{}:<>]", 1, 128),
-    # between the words of a name; with the escape that Markdown puts before it
-    "sign": Node(r"\\?[._]", r"\\?\Z"),
-    "name_parallel": literal("multi_tool_use.parallel"),
-    # behind "function_": words that make it the name of a wrapper are none
-    "name_own": Node(rf"(?!(?:calls?|name|results?|response)>)[{_WORD}]{{1,128}}", rf"[{_WORD}]{{0,128}}+\Z"),
-    "name_group": either(*map(literal, ("parameters", "arguments", "args", "params", "input", "file"))),
-    "key": given(_IN_QUOTES, ("=", r"[^\"'<>=/\n]", ">"), (">", r"[^<>\n]", "<"), otherwise=_PLAIN_KEY),
-    "key_plain": _PLAIN_KEY,
-    # without quotes, up to the sign behind it
-    "key_loose": chars(r"[^\"'<>{}\[\]:,\n]", 1, 128),
-    "id": chars(r"[\w.\-/\\:]", 1, 160),
-    "snake": sequence(chars("[A-Za-z]", 1, 32), literal("_"), chars("[A-Za-z_]", 1, 64)),
-    "command": chars(r"[^\n`]", 1, 400),
-    "type": chars(r"[\w]", 1, 32),
-    "index": chars(r"\d", 1, 8),
-    "number": optional(sequence(chars(" ", 0, 1), chars(r"\d", 1, 8))),
-    "q": chars("[\"']", 0, 1),
-    "ns": Node(r"(?:[\w\-]{1,32}+:)?", r"(?:[\w\-]{1,32}+:?)?\Z"),
-    "suffix": optional(sequence(literal(":"), chars(r"[\w\-]", 1, 32))),
-    "bar": chars(r"[|｜‖]", 1, 2),
-    "attributes": optional(sequence(chars(r"\s", 1, 1), chars(r"[^<>\n]", 0, 200))),
-    "bracket_attributes": optional(sequence(chars(r"\s", 1, 1), chars(r"[^\[\]\n]", 0, 200))),
-    # the closing bracket of a tag, and what looks like it
-    "gt": chars("[>＞﹥〉]", 1, 1),
-    "quoted": Node(_QUOTED, _QUOTED + r"\\?\Z"),
-    # a comment in JSON or Python, and the layout behind it
-    "comment": optional(_COMMENT),
-    "one_comment": _COMMENT,
-    "quoted_once": chars(r"[^'\n]", 0, 256),
-    "words": chars(r"[^<>{}\n]", 0, 60),
-    # what a header of channels may hold by mistake: its own words, a few signs, letters that are not Latin; no sentence
-    "debris": some_of(24, *map(literal, _CHANNEL_WORDS), chars(r"[ \t(?!\d–—]", 1, 1), chars(r"[^\W\x00-\x7f]", 1, 1)),
-    "constraint": optional(sequence(literal("<|constrain|>"), chars(r"[\w ]", 0, 20))),
-    "tick": chars("[`\"'\\[\\]]", 0, 1),
-    "junk": chars("[\"'=]", 0, 2),
-    "eqkey": optional(sequence(literal("="), chars(r"[\w.\-]", 1, 128))),
-    "gap": chars("[▁_ ]", 1, 1),
-    "marker": Node(
-        r"[\w\- ]{0,20}(?:tool|call|func|action|Tool|Call|Func|TOOL|CALL|FUNC|ACTION)[\w\- ]{0,20}", r"[\w\- ]{0,48}+\Z"
-    ),
-    "own_role": either(*map(literal, ("assistant", "Assistant", "model"))),
-    "slash": chars("/", 0, 1),
-    "ing": optional(literal("ing")),
-    "language": chars(r"[\w\-+]", 0, 20),
-    # what must follow is looked at, not consumed
-    "before_object": Node(r"(?=\s*\{)", r"\s*\Z"),
-    "before_quoted": Node(r"(?=\s*\{\s*[\"'}])", r"\s*(?:\{\s*)?\Z"),
-    "before_json": Node(r"(?=\s*[\[{])", r"\s*\Z"),
-    "before_text": Node(r"(?=\s*[^\s<])", r"\s*\Z"),
-    "before_mark": Node(r"(?=\s*[<\[{])", r"\s*\Z"),
-    "before_end": Node(r"(?=[ \t\r]*(?:[\n<]|\Z))", r"[ \t\r]*\Z"),
-    "before_break": Node(r"(?=[ \t\r]*(?:\n|\Z))", r"[ \t\r]*\Z"),
-    "before_sentence": Node(r"(?=[ \t]*[A-Z](?:[a-z]|['’ ]))", r"[ \t]*[A-Z]?\Z"),
-    "before_pair": Node(
-        r"(?=\s*\[?\s*[\"'][\w.\-/\\]{1,128}[\"']\s*,\s*\{)",
-        r"\s*(?:\Z|\[?\s*(?:\Z|[\"'][\w.\-/\\]{0,128}(?:\Z|[\"']\s*(?:\Z|,\s*\Z))))",
-    ),
-    "before_parenthesis": Node(r"(?=\s?\()", r"\s?\Z"),
-    "before_arg_key": Node(r"(?=\s*<arg_key>)", rf"\s*{literal('<arg_key>').prefix}"),
-    "before_parameter": Node(r"(?=\s*<parameter=)", rf"\s*{literal('<parameter=').prefix}"),
-    "before_dsml": Node(r"(?=\s*<\s*[|｜‖]{1,2}\s*DSML)", r"\s*(?:<\s*(?:[|｜‖]{1,2}\s*(?:D(?:S(?:M)?)?)?)?)?\Z"),
-    "before_turn": ahead(_TURN),
-    "before_stray_end": ahead(chars(r"[^<>{}\n]", 0, 60), literal("<|end|>"), _TURN),
-    # behind a mark that begins a turn and names no role: another mark, the end of the line, or a sentence
-    "before_own_text": Node(
-        r"(?=[ \t\r]*(?:[<>\[\]{`\n]|\Z|[A-Z][\w'’]*[ ,]|[^\x00-\x7f]))", r"[ \t\r]*(?:[A-Z][\w'’]*)?\Z"
-    ),
-    "before_call": Node(r"(?=\s*(?:[\[{]|<tool_call))", rf"\s*{literal('<tool_call').prefix}"),
-}
-
-_TOKEN = re.compile(r"\{\{|\}\}|\{(\w+)\}|[ ]+|\n|[^{} \n]+|.", re.DOTALL)
-
-
 _HEADS = {"marker": r"\w\-", "ns": r"\w\-", "name": r"\w.\-/\\", "bar": "|｜‖"}
 """What a slot may begin with, for slots that follow the first character of a mark."""
-
-_NAMED = {
-    "name": "name",
-    "name_id": "name",
-    "name_group": "name",
-    "name_parallel": "name",
-    "name_own": "name",
-    "name_line": "name",
-    "key": "key",
-    "key_plain": "key",
-    "key_loose": "key",
-    "attributes": "attributes",
-    "type": "type",
-    "quoted": "quoted",
-    "quoted_once": "quoted",
-}
-
-
-def expression(template: str, given: Mapping[str, str] | None = None) -> str:
-    """The expression of a template; ``given`` are expressions for some of its slots."""
-    slots = {slot: Node(text, text) for slot, text in (given or {}).items()}
-    return _full(_nodes(template, False, {**SLOTS, **slots}))
-
-
-def _nodes(template: str, named: bool, slots: Mapping[str, Node] = SLOTS) -> list[Node]:
-    found: list[Node] = []
-    for token in _TOKEN.finditer(template):
-        slot = token[1]
-        if slot:
-            node = slots[slot]
-            if named and slot in _NAMED:
-                node = Node(f"(?P<{_NAMED[slot]}>{node.full})", node.prefix)
-            found.append(node)
-        elif token[0].isspace():
-            found.append(BREAK if token[0] == "\n" else BLANKS)
-        else:
-            found.extend(map(character, "{" if token[0] == "{{" else "}" if token[0] == "}}" else token[0]))
-    return found
 
 
 @lru_cache(maxsize=1024)
 def _nodes_behind(template: str) -> tuple[Node, ...]:
     """What follows the first character of a template."""
-    return tuple(_nodes(template, False)[1:])
-
-
-def _full(nodes: Iterable[Node]) -> str:
-    return "".join(node.full for node in nodes)
+    return tuple(make_nodes(template, False)[1:])
 
 
 _NEVER = re.compile("(?!)")
 _FEW = 4
 """So many spellings are tried one by one."""
 _MANY = 1 << 7
-"""After so many looks it pays to compile an expression,"""
-_VERY_MANY = 1 << 9
-"""and after so many to compile one for a single beginning."""
+"""After so many looks it pays to compile an expression."""
 
 Match: TypeAlias = re.Match[str]
 Answer: TypeAlias = "Match | None | _More"
@@ -308,7 +67,7 @@ class Mark:
     def _fulls(self) -> tuple[re.Pattern[str], ...]:
         if self._named:
             return tuple(map(_compile_full, self.templates))
-        return (re.compile("|".join(_full(_nodes(template, False)) for template in self.templates)),)
+        return (re.compile("|".join(join_nodes(make_nodes(template, False)) for template in self.templates)),)
 
     def at(self, text: str, pos: int, final: bool) -> Answer:
         """The match at ``pos``, or None, or MORE while the text is still a beginning of the mark."""
@@ -402,12 +161,12 @@ def _split(template: str) -> tuple[tuple[str, ...], str]:
 
 @lru_cache(maxsize=4096)
 def _compile_full(template: str) -> re.Pattern[str]:
-    return re.compile(_full(_nodes(template, True)))
+    return re.compile(join_nodes(make_nodes(template, True)))
 
 
 @lru_cache(maxsize=1024)
 def _compile_beginnings(templates: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile(beginnings([_nodes(template, False) for template in templates])) if templates else _NEVER
+    return re.compile(beginnings([make_nodes(template, False) for template in templates])) if templates else _NEVER
 
 
 @lru_cache(maxsize=4096)
@@ -417,46 +176,30 @@ def mark(templates: tuple[str, ...]) -> Mark:
 
 
 class _File:
-    """The spellings of a choice that may stand where a text begins with certain characters.
+    """Spellings of a choice that may stand where a text begins with certain characters, as one expression.
 
-    ``parts`` are the same spellings in files that other characters share. They are asked until this file is used so
-    often that expressions of its own pay; a file without parts has them as soon as something begins like a spelling.
+    It is compiled as soon as something begins like one of them, or was looked up often.
     """
 
-    __slots__ = ("_entries", "_looks", "_parts", "expressions", "groups")
+    __slots__ = ("_looks", "expressions", "groups", "spellings")
 
-    def __init__(self, entries: Iterable[tuple[int, str]], *parts: _File) -> None:
-        self._entries = sorted(entries, key=lambda entry: entry[0])
-        self.groups = tuple(index for index, _ in self._entries)
-        self._parts = parts
-        self._looks = 0
+    def __init__(self, entries: Sequence[tuple[int, str]]) -> None:
+        self.groups = tuple(group for group, _ in entries)
+        self.spellings = tuple(spelling for _, spelling in entries)
         self.expressions: tuple[re.Pattern[str], re.Pattern[str]] | None = None
+        """For the marks and for their beginnings."""
+        self._looks = 0
 
-    def _compile(self, text: str, pos: int) -> tuple[re.Pattern[str], re.Pattern[str]] | None:
+    def compile(self, text: str, pos: int) -> tuple[re.Pattern[str], re.Pattern[str]] | None:
+        """The expressions, if one of the spellings can stand at ``pos``."""
         self._looks += 1
-        pays = self._looks > (_VERY_MANY if self._parts else _MANY)
-        if not pays and (self._parts or not any(_agrees(spelling, text, pos) for _, spelling in self._entries)):
+        if self._looks < _MANY and not any(_agrees(spelling, text, pos) for spelling in self.spellings):
             return None
-        marks = [_nodes(spelling, False) for _, spelling in self._entries]
+        marks = [make_nodes(spelling, False) for spelling in self.spellings]
         # an empty group behind each mark tells which one it was, and does not hide its beginning from the engine
-        full = "|".join(f"{_full(nodes)}()" for nodes in marks)
+        full = "|".join(f"{join_nodes(nodes)}()" for nodes in marks)
         self.expressions = re.compile(full), re.compile(beginnings(marks))
         return self.expressions
-
-    def begins(self, text: str, pos: int) -> bool:
-        """Whether the text from ``pos`` to its end is a beginning of one of them."""
-        expressions = self.expressions or self._compile(text, pos)
-        if expressions is None:
-            return any(part.begins(text, pos) for part in self._parts)
-        return expressions[1].match(text, pos) is not None
-
-    def match(self, text: str, pos: int) -> tuple[int, int] | None:
-        """The first of them that stands at ``pos``, by the number of its group, and where it ends."""
-        expressions = self.expressions or self._compile(text, pos)
-        if expressions is None:
-            return min(filter(None, (part.match(text, pos) for part in self._parts)), default=None)
-        found = expressions[0].match(text, pos, pos + _LONGEST)
-        return None if found is None or not found.lastindex else (self.groups[found.lastindex - 1], found.end())
 
 
 class Choice:
@@ -476,22 +219,22 @@ class Choice:
         for index, group in enumerate(groups):
             for spelling in group:
                 self._filed.setdefault(_file(spelling), []).append((index, spelling))
-        self._files: dict[str, _File] = {}
+        self._files: dict[str, tuple[_File, ...]] = {}
         self._made: dict[tuple[tuple[int, str], ...], _File] = {}
 
-    def _make_file(self, key: str) -> _File:
-        """The templates that fit the two characters: those that begin with them, and those that may."""
+    def _find_files(self, key: str) -> tuple[_File, ...]:
+        """The templates that fit the two characters: those that begin with them, and those that may, which are the same
+        for many other characters."""
         fixed = tuple(self._filed.get(key, ()) if key else ())
         loose = tuple(entry for entry in self._filed.get("", ()) if not key or _fits(entry[1], key))
-        parts = [self._made.setdefault(entries, _File(entries)) for entries in (fixed, loose) if entries]
-        return parts[0] if len(parts) == 1 else _File((*fixed, *loose), *parts)
+        return tuple(self._made.setdefault(entries, _File(entries)) for entries in (fixed, loose) if entries)
 
-    def _look_up(self, key: str) -> _File:
+    def _look_up(self, key: str) -> tuple[_File, ...]:
         if key not in self._filed and (len(key) < 2 or not key.isascii()):
             key = ""  # there are too many of them
         found = self._files.get(key)
         if found is None:
-            found = self._files[key] = self._make_file(key)
+            found = self._files[key] = self._find_files(key)
         return found
 
     def at(self, text: str, pos: int, final: bool) -> int | None | _More:
@@ -501,23 +244,28 @@ class Choice:
         rest = len(text) - pos
         if rest < 2 and not final:
             return MORE if rest < 1 or text[pos] in self.heads or "" in self._filed else None
+        return self._find(text, pos, not final and rest < _LONGEST)[0]
+
+    def _find(self, text: str, pos: int, may_go_on: bool) -> tuple[int | None | _More, int]:
+        """The index of the first group that stands at ``pos``, and where it ends."""
+        first, end = None, pos
         key = text[pos : pos + 2]
-        file = self._files.get(key) or self._look_up(key)
-        if file.expressions is not None:
-            full, prefix = file.expressions
-            if not final and rest < _LONGEST and prefix.match(text, pos):
-                return MORE
-            found = full.match(text, pos, pos + _LONGEST)
-            return file.groups[found.lastindex - 1] if found is not None and found.lastindex else None
-        if not final and rest < _LONGEST and file.begins(text, pos):
-            return MORE
-        match = file.match(text, pos)
-        return None if match is None else match[0]
+        for file in self._files.get(key) or self._look_up(key):
+            expressions = file.expressions or file.compile(text, pos)
+            if expressions is None:
+                continue
+            if may_go_on and expressions[1].match(text, pos) is not None:
+                return MORE, pos
+            found = expressions[0].match(text, pos, pos + _LONGEST)
+            if found is not None and found.lastindex:
+                group = file.groups[found.lastindex - 1]
+                if first is None or group < first:
+                    first, end = group, found.end()
+        return first, end
 
     def size(self, text: str, pos: int) -> int:
         """How long the mark at ``pos`` is; 0 when there is none."""
-        found = self._look_up(text[pos : pos + 2]).match(text, pos)
-        return 0 if found is None else found[1] - pos
+        return self._find(text, pos, False)[1] - pos
 
 
 def find_stops(spellings: Iterable[str], depth: int) -> dict[str, str]:
@@ -558,7 +306,7 @@ def _first_characters(spellings: Iterable[str]) -> frozenset[str]:
 
 def _second(spelling: str) -> str:
     """What the second character of a spelling may be, as the inside of a class; nothing when that is not known."""
-    token = _TOKEN.match(spelling, 2 if spelling[:2] in ("{{", "}}") else 1)
+    token = TOKEN.match(spelling, 2 if spelling[:2] in ("{{", "}}") else 1)
     if token is None or token[0].isspace():
         return ""
     return _HEADS.get(token[1], "") if token[1] else re.escape(token[0][0])

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from toolglot.clients.fences import Unfencing
-from toolglot.clients.rendering import OWN_DIALECT, Outcome, Record, Rendering, Written
+from toolglot.clients.rendering import Outcome, Record, Rendering, Written
 from toolglot.delivery import Delivery
 from toolglot.editing import Return
 from toolglot.events import (
@@ -43,20 +43,15 @@ class Rendition(Delivery):
         self.unfencing = Unfencing(rendering.client)
         self.tells_rejected = True
         self.calls: list[Event] = []
-        self.call_end = 0
-        """Where the last call in the client's own XML ends in the model's text."""
+        rendering.answer = self
 
     def deliver(self, events: Iterable[Event]) -> list[Event]:
         """What the client is told of these events of the upstream."""
         told = super().deliver(list(self.unfence(events)))
         if self.mapped is not None:
             told = self.mapped.feed(told)
-        for event in told:
-            if type(event) is CallEnded and event.dialect == OWN_DIALECT and event.span:
-                self.rendering.written[event.index] = self.cut_out(event.span)
-                self.call_end = event.span[1]
-        if self.call_end and told and isinstance(told[-1], Finished):
-            self.rendering.behind = self.quote((self.call_end, None))
+        if self.unfencing.before and not any(map(self.is_fenced, told)):
+            told = self.unfencing.put_back(told)
         out = self.rendering.write(self.order(told) if self.native else told)
         if told and isinstance(told[-1], Finished | Failed):
             self.watch.notes += self.rendering.notes
@@ -70,8 +65,18 @@ class Rendition(Delivery):
     def cut_out(self, span: Span) -> Written:
         """What the model wrote there, with the blanks before it where the call keeps its place behind the text."""
         said = self.quote((0, span[0]))
-        before = None if self.native else said[len(said.rstrip()) :]
-        return Written(self.restore(self.quote(span)), before)
+        fence = self.unfencing.before if self.unfencing.holds(self.quote((span[0], None))) else ""
+        before = None if self.native else said[len(said.rstrip()) :] + fence
+        return Written(self.restore(self.quote(span)), before, span[1])
+
+    def is_fenced(self, event: Event) -> bool:
+        """Whether a call was read in the fence that was taken off."""
+        span = event.span if isinstance(event, CallEnded | CallRejected) else None
+        return span is not None and self.unfencing.holds(self.quote((span[0], None)))
+
+    def cite(self, start: int, end: int | None) -> str:
+        """What the model wrote there, with the end of the fence that was taken off at the end of the answer."""
+        return self.restore(self.quote((start, end))) + (self.unfencing.behind if end is None else "")
 
     def order(self, events: Iterable[Event]) -> list[Event]:
         """Text first, then calls: some text may be looked at until the end, and nothing can follow a call. An answer

@@ -166,6 +166,11 @@ class Source:
             start += len(piece)
         return "".join(pieces)
 
+    def repeats(self, start: int, before: tuple[int, int]) -> bool:
+        """Whether the stream from ``start`` up to here is the same as an earlier part of it, which must be kept."""
+        earlier = self.since(*before)
+        return len(earlier) == before[1] - before[0] and self.since(start) == earlier
+
     def rewind(self, start: int) -> None:
         """Go back to ``start``, which must have been kept."""
         if start < self.offset:

@@ -98,7 +98,7 @@ _TRIMMINGS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], 
     (re.compile(r":[0-9]+$"), ""),
     (re.compile(r"\(\)$"), ""),
     (re.compile(r"\.call$"), ""),
-    (re.compile(r"^(?:(?:functions?|tools?|default_api|api)\.|functions:|default_api:)"), ""),
+    (re.compile(r"^(?:(?:assistant\.)?(?:functions?|tools?|default_api|api)[./]|functions:|default_api:)"), ""),
 )
 _LONGEST_NAME = 256
 _REWRITTEN_ID = re.compile(r"functions[._](\S+?)(?:[:_!][0-9]+|json)|(?:functions[._])?(\S+?)commentary(?:json)?")

@@ -15,7 +15,7 @@ MESSAGE_BREAK = "\n\n"
 class Sink:
     """Events on their way out; adjacent deltas are joined, layout around calls is held."""
 
-    __slots__ = ("_channel", "_layout", "_marks", "_parted", "_parts", "called", "events", "spoken", "used")
+    __slots__ = ("_channel", "_layout", "_marks", "_parted", "_parts", "aside", "called", "events", "spoken", "used")
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -24,6 +24,8 @@ class Sink:
         self._layout: list[str] = []
         self._marks: list[str] = []
         self._parted = False
+        self.aside = False
+        """Whether reasoning goes on in the text, marks and all, because the client looks for it there."""
         self.spoken = False
         self.called = False
         self.used = False
@@ -54,6 +56,11 @@ class Sink:
         self._parted = True
 
     def reasoning(self, piece: str) -> None:
+        if self.aside:
+            spoken = self.spoken
+            self.text(piece)
+            self.spoken = spoken
+            return
         if self._channel != _REASONING:
             if self._parts:
                 self._flush()
@@ -92,9 +99,17 @@ class Sink:
             self._layout = list(filter(str.isspace, self._layout))
         self.events.append(event)
 
-    def pass_mark(self, mark: str) -> None:
-        """A mark nobody reads. An answer of nothing else is text after all."""
-        if not self.used:
+    def thought(self, piece: str) -> Event:
+        """A piece of reasoning that goes out at once."""
+        return TextDelta(piece) if self.aside else ReasoningDelta(piece)
+
+    def pass_mark(self, mark: str, aside: bool = False) -> None:
+        """A mark nobody reads; an answer of nothing else is text after all. With ``aside`` it stays in the text, and so
+        does the reasoning that it opens."""
+        self.aside = self.aside or aside
+        if self.aside:
+            self.reasoning(mark)
+        elif not self.used:
             self._marks.append(mark)
 
     def end(self) -> None:

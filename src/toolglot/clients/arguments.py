@@ -36,7 +36,8 @@ class Settled:
     notes: list[str] = field(default_factory=list)
 
 
-def settle(client: Client, tool: ClientTool, arguments: Mapping[str, Value]) -> Settled:
+def settle(client: Client, tool: ClientTool, arguments: Mapping[str, Value], fill: bool) -> Settled:
+    """The arguments as the tool takes them; ``fill`` gives parameters that were left out their defaults."""
     settled = Settled()
     found: dict[str, Value] = {}
     for key, value in arguments.items():
@@ -50,7 +51,7 @@ def settle(client: Client, tool: ClientTool, arguments: Mapping[str, Value]) -> 
             _accept(parameter, value, found, settled)
     _fold_path(tool, found, settled)
     for parameter in tool.parameters:
-        _complete(tool, parameter, found, settled)
+        _complete(tool, parameter, found, settled, fill)
     return settled
 
 
@@ -65,21 +66,26 @@ def _accept(parameter: Parameter, value: Value, found: dict[str, Value], settled
         settled.defects.append(Defect(Reason.DUPLICATE_ARGUMENT, name, "two different values", "one value"))
 
 
-def _complete(tool: ClientTool, parameter: Parameter, found: Mapping[str, Value], settled: Settled) -> None:
-    """Put the value in its place, or its default there; see whether one is missing."""
+def _complete(tool: ClientTool, parameter: Parameter, found: Mapping[str, Value], settled: Settled, fill: bool) -> None:
+    """Put the value in its place, or its default there if ``fill`` is set; see whether one is missing."""
     name = parameter.name
-    value = _count_lines(parameter, found, settled) if parameter.counts else found.get(name)
-    if value is None and parameter.default is not None:
-        value = _FITTINGS[parameter.kind](parameter.default)
+    value = _find_value(parameter, found, settled, fill)
     if value is not None and (parameter.may_be_empty or not _is_empty(parameter, value)):
         settled.values[name] = value
-    elif not parameter.required:
+    elif not parameter.required or (parameter.spared and not fill):
         if value:
             settled.notes.append(f"{name} was blank and was left out")
     elif not any(found.get(other) for other in tool.one_of if name in tool.one_of):
         told = any(defect.where == name for defect in settled.defects)
         if not told:
             settled.defects.append(Defect(Reason.MISSING_ARGUMENT, name, "nothing", "a value"))
+
+
+def _find_value(parameter: Parameter, found: Mapping[str, Value], settled: Settled, fill: bool) -> Value:
+    value = _count_lines(parameter, found, settled) if parameter.counts else found.get(parameter.name)
+    if value is None and fill and parameter.default is not None:
+        return _FITTINGS[parameter.kind](parameter.default)
+    return value
 
 
 def _count_lines(parameter: Parameter, found: Mapping[str, Value], settled: Settled) -> Value:

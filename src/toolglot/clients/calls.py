@@ -43,9 +43,10 @@ def render_call(
     arguments: str,
     call_id: str = "",
     servers: Mapping[str, tuple[str, str]] | None = None,
+    fill: bool = True,
 ) -> Rendered:
     """The call as this client reads it. ``call_id`` goes along in a tag that clients skip; ``servers`` tells which
-    names stand for a tool of an MCP server."""
+    names stand for a tool of an MCP server; ``fill`` gives parameters that were left out their defaults."""
     try:
         given = read_json(arguments or "{}")
     except Spoiled:
@@ -58,7 +59,7 @@ def render_call(
     tool = client.find(name)
     if tool is None:
         return _refuse(name, Reason.UNKNOWN_TOOL, "name", name, f"a tool that {client.name} knows")
-    settled = settle(client, tool, given)
+    settled = settle(client, tool, given, fill)
     if settled.defects:
         return Rendered(tool.name, "", tuple(settled.defects), tuple(settled.notes))
     text = _write(client, model, tool, settled.values, call_id)

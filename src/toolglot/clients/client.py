@@ -31,6 +31,8 @@ class Client:
     layouts: tuple[Layout, ...] = ()
     leads: frozenset[str] = frozenset()
     """Tags that the client takes for something else at the very beginning of a message."""
+    asides: frozenset[str] = frozenset({"thinking"})
+    """Tags around reasoning that the client asks for, or knows, and takes out of the text that it shows."""
 
     @property
     def opener(self) -> re.Pattern[str]:

@@ -9,7 +9,7 @@
 These clients know no fences and run what is in them, so models that write their calls so get along with them. What is
 shown in a fence is no call to the reader, for good reasons. So the marks of a fence are taken away before it reads, but
 only of one that holds a call and nothing else, and ends the message: then it was meant. Such a fence is held until that
-is known; one that is followed by words passes as it is.
+is known; one that is followed by words passes as it is. The client is told the marks all the same, in their place.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import re
 from functools import lru_cache
 
 from toolglot.clients.client import Client
+from toolglot.events import Event, TextDelta
 
 _BEGUN = re.compile(r"\n[ \t]*(?P<fence>`{1,3}(?:[xX](?:[mM][lL]?)?)?[ \t]*(?:\n\s*(?:<\w*)?)?)\Z")
 _LINE = re.compile(r"\n[ \t]*\Z")
@@ -36,6 +37,8 @@ class Unfencing:
         self.held = ""
         self.fence: _Fence | None = None
         self.shown = 0
+        self.before = self.inner = self.behind = ""
+        """What was taken away around the call that ends the answer."""
 
     def feed(self, text: str) -> str:
         """What can be read now."""
@@ -51,7 +54,22 @@ class Unfencing:
         """What was held back, at the end of the answer: a fence that ended it is gone. If it was cut nobody knows."""
         if self.fence is None:
             return self.held
-        return "".join(self.fence.pieces) if cut else self.fence.inner()
+        whole = "".join(self.fence.pieces)
+        self.inner = whole if cut else self.fence.inner(whole)
+        self.before, _, self.behind = whole.partition(self.inner)
+        return self.inner
+
+    def holds(self, rest: str) -> bool:
+        """Whether the rest of the answer stood in the fence that was taken off."""
+        return bool(self.before) and self.inner.endswith(rest)
+
+    def put_back(self, events: list[Event]) -> list[Event]:
+        """The events, with the fence around what it held, which is text after all."""
+        for at, event in reversed(list(enumerate(events))):
+            if isinstance(event, TextDelta) and self.inner in event.text:
+                head, inner, tail = event.text.rpartition(self.inner)
+                return [*events[:at], TextDelta(head + self.before + inner + self.behind + tail), *events[at + 1 :]]
+        return events
 
     def _look(self, text: str, out: list[str]) -> str:
         """Let pass what cannot belong to a fence with a call; the fence, if one begins."""
@@ -110,9 +128,8 @@ class _Fence:
         end = found.end() if found else len(whole)
         return whole[:end], whole[end:]
 
-    def inner(self) -> str:
+    def inner(self, whole: str) -> str:
         """What it holds, if that is a call and it was closed; else all of it."""
-        whole = "".join(self.pieces)
         inner = whole.rstrip().removesuffix("```").rstrip()
         if not self.closed or not inner.endswith(self.end):
             return whole

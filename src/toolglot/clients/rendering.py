@@ -6,11 +6,11 @@ cut would be written. Nothing can be taken back that has left, and no mark makes
 of a call leaves in one piece when its arguments are complete, checked and read back (``calls``); heartbeats of the wire
 keep the connection alive meanwhile.
 
-A message has one call, and it is the last thing in it: the client breaks the stream off when it has run it. So the
-first call that starts is the one that is sent. Later ones are dropped, and text behind it too, which the client would
-cut off in any case; both are told to the record. A call that cannot be sent is told in words, with its arguments, and
-no later one is run in its place: it may have needed the first. A message is never empty, because clients take that for
-a failure of the model.
+A message has one call: the client breaks the stream off when it has run it. So the first call that starts is the one
+that is sent. Later ones are dropped, and all that stands behind them. Text behind the first one is sent at the end of
+the stream if the call stands as the model wrote it, and dropped if the call was rendered. What is dropped is told to
+the record. A call that cannot be sent is told in words, with its arguments, and no later one is run in its place: it
+may have needed the first. A message is never empty, because clients take that for a failure of the model.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Final, Protocol
 
 from toolglot.clients.calls import Rendered, render_call
 from toolglot.clients.client import Client
 from toolglot.clients.parsers import utf16
 from toolglot.clients.prose import Prose, protect
 from toolglot.clients.record import BLANKS
-from toolglot.clients.verbatim import AS_WRITTEN, keep_call, keep_rejected
+from toolglot.clients.verbatim import AS_WRITTEN, find_call, gives_value, keep_call, keep_rejected
 from toolglot.events import (
     CallArguments,
     CallEnded,
@@ -36,6 +36,7 @@ from toolglot.events import (
     Failed,
     Finished,
     Reason,
+    Span,
     TextDelta,
 )
 
@@ -67,10 +68,24 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A call as the model wrote it, and the blanks before it. None for those: the call stands on a line of its own."""
+    """A call as the model wrote it, the blanks before it and the mark of a fence, and where it ends in the answer. None
+    for what is before it: the call stands on a line of its own."""
 
     text: str
-    before: str | None = None
+    before: str | None
+    end: int
+
+
+class Answer(Protocol):
+    """The answer as the model wrote it."""
+
+    def cut_out(self, span: Span) -> Written:
+        """A call that stands there."""
+        ...
+
+    def cite(self, start: int, end: int | None) -> str:
+        """What stands there, as far as it has come."""
+        ...
 
 
 @dataclass(slots=True)
@@ -119,24 +134,26 @@ class Rendering:
         self.carry_ids = carry_ids
         self.servers = servers
         self.records: list[Record] = []
-        self.written: dict[int, Written] = {}
-        """Calls that the model wrote in this client's own XML, as it wrote them."""
+        self.answer: Answer | None = None
+        """What the model wrote. Calls in this client's own XML are looked up in it."""
         self.prose = Prose(client)
         self.first: int | None = None
         self.open: _Open | None = None
         self.sent = False
-        self.kept = False
-        """Whether the call that was sent stands as the model wrote it."""
         self.said = False
         self.size = 0
         self.ends_line = True
         self.blanks = ""
         """Those at the end of what was said so far."""
         self.lost = 0
-        self.behind = ""
-        """What the model wrote behind a call in the client's own XML, once all of it has come."""
-        self.doubtful = ""
-        """A rejected call that lacks something: a call if nothing but blanks follows it, else a mention of the tool."""
+        self.kept: Written | None = None
+        """The call that was sent, if it stands as the model wrote it."""
+        self.next: int | None = None
+        """Where the call behind it begins, which is not sent."""
+        self.doubtful: Written | None = None
+        """A call that lacks something. It may be a mention of the tool: words behind it on its line decide."""
+        self.mentions = False
+        """Whether there was such a mention."""
 
     @property
     def notes(self) -> list[str]:
@@ -158,7 +175,9 @@ class Rendering:
                         self.open.fragments.append(fragment)
                 case CallEnded(index=index):
                     if self.open is not None and self.open.index == index:
-                        self._end(self.open, out)
+                        self._end(self.open, event, out)
+                    else:
+                        self._leave_out(event.span)
                 case CallRejected():
                     self._reject(event, out)
                 case Finished():
@@ -172,24 +191,48 @@ class Rendering:
         return out
 
     def _say(self, text: str, out: list[Event]) -> None:
-        if self.doubtful and not text.strip(BLANKS):
-            self.doubtful += text
+        if self.doubtful is not None and not text.strip(BLANKS):
             return
+        if self.doubtful is not None:
+            self._settle(out)
+            text = text.lstrip(BLANKS)
         if not self.sent:
-            text, self.doubtful = self.doubtful + text, ""
             self._put(self.prose.feed(text), out)
-        elif text.strip(BLANKS):
+        elif text.strip(BLANKS) and (self.kept is None or self.next is not None):
             self.lost += len(text)
 
+    def _cite(self, start: int, end: int | None) -> str:
+        return self.answer.cite(start, end) if self.answer is not None else ""
+
+    def _blanks_behind(self, call: Written) -> str:
+        """The blanks behind the doubtful call, which the reader takes for nobody's."""
+        behind = self._cite(call.end, None)
+        return behind[: len(behind) - len(behind.lstrip(BLANKS))]
+
+    def _has_own_lines(self, call: Written) -> bool:
+        """Whether the doubtful call gives a value, and shares its lines with no words."""
+        first = not (self.said or self.prose.held) or "\n" in (call.before or self.blanks)
+        return first and "\n" in self._blanks_behind(call) and gives_value(self.client, self.model, call.text)
+
+    def _leave_out(self, span: Span | None) -> None:
+        """A further call, or what the model made of it, is not sent, nor what stands behind it."""
+        if (self.sent or self.doubtful is not None) and self.next is None and span is not None:
+            self.next = span[0]
+
     def _settle(self, out: list[Event], last: bool = False) -> None:
-        """Send the rejected call as it was written if it is the ``last`` that may be made, else as text."""
-        text, self.doubtful = self.doubtful, ""
-        kept = keep_rejected(self.client, self.model, text, last) if text else None
+        """Send the doubtful call as it was written if it has lines of its own or is the ``last`` that may be made; else
+        it is text."""
+        call, self.doubtful = self.doubtful, None
+        if call is None:
+            return
+        kept = keep_rejected(self.client, self.model, call.text, last or self._has_own_lines(call))
         if kept is not None:
             self._put(self.prose.close(), out)
-            self._send(kept, "", self.blanks + text[: text.index("<")], out)
+            self._send(kept, "", call, out)
         else:
-            self._say(text, out)
+            self.mentions = True
+            before = (call.before or "").removeprefix(self.blanks)
+            self._say(before + call.text + self._blanks_behind(call), out)
 
     def _put(self, text: str, out: list[Event]) -> None:
         if text:
@@ -207,21 +250,23 @@ class Rendering:
         else:
             self.records.append(Record(event.name, Outcome.DROPPED, ("a message has one call",)))
 
-    def _end(self, call: _Open, out: list[Event]) -> None:
+    def _end(self, call: _Open, event: CallEnded, out: list[Event]) -> None:
         self.open = None
         arguments = "".join(call.fragments)
         call_id = call.id if self.carry_ids else ""
-        written = self.written.get(call.index)
+        written = None
+        if event.dialect == OWN_DIALECT and event.span is not None and self.answer is not None:
+            written = self.answer.cut_out(event.span)
         rendered = keep_call(self.client, self.model, call.name, arguments, written.text) if written else None
         rendered = rendered or render_call(self.client, self.model, call.name, arguments, call_id, self.servers)
-        before = written.before if written and written.text.startswith(rendered.text) else None
         if written and AS_WRITTEN in rendered.notes and not keep_rejected(self.client, self.model, written.text):
-            self.doubtful = written.text if before is None else before.removeprefix(self.blanks) + written.text
+            self.doubtful = written
         else:
-            self._send(rendered, arguments, before, out)
+            stands = written is not None and written.text.startswith(rendered.text)
+            self._send(rendered, arguments, written if stands else None, out)
 
-    def _send(self, rendered: Rendered, arguments: str, before: str | None, out: list[Event]) -> None:
-        """Put the call into the message, or tell why it is not made."""
+    def _send(self, rendered: Rendered, arguments: str, written: Written | None, out: list[Event]) -> None:
+        """Put the call into the message, or tell why it is not made. ``written`` if it stands as the model wrote it."""
         self._put(self.prose.close(), out)
         most = self.client.limits.message
         if rendered.text and most and self.size + utf16(rendered.text) >= most:
@@ -231,7 +276,8 @@ class Rendering:
             return
         outcome = Outcome.FLAGGED if rendered.notes else Outcome.SENT
         self.records.append(Record(rendered.tool, outcome, rendered.notes))
-        self.kept = before is not None
+        before = written.before if written is not None else None
+        self.kept = written if before is not None else None
         if before is not None and before.startswith(self.blanks):
             self._put(before.removeprefix(self.blanks) + rendered.text, out)
         else:
@@ -249,28 +295,53 @@ class Rendering:
         """On a line of its own."""
         self._put(text if self.ends_line else f"\n\n{text}", out)
 
+    def _put_behind(self, text: str, out: list[Event]) -> None:
+        """What the model wrote behind the call that was sent as it stands, if the client reads so much."""
+        most = self.client.limits.message
+        if most and self.size + utf16(text) >= most:
+            self.lost += len(text)
+        else:
+            self._put(protect(self.client, text), out)
+
     def _reject(self, event: CallRejected, out: list[Event]) -> None:
         """Text that set out to be a call and was not: it is text."""
         if event.index is not None and self.open is not None and self.open.index == event.index:
             self.open = None
         if event.reason in (Reason.EXTRA_CALL, Reason.FABRICATED_RESULT):
+            self._leave_out(event.span)
             return
-        own = (
-            event.dialect == OWN_DIALECT and event.reason is not Reason.TRUNCATED and self.first in (None, event.index)
-        )
+        own = event.dialect == OWN_DIALECT and event.reason is not Reason.TRUNCATED
         self._settle(out, self.first is not None)
-        if not own or self.sent:
+        if self.sent and own and keep_rejected(self.client, self.model, event.raw, last=True):
+            self._leave_out(event.span)
+        if not own or self.sent or self.first not in (None, event.index):
             self._say(event.raw, out)
             return
-        self.doubtful = event.raw
-        if keep_rejected(self.client, self.model, event.raw):
+        self.doubtful, rest = self._find_rejected(event)
+        if rest:
+            self._say(rest, out)
+        elif keep_rejected(self.client, self.model, event.raw):
             self._settle(out)
+
+    def _find_rejected(self, event: CallRejected) -> tuple[Written, str]:
+        """The rejected call, and what was read beyond the place where the client ends it."""
+        text = event.raw.strip(BLANKS)
+        before, call = event.raw[: event.raw.index(text)], find_call(self.client, text)
+        call = call if call and text.startswith(call) else text
+        if event.span is None or self.answer is None:
+            return Written(call, self.blanks + before, 0), text[len(call) :]
+        start = event.span[0] + len(before)
+        return self.answer.cut_out((start, start + len(call))), text[len(call) :]
 
     def _finish(self, event: Finished, out: list[Event]) -> None:
         self._settle(out, last=True)
         self._put(self.prose.close(), out)
-        if self.kept and not self.behind.strip(BLANKS):
-            self._put(self.behind, out)
+        if self.kept is not None:
+            behind = self._cite(self.kept.end, self.next)
+            self._put_behind(behind if self.next is None else behind.rstrip(BLANKS), out)
+        elif self.mentions and not self.sent:
+            whole = self._cite(0, None)
+            self._put(whole[len(whole.rstrip(BLANKS)) :].removeprefix(self.blanks), out)
         if self.open is not None:
             self.records.append(Record(self.open.name, Outcome.TRUNCATED))
             self._put_apart(protect(self.client, _CUT.format(tool=self.open.name)), out)

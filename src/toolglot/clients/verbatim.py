@@ -34,16 +34,22 @@ class OwnCalls:
     client: Client
     model: str
 
+    @property
+    def asides(self) -> frozenset[str]:
+        """Tags around reasoning that the client takes out of the text itself."""
+        return self.client.asides
+
     def open(self, name: str) -> Boundary | None:
         """What finds the end of a call behind its opening tag; None if the client has no such tool."""
         return Boundary(self.client.grammar, name) if name in self.client.tags else None
 
     def read(self, text: str) -> Element | None:
-        """The call as the client reads it; None if something that it needs is missing, or a value was torn apart."""
+        """The call as the client reads it; None if it reads none, or a value was torn apart."""
         call = _read_call(self.client, self.model, text)
-        if call is None or not _has_all(self.client, call) or _is_torn(self.client, call, text):
+        if call is None or _is_torn(self.client, call, text):
             return None
-        return Element(call.tags, not call.complaint)
+        lacking = not _has_all(self.client, call)
+        return Element(call.tags, not (call.complaint or lacking), lacking)
 
 
 def find_call(client: Client, text: str) -> str:
@@ -129,7 +135,13 @@ def _render_anew(client: Client, model: str, name: str, arguments: str, call: Ca
     meant = _interpret(client, tool, given, model)
     if call is not None and call.name == tool.name and not call.complaint:
         meant |= {key: value for key, value in call.params.items() if tool.find(key) is not None}
-    return render_call(client, model, name, dump(given | meant))
+    return render_call(client, model, name, dump(given | meant), fill=False)
+
+
+def gives_value(client: Client, model: str, text: str) -> bool:
+    """Whether the client reads a value in this call."""
+    call = _read_call(client, model, text) if text else None
+    return call is not None and any(call.tags.values())
 
 
 def keep_rejected(client: Client, model: str, written: str, last: bool = False) -> Rendered | None:

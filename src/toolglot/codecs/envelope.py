@@ -11,12 +11,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from toolglot.codecs.envelope_keys import (
+    ANY_LIST_KEYS,
     ARGUMENT_KEYS,
+    BODY_KEYS,
     LEADING_KEYS,
     LIST_KEYS,
     LOOSE_NAME_KEYS,
     NAME_KEYS,
+    OFFER_KEYS,
     RESULT_KEYS,
+    SOLE_NAME_KEYS,
     WORDS,
 )
 from toolglot.codecs.forms import write_by_sample
@@ -32,9 +36,9 @@ from toolglot.scanner import Steps, at_once
 
 _ELEMENTS = ("{", '"', "'", "[")
 _PUNCTUATION = ("}", ",")
-_NAME_QUOTES = ('"', "'")
+_NAME_QUOTES = ('"', "'", "“")
 _ARGUMENT_HEADS = ("{", *_NAME_QUOTES)
-_NAME = Mark('" {name_id} "', "' {name_id} '", '"{quoted}"')
+_NAME = Mark('" {name_id} "', "' {name_id} '", '"{quoted}"', "“{name_id}”")
 _SLIPPED_NAME = Mark('"name="{name_id}"', '"name: "{name_id}"')
 _PAIR = Mark(
     '"{name_id}" , {before_object}',
@@ -63,6 +67,8 @@ class _Walk:
     words: set[str] = field(default_factory=set)
     """Keys among them that stand behind the name."""
     calls: int = 0
+    offered: bool = False
+    """It is an element of a list that may hold tools on offer."""
 
     @property
     def is_fresh(self) -> bool:
@@ -87,14 +93,14 @@ class Envelope:
     def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
         return write_by_sample(sample, name, arguments)
 
-    def _list(self, frame: Frame) -> Steps[bool]:
+    def _list(self, frame: Frame, offered: bool = False) -> Steps[bool]:
         source = frame.source
         source.pos += 1
         calls = 0
         while True:
             head = yield from source.skip_blanks()
             if head in _ELEMENTS:
-                if not (yield from (self._object if head == "{" else self._pair)(frame)):
+                if not (yield from (self._object(frame, offered) if head == "{" else self._pair(frame))):
                     return calls > 0 and not frame.alone
                 calls += 1
             elif head == ",":
@@ -107,9 +113,9 @@ class Envelope:
                     frame.open.repair("missing_bracket")
                 return calls > 0
 
-    def _object(self, frame: Frame) -> Steps[bool]:
+    def _object(self, frame: Frame, offered: bool = False) -> Steps[bool]:
         source = frame.source
-        walk = _Walk(source.here)
+        walk = _Walk(source.here, offered=offered)
         source.pos += 1
         while True:
             usual = self.members.usual_member.match(source.text, source.pos)
@@ -170,8 +176,8 @@ class Envelope:
         if head in _NAME_QUOTES and (key in NAME_KEYS or key in LIST_KEYS):
             walk.named_by = key
             return self._name(frame, walk)
-        if head == "[" and key in LIST_KEYS:
-            return self._calls(frame, walk)
+        if head == "[" and key in ANY_LIST_KEYS:
+            return self._calls(frame, walk, key in OFFER_KEYS)
         if key in ARGUMENT_KEYS and not walk.has_arguments:
             return self._arguments(frame, walk, key)
         if head in _ARGUMENT_HEADS and self._is_tool(frame, key):
@@ -189,9 +195,15 @@ class Envelope:
                 if head == "{" and draft.declares(key):
                     return self._namesake(frame, walk, draft, key)
                 return self._stream(frame, walk, draft) if head == "{" else self._arguments(frame, walk, key)
-            if draft.admits(key) or (draft.is_open_ended and key not in LEADING_KEYS):
+            if draft.admits(key) or self._takes_anything(frame, walk, draft, key):
                 return self._argument(frame, draft, key)
         return self._aside(frame, walk, key)
+
+    def _takes_anything(self, frame: Frame, walk: _Walk, draft: Draft, key: str) -> bool:
+        """Whether a tool that declares nothing may have this argument; in ordinary text many things have a name."""
+        meant = frame.marked or (walk.named_by != "name" and key != "description")
+        body = key in BODY_KEYS and not draft.keys
+        return draft.is_open_ended and key not in LEADING_KEYS and meant and not body
 
     def _name(self, frame: Frame, walk: _Walk) -> Steps[bool]:
         if (doubled := (yield from frame.source.match(_DOUBLED_SIGN))) is not None:
@@ -206,6 +218,8 @@ class Envelope:
         found = yield from frame.source.look(_NAME)
         name = _read_name(frame, found) if found is not None else None
         known = name is not None and frame.toolbox.find(name) is not None
+        if known and key in SOLE_NAME_KEYS and not (frame.marked or frame.count_alone()):
+            return False
         return (yield from (self._name(frame, walk) if known else self._aside(frame, walk, key)))
 
     def _slipped_name(self, frame: Frame, walk: _Walk, here: int) -> Steps[bool]:
@@ -226,9 +240,11 @@ class Envelope:
             walk.draft.repair("damaged_key")
         return walk.draft is not None
 
-    def _calls(self, frame: Frame, walk: _Walk) -> Steps[bool]:
+    def _calls(self, frame: Frame, walk: _Walk, offered: bool) -> Steps[bool]:
         """A list of calls."""
-        taken = yield from self._list(frame)
+        if offered and not (frame.marked or frame.count_alone()):
+            return False
+        taken = yield from self._list(frame, offered)
         walk.calls += taken
         return taken
 
@@ -349,7 +365,7 @@ class Envelope:
         Before the first declared argument it may be one only behind a key that says "tool": many things have a name.
         """
         draft = walk.draft
-        if draft is None or not (draft.keys or walk.named_by != "name"):
+        if draft is None or not (draft.keys or walk.named_by != "name" or key in BODY_KEYS):
             return False
         if key in RESULT_KEYS:
             draft.flaw(Reason.MALFORMED, "call", f'the key "{key}"', "the call alone")
@@ -399,14 +415,23 @@ class Envelope:
         given = walk.arguments if walk.arguments is not None else self._flat(walk, draft)
         for name in walk.repairs:
             draft.repair(name)
-        if "properties" in given and not (frame.marked or draft.declares("properties")):
-            return False  # the definition of the tool
-        flat = bool(given) and not frame.marked and not walk.has_arguments
-        if flat and not any(map(draft.declares, (*draft.keys, *given))):
-            return False  # something is told of a tool
+        if not walk.has_arguments and (body := _find_body(draft, given)) is not None:
+            draft.repair("unwrapped_arguments")
+            draft.add_members(body)
+            return frame.marked or (draft.is_exact and frame.count_alone())
+        if not frame.marked and self._is_told(walk, draft, given):
+            return False
         if given:
             draft.add_members(given)
         return frame.marked or draft.live or draft.is_plausible
+
+    def _is_told(self, walk: _Walk, draft: Draft, given: dict[str, Value]) -> bool:
+        """Whether an object in ordinary text offers or defines the tool, or tells something of it."""
+        offers = walk.offered and not (walk.has_arguments or draft.keys or given)
+        if offers or ("properties" in given and not draft.declares("properties")):
+            return True
+        flat = bool(given) and not walk.has_arguments
+        return flat and not any(map(draft.declares, (*draft.keys, *given)))
 
     def _named_by_type(self, frame: Frame, walk: _Walk) -> Draft | None:
         """Some envelopes put the tool where the kind of call belongs."""
@@ -422,6 +447,19 @@ class Envelope:
         beside = {key: value for key, value in walk.aside.items() if key not in draft.keys}
         around = LEADING_KEYS - walk.words
         return {key: value for key, value in beside.items() if draft.declares(key) or key not in around}
+
+
+def _find_body(draft: Draft, given: dict[str, Value]) -> dict[str, Value] | None:
+    """The arguments, where an object of them is all that stands beside the name, under a key of its own."""
+    if draft.keys or draft.tool is None or len(given) != 1:
+        return None
+    ((key, value),) = given.items()
+    parsed = parse_object(value) if isinstance(value, str) else None
+    body = parsed.value if parsed is not None else value
+    if key not in BODY_KEYS or draft.declares(key) or not isinstance(body, dict):
+        return None
+    exact = all(map(draft.declares, body)) and draft.tool.required.issubset(body)
+    return body if exact and (body or key != "properties") else None
 
 
 def _read_name(frame: Frame, found: Match) -> str | None:

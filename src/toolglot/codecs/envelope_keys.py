@@ -20,7 +20,9 @@ NAME_KEYS = frozenset(
         "action_name",
     ]
 )
-LOOSE_NAME_KEYS = frozenset(("api", "command", "method", "operation", "tool_use"))
+SOLE_NAME_KEYS = frozenset(("plugin", "skill", "fn", "tool_id"))
+"""Keys that hold a name only if it is a tool's and nothing else is said."""
+LOOSE_NAME_KEYS = frozenset(("api", "command", "method", "operation", "tool_use")) | SOLE_NAME_KEYS
 """Keys that hold a name only if it is a tool's."""
 ARGUMENT_KEYS = frozenset(
     [
@@ -52,6 +54,9 @@ ARGUMENT_KEYS = frozenset(
         "payload",
     ]
 )
+BODY_KEYS = frozenset(("data", "body", "options", "properties", "arguments_json"))
+"""Keys that hold the arguments only if these fit the tool exactly, and nothing else stands beside its name."""
+
 LEADING_KEYS = frozenset(
     [
         "id",
@@ -83,3 +88,7 @@ LIST_KEYS = frozenset(("tool_calls", "toolCalls", "tool_call", "function_call", 
     "tool_request",
     "actions",
 }
+
+OFFER_KEYS = frozenset(("tools", "functions"))
+"""Keys of lists that hold tools as often as calls of them: every element must have its arguments."""
+ANY_LIST_KEYS = LIST_KEYS | OFFER_KEYS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -86,9 +87,13 @@ class FreeText:
 
 @dataclass(frozen=True, slots=True)
 class Enclosed:
-    """The text goes up to the mark ``close``; if another token comes before it, this is no call."""
+    """The text goes up to the mark ``close``; if another token comes before it, this is no call.
+
+    ``kind`` finds the kind of content in the header: without one, or with JSON, the arguments are due as an object.
+    """
 
     close: str
+    kind: re.Pattern[str]
 
     def accepts(self, head: str) -> bool:
         return head not in ("", "{", "<")
@@ -97,7 +102,7 @@ class Enclosed:
         source = frame.source
         start = source.here
         source.pos = found.end()
-        tool = frame.toolbox.find(found["name"])
+        tool = frame.toolbox.find(found["name"]) if self.kind.search(found[0]) else None
         key = tool.sole_text_parameter if tool is not None else None
         text = (yield from gather_up_to(source, mark((self.close,)), other="<|")) if key else None
         draft = frame.begin(found["name"], start) if text is not None else None

@@ -100,6 +100,14 @@ def find_quote(source: Source, quotes: tuple[str, ...]) -> Steps[str]:
     return ""
 
 
+def may_be_null(source: Source) -> Steps[bool]:
+    """Whether the value that follows begins like a null."""
+    gap = yield from source.find_nonblank()
+    while len(source.text) - source.pos - gap < 4 and not source.final:
+        yield
+    return source.text[source.pos + gap : source.pos + gap + 4] in ("null", "None")
+
+
 @lru_cache(maxsize=16)
 def _string_stops(quote: str) -> re.Pattern[str]:
     return re.compile(f"[{re.escape(quote[0])}\\\\]" if quote in QUOTES else re.escape(quote[0]))

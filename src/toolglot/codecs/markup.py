@@ -18,7 +18,7 @@ from typing import NamedTuple
 from toolglot.codecs.attributes import read_pairs, take_attributes
 from toolglot.codecs.cdata import read_sections
 from toolglot.codecs.elements import parse_elements
-from toolglot.codecs.gathering import parse_object
+from toolglot.codecs.gathering import may_be_null, parse_object
 from toolglot.codecs.members import ENVELOPES, OBJECT
 from toolglot.codecs.parameters import write_parameters
 from toolglot.codecs.rest import Trial, Tried
@@ -178,6 +178,8 @@ class _Reading:
     looked: tuple[str, int, tuple[Parameter, Match] | None] = ("", -1, None)
     """Where the opener of a parameter was looked for last, and which one stands there."""
     tried: Tried = field(default_factory=Tried)
+    given: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Where the parameters stand that were read, from their values on."""
     spelling: str = ""
     """How the parameter is spelled that is read now."""
 
@@ -240,12 +242,27 @@ class _Reading:
         self.draft.sure_of(read_key(found))
         if parameter.repair:
             self.draft.repair(parameter.repair)
+        key, start = read_key(found), self.frame.source.here
         if not parameter.close:
-            return (yield from self.no_value(read_key(found)))
-        key = read_key(found)
-        word = found["type"] if "{type}" in parameter.open else None
-        yield from self.value(parameter, key, self.shape_of(parameter, key, word))
+            return (yield from self.no_value(key))
+        if key in self.given:
+            yield from self.repeated(parameter, key, self.given[key])
+        else:
+            word = found["type"] if "{type}" in parameter.open else None
+            yield from self.value(parameter, key, self.shape_of(parameter, key, word))
+            self.given[key] = (start, self.frame.source.here)
         return _Next.DONE if self.draft.cut else _Next.GO_ON
+
+    def repeated(self, parameter: Parameter, key: str, before: tuple[int, int]) -> Steps[None]:
+        """A parameter that was given before: nothing new if the tool does not declare it, or the value is the same."""
+        source, draft = self.frame.source, self.draft
+        start = source.here
+        if not (yield from Value(self, parameter, key, _discard).read()):
+            draft.truncate()
+        elif not draft.declares(key) or source.repeats(start, before):
+            draft.repair("dropped_repeated_argument")
+        else:
+            draft.flaw(Reason.DUPLICATE_ARGUMENT, f"argument {key}", "a second value", "one value")
 
     def no_value(self, key: str) -> Steps[_Next]:
         """A key without a value; the value may have been cut off."""
@@ -444,16 +461,11 @@ class _Reading:
             return
         streams = shape.streams or not (shape.kinds or shape is UNTYPED)
         if shape.nullable_text:
-            streams = not (yield from self.may_be_null())
+            streams = not (yield from may_be_null(self.frame.source))
         if not streams or parameter.decode is not None:
             yield from self.gather(parameter, key, shape)
             return
         draft = self.draft
-        if key in draft.keys and not draft.declares(key):
-            draft.repair("dropped_repeated_argument")
-            if not (yield from Value(self, parameter, key, _discard).read()):
-                draft.truncate()
-            return
         draft.open_text(key)
         if (yield from Value(self, parameter, key, draft.text, draft.passing).read()):
             draft.close_text()
@@ -469,13 +481,6 @@ class _Reading:
             self.add(key, parameter.decode(text) if parameter.decode else text, shape)
         else:
             self.draft.truncate()
-
-    def may_be_null(self) -> Steps[bool]:
-        source = self.frame.source
-        gap = yield from source.find_nonblank()
-        while len(source.text) - source.pos - gap < 4 and not source.final:
-            yield
-        return source.text[source.pos + gap : source.pos + gap + 4] in ("null", "None")
 
     def add(self, key: str, text: str, shape: Shape) -> None:
         """One value that was gathered whole."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 
 from toolglot.codecs.gathering import QUOTES, decode, find_quote, gather
-from toolglot.codecs.strings import Around, Collector, read_string
+from toolglot.codecs.strings import Around, Collector, Confirm, Receiver, read_string
 from toolglot.draft import Draft, Frame
 from toolglot.events import Reason
 from toolglot.jsontext import JSON, PYTHON, Literals, NotJson, Parsed, parse
@@ -33,6 +33,11 @@ _BEHIND_CALLS = ("<", "`", ",", ";")
 _NOT_PLAIN = re.compile(r"[\"<>{}\[\]\n]")
 _EXPRESSION = re.compile(r"[()]|\.\.\.|…")
 """What makes a value without quotes code, or a place to be filled in."""
+_OPERAND = r"(?:(?:not|await|lambda|yield)\s+|[-+~]\s?)*(?:[^\W\d]\w*|\d[\w.]*)(?:\.[^\W\d]\w*)*"
+_OPERATION = r"\s*(?:[-+*/%@|&^<>=!]{1,2}|\b(?:or|and|if|else|in|is|not in|is not|for)\b)\s*"
+_CODE = re.compile(rf"(?![\d:./-]+\Z){_OPERAND}(?:{_OPERATION}{_OPERAND})*\Z|lambda\b|.*(?:(?<!\w)'|'(?!\w)|[:=]=)")
+"""What Python takes for code, where a value has no quotes: names, what they are joined by, strings among them."""
+_POSITIONAL = Mark(' "', " '", " *", named=False)
 _ODD_QUOTES = {"“": "”", "‘": "’", "`": "`", "«": "»", "„": "“"}
 _MORE_QUOTES = ("", '"')
 _DOUBLED = "doubled_braces"
@@ -40,7 +45,7 @@ _NAME = "name"
 _NAME_AGAIN = Mark('"{name}" ,')
 _WORDS = re.compile(r"[^\w.\-$\\]")
 _AROUND = (*ENVELOPES, _NAME)
-_QUOTED_KEYS = ('"{quoted}"', "'{quoted_once}'", '<|"|>{key}<|"|>', "<escape>{key}<escape>")
+_QUOTED_KEYS = ('"{quoted}"', "'{quoted_once}'", "“{key_plain}”", '<|"|>{key}<|"|>', "<escape>{key}<escape>")
 _KEY = Mark(*_QUOTED_KEYS, "{key_plain}")
 _LOOSE_KEY = Mark(*_QUOTED_KEYS, "{key_loose}")
 """The same where keys need no quotes, and may hold blanks."""
@@ -281,19 +286,34 @@ class Members:
         around = self._around(frame) if len(quote) > 1 else None
         if shape.streams or shape.nullable_text or not shape.kinds:
             draft.open_text(key)
-            if not (yield from read_string(source, quote, self.literals, draft, confirm, around)):
+            if not (yield from self._strings(source, quote, draft, confirm, around)):
                 draft.truncate()
                 return False
             draft.close_text()
             return True
         out = Collector()
-        if not (yield from read_string(source, quote, self.literals, out, confirm, around)):
+        if not (yield from self._strings(source, quote, out, confirm, around)):
             draft.truncate()
             return False
         for name in out.repairs:
             draft.repair(name)
         draft.add(key, conform(decode(out), shape, f"argument {key}"))
         return True
+
+    def _strings(
+        self, source: Source, quote: str, out: Receiver, confirm: Confirm, around: Around | None
+    ) -> Steps[bool]:
+        """Read a string, and in Python those behind it that are one with it; False when the text ends first."""
+        whole = yield from read_string(source, quote, self.literals, out, confirm, around)
+        while whole and self.literals is PYTHON and "unescaped_quote" not in out.repairs:
+            gap = yield from source.find_nonblank()
+            if source.text[source.pos + gap : source.pos + gap + 1] not in QUOTES:
+                break
+            source.pos += gap
+            quote = yield from find_quote(source, self.literals.quotes)
+            source.pos += len(quote)
+            whole = yield from read_string(source, quote, self.literals, out, confirm, around)
+        return whole
 
     def _tripled(self, source: Source, draft: Draft) -> Steps[str]:
         """The quote of a value, of which one was read: Python's three are no part of the text."""
@@ -321,15 +341,14 @@ class Members:
         head = source.text[source.pos + gap : source.pos + gap + 1]
         if not head:
             return not doubted
-        if head == self.separator:
-            return (yield from self._key_follows(source, draft, gap + 1, doubted and not marked))
         if head == self.closer:
             return (yield from self._end_follows(frame, draft, gap + 1, doubted))
-        if head in QUOTES and "\n" in source.text[source.pos + ahead : source.pos + gap]:
-            # a new line that begins with a key: only the comma is missing
-            return (yield from self._key_follows(source, draft, gap, True))
-        if head in QUOTES and self.literals is PYTHON:
-            return True
+        if not (doubted or self.is_loose) and (yield from self._is_operand(source, ahead, gap, head)):
+            return True  # what follows is no member, and breaks the call
+        if head == self.separator:
+            return (yield from self._key_follows(source, draft, gap + 1, doubted and not marked))
+        if head in QUOTES:
+            return (yield from self._string_follows(source, draft, ahead, gap, doubted))
         if head in COMMENT_HEADS:
             return not doubted and (yield from self._comment_follows(source, draft, gap))
         if head not in frame.closing.starts:
@@ -337,6 +356,23 @@ class Members:
         ending = yield from source.choose(frame.closing, gap)
         # between marks, those of another call are text
         return ending == 0 if self.is_loose else ending is not None
+
+    def _string_follows(self, source: Source, draft: Draft, ahead: int, gap: int, doubted: bool) -> Steps[bool]:
+        """Whether the string behind a quote is one with that before it, or a key before which a comma is missing.
+
+        Such a key stands apart, best on a new line.
+        """
+        if self.literals is PYTHON:
+            return True
+        apart = "\n" in source.text[source.pos + ahead : source.pos + gap]
+        apart = apart or (gap > ahead and not doubted and not draft.is_open_ended)
+        return apart and (yield from self._key_follows(source, draft, gap, True))
+
+    def _is_operand(self, source: Source, ahead: int, gap: int, head: str) -> Steps[bool]:
+        """Whether the string is part of an expression, or a further argument of Python follows that has no name."""
+        if head != self.separator:
+            return (yield from source.look(self.literals.operators, ahead)) is not None
+        return self.literals is PYTHON and (yield from source.look(_POSITIONAL, gap + 1)) is not None
 
     def _comment_follows(self, source: Source, draft: Draft, ahead: int) -> Steps[bool]:
         """Whether a comment stands there, and a key or the end behind it."""
@@ -420,11 +456,17 @@ class Members:
         if quote is not None:
             inside = text[1:-1] if len(text) > 1 and text[-1] == quote else ""
             text = "" if quote in inside or text[0] in inside else inside
-        if not text or text == key or _NOT_PLAIN.search(text) or (quote is None and _EXPRESSION.search(text)):
+        if not text or text == key or _NOT_PLAIN.search(text) or (quote is None and self._is_code(text, shape)):
             draft.flaw(Reason.INVALID_VALUE, f"argument {key}", text[:80] or "nothing", "a value in quotes")
             return
         draft.add(key, read_text(text, shape, f"argument {key}"))
         draft.repair("unquoted_value")
+
+    def _is_code(self, text: str, shape: Shape) -> bool:
+        """Whether a text without quotes is code; what is of the right type, or one of a few values, is none."""
+        proved = bool(shape.kinds) and not (shape.streams or shape.nullable_text)
+        named = self.literals is PYTHON and not proved and _CODE.match(text) is not None
+        return named or _EXPRESSION.search(text) is not None
 
 
 def _decode_key(written: str) -> str:

@@ -180,5 +180,9 @@ SOLE_CALL = Call(
     ("{name}{before_parenthesis}", "Action: {name}{before_parenthesis}"), Named((KEYWORDS,)), place=Place.LINE
 )
 """A Python call that is all an answer says."""
-SHOWN_CALL = Call(("{name}{before_parenthesis}", "[ {name}{before_parenthesis}"), SOLE_CALL.body, place=Place.WRAPPED)
+SHOWN_CALL = Call(
+    ("{name}{before_parenthesis}", "[ {name}{before_parenthesis}", "{item}{name}{before_parenthesis}"),
+    SOLE_CALL.body,
+    place=Place.WRAPPED,
+)
 """The same, inside marks."""

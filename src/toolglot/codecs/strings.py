@@ -21,6 +21,8 @@ from toolglot.scanner import Run, Source, Steps
 class Receiver(Protocol):
     """Where the pieces go. ``passing`` is the index of the call if pieces may leave without a look."""
 
+    repairs: dict[str, None]
+
     @property
     def passing(self) -> int | None: ...
 

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import re
+
 from toolglot.codecs.addressed import Addressed
 from toolglot.codecs.envelope import OBJECT
 from toolglot.codecs.freetext import Enclosed
@@ -12,11 +14,11 @@ from toolglot.codecs.markup import Markup, Parameter
 from toolglot.dialect import Call, Channel, Commitment, Dialect, Manner, Place, Region, Show, Wrap
 
 START = "<|start|>assistant"
-MESSAGE = "<|channel|>{words}to={name_id} {words}<|message|>"
-CONSTRAINED = "<|channel|>{words}to={name_id} {words}<|constrain|>{words}<|message|>"
-DOUBLED = "<|channel|>{words}to={name_id}<|channel|>{words}<|constrain|>{words}<|message|>"
-RECIPIENT_FIRST = "to={name_id} {words}<|channel|>{words}{constraint}<|message|>"
-RECIPIENT_LAST = "<|channel|>{words}<|constrain|>{words}to={name_id}{words}<|message|>"
+MESSAGE = "<|channel|>{words}to={recipient} {words}<|message|>"
+CONSTRAINED = "<|channel|>{words}to={recipient} {words}<|constrain|>{words}<|message|>"
+DOUBLED = "<|channel|>{words}to={recipient}<|channel|>{words}<|constrain|>{words}<|message|>"
+RECIPIENT_FIRST = "to={recipient} {words}<|channel|>{words}{constraint}<|message|>"
+RECIPIENT_LAST = "<|channel|>{words}<|constrain|>{words}to={recipient}{words}<|message|>"
 ADDRESSED = (
     f"{START}{CONSTRAINED}",
     f"{START}{MESSAGE}",
@@ -31,12 +33,12 @@ WITHOUT_START = (
     f"assistant{MESSAGE}",
     f"assistant {RECIPIENT_FIRST}",
     f"assistant{RECIPIENT_LAST}",
-    "assistant to={name_id}{debris}<|constrain|>{words}<|message|>",
-    "assistant to={name_id}{debris}<|message|>{before_object}",
-    "commentary to={name_id}{debris}{constraint}<|message|>",
-    "analysis to={name_id}{debris}{constraint}<|message|>",
-    "to={name_id}{debris}<|constrain|>{words}<|message|>",
-    "to={name_id}{debris}<|message|>{before_object}",
+    "assistant to={recipient}{debris}<|constrain|>{words}<|message|>",
+    "assistant to={recipient}{debris}<|message|>{before_object}",
+    "commentary to={recipient}{debris}{constraint}<|message|>",
+    "analysis to={recipient}{debris}{constraint}<|message|>",
+    "to={recipient}{debris}<|constrain|>{words}<|message|>",
+    "to={recipient}{debris}<|message|>{before_object}",
 )
 DAMAGED = (
     f"{START}{DOUBLED}",
@@ -47,11 +49,11 @@ DAMAGED = (
     f"{START}{RECIPIENT_LAST}",
     RECIPIENT_LAST,
     # no <|channel|>
-    f"{START}{{debris}}to={{name_id}}{{debris}}<|constrain|>{{words}}<|message|>",
-    f"{START}{{debris}}to={{name_id}}{{debris}}<|message|>{{before_object}}",
+    f"{START}{{debris}}to={{recipient}}{{debris}}<|constrain|>{{words}}<|message|>",
+    f"{START}{{debris}}to={{recipient}}{{debris}}<|message|>{{before_object}}",
     # no <|message|>
-    f"{START}<|channel|>{{words}}to={{name_id}} {{words}}<|constrain|>{{language}} {{before_object}}",
-    "<|channel|>{words}to={name_id} {words}<|constrain|>{language} {before_object}",
+    f"{START}<|channel|>{{words}}to={{recipient}} {{words}}<|constrain|>{{language}} {{before_object}}",
+    "<|channel|>{words}to={recipient} {words}<|constrain|>{language} {before_object}",
 )
 STRIPPED = (
     "commentary to={name_id}{debris}{before_object}",
@@ -63,6 +65,8 @@ STRIPPED = (
     " to=functions.{name_id}{debris}{before_object}",
     "to={name_parallel}{debris}{before_object}",
 )
+KIND = re.compile(r"[\s>](?!(?i:json|analysis|commentary|final)\b)\w+ ?<\|message\|>\Z")
+"""A kind of content that is not JSON, in the header of a message."""
 CLOSE = ("<|call|>", "<|end|>", "] <|call|>")
 
 
@@ -89,7 +93,7 @@ DIALECTS = (
         '{"city": "Oslo"}<|call|>',
         also=(
             # code, a patch or a command as it is
-            Call(ADDRESSED, Enclosed("<|call|>{before_turn}")),
+            Call(ADDRESSED, Enclosed("<|call|>{before_turn}", KIND)),
             Call(DAMAGED, Addressed(), CLOSE, repair="damaged_header"),
             Call((RECIPIENT_FIRST,), Addressed(), CLOSE, Place.LINE),
             Call(WITHOUT_START, Addressed(), CLOSE, Place.LINE, "damaged_header"),

@@ -45,13 +45,25 @@ PYTHON = Wrap(
 )
 _KINDS = ("Tool ", "tool ", "Tools ", "tools ", "Function ", "function ", "API ", "Tool_", "tool_", "function_")
 _ANSWERS = ("Answer:", "Final answer:", "Final Answer:", "Response:", "Output:", "Assistant:", "ASSISTANT:")
+_ACTS = ("Invoke:", "Calling:", "Execute:", "Tool:", "Function:")
 LABELS = (
     *(f"{first}{second}:" for first in _KINDS for second in ("call", "calls")),
     *(f"**{first}{second}:**" for first in _KINDS for second in ("call", "calls")),
     *_ANSWERS,
+    *_ACTS,
     "assistant\n",
+    "{before_sole_python}",
+    "[ [{before_python}",
 )
 """What models write before a call that is all they say."""
+SOLE = (
+    Wrap(LABELS, (), Place.START, Commitment.ALONE),
+    *(
+        Wrap((f"{opener}{{before_python}}",), (closer,), Place.START, Commitment.ALONE)
+        for opener, closer in (("(", ")"), ("`", "`"), ("```", "```"))
+    ),
+)
+"""What is before or around such a call."""
 
 LINES = Markup((Parameter("BEGIN_ARG: {key}", ("END_ARG: {key}", "END_ARG"), Trim.BREAK),))
 
@@ -93,7 +105,7 @@ DIALECTS = (
         "fenced_python",
         SHOWN_CALL,
         sample='```python\nget_weather(city="Oslo")\n```',
-        wrap=(PYTHON, Wrap(LABELS, (), Place.START, Commitment.ALONE), JSON),
+        wrap=(PYTHON, *SOLE, JSON),
         also=(QUOTED_CALL, LIST, OBJECT),
         confidence=0.95,
         commitment=Commitment.ALONE,

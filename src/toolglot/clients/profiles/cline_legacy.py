@@ -208,5 +208,6 @@ CLIENTS = (
         aliases=roo.ALIASES,
         ignored=frozenset({"line_count"}),
         layouts=_LAYOUTS,
+        asides=frozenset({"thinking", "think"}),
     ),
 )
