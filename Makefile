@@ -14,7 +14,7 @@ INSTALL = $$([ -x $(BIN)/uv ] && echo $(BIN)/uv pip install --python $(BIN)/pyth
 CLIENTS := tests/clients
 PACKAGES := $(CLIENTS)/node_modules/.installed
 
-.PHONY: run test test-clients test-faults lint bench-reader bench-reading bench-gateway bench-stalls bench-local bench-xmlclients bench-xmlprompts clean
+.PHONY: run test test-clients test-faults test-browser lint bench-reader bench-reading bench-gateway bench-stalls bench-local bench-xmlclients bench-xmlprompts clean
 
 run: $(SERVE)
 	$(BIN)/toolglot serve
@@ -32,6 +32,10 @@ test-clients: $(TEST) $(PACKAGES)
 # the other names in tests/faults/scale.py try more. --dist worksteal: the long ones are not left for the end
 test-faults: $(TEST)
 	$(BIN)/pytest -n 2 --dist worksteal --show-capture=no tests/faults
+
+# Pages of other sites in a real browser against a gateway on the same machine; needs Debian's chromium or one of that name
+test-browser: $(TEST)
+	$(BIN)/pytest -n 2 tests/browser
 
 lint: $(TEST)
 	$(BIN)/ruff check --fix .

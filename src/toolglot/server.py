@@ -108,7 +108,7 @@ class Gateway:
         (answer, wire), request.match = self.paths.find(request.method, request.path)
         try:
             if not self.settings.server.keys:
-                check_origin(request.headers.get("host", ""), request.headers.get("origin", ""))
+                check_origin(*(request.headers.get(name, "") for name in ("host", "origin", "sec-fetch-site")))
             return await answer(request)
         except ToolglotError as error:
             told = error
@@ -324,23 +324,26 @@ class Tokens:
 
 
 @lru_cache(maxsize=256)
-def check_origin(host: str, origin: str) -> None:
+def check_origin(host: str, origin: str, site: str) -> None:
     """Refuse what a web page may have sent to a gateway without keys.
 
-    Parameters: ``host`` and ``origin`` are the headers of these names; either may be missing. A page of another site
-    gives its own ``origin``; one whose name resolves to this machine (DNS rebinding) gives its own ``host``.
-    Raises: OriginError if one of them is not a loopback address.
+    Parameters: ``host``, ``origin`` and ``site`` are the headers Host, Origin and Sec-Fetch-Site; each may be missing.
+    A page of another site gives its own ``origin`` or, where browsers leave that out (images, scripts, frames, links),
+    a ``site`` of "cross-site"; one whose name resolves to this machine (DNS rebinding) gives its own ``host``.
+    Raises: OriginError if an address is not a loopback address, or the page is unknown and of another site.
     """
+    foreign = not origin and site == "cross-site"
     for address in (f"//{host}" if host else "", origin):
         try:
             named = urlsplit(address).hostname or ""
         except ValueError:
             named = ""
-        if address and not is_loopback(named):
-            raise OriginError(
-                "This gateway has no client keys, so it serves only requests to a loopback address such as 127.0.0.1,"
-                " and none from web pages of other sites. Make a key with 'toolglot key' to allow others."
-            )
+        foreign |= bool(address) and not is_loopback(named)
+    if foreign:
+        raise OriginError(
+            "This gateway has no client keys, so it serves only requests to a loopback address such as 127.0.0.1,"
+            " and none from web pages of other sites. Make a key with 'toolglot key' to allow others."
+        )
 
 
 def identify(request: Request, source: Source) -> str:
