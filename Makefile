@@ -14,7 +14,7 @@ INSTALL = $$([ -x $(BIN)/uv ] && echo $(BIN)/uv pip install --python $(BIN)/pyth
 CLIENTS := tests/clients
 PACKAGES := $(CLIENTS)/node_modules/.installed
 
-.PHONY: run test test-clients test-faults lint bench-reader bench-reading bench-gateway bench-local bench-xmlclients bench-xmlprompts clean
+.PHONY: run test test-clients test-faults lint bench-reader bench-reading bench-gateway bench-kept bench-local bench-xmlclients bench-xmlprompts clean
 
 run: $(SERVE)
 	$(BIN)/toolglot serve
@@ -49,6 +49,10 @@ bench-reading: $(TEST)
 # needs gcc; nginx and LiteLLM are compared with where they are installed or can be
 bench-gateway: $(TEST)
 	$(BIN)/python bench/gateway.py
+
+# with the embedded model, about five minutes; ARGS='--only http.server' takes one
+bench-kept: $(TEST)
+	$(BIN)/python bench/kept.py $(ARGS)
 
 bench-xmlclients: $(TEST)
 	$(BIN)/python bench/xmlclients.py
