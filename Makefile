@@ -14,7 +14,7 @@ INSTALL = $$([ -x $(BIN)/uv ] && echo $(BIN)/uv pip install --python $(BIN)/pyth
 CLIENTS := tests/clients
 PACKAGES := $(CLIENTS)/node_modules/.installed
 
-.PHONY: run test test-clients test-faults test-browser lint bench-reader bench-reading bench-gateway bench-stalls bench-local bench-xmlclients bench-xmlprompts clean
+.PHONY: run test test-clients test-faults test-browser lint bench-reader bench-reading bench-gateway bench-stalls bench-kept bench-local bench-xmlclients bench-xmlprompts clean
 
 run: $(SERVE)
 	$(BIN)/toolglot serve
@@ -57,6 +57,10 @@ bench-gateway: $(TEST)
 # ARGS='--only 4,000 --dialects hermes' and others are passed on
 bench-stalls: $(TEST)
 	$(BIN)/python bench/stalls.py $(ARGS)
+
+# with the embedded model, about five minutes; ARGS='--only http.server' takes one
+bench-kept: $(TEST)
+	$(BIN)/python bench/kept.py $(ARGS)
 
 bench-xmlclients: $(TEST)
 	$(BIN)/python bench/xmlclients.py

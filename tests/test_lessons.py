@@ -65,6 +65,14 @@ def test_what_the_answer_has_to_be(conversation: Conversation, need: Need) -> No
     assert decide(conversation) is need
 
 
+def test_what_depends_on_the_tools_alone_is_made_once() -> None:
+    first = coach(ask_for(QUESTION), "hermes").conversation
+    later = coach(ask_for(say("user", "And in Rome?")), "hermes").conversation
+    assert len(first.messages) == len(later.messages) > 2
+    assert all(one is other for one, other in zip(first.messages[1:-1], later.messages[1:-1], strict=True))
+    assert first.extra["grammar"] is later.extra["grammar"]
+
+
 def test_examples_stand_between_the_system_prompt_and_the_conversation() -> None:
     spoken = coach(ask_for(say("system", "Be brief."), QUESTION), "hermes").conversation
     roles = [message.role for message in spoken.messages]

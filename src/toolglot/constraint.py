@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 
 from toolglot.compiler import compile_schema
 from toolglot.conversation import Tool
@@ -52,7 +52,8 @@ _LEAVES = {
 }
 
 
-def grammar(tools: Sequence[Tool], dialect: str, *, required: bool, parallel: bool) -> str | None:
+@lru_cache(maxsize=16)
+def grammar(tools: tuple[Tool, ...], dialect: str, *, required: bool, parallel: bool) -> str | None:
     """The grammar of an answer that calls these tools in this dialect; None if there is none for it.
 
     Unless a call is ``required`` the answer may be text, with or without a call behind it. ``parallel`` allows several

@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from msgspec.structs import replace
@@ -21,7 +22,7 @@ from msgspec.structs import replace
 from toolglot.constraint import grammar
 from toolglot.conversation import Choice, Conversation, Message, Text, Tool
 from toolglot.examples import properties_of, type_of
-from toolglot.speaking import Speech, speak, write_call
+from toolglot.speaking import Speech, list_offered, speak, write_call
 
 ROUNDS = 2
 """Examples of each tool: with one, values of the example are taken for the answer more often."""
@@ -80,7 +81,7 @@ def coach(conversation: Conversation, dialect: str) -> Speech:
     limits = conversation.limits
     if limits.temperature is None:
         conversation = replace(conversation, limits=replace(limits, temperature=0.0))
-    tools = speak(conversation, dialect).tools
+    tools = list_offered(conversation, dialect)
     # the tools are told of here, or not at all where they must not be called
     untaught = speak(replace(conversation, choice=Choice("none")), dialect)
     speech = replace(untaught, tools=tools)
@@ -89,10 +90,15 @@ def coach(conversation: Conversation, dialect: str) -> Speech:
     need = decide(conversation)
     if need is Need.TEXT:
         return add_grammar(speech, _NO_TAGS)
-    lesson = tuple(_show(tools, dialect, _SMALL_TALK if need is Need.EITHER else ()))
-    messages = _begin(speech.conversation.messages, _list_briefly(tools), lesson)
+    messages = _begin(speech.conversation.messages, *_prepare(tools, dialect, need))
     taught = replace(speech, conversation=replace(speech.conversation, messages=messages))
     return add_grammar(taught, grammar(tools, dialect, required=need is Need.CALL, parallel=False))
+
+
+@lru_cache(maxsize=16)
+def _prepare(tools: tuple[Tool, ...], dialect: str, need: Need) -> tuple[str, tuple[Message, ...]]:
+    """What is told of the tools, and the lesson: the same in every turn of a conversation."""
+    return _list_briefly(tools), tuple(_show(tools, dialect, _SMALL_TALK if need is Need.EITHER else ()))
 
 
 def _begin(messages: Sequence[Message], section: str, lesson: Sequence[Message]) -> tuple[Message, ...]:

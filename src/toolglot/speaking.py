@@ -74,6 +74,19 @@ class Speech(Struct, frozen=True):
 
 def speak(conversation: Conversation, dialect: str, *, parallel: bool = False) -> Speech:
     """The conversation as a model that speaks the dialect can follow it."""
+    taught = _teach_once(conversation, dialect, parallel)
+    speaker = _Speaker(taught, conversation)
+    messages = tuple(_instruct(speaker.say(conversation.messages), taught.section))
+    spoken = replace(conversation, messages=messages, tools=(), choice=_ANY)
+    return Speech(spoken, taught.offered, taught.names, speaker.joiner, taught.notes)
+
+
+def list_offered(conversation: Conversation, dialect: str) -> tuple[Tool, ...]:
+    """The tools of the speech, for those who do not need the rest of it."""
+    return _teach_once(conversation, dialect, parallel=False).offered
+
+
+def _teach_once(conversation: Conversation, dialect: str, parallel: bool) -> _Taught:
     past = {
         part.name: None
         for message in conversation.messages
@@ -81,11 +94,7 @@ def speak(conversation: Conversation, dialect: str, *, parallel: bool = False) -
         for part in message.parts
         if isinstance(part, Call)
     }
-    taught = _prepare(conversation.tools, tuple(past), record_of(dialect).name, conversation.choice, parallel)
-    speaker = _Speaker(taught, conversation)
-    messages = tuple(_instruct(speaker.say(conversation.messages), taught.section))
-    spoken = replace(conversation, messages=messages, tools=(), choice=_ANY)
-    return Speech(spoken, taught.offered, taught.names, speaker.joiner, taught.notes)
+    return _prepare(conversation.tools, tuple(past), record_of(dialect).name, conversation.choice, parallel)
 
 
 @dataclass(frozen=True, slots=True)
