@@ -56,7 +56,7 @@ def decode(data: bytes) -> Any:
     """The value of strict JSON; ``msgspec.DecodeError`` or ``UnicodeDecodeError`` if it is none."""
     value = _strict(data)
     # a whole number cannot be minus zero, so msgspec loses the sign
-    return _patient(data.decode()) if b"-0" in data and _may_hold_minus_zero(data) else value
+    return _patient(data.decode()) if b"-" in data and _may_hold_minus_zero(data) else value
 
 
 def _may_hold_minus_zero(data: bytes) -> bool:

@@ -35,9 +35,10 @@ KNOWN: Final = 2048
 INTENT: Final = re.compile(
     r"\b(?:read|write|edit|list|search)\s+(?:(?:a|all|the|this)\s+)?files?\b|\bexecute\b"
     r"|\brun\s+(?:(?:a|the|this)\s+)?commands?\b",
-    re.IGNORECASE,
 )
 """What a user says who wants the usual tools to be used."""
+INTENT_WORDS: Final = ("file", "execute", "command")
+"""One of these is part of it."""
 LOOKED_AT: Final = 10_000
 """How many characters of a message are searched for it."""
 
@@ -217,9 +218,17 @@ def _asks_for_tools(conversation: Conversation, settings: Settings) -> bool:
     """Whether a request that has no tools asks for something that the usual tools do. Then calls to them are looked for
     in the answer; the request stays as it is."""
     tools, last = settings.tool_calling, conversation.messages[-1:]
-    if not tools.auto_detect or tools.supported_tools != USUAL_TOOLS or not last or last[0].role != "user":
+    if conversation.tools or not tools.auto_detect or tools.supported_tools != USUAL_TOOLS:
         return False
-    return INTENT.search(last[0].text[:LOOKED_AT]) is not None and not concerns_tools(conversation)
+    if not last or last[0].role != "user":
+        return False
+    asked = last[0].text[:LOOKED_AT].lower()
+    # most texts have none of the words, and these are found much sooner than an expression
+    return (
+        any(word in asked for word in INTENT_WORDS)
+        and INTENT.search(asked) is not None
+        and not concerns_tools(conversation)
+    )
 
 
 def concerns_tools(conversation: Conversation) -> bool:
