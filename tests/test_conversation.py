@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -186,3 +187,18 @@ def test_equal_conversations_are_equal_and_hash_alike() -> None:
 
 def test_limits_leave_everything_to_the_upstream_unless_told() -> None:
     assert {value for value in structs.asdict(Limits()).values()} == {None, (), ""}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"enum": [1]}, {"enum": [True]}),
+        ({"enum": [1]}, {"enum": [1.0]}),
+        ({"properties": {"a": {}, "b": {}}}, {"properties": {"b": {}, "a": {}}}),
+    ],
+)
+def test_tools_are_equal_if_they_are_written_the_same(one: dict[str, Any], other: dict[str, Any]) -> None:
+    """What is made of a tool is kept for the next one that is equal."""
+    assert one == other
+    assert Tool("f", "", one) != Tool("f", "", other) and Tool("f", "", one) == Tool("f", "", one | {})
+    assert Tools([Tool("f", "", one)]) != Tools([Tool("f", "", other)])

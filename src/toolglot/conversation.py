@@ -122,8 +122,24 @@ class Tool(Struct, frozen=True):
     def __post_init__(self) -> None:
         _require_name("a tool", self.name)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tool):
+            return NotImplemented
+        same = (self.name, self.description, self.parameters) == (other.name, other.description, other.parameters)
+        return same and _are_alike(self.parameters, other.parameters)
+
     def __hash__(self) -> int:
         return hash((self.name, self.description))
+
+
+def _are_alike(one: object, other: object) -> bool:
+    """Whether values that are equal are written the same: to Python 1, 1.0 and True are equal, and the order of keys is
+    of no account; to a model and to a schema they are not."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return list(one) == list(other) and all(map(_are_alike, one.values(), other.values()))
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return all(map(_are_alike, one, other))
+    return type(one) is type(other) or not isinstance(one, int | float)
 
 
 class Tools(tuple[Tool, ...]):
