@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from toolglot.codecs.forms import Notation
@@ -12,7 +12,7 @@ from toolglot.conversation import Tool
 from toolglot.dialect import Dialect, Manner, Show
 from toolglot.examples import example_arguments, properties_of, resolve, type_of
 from toolglot.jsontext import parse
-from toolglot.writing import write_call
+from toolglot.writing import write_apart
 
 _MARK = re.compile(r"<[^<>\s]+>|\[/?\w+\]")
 _EMPTY = {"type": "object", "properties": {}}
@@ -24,11 +24,17 @@ def list_tools(tools: Sequence[Tool], dialect: Dialect) -> str:
     if manner.show is Show.ARRAY:
         body = _neutralise(dump([_definition(tool) for tool in tools]), manner)
     else:
-        show = _SHOWN[manner.show]
-        told = (_neutralise(show(tool, dialect, number), manner) for number, tool in enumerate(tools, 1))
-        shown = [manner.each[0] + text + manner.each[1] for text in told]
-        body = _BETWEEN.get(manner.show, "\n").join(shown)
+        shown = _show_each(tools, dialect)
+        told = [manner.each[0] + _neutralise(text, manner) + manner.each[1] for text in shown]
+        body = _BETWEEN.get(manner.show, "\n").join(told)
     return "\n".join(piece for piece in (manner.open, body, manner.close) if piece or piece is body)
+
+
+def _show_each(tools: Sequence[Tool], dialect: Dialect) -> Iterator[str]:
+    if dialect.teach.show is Show.DOCUMENTS:
+        return map(_document, tools, write_examples(tools, dialect.name))
+    show = _SHOWN[dialect.teach.show]
+    return (show(tool, dialect, number) for number, tool in enumerate(tools, 1))
 
 
 def _neutralise(shown: str, manner: Manner) -> str:
@@ -47,9 +53,9 @@ def dump(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def write_example(tool: Tool, dialect: str) -> str:
-    """A filled call to the tool."""
-    return write_call(dialect, tool.name, dump(example_arguments(tool.parameters)), (tool,))
+def write_examples(tools: Sequence[Tool], dialect: str) -> list[str]:
+    """A filled call to each of the tools."""
+    return write_apart(dialect, [(tool.name, dump(example_arguments(tool.parameters))) for tool in tools], tools)
 
 
 def _definition(tool: Tool) -> dict[str, Any]:
@@ -64,11 +70,11 @@ def _line(tool: Tool, dialect: Dialect, number: int) -> str:
 # -- headings, parameters by lines, a filled example -------------------------------------------------------------------
 
 
-def _document(tool: Tool, dialect: Dialect, number: int) -> str:
+def _document(tool: Tool, example: str) -> str:
     lines = [f"## {tool.name}", f"Description: {tool.description}".rstrip()]
     parameters = _parameter_lines(tool.parameters, tool.parameters, "")
     lines += ["Parameters:", *parameters] if parameters else ["Parameters: none"]
-    return "\n".join([*lines, "", "Usage:", write_example(tool, dialect.name)])
+    return "\n".join([*lines, "", "Usage:", example])
 
 
 def _parameter_lines(schema: Mapping[str, Any], root: Mapping[str, Any], indent: str) -> list[str]:
@@ -206,7 +212,6 @@ def _capitalise(schema: object) -> object:
 
 _SHOWN: dict[Show, Callable[[Tool, Dialect, int], str]] = {
     Show.LINES: _line,
-    Show.DOCUMENTS: _document,
     Show.NUMBERED: _numbered,
     Show.ELEMENTS: _elements,
     Show.TYPES: _types,

@@ -24,7 +24,7 @@ from toolglot.near_misses import (
     skip_closers,
 )
 from toolglot.options import Element, ElementCalls, Options
-from toolglot.pattern import MORE, Mark, mark
+from toolglot.pattern import MORE, Mark, MarkIndex, mark
 from toolglot.scanner import Source, Steps
 from toolglot.schema import Tool, Toolbox
 from toolglot.sink import Sink
@@ -65,7 +65,7 @@ class FrameReader:
     toolbox: Toolbox
     options: Options
     ledger: Ledger
-    elements: Mark | None
+    elements: MarkIndex | None
     hint: str = ""
     reached: int = 0
     spared: int = 0

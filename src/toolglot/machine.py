@@ -19,7 +19,7 @@ from toolglot.events import CallRejected, Defect, Event, Reason, TextDelta
 from toolglot.frames import FrameReader, consume
 from toolglot.held import Held
 from toolglot.options import Options
-from toolglot.pattern import MORE, Mark, mark
+from toolglot.pattern import MORE, MarkIndex, mark
 from toolglot.scanner import Source, Steps, at_once
 from toolglot.schema import Toolbox
 from toolglot.sink import Sink
@@ -277,7 +277,7 @@ class Machine:
             return True
         return self.elements is not None and (yield from self.open_element(self.elements))
 
-    def open_element(self, elements: Mark) -> Steps[bool]:
+    def open_element(self, elements: MarkIndex) -> Steps[bool]:
         """An element that is named after a tool."""
         element = yield from self.source.look(elements)
         if element is None:

@@ -115,6 +115,33 @@ class Mark:
         return f"Mark({', '.join(map(repr, self.templates))})"
 
 
+class MarkIndex:
+    """A mark with many spellings, one for each of many names, found by the two characters that they begin with."""
+
+    __slots__ = ("_heads", "_loose", "_marks")
+
+    def __init__(self, *templates: str) -> None:
+        filed: dict[str, list[str]] = {}
+        for template in templates:
+            filed.setdefault(_file(template), []).append(template)
+        loose = filed.pop("", ())
+        self._marks = {key: Mark(*group, named=False) for key, group in filed.items()}
+        self._heads = frozenset(key[0] for key in filed)
+        self._loose = Mark(*loose, named=False) if loose else None
+
+    def at(self, text: str, pos: int, final: bool) -> Answer:
+        """The match at ``pos``, or None, or MORE while the text is still a beginning of the mark."""
+        key = text[pos : pos + 2]
+        if len(key) < 2 and not final and self._heads and (not key or key in self._heads):
+            return MORE
+        mark = self._marks.get(key)
+        found = mark.at(text, pos, final) if mark is not None else None
+        if found is MORE or self._loose is None:
+            return found
+        other = self._loose.at(text, pos, final)
+        return other if found is None or other is MORE else found
+
+
 def _begins(template: str, text: str, pos: int) -> bool:
     """Whether the text from ``pos`` to its end is a beginning of the template, or all of it.
 

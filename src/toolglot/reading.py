@@ -262,7 +262,7 @@ def gather(events: Iterable[Event], source: str = "") -> Reading:
 
 def read(
     text: str,
-    tools: Sequence[Mapping[str, Any]] | None = None,
+    tools: Sequence[Mapping[str, Any]] | Toolbox | None = None,
     dialect: str = "auto",
     truncated: bool = False,
     **options: Any,

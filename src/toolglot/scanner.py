@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator
 from typing import TypeAlias, TypeVar
 
 from toolglot.events import Event
-from toolglot.pattern import MORE, Choice, Mark, Match
+from toolglot.pattern import MORE, Choice, Mark, MarkIndex, Match
 
 T = TypeVar("T")
 Steps: TypeAlias = Generator[None, None, T]
@@ -216,7 +216,7 @@ class Source:
             self.pos = found.end()
         return found
 
-    def look(self, mark: Mark, ahead: int = 0) -> Steps[Match | None]:
+    def look(self, mark: Mark | MarkIndex, ahead: int = 0) -> Steps[Match | None]:
         """The mark at ``ahead`` characters from here, without consuming it."""
         while (found := mark.at(self.text, self.pos + ahead, self.final)) is MORE:
             yield

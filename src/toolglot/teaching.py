@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from functools import lru_cache
 
-from toolglot.catalogue import list_tools, write_example
+from toolglot.catalogue import list_tools, write_examples
 from toolglot.conversation import Choice, Tool
 from toolglot.dialect import Dialect, Show
 from toolglot.writing import record_of, write_call
@@ -64,7 +64,7 @@ def _teach(tools: tuple[Tool, ...], dialect: str, choice: Choice, parallel: bool
         rules="\n".join(f"{number}. {rule}" for number, rule in enumerate([*rules, *_demand(choice)], 1)),
         form=_form(record),
         tools=list_tools(offered, record),
-        example=write_example(offered[0], record.name),
+        example=write_examples(offered[:1], record.name)[0],
     )
 
 

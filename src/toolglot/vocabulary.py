@@ -15,7 +15,7 @@ from itertools import count
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from toolglot.dialect import Call, Commitment, Dialect, Place, Region, Wrap
-from toolglot.pattern import Choice, Mark, compile_stops, find_stops
+from toolglot.pattern import Choice, Mark, MarkIndex, compile_stops, find_stops
 
 Header: TypeAlias = str
 Opening: TypeAlias = "Region | Wrap | Header"
@@ -35,7 +35,7 @@ COMMAND: Header = "{command}"
 _LONGEST_NAME = 160
 """What the slots for names can hold."""
 
-_ROUGH_USES = 2
+_ROUGH_USES = 4
 """So many answers with the same tools are read before it pays to compile expressions for these tools."""
 _ANYTHING = re.compile(r"(?=\S)")
 _NEAR, _FAR = 2, 4
@@ -51,18 +51,18 @@ SHOWN: tuple[Header, ...] = (*BARE_JSON, CLOSED_ELEMENT)
 """Headers of what is shown as often as meant: JSON, and elements that might be a page's."""
 
 
-def _mark_names(names: tuple[str, ...]) -> Mark | None:
+def _mark_names(names: tuple[str, ...]) -> MarkIndex | None:
     """The known names where a line may begin with one, as they are or with other signs between their words."""
     spelled = tuple(prefix + _respell(name) for name in _writable(names) for prefix in ("", "functions."))
-    return Mark(*spelled, named=False) if spelled else None
+    return MarkIndex(*spelled) if spelled else None
 
 
-def _mark_elements(names: tuple[str, ...], unknown: bool) -> Mark | None:
+def _mark_elements(names: tuple[str, ...], unknown: bool) -> MarkIndex | None:
     """The tags that are known tools; and tags that look like one, where those are to be reported."""
     spelled = [header.replace("{name}", _literal(name)) for name in _writable(names) for header in ELEMENTS]
     if unknown:
         spelled.append(_SNAKE)
-    return Mark(*spelled, named=False) if spelled else None
+    return MarkIndex(*spelled) if spelled else None
 
 
 def _begin_names(names: tuple[str, ...], depth: int) -> Iterable[str]:
@@ -115,8 +115,8 @@ class Openings(Generic[T]):
 class Landmarks(NamedTuple):
     """Where to stop in an answer, with certain tools on offer."""
 
-    names: Mark | None
-    elements: Mark | None
+    names: MarkIndex | None
+    elements: MarkIndex | None
     heads: re.Pattern[str]
     """What may begin a line, as far as a quick look tells."""
     stops: re.Pattern[str]
