@@ -622,6 +622,47 @@ async def test_who_leaves_early_ends_the_connection(when: str) -> None:
         assert server.transport._idle == {}
 
 
+@pytest.mark.parametrize("body", [b"hello world", b"hello"], ids=["whole", "begun"])
+def test_leaving_in_the_moment_in_which_the_head_comes_leaves_no_connection(
+    body: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The task is cancelled after the head was read and before it could go on: nobody has the reply."""
+    head_came = Reply.on_headers_complete
+
+    async def test() -> None:
+        left = asyncio.Event()
+
+        async def serve(call: Call) -> None:
+            await call.hear()
+            await call.say(OK + b"Content-Length: 11\r\n\r\n" + body)
+            if await call.is_left():
+                left.set()
+
+        async with small(serve) as server:
+
+            async def ask() -> None:
+                async with server.send():
+                    raise AssertionError("it was left before")
+
+            task = asyncio.create_task(ask())
+
+            def leave(reply: Reply) -> None:
+                head_came(reply)
+                task.cancel()
+
+            monkeypatch.setattr(Reply, "on_headers_complete", leave)
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            kept = [one for idle in server.transport._idle.values() for one in idle]
+            assert len(kept) == (body == b"hello world"), "only what can be used again"
+            for one in kept:
+                one.abort()
+            async with asyncio.timeout(1):
+                await left.wait()
+
+    awaited(test)()
+
+
 # failures
 
 

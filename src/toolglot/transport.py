@@ -60,7 +60,7 @@ def _usual_headers(parts: SplitResult, host: str) -> dict[str, str]:
     return headers
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def open_head(method: str, url: str, given: tuple[str, ...]) -> tuple[Place, str]:
     """Who is asked, and how every request to him begins that brings headers of these names."""
     address = locate(url)
@@ -107,12 +107,13 @@ class Transport:
                 await reply.begin()
                 return reply
             except UpstreamError as error:
+                connection.release()
                 if kept is None or not reply.unheard or isinstance(error, SilenceError):
                     raise
                 kept = None
-            finally:
-                if not reply.status:
-                    connection.release()
+            except asyncio.CancelledError:  # perhaps in the moment in which the head came; nobody else will leave
+                errand.leave()
+                raise
 
     async def _connect(self, place: Place, upstream: Upstream) -> Connection:
         scheme, host, port = place
@@ -198,6 +199,9 @@ class Errand:
         return self.transport.ask(self)
 
     async def __aexit__(self, *_: object) -> None:
+        self.leave()
+
+    def leave(self) -> None:
         if self.connection.release():
             self.transport.keep(self.place, self.connection)
 
