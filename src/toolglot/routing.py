@@ -31,7 +31,7 @@ from toolglot.quirks import add_fields
 from toolglot.reading import vocabulary
 
 AUTO: Final = "auto"
-KNOWN: Final = 2048
+KNOWN: Final = 512
 INTENT: Final = re.compile(
     r"\b(?:read|write|edit|list|search)\s+(?:(?:a|all|the|this)\s+)?files?\b|\bexecute\b"
     r"|\brun\s+(?:(?:a|the|this)\s+)?commands?\b",
@@ -110,7 +110,7 @@ class Knowledge:
         self.profiles = profiles
         self.experience = experience
         self.now = now
-        self.kept = kept or Keepsakes(now)
+        self.kept = Keepsakes(now) if kept is None else kept  # one that is empty is false
         self._rules: dict[tuple[str, str], tuple[Rule, float]] = {}
         self._guesses: dict[tuple[str, str], Rule] = {}
 
