@@ -7,13 +7,19 @@ import gc
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
 from faults.cells import settle
 
+from toolglot import provenance
 from toolglot.serving import listening, settle_memory
 from toolglot.telemetry import log_to
+
+KEPT_BYTES = 1 << 20
+"""Answers for clients that refer to them, and texts with call markup, are kept up to a size: here to one that is reached
+at once, so that what is never let go shows."""
 
 
 def count() -> dict[str, int]:
@@ -31,7 +37,10 @@ async def main(port: int, closed: int, nowhere: TextIO) -> None:
     loop = asyncio.get_running_loop()
     asked = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(asked), sys.stdin)
-    async with listening(settle(port, closed)) as address:
+    settings = settle(port, closed)
+    provenance._KEPT.most = KEPT_BYTES
+    settings = replace(settings, limits=replace(settings.limits, kept_bytes=KEPT_BYTES))
+    async with listening(settings) as address:
         settle_memory()
         print(address, flush=True)
         while await asked.readline():

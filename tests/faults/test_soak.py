@@ -1,4 +1,8 @@
-"""A soak: all faults at random for a while; afterwards memory, descriptors and tasks are what they were."""
+"""A soak: all faults at random for a while; afterwards memory, descriptors and tasks are what they were.
+
+No request is like another: tools, models, keys and texts are new each time, or come again as those of an agent do, and
+some clients leave in the middle. Whatever is kept for one of them and never let go shows.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +18,13 @@ from faults.cells import FAULTS, MODES, Cell, closed_port, play, run_cell
 from faults.faulty_upstream import faulty_upstream
 from faults.processes import Running, running
 from faults.scale import SEED, SOAK_SECONDS
-from faults.wire_data import WIRES
+from faults.wire_data import WIRES, make_request
 
 CLIENTS = 12
 GROWTH = 1.02 if SOAK_SECONDS >= 120 else 1.06
 """How much more memory may be held at the end than after the warm-up: what is cached comes in the first minutes."""
+WARM_TOOL_SETS = 40
+"""More than are kept: what is kept of tools is there before memory is measured."""
 FOLDER = Path(__file__).resolve().parent
 
 
@@ -30,18 +36,75 @@ def count(server: Running) -> dict[str, int]:
     return told
 
 
-async def load(port: int, seconds: float, chance: random.Random) -> int:
-    """Random cells for some seconds; how many."""
+def rename(listed: list[dict[str, Any]], number: int) -> None:
+    """Give the tools of a request, in the words of any wire, names, keys and words that no other has."""
+    for entry in listed:
+        for tool in entry.get("functionDeclarations", [entry.get("function", entry)]):
+            schema = {"type": "object", "properties": {f"key_{number}": {"type": "string", "description": "Which."}}}
+            tool["name"], tool["description"] = f"t{number:x}_read", f"Read {number}. " * 20
+            tool["input_schema" if "input_schema" in tool else "parameters"] = schema
+
+
+def make_distinct(client: str, upstream: str, mode: str, number: int, tools: int) -> tuple[str, bytes]:
+    """Path and body of a request that has its own text and model, and tools of this number."""
+    cell = Cell("usual_chunked", client, upstream, mode, bool(number % 2), number=number)
+    model = f"{cell.kind}.{mode}.{upstream}.{cell.name}"
+    path, body = make_request(client, model, stream=cell.stream, tools=mode != "relay")
+    text = f"Request {number}: <tool_call> is a mark, t{tools:x}_read( is a call. " + f"{number} " * 100
+    if "contents" in body:
+        body["contents"][0]["parts"][0]["text"] = text
+    else:
+        body["input" if "input" in body else "messages"][0]["content"] = text
+    rename(body.get("tools", []), tools)
+    return path, json.dumps(body).encode()
+
+
+async def ask(port: int, path: str, body: bytes, number: int, *, leave: float | None) -> None:
+    """Send a request, and take its answer; or leave after some seconds."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    head = f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer key-{number}\r\nconnection: close\r\n"
+    writer.write(f"{head}content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body)
+    try:
+        if leave is None:
+            await reader.read()
+        else:
+            await asyncio.sleep(leave)
+    except ConnectionError:
+        pass
+    finally:
+        writer.close()
+
+
+async def ask_distinct(port: int, number: int, chance: random.Random) -> None:
+    made: Callable[[Any], Any] = chance.choice
+    tools = number if chance.random() < 0.1 else chance.randrange(4)
+    path, body = make_distinct(made(WIRES), made(WIRES), made(MODES), number, tools)
+    leave = chance.uniform(0, 0.02) if chance.random() < 0.3 else None
+    await ask(port, path, body, number, leave=leave)
+
+
+async def warm_up(port: int) -> None:
+    """Fill what is kept of tools."""
+    for number in range(WARM_TOOL_SETS):
+        path, body = make_distinct("openai_chat", "openai_chat", "text", number, 10_000_000 + number)
+        await ask(port, path, body, number, leave=None)
+
+
+async def load(port: int, seconds: float, chance: random.Random, first: int = 0) -> int:
+    """Random cells and requests that are new, for some seconds; the number of the next."""
     loop = asyncio.get_running_loop()
-    end, done = loop.time() + seconds, 0
+    end, done = loop.time() + seconds, first
 
     async def work() -> None:
         nonlocal done
         while loop.time() < end:
+            done += 1
+            if chance.random() < 0.5:
+                await ask_distinct(port, done, chance)
+                continue
             made: Callable[[Any], Any] = chance.choice
             cell = Cell(made(tuple(FAULTS)), made(WIRES), made(WIRES), made(MODES), chance.random() < 0.7, number=done)
             await run_cell(cell, port)
-            done += 1
 
     await asyncio.gather(*(work() for _ in range(CLIENTS)))
     return done
@@ -66,9 +129,10 @@ def test_nothing_is_left_behind(tmp_path: Path) -> None:
             with running(tmp_path / "log", *command, PYTHONPATH=path) as server:
                 chance = random.Random(SEED)
                 start = count(server)
+                await warm_up(server.port)
                 done = await load(server.port, SOAK_SECONDS / 2, chance)
                 warm = await settle_down(server, start)
-                done += await load(server.port, SOAK_SECONDS / 2, chance)
+                done = await load(server.port, SOAK_SECONDS / 2, chance, done)
                 end = await settle_down(server, start)
                 told = f"after {done} requests: {start} {warm} {end}"
                 print(told)
