@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import toolglot
-from toolglot.catalogue import list_tools, write_example
+from toolglot.catalogue import list_tools, write_examples
 from toolglot.conversation import Call, Choice, Conversation, Image, Message, Part, Reasoning, Result, Text, Tool
 from toolglot.examples import example_arguments
 from toolglot.joiner import choose_joiner, find_marks
@@ -174,7 +174,7 @@ def test_history_with_odd_arguments_never_raises(dialect: str, arguments: str) -
 @pytest.mark.parametrize("dialect", NAMES)
 def test_what_is_taught_is_what_is_read(dialect: str) -> None:
     prompt = teach(TOOLS, dialect)
-    example = write_example(READ, dialect)
+    (example,) = write_examples([READ], dialect)
     assert example in prompt and "read" in prompt and "bash" in prompt
     assert "exactly one tool per message" in prompt and "must call" not in prompt
     tools = [{"name": tool.name, "parameters": tool.parameters} for tool in TOOLS]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from toolglot import windows
 from toolglot.joiner import find_marks
-from toolglot.kept_texts import KeptTexts
+from toolglot.kept_texts import ENTRY, KeptTexts
 from toolglot.provenance import list_forms
 
 PATTERN = re.compile(r"<\w{1,6}>|\n *x(?=!)|b+")
@@ -77,12 +77,12 @@ def test_marks_are_found_across_windows(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_texts_are_kept_within_a_bound() -> None:
-    kept = KeptTexts[str](100)
+    kept = KeptTexts[str](10 * (10 + ENTRY))
     for number in range(50):
         kept.add(f"key {number}", "x" * 10)
         assert kept.get("key 0") is not None or number > 9
-    assert kept.size == 100 and len(kept) == 10
+    assert kept.size == kept.most and len(kept) == 10
     assert kept.get("key 0") is not None  # it was asked for again and again
-    kept.add("long", "x" * 101)
+    kept.add("long", "x" * kept.most)
     kept.add("key 49", "y")
-    assert kept.get("long") is None and kept.get("key 49") == "y" and kept.size == 91
+    assert kept.get("long") is None and kept.get("key 49") == "y" and kept.size == kept.most - 9

@@ -29,9 +29,9 @@ from toolglot.slots import expression
 from toolglot.windows import LONGEST, find_all, search
 
 _PRIVATE = (*range(0xE000, 0xF900), *range(0xF0000, 0xFFFFE))
-_REMEMBERED = 1 << 16
+_REMEMBERED = 1 << 14
 """So many texts are known again, whoever sent them."""
-_MOST_PLACES = 1 << 20
+_MOST_PLACES = 1 << 19
 """So many places of marks in them are kept."""
 _SHORT = 64
 """Shorter texts are looked at again: that is as quick as to know them again."""
@@ -61,6 +61,9 @@ def choose_joiner(texts: Iterable[str]) -> str:
     return next((char for char in map(chr, _PRIVATE) if char not in present), INVISIBLE[0])
 
 
+_NOWHERE = array("Q")
+
+
 class _Places:
     """Where the marks of texts are, by a digest of the text. All of them are forgotten when there are too many."""
 
@@ -76,7 +79,7 @@ class _Places:
         if len(self._known) >= _REMEMBERED or self._size > _MOST_PLACES:
             self._known, self._size = {}, len(places)
         if len(places) <= _MOST_PLACES:
-            self._known[digest] = places
+            self._known[digest] = places or _NOWHERE
 
 
 _PLACES = _Places()
@@ -98,7 +101,7 @@ class Marks:
         """Where the joiner belongs: behind the first character of every mark."""
         if len(text) < _SHORT:
             return self._search(text)
-        digest = sha256(self._digest + text.encode("utf-8", "surrogatepass")).digest()
+        digest = sha256(self._digest + text.encode("utf-8", "surrogatepass")).digest()[:16]
         places = _PLACES.get(digest)
         if places is None:
             places = self._search(text)

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Hashable
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
+ENTRY: Final = 300
+"""What a text costs beside its characters."""
 
 
 class KeptTexts(Generic[Key]):
-    """At most ``most`` characters; the text that was not asked for the longest time goes first. Safe for threads."""
+    """At most ``most`` characters, with a charge for each text; that which was not asked for the longest time goes first.
+    Safe for threads."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -32,10 +35,11 @@ class KeptTexts(Generic[Key]):
 
     def add(self, key: Key, text: str) -> None:
         """Keep a text, unless it alone is too long."""
-        if len(text) > self.most:
+        if len(text) + ENTRY > self.most:
             return
         with self._lock:
-            self.size += len(text) - len(self._texts.pop(key, ""))
+            before = self._texts.pop(key, None)
+            self.size += len(text) - len(before) if before is not None else len(text) + ENTRY
             self._texts[key] = text
             while self.size > self.most:
-                self.size -= len(self._texts.popitem(last=False)[1])
+                self.size -= len(self._texts.popitem(last=False)[1]) + ENTRY

@@ -24,7 +24,7 @@ from toolglot.conversation import Message, Result, Text
 from toolglot.kept_texts import KeptTexts
 from toolglot.windows import replace_all
 
-KNOWN_TEXTS: Final = 1 << 16
+KNOWN_TEXTS: Final = 1 << 14
 """Clients send their history again with every turn: so many texts without markup are known again."""
 KEPT_CHARACTERS: Final = 1 << 24
 """How many characters of texts with markup are kept in their normal form, over all conversations."""

@@ -179,7 +179,7 @@ class Toolbox:
         return known[close[0]] if close else None
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def compile_tools(tools: tuple[conversation.Tool, ...], supported: tuple[str, ...]) -> Toolbox:
     """The compiled tools. Agents send the same ones with every turn, so they are compiled once."""
     box = Toolbox(None, ())
@@ -187,7 +187,7 @@ def compile_tools(tools: tuple[conversation.Tool, ...], supported: tuple[str, ..
     return box
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=512)
 def compile_tool(tool: conversation.Tool) -> tuple[Tool, str]:
     """The compiled tool, and what is wrong with its schema: then it is as if it had none."""
     try:
@@ -197,7 +197,7 @@ def compile_tool(tool: conversation.Tool) -> tuple[Tool, str]:
 
 
 _COMPILED: dict[tuple[bytes, tuple[str, ...]], Toolbox] = {}
-_MOST_COMPILED = 256
+_MOST_COMPILED = 64
 
 
 def compile_declared(tools: Sequence[Mapping[str, Any]] | None, supported: tuple[str, ...]) -> Toolbox:

@@ -112,7 +112,7 @@ class _Taught:
     notes: tuple[str, ...]
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def _prepare(tools: tuple[Tool, ...], past: tuple[str, ...], dialect: str, choice: Choice, parallel: bool) -> _Taught:
     usable, notes = _check(tools)
     given = rename([*(tool.name for tool in usable), *past], partial(can_name, dialect))
@@ -180,7 +180,7 @@ def _texts(conversation: Conversation) -> Iterator[str]:
     yield from map(_definition, conversation.tools)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=512)
 def _definition(tool: Tool) -> str:
     return tool.description + json.dumps(tool.parameters, ensure_ascii=False, default=str)
 
