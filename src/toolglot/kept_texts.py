@@ -13,8 +13,8 @@ ENTRY: Final = 300
 
 
 class KeptTexts(Generic[Key]):
-    """At most ``most`` characters, with a charge for each text; that which was not asked for the longest time goes first.
-    Safe for threads."""
+    """At most ``most`` characters, with a charge for each text; the one not asked for the longest goes first. Safe for
+    threads."""
 
     def __init__(self, most: int) -> None:
         self.most = most
