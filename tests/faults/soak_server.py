@@ -13,13 +13,16 @@ from typing import TextIO
 
 from faults.cells import settle
 
-from toolglot import provenance
+from toolglot import joiner, provenance
 from toolglot.serving import listening, settle_memory
 from toolglot.telemetry import log_to
 
 KEPT_BYTES = 1 << 20
 """Answers for clients that refer to them, and texts with call markup, are kept up to a size: here to one that is reached
 at once, so that what is never let go shows."""
+
+KNOWN_TEXTS = 1 << 8
+"""The same for texts that are only known again."""
 
 
 def count() -> dict[str, int]:
@@ -39,6 +42,8 @@ async def main(port: int, closed: int, nowhere: TextIO) -> None:
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(asked), sys.stdin)
     settings = settle(port, closed)
     provenance._KEPT.most = KEPT_BYTES
+    for module, name in ((provenance, "KNOWN_TEXTS"), (joiner, "_REMEMBERED")):
+        setattr(module, name, KNOWN_TEXTS)
     settings = replace(settings, limits=replace(settings.limits, kept_bytes=KEPT_BYTES))
     async with listening(settings) as address:
         settle_memory()
