@@ -20,7 +20,7 @@ _NOTHING = (None, "", "null", "None")
 """What models write for an optional argument they do not give."""
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def spell_key(key: str) -> str:
     return f'"{escape(key)}"'
 

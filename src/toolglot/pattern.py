@@ -178,7 +178,7 @@ def _pass_letters(letters: tuple[str, ...], text: str, pos: int) -> int | None |
 _LETTERS = re.compile(r"[^{}\n]*[^{}\n ]|")
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _split(template: str) -> tuple[tuple[str, ...], str]:
     """The letters that a template begins with, before its first slot or line break, split at blanks; and the rest."""
     found = _LETTERS.match(template)
@@ -186,7 +186,7 @@ def _split(template: str) -> tuple[tuple[str, ...], str]:
     return tuple(re.split(" +", letters)) if letters else (), template[len(letters) :]
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _compile_full(template: str) -> re.Pattern[str]:
     return re.compile(join_nodes(make_nodes(template, True)))
 
@@ -196,7 +196,7 @@ def _compile_beginnings(templates: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(beginnings([make_nodes(template, False) for template in templates])) if templates else _NEVER
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def mark(templates: tuple[str, ...]) -> Mark:
     """The mark of these spellings, compiled once."""
     return Mark(*templates)

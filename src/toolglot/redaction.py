@@ -136,7 +136,7 @@ def clean(text: str) -> str:
     return short if short.isprintable() else "".join(char if char.isprintable() else "?" for char in short)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def tidy(text: str) -> str:
     """The same without keys. Names of models and tools, and most notes, come again with every request."""
     return clean(redact(text))

@@ -340,7 +340,7 @@ class Vocabulary:
             return ""
         return hint if hint in self.by_name else self._find_speaker(hint)
 
-    @lru_cache(maxsize=1024)  # noqa: B019 - there is one vocabulary, and it lives as long as the process
+    @lru_cache(maxsize=256)  # noqa: B019 - there is one vocabulary, and it lives as long as the process
     def _find_speaker(self, model: str) -> str | None:
         """The dialect that a model of this name is known to speak.
 

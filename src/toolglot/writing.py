@@ -67,7 +67,7 @@ def _all(field: str) -> Iterator[Any]:
     return chain.from_iterable(getattr(record, field) for record in vocabulary().dialects)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def can_name(dialect: str, name: str) -> bool:
     """Whether the dialect can call a tool of that name: it is written as such names are, and it reads back."""
     record = vocabulary().by_name[dialect]

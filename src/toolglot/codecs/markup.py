@@ -105,7 +105,7 @@ def _headers(headers: tuple[str, ...], wrap_open: tuple[str, ...]) -> tuple[str,
     return marked or (*(f"{opener} {header}" for opener in nameless for header in headers), *openers)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _marks(close: tuple[str, ...], header: tuple[str, ...], name: str) -> _Marks:
     closer = Mark(*(spell(template, name) for template in close))
     own = Mark(*(f"<{name}>" if template == "<{name}>" else template for template in header))

@@ -133,7 +133,7 @@ class ValueMarks:
     trim: Trim
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def mark_value(parameter: Parameter, key: str) -> ValueMarks:
     """The marks for one key; most spellings close all their parameters alike, and then the marks are the same ones."""
     folded = _fold(key)
@@ -141,7 +141,7 @@ def mark_value(parameter: Parameter, key: str) -> ValueMarks:
     return _mark_value(parameter, key if parameter.is_keyed else "", trim, folded in PIECES)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _mark_value(parameter: Parameter, key: str, trim: Trim, piece: bool) -> ValueMarks:
     closer = Mark(*(spell(close, key) for close in parameter.close))
     again = Mark(_OPENING_TAG.sub(lambda _: f"<{key}{{attributes}}>", parameter.open))
