@@ -12,8 +12,10 @@ from samples import Sample, load_samples, load_tools
 
 import toolglot
 from toolglot import writing
-from toolglot.conversation import Tool
+from toolglot.conversation import Tool, Tools
 from toolglot.jsontext import dump, parse
+from toolglot.kept_texts import KeptTexts
+from toolglot.reading import vocabulary
 from toolglot.writing import can_name, take_tools, write_call, write_calls
 
 NAMES = [dialect.name for dialect in toolglot.dialects()]
@@ -316,7 +318,33 @@ def test_an_unknown_dialect_is_a_usage_error() -> None:
 
 
 def test_calls_that_fill_the_memory_are_not_remembered() -> None:
-    before = writing._write_once.cache_info().currsize
+    before = len(writing._CALLS)
     arguments = json.dumps({"path": "a", "content": "x" * 100_000})
     assert "x" * 100_000 in writing.write_call("roo_xml", "write_file", arguments)
-    assert writing._write_once.cache_info().currsize == before
+    assert len(writing._CALLS) == before
+
+
+HARD = (
+    "a",
+    "",
+    " a\n",
+    "</content>",
+    "</write_file>\n<write_file>",
+    "</parameter>",
+    "]]>",
+    '"}',
+    "<tool_call>",
+    "1 < 2",
+)
+
+
+@pytest.mark.parametrize("dialect", [record.name for record in vocabulary().dialects])
+def test_calls_are_the_same_whether_they_are_written_ahead(dialect: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = {"path": {"type": "string"}, "content": {"type": "string"}}
+    tools = Tools([Tool("write_file", "", {"type": "object", "properties": kinds})])
+    calls = [("write_file", json.dumps({"path": f"{number}", "content": text})) for number, text in enumerate(HARD)]
+    alone = [writing._write(dialect, name, arguments, tools[0]) for name, arguments in calls]
+    for some in (calls, calls[:2]):
+        monkeypatch.setattr(writing, "_CALLS", KeptTexts(1 << 20))
+        writing.write_ahead(dialect, some, tools)
+        assert [writing.write_call(dialect, *call, tools) for call in some] == alone[: len(some)]

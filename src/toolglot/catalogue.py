@@ -12,7 +12,7 @@ from toolglot.conversation import Tool
 from toolglot.dialect import Dialect, Manner, Show
 from toolglot.examples import example_arguments, properties_of, resolve, type_of
 from toolglot.jsontext import parse
-from toolglot.writing import write_apart
+from toolglot.writing import write_ahead, write_call
 
 _MARK = re.compile(r"<[^<>\s]+>|\[/?\w+\]")
 _EMPTY = {"type": "object", "properties": {}}
@@ -55,7 +55,9 @@ def dump(value: object) -> str:
 
 def write_examples(tools: Sequence[Tool], dialect: str) -> list[str]:
     """A filled call to each of the tools."""
-    return write_apart(dialect, [(tool.name, dump(example_arguments(tool.parameters))) for tool in tools], tools)
+    calls = [(tool.name, dump(example_arguments(tool.parameters))) for tool in tools]
+    write_ahead(dialect, calls, tools)
+    return [write_call(dialect, name, arguments, tools) for name, arguments in calls]
 
 
 def _definition(tool: Tool) -> dict[str, Any]:

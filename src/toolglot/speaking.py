@@ -42,7 +42,7 @@ from toolglot.joiner import Marks, choose_joiner, find_marks
 from toolglot.names import rename
 from toolglot.schema import compile_tool
 from toolglot.teaching import teach
-from toolglot.writing import can_name, record_of, write_call, write_calls
+from toolglot.writing import can_name, record_of, write_ahead, write_call, write_calls
 
 __all__ = ["NO_OUTPUT", "Speech", "speak", "teach", "write_call", "write_calls", "write_result"]
 
@@ -238,6 +238,8 @@ class _Speaker:
 
     def say(self, messages: Sequence[Message]) -> list[Message]:
         """Results and what the user says beside them stand in one message."""
+        made = [(self.taught.given[call.name], call.arguments) for message in messages for call in message.calls]
+        write_ahead(self.taught.dialect, made, self.taught.tools)
         said: list[Message] = []
         rows: dict[int, list[Sequence[Part]]] = {}
         last, telling = "", False

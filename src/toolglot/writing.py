@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from hashlib import sha256
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from toolglot.codecs.envelope import Envelope
 from toolglot.codecs.forms import HARD_JSON, TOOL, write_encoded
@@ -31,11 +31,18 @@ from toolglot.pattern import Mark
 from toolglot.reading import read, vocabulary
 from toolglot.schema import Toolbox, compile_tools
 
+_Key: TypeAlias = tuple[str, str, str, Tool]
+"""All that the text of a call depends on: dialect, name, arguments and tool."""
+
 FALLBACK = "hermes"
 _REMEMBERED: Final = 65536
 """Clients send their history again with every turn; arguments up to this length are written once."""
+_CALLS: Final[KeptTexts[_Key]] = KeptTexts(1 << 22)
+"""Such calls, as they were written."""
 _LONG_CALLS: Final[KeptTexts[bytes]] = KeptTexts(1 << 24)
 """Calls with longer arguments, by a digest of all that they depend on."""
+_TOGETHER: Final = 32
+"""So many calls are proved at once."""
 
 
 @lru_cache(maxsize=256)
@@ -87,12 +94,37 @@ def can_name(dialect: str, name: str) -> bool:
 
 def write_call(dialect: str, name: str, arguments: str, tools: Sequence[Tool] = ()) -> str:
     """The call as the dialect writes it; a tool that was not offered is written as if it were known."""
+    key = record_of(dialect).name, name, arguments, _find_tool(name, tools)
+    if len(arguments) > _REMEMBERED:
+        return _write_long(*key)
+    written = _CALLS.get(key)
+    if written is None:
+        written = _write(*key)
+        _CALLS.add(key, written)
+    return written
+
+
+def _find_tool(name: str, tools: Sequence[Tool]) -> Tool:
     if isinstance(tools, Tools):
         tool = tools.by_name.get(name)
     else:
         tool = next((tool for tool in tools if tool.name == name), None)
-    write = _write_long if len(arguments) > _REMEMBERED else _write_once
-    return write(record_of(dialect).name, name, arguments, tool or Tool(name))
+    return tool or Tool(name)
+
+
+def write_ahead(dialect: str, calls: Sequence[tuple[str, str]], tools: Sequence[Tool]) -> None:
+    """Write calls that ``write_call`` will be asked for. It takes less time to prove many of them at once."""
+    record = record_of(dialect)
+    keys = ((record.name, name, arguments, _find_tool(name, tools)) for name, arguments in calls)
+    new = [key for key in dict.fromkeys(keys) if len(key[2]) <= _REMEMBERED // _TOGETHER and _CALLS.get(key) is None]
+    for at in range(0, len(new), _TOGETHER):
+        some = new[at : at + _TOGETHER]
+        if len(some) == 1:
+            return
+        texts = [next(_forms(record, name, parse_arguments(arguments))) for _, name, arguments, _ in some]
+        if _prove_all("\n".join(texts), tuple(key[1:3] for key in some), tuple(tools)):
+            for key, text in zip(some, texts, strict=True):
+                _CALLS.add(key, text)
 
 
 def _write_long(dialect: str, name: str, arguments: str, tool: Tool) -> str:
@@ -119,16 +151,6 @@ def write_calls(dialect: str, calls: Sequence[tuple[str, str]], tools: Sequence[
         # what asks for the result comes once, behind the last call
         texts[:-1] = [text.removesuffix(mark).rstrip() for text in texts[:-1]]
     return "\n".join(texts)
-
-
-def write_apart(dialect: str, calls: Sequence[tuple[str, str]], tools: Sequence[Tool]) -> list[str]:
-    """Calls that stand apart, each as ``write_call`` writes it. It is quicker to prove all of them at once."""
-    record = record_of(dialect)
-    if len(calls) > 1:
-        texts = [next(_forms(record, name, parse_arguments(arguments))) for name, arguments in calls]
-        if _prove_all("\n".join(texts), tuple(calls), tuple(tools)):
-            return texts
-    return [write_call(dialect, name, arguments, tools) for name, arguments in calls]
 
 
 _LIST = re.compile(r"(\s*\[?\s*)(.*?)(\s*\]?\s*)\Z", re.DOTALL)
@@ -162,9 +184,6 @@ def _write(dialect: str, name: str, arguments: str, tool: Tool) -> str:
         forms[text] = None
     readable = (text for text in forms if _reads_back(text, name, wanted, {"name": name}))
     return next(readable, next(iter(forms)))
-
-
-_write_once = lru_cache(maxsize=1024)(_write)
 
 
 def parse_arguments(arguments: str) -> dict[str, Value]:
