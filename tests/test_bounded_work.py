@@ -192,9 +192,10 @@ def test_a_client_may_leave_while_its_request_is_prepared(monkeypatch: pytest.Mo
     def prepare(*given: Any) -> Exchange:
         begun.set()
         assert released.wait(30)
-        exchange = Exchange(*given)
-        done.set()
-        return exchange
+        try:
+            return Exchange(*given)
+        finally:
+            done.set()
 
     monkeypatch.setattr(server, "open_prepared", prepare)
 
@@ -206,7 +207,7 @@ def test_a_client_may_leave_while_its_request_is_prepared(monkeypatch: pytest.Mo
             with pytest.raises(asyncio.CancelledError):
                 await large
             released.set()
-            await asyncio.to_thread(done.wait, 30)
+            assert await asyncio.to_thread(done.wait, 30)
             asked = gate.record.total
             assert (await gate.ask()).status == 200
             assert (asked, gate.record.total) == (0, 1)
