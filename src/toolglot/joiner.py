@@ -62,6 +62,7 @@ def choose_joiner(texts: Iterable[str]) -> str:
 
 
 _NOWHERE = array("Q")
+"""The places of a text without marks, shared by all such texts."""
 
 
 class _Places:

@@ -308,8 +308,7 @@ class Gateway:
 
 
 class Tokens:
-    """Words that nobody can guess, for one process. To ask the system for chance takes time, so many are made at once.
-    Safe for threads."""
+    """Random tokens. The system's generator is slow, so one call makes many of them. Safe for threads."""
 
     def __init__(self) -> None:
         self._made: list[str] = []

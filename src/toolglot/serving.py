@@ -68,7 +68,7 @@ def list_dialects(settings: Settings) -> list[str]:
 
 
 def warm_dialect(dialect: str) -> None:
-    """Take the ways of a request in this dialect: a tool is taught, an earlier call is told, and a new one is read."""
+    """Do once what each request in this dialect does: describe a tool, write an earlier call, and read a new one."""
     kinds: tuple[dict[str, Any], ...] = (
         {"type": "string"},
         {"type": "integer"},

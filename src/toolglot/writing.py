@@ -164,7 +164,7 @@ def _share_wrapper(record: Dialect, texts: Sequence[str]) -> str:
     return head + parts[0][0] + (record.between or "").join(call for _, call, _ in parts) + parts[0][2] + tail
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=64)
 def _prove_all(text: str, calls: tuple[tuple[str, str], ...], tools: tuple[Tool, ...]) -> bool:
     known = {tool.name for tool in tools}
     unknown = dict.fromkeys(name for name, _ in calls if name not in known)
