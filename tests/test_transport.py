@@ -544,7 +544,7 @@ async def test_a_connection_that_was_lost_before_it_was_used_is_an_error() -> No
         connection = await server.transport._connect(locate(server.url).place, upstream)
         await asyncio.sleep(0.05)
         with pytest.raises(UpstreamError, match="before it answered"):
-            await connection.ask(b"GET / HTTP/1.1\r\n\r\n", 60).begin()
+            await connection.ask((b"GET / HTTP/1.1\r\n\r\n",), 60).begin()
 
 
 @awaited

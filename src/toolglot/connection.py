@@ -282,14 +282,14 @@ class Connection(asyncio.Protocol):
         self.idle_since = 0.0
         self.paused = False
 
-    def ask(self, request: bytes, patience: float, *, bodiless: bool = False) -> Reply:
+    def ask(self, request: tuple[bytes, ...], patience: float, *, bodiless: bool = False) -> Reply:
         """Send a request. Silence for longer than ``patience`` seconds is the end of it."""
         reply = self._reply = Reply(self, bodiless=bodiless)
         self._reads = 0
         if self._transport.is_closing():
             reply.lose(broken=True)
             return reply
-        self._transport.write(request)
+        self._transport.writelines(request)
         self._heard = self.loop.time()
         self._patience = patience
         self._watch()

@@ -51,6 +51,7 @@ _NUMBERS: tuple[tuple[str, int], ...] = (
     (r".*year", 2025),
     (r".*(temperature|celsius|degrees).*", 21),
 )
+_CONSTANTS = {"boolean": True, "null": None}
 _DEEPEST = 4
 
 
@@ -110,7 +111,9 @@ def _example(key: str, schema: Mapping[str, Any], root: Mapping[str, Any], besid
         return [_example(key.removesuffix("s"), items, root, beside, depth + 1)] if depth < _DEEPEST else []
     if kind in ("number", "integer"):
         return _number(key, schema)
-    return {"boolean": True, "null": None}.get(kind, _text(key, schema, beside))
+    if kind in _CONSTANTS:
+        return _CONSTANTS[kind]
+    return _text(key, schema, beside)
 
 
 def _listed(schema: Mapping[str, Any]) -> Iterator[Any]:

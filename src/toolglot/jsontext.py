@@ -15,8 +15,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from toolglot.pattern import Mark
-
 Value: TypeAlias = "None | bool | str | Number | list[Value] | dict[str, Value]"
 
 MAX_DEPTH = 100
@@ -38,7 +36,8 @@ class Parsed:
     repairs: tuple[str, ...] = ()
 
 
-_JOINING = Mark(' + "', " + '", named=False)
+OPERATOR = r"(?:[+%*@\[]|\.\s?[A-Za-z_]|[=!<>]=|[<>]\s?[\"'\d]|(?:or|and|if|in|is|not|for)\s)"
+"""What makes an expression of the string before it, in Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class Literals:
     quotes: tuple[str, ...] = ('"', "'")
     native: frozenset[str] = frozenset()
     unescape: Callable[[str], str] | None = None
-    operators: Mark = _JOINING
+    operators: re.Pattern[str] = re.compile(r"\s*\+\s*[\"']")
     """What makes an expression of the string before it."""
 
 
@@ -380,5 +379,5 @@ PYTHON = Literals(
     quotes=('"""', "'''", '"', "'"),
     native=frozenset({"single_quotes", "python_literal", "raw_control_characters"}),
     unescape=python_unescape,
-    operators=Mark(" {operator}", named=False),
+    operators=re.compile(rf"\s*{OPERATOR}"),
 )

@@ -67,7 +67,7 @@ class Mark:
     def _fulls(self) -> tuple[re.Pattern[str], ...]:
         if self._named:
             return tuple(map(_compile_full, self.templates))
-        return (re.compile("|".join(join_nodes(make_nodes(template, False)) for template in self.templates)),)
+        return (_compile_unnamed(self.templates),)
 
     def at(self, text: str, pos: int, final: bool) -> Answer:
         """The match at ``pos``, or None, or MORE while the text is still a beginning of the mark."""
@@ -80,8 +80,20 @@ class Mark:
             self._unmet = False
         if not final and len(text) - pos < _LONGEST and self._begins(text, pos):
             return MORE
+        if not self._named and self._looks < _MANY:
+            return self._match_each(text, pos)
         for full in self._fulls:
             found = full.match(text, pos, pos + _LONGEST)
+            if found is not None:
+                return found
+        return None
+
+    def _match_each(self, text: str, pos: int) -> Match | None:
+        """The match of what follows the letters of a spelling, which many names have in common."""
+        for template in self.templates:
+            letters, rest = _split(template)
+            end = _pass_all_letters(letters, text, pos)
+            found = _compile_unnamed((rest,)).match(text, end, pos + _LONGEST) if end is not None else None
             if found is not None:
                 return found
         return None
@@ -116,23 +128,27 @@ class Mark:
 
 
 class MarkIndex:
-    """A mark with many spellings, one for each of many names, found by the two characters that they begin with."""
+    """A mark with many spellings, one for each of many names, found by the characters that they begin with.
 
-    __slots__ = ("_heads", "_loose", "_marks")
+    An expression of many names takes long to compile, so that spellings which begin alike have an index of their own.
+    """
 
-    def __init__(self, *templates: str) -> None:
+    __slots__ = ("_depth", "_heads", "_loose", "_marks")
+
+    def __init__(self, *templates: str, depth: int = 2) -> None:
         filed: dict[str, list[str]] = {}
         for template in templates:
-            filed.setdefault(_file(template), []).append(template)
+            filed.setdefault(_file(template, depth), []).append(template)
         loose = filed.pop("", ())
-        self._marks = {key: Mark(*group, named=False) for key, group in filed.items()}
-        self._heads = frozenset(key[0] for key in filed)
+        self._depth = depth
+        self._marks: dict[str, Mark | MarkIndex] = {key: _index(group) for key, group in filed.items()}
+        self._heads = frozenset(key[:size] for key in filed for size in range(depth))
         self._loose = Mark(*loose, named=False) if loose else None
 
     def at(self, text: str, pos: int, final: bool) -> Answer:
         """The match at ``pos``, or None, or MORE while the text is still a beginning of the mark."""
-        key = text[pos : pos + 2]
-        if len(key) < 2 and not final and self._heads and (not key or key in self._heads):
+        key = text[pos : pos + self._depth]
+        if len(key) < self._depth and not final and key in self._heads:
             return MORE
         mark = self._marks.get(key)
         found = mark.at(text, pos, final) if mark is not None else None
@@ -140,6 +156,15 @@ class MarkIndex:
             return found
         other = self._loose.at(text, pos, final)
         return other if found is None or other is MORE else found
+
+
+def _index(templates: Sequence[str]) -> Mark | MarkIndex:
+    """Spellings that begin alike: one mark, or an index of what follows if they are many."""
+    shortest = min(map(len, templates))
+    alike = next((at for at in range(shortest) if len({template[at] for template in templates}) > 1), shortest)
+    if len(templates) <= _FEW or not any(_file(template, alike + 1) for template in templates):
+        return Mark(*templates, named=False)
+    return MarkIndex(*templates, depth=alike + 1)
 
 
 def _begins(template: str, text: str, pos: int) -> bool:
@@ -175,6 +200,18 @@ def _pass_letters(letters: tuple[str, ...], text: str, pos: int) -> int | None |
     return pos
 
 
+def _pass_all_letters(letters: tuple[str, ...], text: str, pos: int) -> int | None:
+    """Where the letters end, if all of them stand at ``pos``."""
+    for number, piece in enumerate(letters):
+        if number:
+            while text[pos : pos + 1].isspace():
+                pos += 1
+        if not text.startswith(piece, pos):
+            return None
+        pos += len(piece)
+    return pos
+
+
 _LETTERS = re.compile(r"[^{}\n]*[^{}\n ]|")
 
 
@@ -189,6 +226,11 @@ def _split(template: str) -> tuple[tuple[str, ...], str]:
 @lru_cache(maxsize=1024)
 def _compile_full(template: str) -> re.Pattern[str]:
     return re.compile(join_nodes(make_nodes(template, True)))
+
+
+@lru_cache(maxsize=1024)
+def _compile_unnamed(templates: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(join_nodes(make_nodes(template, False)) for template in templates))
 
 
 @lru_cache(maxsize=1024)
@@ -347,7 +389,7 @@ def _fits(spelling: str, key: str) -> bool:
     return key[0] == spelling[0] and (not second or re.match(f"[{second}]", key[1]) is not None)
 
 
-def _file(spelling: str) -> str:
-    """The two characters under which a spelling is filed; none when it does not begin with two fixed ones."""
-    head = spelling[:2]
-    return "" if len(head) < 2 or "{" in head or " " in head or "\n" in head else head
+def _file(spelling: str, depth: int = 2) -> str:
+    """The characters under which a spelling is filed; none when it does not begin with so many fixed ones."""
+    head = spelling[:depth]
+    return "" if len(head) < depth or "{" in head or " " in head or "\n" in head else head

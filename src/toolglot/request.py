@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from http import HTTPStatus
+from io import BytesIO
 from typing import Final, Protocol
 from urllib.parse import parse_qsl, unquote
 
@@ -89,7 +90,7 @@ class Request:
         self._line = line
         self._lead = b""
         self._left = line.body_limit
-        self._body: bytes | bytearray = b""
+        self._body: bytes | BytesIO = b""
         self._spoiled: ToolglotError | None = None
         self._waiter: asyncio.Future[None] | None = None
 
@@ -104,7 +105,7 @@ class Request:
             raise self._spoiled
         if self._left < 0:
             raise SizeError(f"The body is larger than {limit} bytes.")
-        body, self._body = bytes(self._body), b""
+        body, self._body = self._body if isinstance(self._body, bytes) else self._body.getvalue(), b""
         packed = self.headers["content-encoding"].lower() if "content-encoding" in self.headers else ""
         if packed in ("identity", ""):
             return body
@@ -129,10 +130,11 @@ class Request:
             self._wake()
         elif not self._body:
             self._body = piece
-        elif isinstance(self._body, bytearray):
-            self._body += piece
         else:
-            self._body = bytearray(self._body + piece)
+            if isinstance(self._body, bytes):  # most bodies are one piece
+                first, self._body = self._body, BytesIO()
+                self._body.write(first)
+            self._body.write(piece)
 
     def spoil(self, error: ToolglotError) -> None:
         """What comes is no body; who waits for it is told so."""

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from toolglot.jsontext import OPERATOR
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -168,7 +170,7 @@ SLOTS: dict[str, Node] = {
     "one_comment": _COMMENT,
     # what makes an expression of the string before it
     "operator": Node(
-        r"(?:[+%*@\[]|\.\s?[A-Za-z_]|[=!<>]=|[<>]\s?[\"'\d]|(?:or|and|if|in|is|not|for)\s)",
+        OPERATOR,
         r"(?:[.=!<>]\s?|or?|a(?:nd?)?|i[fns]?|n(?:ot?)?|f(?:or?)?)?\Z",
     ),
     "quoted_once": chars(r"[^'\n]", 0, 256),

@@ -24,6 +24,8 @@ from toolglot.errors import SilenceError, UnreachableError, UpstreamError
 KEEP_ALIVE: Final = 4.0
 """Seconds to keep an idle connection: less than the common servers do, so that none is used that is just closing."""
 
+LARGE_BODY: Final = 1 << 16
+
 PORTS: Final = {"http": 80, "https": 443}
 AS_WRITTEN: Final = "/?%:@!$&'()*+,;=~"
 
@@ -69,13 +71,14 @@ def open_head(method: str, url: str, given: tuple[str, ...]) -> tuple[Place, str
     return address.place, f"{method} {address.target} HTTP/1.1\r\n{''.join(usual)}"
 
 
-def compose(opening: str, headers: Mapping[str, str], body: bytes | None) -> bytes:
-    """A request as it is sent."""
+def compose(opening: str, headers: Mapping[str, str], body: bytes | None) -> tuple[bytes, ...]:
+    """A request as it is sent. A large body is not copied behind its head."""
     told = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
     if not len(headers) == told.count("\r") == told.count("\n"):
         raise UpstreamError("A header for the upstream has a line break in it.")
     length = "" if body is None else f"content-length: {len(body)}\r\n"
-    return f"{opening}{told}{length}\r\n".encode("utf-8", "surrogateescape") + (body or b"")
+    head = f"{opening}{told}{length}\r\n".encode("utf-8", "surrogateescape")
+    return (head, body) if body and len(body) >= LARGE_BODY else (head + (body or b""),)
 
 
 class Transport:
@@ -98,7 +101,7 @@ class Transport:
 
     async def ask(self, errand: Errand) -> Reply:
         """Until the head has come. A kept connection may have been closed in this moment: then it is asked again."""
-        request, errand.request = errand.request, b""  # it may be large, and the answer long
+        request, errand.request = errand.request, ()  # it may be large, and the answer long
         upstream, kept = errand.upstream, self._kept(errand.place)
         while True:
             connection = errand.connection = kept or await self._connect(errand.place, upstream)
@@ -187,7 +190,7 @@ class Errand:
     connection: Connection
 
     def __init__(
-        self, transport: Transport, place: Place, upstream: Upstream, request: bytes, *, bodiless: bool
+        self, transport: Transport, place: Place, upstream: Upstream, request: tuple[bytes, ...], *, bodiless: bool
     ) -> None:
         self.transport = transport
         self.place = place

@@ -38,6 +38,8 @@ _OPERATION = r"\s*(?:[-+*/%@|&^<>=!]{1,2}|\b(?:or|and|if|else|in|is|not in|is no
 _CODE = re.compile(rf"(?![\d:./-]+\Z){_OPERAND}(?:{_OPERATION}{_OPERAND})*\Z|lambda\b|.*(?:(?<!\w)'|'(?!\w)|[:=]=)")
 """What Python takes for code, where a value has no quotes: names, what they are joined by, strings among them."""
 _POSITIONAL = Mark(' "', " '", " *", named=False)
+_JOINING = Mark(' + "', " + '", named=False)
+_OPERATORS = Mark(" {operator}", named=False)
 _ODD_QUOTES = {"“": "”", "‘": "’", "`": "`", "«": "»", "„": "“"}
 _MORE_QUOTES = ("", '"')
 _DOUBLED = "doubled_braces"
@@ -371,7 +373,8 @@ class Members:
     def _is_operand(self, source: Source, ahead: int, gap: int, head: str) -> Steps[bool]:
         """Whether the string is part of an expression, or a further argument of Python follows that has no name."""
         if head != self.separator:
-            return (yield from source.look(self.literals.operators, ahead)) is not None
+            operators = _OPERATORS if self.literals is PYTHON else _JOINING
+            return (yield from source.look(operators, ahead)) is not None
         return self.literals is PYTHON and (yield from source.look(_POSITIONAL, gap + 1)) is not None
 
     def _comment_follows(self, source: Source, draft: Draft, ahead: int) -> Steps[bool]:

@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from msgspec.structs import replace
-
 from toolglot.conversation import Tool
 from toolglot.editing.operations import (
     Arguments,
@@ -159,14 +157,6 @@ def _define(kinds: frozenset[Kind]) -> Tool:
         **{key: shown for key, (needed, shown) in _ARGUMENTS.items() if kinds.intersection(needed)},
     }
     return define(NAME, f"View and edit files.{folders}", properties, _ARGUMENTS)
-
-
-def define_whole(name: str) -> Tool:
-    """The editor with all it can do. Requests name it by its type alone, because its models know the rest."""
-    tool = _define(frozenset(_WRITE))
-    if name == OLDER:
-        tool.parameters["properties"]["command"]["enum"].append("undo_edit")
-    return replace(tool, name=name)
 
 
 _WRITE: Mapping[Kind, Callable[[Any, Target], Written]] = {

@@ -35,7 +35,6 @@ from toolglot.conversation import (
     Tools,
 )
 from toolglot.crossing import read_effort, table_at
-from toolglot.editing.anthropic import define_whole
 from toolglot.errors import RequestError, ToolResultsError
 from toolglot.fields import (
     NO_TOOLS,
@@ -52,6 +51,7 @@ from toolglot.fields import (
 )
 from toolglot.wire import Asked
 from toolglot.wires.anthropic_messages.marks import EFFORT, NAME, REDACTED, read_signature
+from toolglot.wires.anthropic_messages.text_editor import TYPE_PREFIX, define_text_editor
 
 ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 MODELLED = frozenset(("model", "messages", "system", "tools", "tool_choice", "stream", "max_tokens")) | {
@@ -62,7 +62,6 @@ MODELLED = frozenset(("model", "messages", "system", "tools", "tool_choice", "st
 }
 MODES: Mapping[str, Choice] = {"auto": Choice(), "any": Choice("required"), "none": Choice("none")}
 TOOL_FIELDS = ("tools", "tool_choice")
-EDITOR = "text_editor_"
 CHARACTERS_PER_TOKEN = 4
 
 
@@ -201,6 +200,14 @@ _BLOCKS: Mapping[str, Callable[[Mapping[str, Any], str], Part]] = {
 # -- tools and the choice among them -----------------------------------------------------------------------------------
 
 
+def _is_text_editor(entry: Any) -> bool:
+    return (
+        isinstance(entry, dict)
+        and text_at(entry, "type").startswith(TYPE_PREFIX)
+        and bool(text_at(entry, "name").strip())
+    )
+
+
 def _decode_tools(tools: object) -> Offer:
     """Every plain tool, deferred ones too; those that only the provider knows or runs are skipped and noted. The editor
     of the provider is run by the client, and what it can do is known."""
@@ -211,8 +218,12 @@ def _decode_tools(tools: object) -> Offer:
     found: dict[str, Tool] = {}
     notes: list[str] = []
     for at, entry in enumerate(tools):
-        if isinstance(entry, dict) and text_at(entry, "type").startswith(EDITOR) and text_at(entry, "name").strip():
-            known = define_whole(entry["name"])
+        if (
+            isinstance(entry, dict)
+            and text_at(entry, "type").startswith(TYPE_PREFIX)
+            and text_at(entry, "name").strip()
+        ):
+            known = define_text_editor(entry["name"])
             found.setdefault(known.name, known)
             continue
         problem = _problem_with(entry, found)
