@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
+import uvloop
 from faults.cells import settle
 
 from toolglot import joiner, provenance
@@ -53,4 +54,5 @@ async def main(port: int, closed: int, nowhere: TextIO) -> None:
 
 
 with open(os.devnull, "w") as nowhere:
-    asyncio.run(main(int(sys.argv[1]), int(sys.argv[2]), nowhere))
+    # as in `toolglot serve`: asyncio's own loop reads into a new buffer of 256 KB each time, which leaves holes in the heap
+    uvloop.run(main(int(sys.argv[1]), int(sys.argv[2]), nowhere))
