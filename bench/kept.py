@@ -48,7 +48,7 @@ from gateways import Gateway, free_port, launch
 from local import TOOLS
 
 from toolglot.cli.serve import EMBEDDED_DIALECT
-from toolglot.upstreams.local import start
+from toolglot.server.upstream.embedded import start
 
 TURNS = 80
 BURSTS = {"http.server": (5, 1), "llama.cpp": (1,)}
@@ -73,8 +73,8 @@ dialect = "{dialect}"
 """
 
 WITHOUT_QUICK_ACK = """\
-import sys, toolglot.connection
-toolglot.connection.QUICK_ACK = None
+import sys, toolglot.server.upstream.connection
+toolglot.server.upstream.connection.QUICK_ACK = None
 from toolglot.cli.main import main
 sys.exit(main())
 """

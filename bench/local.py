@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolglot.upstreams.local import start
+from toolglot.server.upstream.embedded import start
 
 
 def tool(name: str, description: str, **parameters: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import toolglot
-from toolglot.reading import gather
+from toolglot.reading.reader import gather
 
 Call = tuple[str, Any]
 VERDICTS = ("right", "missed", "wrong", "invented")

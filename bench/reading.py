@@ -29,8 +29,8 @@ import outputs
 import packages
 from outputs import BROKEN
 
-from toolglot.errors import ToolglotError
-from toolglot.upstreams.local import MODEL, start
+from toolglot.core.errors import ToolglotError
+from toolglot.server.upstream.embedded import MODEL, start
 
 BUILD = Path(__file__).resolve().parent.parent / "build" / "reading"
 MODES = ("bare", "embedded", "text", "auto", "native")

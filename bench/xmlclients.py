@@ -23,10 +23,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from xmlcases import Case, make_case
 
-from toolglot.clients import all_clients
-from toolglot.clients.calls import render_call
-from toolglot.clients.record import CallBlock, Kind
-from toolglot.jsontext import dump, parse
+from toolglot.clients.xml import all_clients
+from toolglot.clients.xml.call_renderer import render_call
+from toolglot.clients.xml.profile import CallBlock, Kind
+from toolglot.core.lenient_json import dump, parse
 
 OTHER, CLAUDE, GEMINI = "qwen3-coder-plus", "claude-sonnet-4", "gemini-2.5-pro"
 SHOWN: dict[str, dict[str, tuple[str, ...]]] = {

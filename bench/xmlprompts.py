@@ -18,9 +18,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from xmlprompts import write_cline, write_compact, write_roo
 
-from toolglot.clients.guests import get_acquainted, meet
-from toolglot.clients.prompts import read_prompt
-from toolglot.conversation import Conversation, Message, Text
+from toolglot.clients.xml.prompt_parser import read_prompt
+from toolglot.clients.xml.session import get_acquainted, meet
+from toolglot.core.conversation import Conversation, Message, Text
 
 PROMPTS = {"Roo, 38 KB": write_roo(), "Cline, 58 KB": write_cline(), "Cline compact, 6 KB": write_compact()}
 TURNS = (10, 100)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from toolglot.errors import UsageError
-from toolglot.upstreams.local import find_weights
+from toolglot.core.errors import UsageError
+from toolglot.server.upstream.embedded import find_weights
 
 
 def reason_to_skip() -> str:

@@ -16,7 +16,7 @@ from fragments import fragments, snippets
 from samples import load_tools, random_cuts, read_events
 
 import toolglot
-from toolglot.events import CallEnded, CallRejected, ReasoningDelta, TextDelta
+from toolglot.core.events import CallEnded, CallRejected, ReasoningDelta, TextDelta
 
 
 def check(text: str, seed: int, *, truncated: bool = False) -> None:

@@ -13,7 +13,7 @@ import aiohttp
 from aiohttp import web
 
 from toolglot.config import Settings, Upstream, load
-from toolglot.serving import listening
+from toolglot.server.lifecycle import listening
 from toolglot.sim import RECORD, Options, Record, make_app, running
 
 READ = {

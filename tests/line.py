@@ -9,10 +9,9 @@ from typing import Any
 
 from wiring import new_ids
 
-from toolglot.answers import reply
 from toolglot.config import load
-from toolglot.conversation import Conversation
-from toolglot.events import (
+from toolglot.core.conversation import Conversation
+from toolglot.core.events import (
     CallArguments,
     CallEnded,
     CallStarted,
@@ -21,13 +20,14 @@ from toolglot.events import (
     TextDelta,
     check_order,
 )
-from toolglot.exchange import Exchange, Source
-from toolglot.inquiry import gather_knowledge
-from toolglot.routing import Knowledge
-from toolglot.streams import open_stream
-from toolglot.telemetry import Telemetry
-from toolglot.wire import Answerer, Asked
+from toolglot.gateway.exchange import Exchange, Source
+from toolglot.gateway.response_pipeline import reply
+from toolglot.gateway.response_streams import open_stream
+from toolglot.gateway.routing import Knowledge
+from toolglot.gateway.telemetry.log import Telemetry
+from toolglot.server.upstream.discovery import gather_knowledge
 from toolglot.wires import all_wires
+from toolglot.wires.protocol import Answerer, Asked
 
 
 def path_of(wire: str, stream: bool) -> dict[str, str]:

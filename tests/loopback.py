@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from toolglot.config import load
-from toolglot.serving import listening
+from toolglot.server.lifecycle import listening
 from toolglot.sim.options import Options
 from toolglot.sim.script import parse_script
 from toolglot.sim.server import RECORD, make_app, running

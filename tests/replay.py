@@ -7,9 +7,9 @@ from typing import Any, cast
 
 from aiohttp import web
 
-from toolglot.conversation import Conversation
-from toolglot.errors import UpstreamError
-from toolglot.events import (
+from toolglot.core.conversation import Conversation
+from toolglot.core.errors import UpstreamError
+from toolglot.core.events import (
     CallArguments,
     CallEnded,
     CallStarted,
@@ -21,7 +21,7 @@ from toolglot.events import (
     TextDelta,
     Usage,
 )
-from toolglot.wire import Answerer, Wire
+from toolglot.wires.protocol import Answerer, Wire
 
 USED = Usage(11, 7, 18)
 

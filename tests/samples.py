@@ -59,7 +59,7 @@ from typing import Any
 from msgspec import structs
 
 import toolglot
-from toolglot.events import CallEnded, CallStarted, Event, check_order, merge_deltas
+from toolglot.core.events import CallEnded, CallStarted, Event, check_order, merge_deltas
 
 HERE = Path(__file__).parent
 DIALECTS = HERE / "dialects"

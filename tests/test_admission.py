@@ -13,11 +13,11 @@ import pytest
 from aiohttp import web
 from gateway import ASK, Answer, Gate, gateway, run
 
-from toolglot.admission import MINUTE, Admission
 from toolglot.config import Limits
-from toolglot.conversation import Conversation, Message, Text
-from toolglot.errors import OverloadError, RateLimitError
-from toolglot.metrics import Metrics
+from toolglot.core.conversation import Conversation, Message, Text
+from toolglot.core.errors import OverloadError, RateLimitError
+from toolglot.gateway.telemetry.metrics import Metrics
+from toolglot.server.admission import MINUTE, Admission
 from toolglot.sim import Options
 from toolglot.wires import all_wires
 

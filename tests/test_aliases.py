@@ -13,9 +13,9 @@ import pytest
 from samples import chunkings, read_events
 
 import toolglot
-from toolglot.aliases import ALIASES
-from toolglot.dialects import all_dialects
-from toolglot.events import CallEnded
+from toolglot.core.events import CallEnded
+from toolglot.core.schema.aliases import ALIASES
+from toolglot.dialects.records import all_dialects
 
 
 def tool(name: str, *required: str, **optional: dict[str, Any]) -> dict[str, Any]:

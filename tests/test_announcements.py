@@ -8,7 +8,7 @@ from time import process_time
 import pytest
 
 import toolglot
-from toolglot.announcements import TAIL, announces_example
+from toolglot.reading.example_detection import TAIL, announces_example
 
 VERBS = (
     "Now let me run",

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolglot.conversation import (
+from toolglot.core.conversation import (
     Call,
     Choice,
     Conversation,
@@ -23,8 +23,8 @@ from toolglot.conversation import (
     Text,
     Tool,
 )
-from toolglot.errors import InternalError, RefusedError, RequestError, ToolResultsError
-from toolglot.events import (
+from toolglot.core.errors import InternalError, RefusedError, RequestError, ToolResultsError
+from toolglot.core.events import (
     CallArguments,
     CallEnded,
     CallStarted,
@@ -40,10 +40,10 @@ from toolglot.events import (
     check_order,
     merge_deltas,
 )
-from toolglot.fields import end_call
-from toolglot.wire import Answerer, Asked
 from toolglot.wires import anthropic_messages as wire
-from toolglot.wires.anthropic_messages.marks import NAME, REDACTED, scrub
+from toolglot.wires.anthropic_messages.ids import NAME, REDACTED, scrub
+from toolglot.wires.json_fields import end_call
+from toolglot.wires.protocol import Answerer, Asked
 
 ANSWERER = Answerer("1", 1234567890, "claude")
 PLAIN = Asked(Conversation("m", ()))

@@ -9,6 +9,7 @@ import pytest
 from samples import random_cuts, read_events
 
 import toolglot
+from toolglot.reading.reader import gather
 
 PROPERTIES = {
     "step": {"type": "integer"},
@@ -43,7 +44,7 @@ def read_call(text: str) -> tuple[str, Any, set[str]]:
     whole = read_events([text], tools=TOOLS)
     assert read_events(list(text), tools=TOOLS) == whole
     assert read_events(random_cuts(text, 2), tools=TOOLS) == whole
-    (call,) = toolglot.reading.gather(whole).calls
+    (call,) = gather(whole).calls
     return call.name, json.loads(call.arguments), set(call.repairs)
 
 

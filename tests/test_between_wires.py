@@ -33,11 +33,11 @@ from oracle.records import (
 from oracle.responses import responses_answer
 from oracle.wires import path_of, read_answer, read_request, write_answer, write_request
 
-from toolglot.answers import reply
-from toolglot.errors import RequestError
-from toolglot.exchange import Exchange
-from toolglot.numerals import Numeral, decode, encode
-from toolglot.streams import open_stream
+from toolglot.core.errors import RequestError
+from toolglot.core.json_numbers import Numeral, decode, encode
+from toolglot.gateway.exchange import Exchange
+from toolglot.gateway.response_pipeline import reply
+from toolglot.gateway.response_streams import open_stream
 
 READ = Tool("read_file", "Reads.", '{"type":"object","properties":{"path":{"type":"string"},"n":{"type":"number"}}}')
 HI = Turn("user", (Text("hi"),))

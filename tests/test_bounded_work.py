@@ -13,15 +13,18 @@ from typing import Any
 import pytest
 from gateway import ASK, gateway, run
 
-from toolglot import joiner, offload, server, writing
-from toolglot.codecs.values import mark_value
 from toolglot.config import DEFAULT_DIALECT
-from toolglot.conversation import Tool
-from toolglot.exchange import Exchange
-from toolglot.joiner import find_marks
-from toolglot.named_marks import LED
-from toolglot.reading import vocabulary
-from toolglot.schema import compile_tool, compile_tools
+from toolglot.core import offload
+from toolglot.core.conversation import Tool
+from toolglot.core.schema.toolset import compile_tool, compile_tools
+from toolglot.dialects.codecs.raw_values import mark_value
+from toolglot.gateway.exchange import Exchange
+from toolglot.prompting import call_writer as writing
+from toolglot.prompting import mark_escaping as joiner
+from toolglot.prompting.mark_escaping import find_marks
+from toolglot.prompting.named_calls import LED
+from toolglot.reading.reader import vocabulary
+from toolglot.server import app as server
 
 LARGE = {**ASK, "messages": [{"role": "user", "content": "x" * offload.LARGE_REQUEST}]}
 
@@ -235,11 +238,11 @@ def test_the_first_request_of_a_process_compiles_little(dialect: str) -> None:
 FIRST_REQUEST = """
 import json, re, sys
 from toolglot.config import load
-from toolglot.conversation import Call, Conversation, Message, Result, Text, Tool
-from toolglot.reading import Reader, gather
-from toolglot.schema import compile_tools
-from toolglot.serving import warm_up
-from toolglot.speaking import speak
+from toolglot.core.conversation import Call, Conversation, Message, Result, Text, Tool
+from toolglot.reading.reader import Reader, gather
+from toolglot.core.schema.toolset import compile_tools
+from toolglot.server.lifecycle import warm_up
+from toolglot.prompting.conversation import speak
 
 dialect = sys.argv[1]
 warm_up(load({"base_url": "http://127.0.0.1:1/v1", "dialect": dialect}, {}))

@@ -327,13 +327,13 @@ def test_dialects_lists_every_dialect(capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["dialects"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["name", "family", "file", "sample"]
-    assert [line.split()[0] for line in lines[1:]] == [dialect.name for dialect in toolglot.dialects()]
+    assert [line.split()[0] for line in lines[1:]] == [dialect.name for dialect in toolglot.list_dialects()]
 
 
 def test_dialects_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["dialects", "--json"]) == 0
     records = json.loads(capsys.readouterr().out)
-    assert [record["name"] for record in records] == [dialect.name for dialect in toolglot.dialects()]
+    assert [record["name"] for record in records] == [dialect.name for dialect in toolglot.list_dialects()]
     assert all(set(record) == {"name", "family", "file", "sample"} for record in records)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from toolglot.complaints import KINDS, OF_CALLS, complaints
-from toolglot.conversation import Call, Message, Result, Text
+from toolglot.clients.complaints import KINDS, OF_CALLS, complaints
+from toolglot.core.conversation import Call, Message, Result, Text
 
 ASKED = Message("user", (Text("<task>\nFix it\n</task>"),))
 ANSWER = Message("assistant", (Text("I would look at the file first."),))

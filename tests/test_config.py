@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 import toolglot
-from toolglot.call_patterns import PATTERNS
 from toolglot.config import (
     DEFAULT_DIALECT,
     KeyHash,
@@ -28,10 +27,11 @@ from toolglot.config import (
     load,
     make_key,
 )
-from toolglot.config.values import FALLBACK, FIELDS, SECTIONS, SETTINGS, TABLES, Setting
-from toolglot.dialects import all_dialects
-from toolglot.errors import UnknownModelError, UsageError
-from toolglot.rollout import Plan
+from toolglot.config.rollout import Plan
+from toolglot.config.settings import FALLBACK, FIELDS, SECTIONS, SETTINGS, TABLES, Setting
+from toolglot.core.call_patterns import PATTERNS
+from toolglot.core.errors import UnknownModelError, UsageError
+from toolglot.dialects.records import all_dialects
 
 CONFIGURATION = Path(__file__).resolve().parent.parent / "docs" / "CONFIGURATION.md"
 KEY = "sk-test-0123456789abcdef"

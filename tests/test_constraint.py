@@ -12,10 +12,10 @@ from embedded import ask, needs_model
 from gbnf import Grammar
 
 from toolglot import read
-from toolglot.constraint import grammar
-from toolglot.conversation import Tool
-from toolglot.dialects import all_dialects
-from toolglot.upstreams.local import start
+from toolglot.core.conversation import Tool
+from toolglot.dialects.records import all_dialects
+from toolglot.prompting.grammar import grammar
+from toolglot.server.upstream.embedded import start
 
 TEXT = {"type": "string"}
 

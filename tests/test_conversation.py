@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct, structs
 
-from toolglot import conversation
-from toolglot.conversation import (
+from toolglot.core import conversation
+from toolglot.core.conversation import (
     PARTS_OF_ROLE,
     Call,
     Choice,

@@ -6,6 +6,7 @@ import pytest
 from samples import random_cuts, read_events
 
 import toolglot
+from toolglot.reading.reader import gather
 
 TOOLS = [
     {
@@ -33,7 +34,7 @@ def read(text: str) -> toolglot.Reading:
     whole = read_events([text], tools=TOOLS)
     assert read_events(list(text), tools=TOOLS) == whole
     assert read_events(random_cuts(text, 7), tools=TOOLS) == whole
-    return toolglot.reading.gather(whole)
+    return gather(whole)
 
 
 @pytest.mark.parametrize("closer", CLOSERS)

@@ -10,9 +10,9 @@ from samples import load_samples
 from wiring import call
 
 import toolglot
-from toolglot.delivery import Bounds, Delivery
-from toolglot.events import CallArguments, CallEnded, CallStarted, Event, Finished, TextDelta, check_order
-from toolglot.telemetry import Telemetry
+from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, Finished, TextDelta, check_order
+from toolglot.gateway.delivery import Bounds, Delivery
+from toolglot.gateway.telemetry.log import Telemetry
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 TOOLS: list[dict[str, Any]] = [{"name": name, "parameters": SCHEMA} for name in ("read", "write")]

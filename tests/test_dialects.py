@@ -60,14 +60,14 @@ def test_canonical_sample_needs_no_repair(sample: Sample) -> None:
     assert all(call.confidence >= sample.options.get("min_confidence", 0.9) for call in reading.calls)
 
 
-@pytest.mark.parametrize("dialect", toolglot.dialects(), ids=lambda dialect: dialect.name)
+@pytest.mark.parametrize("dialect", toolglot.list_dialects(), ids=lambda dialect: dialect.name)
 def test_dialect_has_samples_of_its_own(dialect: toolglot.Dialect) -> None:
     assert list((DIALECTS / dialect.name).glob("*.md"))
 
 
 @pytest.mark.parametrize("folder", sorted(path.name for path in DIALECTS.iterdir()))
 def test_sample_folder_is_a_known_dialect(folder: str) -> None:
-    assert folder in {dialect.name for dialect in toolglot.dialects()}
+    assert folder in {dialect.name for dialect in toolglot.list_dialects()}
 
 
 @each_sample(SAMPLES)

@@ -16,9 +16,10 @@ import pytest
 from aiohttp import web
 from gateway import ASK, Gate, gateway, run
 
-from toolglot import door, listener
-from toolglot.paths import EVERY, Paths
-from toolglot.request import take_apart, tell_date
+from toolglot.server import http_connection as door
+from toolglot.server import listener
+from toolglot.server.http_request import take_apart, tell_date
+from toolglot.server.router import EVERY, Paths
 from toolglot.sim import Options
 from toolglot.sim.script import parse_script
 

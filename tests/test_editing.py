@@ -18,12 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from toolglot.conversation import Call, Choice, Conversation, Message, Result, Text, Tool
-from toolglot.editing import NAMES, SETS, Loss, Mapping, Return, bring_back, find, mappings
-from toolglot.editing.diffs import Block, read_blocks, settle, write_block
-from toolglot.editing.operations import Create, Insert, Operation, Replace, Run, View, open_folder
-from toolglot.editing.renaming import Renamer
-from toolglot.events import (
+from toolglot.clients.toolsets import NAMES, SETS, Loss, Mapping, Return, bring_back, find, mappings
+from toolglot.clients.toolsets.argument_renamer import Renamer
+from toolglot.clients.toolsets.operations import Create, Insert, Operation, Replace, Run, View, open_folder
+from toolglot.clients.toolsets.search_replace import Block, read_blocks, settle, write_block
+from toolglot.core.conversation import Call, Choice, Conversation, Message, Result, Text, Tool
+from toolglot.core.events import (
     CallArguments,
     CallEnded,
     CallRejected,

@@ -11,7 +11,7 @@ from editors import EDITORS, edit_as_anthropic, edit_as_roo, work
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolglot.editing import Loss, Mapping, mappings
+from toolglot.clients.toolsets import Loss, Mapping, mappings
 
 EDITOR = "str_replace_based_edit_tool"
 PAIRS = {(mapping.client.name, mapping.model.name): mapping for mapping in mappings()}

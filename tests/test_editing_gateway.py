@@ -12,13 +12,13 @@ from editors import EDITORS, work
 from gateway import Answer, gateway, run
 from test_anthropic_gateway import connect
 
-from toolglot.conversation import Conversation, Tool
-from toolglot.editing import mappings
-from toolglot.events import CallArguments, CallEnded, CallStarted, Event, Finished, TextDelta
+from toolglot.clients.toolsets import mappings
+from toolglot.core.conversation import Conversation, Tool
+from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, Finished, TextDelta
 from toolglot.sim import Answer as Says
 from toolglot.sim import Calling, Options, Scripted
-from toolglot.wire import Answerer, Asked
 from toolglot.wires import all_wires
+from toolglot.wires.protocol import Answerer, Asked
 
 EDITOR = "str_replace_based_edit_tool"
 PAIRS = {(mapping.client.name, mapping.model.name): mapping for mapping in mappings()}

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from toolglot import errors
-from toolglot.errors import (
+from toolglot.core import errors
+from toolglot.core.errors import (
     ClientError,
     InternalError,
     ModelError,

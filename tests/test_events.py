@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolglot.events import (
+from toolglot.core.events import (
     CallArguments,
     CallEnded,
     CallRejected,

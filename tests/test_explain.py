@@ -17,9 +17,9 @@ from loopback import Loop, Sim, running_loop, running_sim
 from xmlprompts import write_cline, write_roo
 
 from toolglot.cli.main import main
-from toolglot.experience import Experience
-from toolglot.profiles import load_profiles
-from toolglot.upstreams.local import Local, start
+from toolglot.gateway.capabilities.learned import Experience
+from toolglot.gateway.capabilities.profiles import load_profiles
+from toolglot.server.upstream.embedded import Local, start
 
 KEY = "sk-test-0123456789abcdef"
 GROQ = "https://api.groq.com/openai/v1"

@@ -16,10 +16,10 @@ from gateway import run as run_gateway
 
 from toolglot.cli.serve import find_unreachable
 from toolglot.config import USUAL_TOOLS, load
-from toolglot.conversation import Tool
-from toolglot.reading import vocabulary
+from toolglot.core.conversation import Tool
+from toolglot.prompting.tool_prompt import teach
+from toolglot.reading.reader import vocabulary
 from toolglot.sim import Answer, Options, Scripted
-from toolglot.teaching import teach
 
 CALL = "<read_file>\n<path>config.json</path>\n</read_file>"
 WISH = {"model": "sim", "messages": [{"role": "user", "content": "Please read the file config.json"}]}

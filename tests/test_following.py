@@ -17,7 +17,7 @@ from gateway import ASK
 from test_serving import started
 
 from toolglot.config import Follower, Settings, Upstream, load
-from toolglot.rollout import Plan
+from toolglot.config.rollout import Plan
 
 HEAD = "[[upstream]]\nbase_url = 'http://127.0.0.1:{port}/v1'\n[tool_calling]\nmode = 'text'\n"
 

@@ -13,8 +13,9 @@ import pytest
 from aiohttp import web
 from gateway import ASK, READ, gateway, run
 
-from toolglot.records import OWN_ID
-from toolglot.server import Tokens
+from toolglot import list_dialects
+from toolglot.gateway.telemetry.records import OWN_ID
+from toolglot.server.app import Tokens
 from toolglot.sim import Answer, Options, Scripted
 
 DIALECTS = ("hermes", "qwen3_coder", "roo_xml", "glm45", "fenced_toolcode_json")
@@ -34,9 +35,7 @@ def says(text: str, **options: Any) -> Options:
 
 
 def known_dialects() -> list[str]:
-    from toolglot import dialects
-
-    return [dialect.name for dialect in dialects()]
+    return [dialect.name for dialect in list_dialects()]
 
 
 # calls

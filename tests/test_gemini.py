@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from wiring import ANSWERS, PATH, USAGE, call, new_ids, read_pieces, settle
 
-from toolglot.conversation import (
+from toolglot.core.conversation import (
     Call,
     Choice,
     Conversation,
@@ -22,8 +22,8 @@ from toolglot.conversation import (
     Text,
     Tool,
 )
-from toolglot.errors import AccessError, RequestError
-from toolglot.events import (
+from toolglot.core.errors import AccessError, RequestError
+from toolglot.core.events import (
     CallArguments,
     CallEnded,
     CallStarted,
@@ -38,9 +38,9 @@ from toolglot.events import (
     check_order,
     merge_deltas,
 )
-from toolglot.events import Foreign as ForeignEvent
-from toolglot.wire import Answerer, Asked
+from toolglot.core.events import Foreign as ForeignEvent
 from toolglot.wires import gemini as wire
+from toolglot.wires.protocol import Answerer, Asked
 
 ANSWERER = Answerer("1", 1234567890, "qwen3-max")
 THINKING = Asked(Conversation("m", ()), memory={"thoughts": True, "list": False})

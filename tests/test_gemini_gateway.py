@@ -14,10 +14,10 @@ from google.genai import errors, types
 from loopback import MANIFEST, QUESTION, Loop, Sim, running_gateway, running_loop, running_sim
 from wiring import ANSWERS, Replay, call
 
-from toolglot.conversation import Conversation
-from toolglot.events import Event, Finished, ReasoningSealed
-from toolglot.wire import Answerer, Asked
+from toolglot.core.conversation import Conversation
+from toolglot.core.events import Event, Finished, ReasoningSealed
 from toolglot.wires import all_wires
+from toolglot.wires.protocol import Answerer, Asked
 
 MARKS = [("hermes", "text"), ("qwen3_coder", "text"), ("roo_xml", "text"), ("native", "native")]
 SCHEMA = {"type": "object", "properties": {"filePath": {"type": "string"}}, "required": ["filePath"]}

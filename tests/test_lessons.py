@@ -9,9 +9,9 @@ import pytest
 from embedded import ask, needs_model
 
 from toolglot import read
-from toolglot.conversation import Call, Choice, Conversation, Limits, Message, Result, Role, Text, Tool
-from toolglot.lessons import MOST_EXAMPLES, Need, coach, decide
-from toolglot.upstreams.local import start
+from toolglot.core.conversation import Call, Choice, Conversation, Limits, Message, Result, Role, Text, Tool
+from toolglot.prompting.few_shot import MOST_EXAMPLES, Need, coach, decide
+from toolglot.server.upstream.embedded import start
 
 WEATHER = Tool(
     "get_weather",

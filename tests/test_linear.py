@@ -16,17 +16,17 @@ import pytest
 from samples import load_samples, load_tools
 
 import toolglot
-from toolglot.clients import all_clients
-from toolglot.clients.prompts import read_prompt
-from toolglot.clients.turns import read_turns
-from toolglot.conversation import Call, Conversation, Message, Result, Role, Text, Tool
-from toolglot.delivery import Delivery
-from toolglot.events import TextDelta
-from toolglot.history import mend
-from toolglot.reading import vocabulary
-from toolglot.speaking import speak
-from toolglot.telemetry import Telemetry
-from toolglot.vocabulary import STRAY_THINKING
+from toolglot.clients.xml import all_clients
+from toolglot.clients.xml.history_parser import read_turns
+from toolglot.clients.xml.prompt_parser import read_prompt
+from toolglot.core.conversation import Call, Conversation, Message, Result, Role, Text, Tool
+from toolglot.core.events import TextDelta
+from toolglot.gateway.delivery import Delivery
+from toolglot.gateway.telemetry.log import Telemetry
+from toolglot.gateway.tool_results import mend
+from toolglot.prompting.conversation import speak
+from toolglot.reading.dialect_index import STRAY_THINKING
+from toolglot.reading.reader import vocabulary
 
 HOUSE = load_tools("house")
 SMALL, LARGE = 8_000, 80_000

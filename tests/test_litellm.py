@@ -8,7 +8,7 @@ import pytest
 
 from toolglot.config import admit, load
 from toolglot.config.litellm import split_provider
-from toolglot.errors import UsageError
+from toolglot.core.errors import UsageError
 
 KEY = "sk-test-0123456789abcdef"
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from embedded import ask, needs_model
 
-from toolglot.errors import UnreachableError, UsageError
-from toolglot.upstreams import local
+from toolglot.core.errors import UnreachableError, UsageError
+from toolglot.server.upstream import embedded as local
 
 
 def is_alive(pid: int) -> bool:
@@ -39,7 +39,7 @@ def test_it_answers_on_the_loopback_and_stops() -> None:
 
 @needs_model
 def test_it_dies_with_its_parent_even_if_that_is_killed() -> None:
-    program = "from toolglot.upstreams.local import start; import time; l = start(); print(l.process.pid, flush=True); time.sleep(60)"
+    program = "from toolglot.server.upstream.embedded import start; import time; l = start(); print(l.process.pid, flush=True); time.sleep(60)"
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         child = int(parent.stdout.readline())

@@ -16,9 +16,9 @@ from gateway import Gate, gateway, run
 from openai import OpenAI
 from test_wire_matrix import ask, sum_up
 
-from toolglot.conversation import Call, Conversation, Limits, Message, Result, Text, Tool
-from toolglot.events import Event, Finished, TextDelta, check_order
-from toolglot.upstreams import local
+from toolglot.core.conversation import Call, Conversation, Limits, Message, Result, Text, Tool
+from toolglot.core.events import Event, Finished, TextDelta, check_order
+from toolglot.server.upstream import embedded as local
 from toolglot.wires import all_wires, wire_names
 
 pytestmark = needs_model

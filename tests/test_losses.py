@@ -16,10 +16,9 @@ from line import Line, sum_up
 from msgspec.structs import replace
 from wiring import USAGE, call
 
-from toolglot.answers import reply
-from toolglot.conversation import Call, Choice, Conversation, Image, Limits, Message, Reasoning, Result, Text, Tool
-from toolglot.errors import RequestError
-from toolglot.events import (
+from toolglot.core.conversation import Call, Choice, Conversation, Image, Limits, Message, Reasoning, Result, Text, Tool
+from toolglot.core.errors import RequestError
+from toolglot.core.events import (
     CallArguments,
     CallEnded,
     CallStarted,
@@ -28,8 +27,9 @@ from toolglot.events import (
     TextDelta,
     Usage,
 )
-from toolglot.wire import Answerer, Asked
+from toolglot.gateway.response_pipeline import reply
 from toolglot.wires import all_wires, wire_names
+from toolglot.wires.protocol import Answerer, Asked
 
 PAIRS = list(product(wire_names(), wire_names()))
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolglot.pattern import MORE, Mark, MarkIndex
+from toolglot.dialects.patterns import MORE, Mark, MarkIndex
 
 NAMES = st.lists(st.text("ab_1", min_size=1, max_size=6), min_size=1, max_size=12, unique=True)
 FORMS = st.lists(st.sampled_from(["<{}>", "<{} />", "</ {}>", "{} (", "[{}"]), min_size=1, max_size=4, unique=True)

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolglot.events import CallArguments, Event, ReasoningDelta, TextDelta
-from toolglot.wires.openai_chat import moulds, replies
-from toolglot.wires.openai_chat.replies import StreamReader
+from toolglot.core.events import CallArguments, Event, ReasoningDelta, TextDelta
+from toolglot.wires.openai_chat import chunk_template as moulds
+from toolglot.wires.openai_chat import response_decoder as replies
+from toolglot.wires.openai_chat.response_decoder import StreamReader
 
 CALL = {"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": ""}}
 WORDS = st.sampled_from(

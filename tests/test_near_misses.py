@@ -10,7 +10,7 @@ from gateway import ASK, READ, gateway, run
 from test_trial import Records, records  # noqa: F401
 
 import toolglot
-from toolglot.reading import Reading, gather
+from toolglot.reading.reader import Reading, gather
 from toolglot.sim import Options, Scripted
 from toolglot.sim.answer import Answer
 
@@ -155,7 +155,7 @@ def test_the_record_tells_near_misses(records: Records, mode: str, name: str, st
 
 
 def test_near_misses_lower_the_recognition_of_tools() -> None:
-    from toolglot.kpis import Tally
+    from toolglot.gateway.telemetry.report import Tally
 
     tally = Tally("on", answers=4)
     tally.outcomes.update({"success": 3, "near_miss": 1})
@@ -164,7 +164,7 @@ def test_near_misses_lower_the_recognition_of_tools() -> None:
 
 @pytest.mark.parametrize("streamed", [False, True])
 def test_native_calls_have_a_success_rate(records: Records, streamed: bool) -> None:  # noqa: F811
-    from toolglot.kpis import read_log
+    from toolglot.gateway.telemetry.report import read_log
 
     async def test() -> None:
         async with gateway(Options(), mode="native") as gate:

@@ -14,9 +14,9 @@ from loopback import running_loop
 from ollama import AsyncClient, ChatResponse, Client, ResponseError
 from replay import replaying
 
-from toolglot.conversation import Call, Choice, Conversation, Image, Limits, Message, Reasoning, Result, Text, Tool
-from toolglot.errors import RequestError, ToolResultsError
-from toolglot.events import (
+from toolglot.core.conversation import Call, Choice, Conversation, Image, Limits, Message, Reasoning, Result, Text, Tool
+from toolglot.core.errors import RequestError, ToolResultsError
+from toolglot.core.events import (
     CallArguments,
     CallEnded,
     CallStarted,
@@ -30,11 +30,11 @@ from toolglot.events import (
     check_order,
     merge_deltas,
 )
-from toolglot.history import mend
+from toolglot.gateway.tool_results import mend
 from toolglot.sim import Options
 from toolglot.sim.server import running
-from toolglot.wire import Answerer, Asked
 from toolglot.wires import ollama as wire
+from toolglot.wires.protocol import Answerer, Asked
 
 ANSWERER = Answerer("1", 1234567890, "qwen3")
 PLAIN = Asked(Conversation("m", ()))

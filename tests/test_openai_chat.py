@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from toolglot.conversation import Call, Choice, Conversation, Image, Message, Result, Text
-from toolglot.errors import RequestError, ToolResultsError
-from toolglot.events import (
+from toolglot.core.conversation import Call, Choice, Conversation, Image, Message, Result, Text
+from toolglot.core.errors import RequestError, ToolResultsError
+from toolglot.core.events import (
     CallArguments,
     CallEnded,
     CallStarted,
@@ -24,10 +24,10 @@ from toolglot.events import (
     check_order,
     merge_deltas,
 )
-from toolglot.fields import end_call
-from toolglot.sse import EventStream
-from toolglot.wire import Answerer, Asked
 from toolglot.wires import openai_chat
+from toolglot.wires.json_fields import end_call
+from toolglot.wires.protocol import Answerer, Asked
+from toolglot.wires.sse import EventStream
 
 ANSWERER = Answerer("1", 1234567890, "qwen3-max")
 PLAIN = Asked(Conversation("m", ()))

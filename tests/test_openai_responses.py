@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from wiring import ANSWERS, PATH, USAGE, call, new_ids, read_pieces, settle
 
-from toolglot.conversation import (
+from toolglot.core.conversation import (
     Call,
     Choice,
     Conversation,
@@ -22,8 +22,8 @@ from toolglot.conversation import (
     Text,
     Tool,
 )
-from toolglot.errors import RequestError, SizeError, ToolResultsError
-from toolglot.events import (
+from toolglot.core.errors import RequestError, SizeError, ToolResultsError
+from toolglot.core.events import (
     CallArguments,
     CallEnded,
     CallStarted,
@@ -38,10 +38,10 @@ from toolglot.events import (
     check_order,
     merge_deltas,
 )
-from toolglot.events import Foreign as ForeignEvent
-from toolglot.fields import end_call
-from toolglot.wire import Answerer, Asked
+from toolglot.core.events import Foreign as ForeignEvent
 from toolglot.wires import openai_responses as wire
+from toolglot.wires.json_fields import end_call
+from toolglot.wires.protocol import Answerer, Asked
 
 ANSWERER = Answerer("1", 1234567890, "qwen3-max")
 PLAIN = Asked(Conversation("m", ()))

@@ -10,9 +10,9 @@ from itertools import pairwise
 
 import pytest
 
-from toolglot.errors import RequestError
-from toolglot.packing import BLOCK, MOST_MEMBERS, Unpacking
-from toolglot.request import unpack
+from toolglot.core.errors import RequestError
+from toolglot.server.compression import BLOCK, MOST_MEMBERS, Unpacking
+from toolglot.server.http_request import unpack
 
 EMPTY = gzip.compress(b"", mtime=0)
 NOISE = random.Random(1).randbytes(3 * BLOCK + 7)

@@ -15,8 +15,8 @@ from fragments import SCALE
 from gateway import ASK, Answer
 
 from toolglot.config import load
-from toolglot.conversation import Conversation
-from toolglot.events import (
+from toolglot.core.conversation import Conversation
+from toolglot.core.events import (
     CallArguments,
     CallEnded,
     CallStarted,
@@ -28,14 +28,14 @@ from toolglot.events import (
     Started,
     TextDelta,
 )
-from toolglot.exchange import Exchange, Source
-from toolglot.inquiry import gather_knowledge
+from toolglot.gateway.exchange import Exchange, Source
+from toolglot.gateway.response_streams import Stream, Translation, open_stream
+from toolglot.gateway.telemetry.log import Telemetry, Watch
+from toolglot.server.upstream.discovery import gather_knowledge
 from toolglot.sim import FAULTS, Options, Simulation
 from toolglot.sim.script import parse_script
-from toolglot.streams import Stream, Translation, open_stream
-from toolglot.telemetry import Telemetry, Watch
-from toolglot.wire import Answerer, Asked
 from toolglot.wires import all_wires
+from toolglot.wires.protocol import Answerer, Asked
 
 CHAT = all_wires()["openai_chat"]
 QUESTIONS = (

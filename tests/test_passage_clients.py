@@ -12,7 +12,7 @@ from gateway import gateway, run
 from openai import AsyncOpenAI
 from test_passage import CALL, LEAKED, SAID, write
 
-from toolglot.events import Event
+from toolglot.core.events import Event
 
 TELLING = {
     "words": ([], "Well, 1 < 2 and `<tool` is {no} call."),

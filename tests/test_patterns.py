@@ -13,10 +13,10 @@ from gateway import gateway, run
 from samples import chunkings, read_events
 
 import toolglot
-from toolglot.call_patterns import KEYS, PATTERNS, spell
-from toolglot.dialects import all_dialects
-from toolglot.errors import UsageError
-from toolglot.events import Event, Reason, TextDelta
+from toolglot.core.call_patterns import KEYS, PATTERNS, spell
+from toolglot.core.errors import UsageError
+from toolglot.core.events import Event, Reason, TextDelta
+from toolglot.dialects.records import all_dialects
 from toolglot.sim import Answer as Says
 from toolglot.sim import Options, Scripted
 

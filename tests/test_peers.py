@@ -15,8 +15,8 @@ import pytest
 from line import Line, sum_up
 from wiring import USAGE
 
-from toolglot.conversation import Conversation, Message, Text, Tool
-from toolglot.events import CallStarted, Event, Finished, ReasoningDelta, TextDelta
+from toolglot.core.conversation import Conversation, Message, Text, Tool
+from toolglot.core.events import CallStarted, Event, Finished, ReasoningDelta, TextDelta
 from toolglot.wires import all_wires, wire_names
 
 

@@ -11,9 +11,9 @@ import pytest
 from line import Line, sum_up
 from wiring import USAGE, call
 
-from toolglot.conversation import Conversation, Limits, Message, Text, Tool, Tools
-from toolglot.errors import ToolglotError
-from toolglot.events import (
+from toolglot.core.conversation import Conversation, Limits, Message, Text, Tool, Tools
+from toolglot.core.errors import ToolglotError
+from toolglot.core.events import (
     CallArguments,
     CallEnded,
     CallStarted,
@@ -24,9 +24,9 @@ from toolglot.events import (
     TextDelta,
     merge_deltas,
 )
-from toolglot.exchange import Exchange
-from toolglot.wire import Answerer, Asked
+from toolglot.gateway.exchange import Exchange
 from toolglot.wires import all_wires
+from toolglot.wires.protocol import Answerer, Asked
 
 WIRES = sorted(all_wires())
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
@@ -178,7 +178,7 @@ def test_a_call_rehearsed_in_thoughts_stays_a_thought() -> None:
 @pytest.mark.parametrize("upstream", WIRES)
 def test_a_native_answer_holds_nothing_back(upstream: str) -> None:
     """Text and arguments of an upstream that does not leak leave with the piece that brought them."""
-    from toolglot.streams import open_stream
+    from toolglot.gateway.response_streams import open_stream
 
     line = Line("anthropic_messages", upstream)
     exchange = ask(line, True)
@@ -327,7 +327,7 @@ def test_line_breaks_in_arguments_are_not_escaped_by_every_server(client: str, u
 @pytest.mark.parametrize("mode", ["text", "native"])
 @pytest.mark.parametrize("said", ["", "I read.", leak()])
 def test_a_stream_without_a_finish_fails(said: str, mode: str, client: str, upstream: str) -> None:
-    from toolglot.streams import open_stream
+    from toolglot.gateway.response_streams import open_stream
 
     line = Line(client, upstream, mode)
     exchange = ask(line, True)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from toolglot.config import load
-from toolglot.errors import UsageError
-from toolglot.profiles import NO_FACTS, Facts, load_profiles
+from toolglot.core.errors import UsageError
+from toolglot.gateway.capabilities.profiles import NO_FACTS, Facts, load_profiles
 
 PROFILES = load_profiles()
 SERVER = "http://127.0.0.1:8080/v1"

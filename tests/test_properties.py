@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from samples import Sample, chunkings, load_samples, load_tools, random_cuts, read_events, squeeze
 
 import toolglot
-from toolglot.errors import ClientError, UsageError
-from toolglot.events import CallArguments, CallStarted, Reason, TextDelta
-from toolglot.slots import SLOTS
+from toolglot.core.errors import ClientError, UsageError
+from toolglot.core.events import CallArguments, CallStarted, Reason, TextDelta
+from toolglot.dialects.mark_templates import SLOTS
 
 HOUSE = load_tools("house")
 CANONICAL = [sample for sample in load_samples() if sample.canonical]

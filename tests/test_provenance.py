@@ -13,14 +13,14 @@ import pytest
 from line import Line
 from samples import Sample, load_samples, load_tools
 
-from toolglot import provenance
-from toolglot.conversation import Call, Conversation, Message, Result, Text, Tool, Tools
-from toolglot.events import CallArguments, CallEnded, CallStarted, Event, Finished, Reason, TextDelta
-from toolglot.joiner import find_marks
-from toolglot.kept_texts import KeptTexts
-from toolglot.provenance import find_quotations, list_forms
-from toolglot.reading import Reader, Reading, gather, read, vocabulary
-from toolglot.writing import define, write_calls
+from toolglot.core import provenance
+from toolglot.core.conversation import Call, Conversation, Message, Result, Text, Tool, Tools
+from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, Finished, Reason, TextDelta
+from toolglot.core.provenance import find_quotations, list_forms
+from toolglot.core.text_cache import KeptTexts
+from toolglot.prompting.call_writer import define, write_calls
+from toolglot.prompting.mark_escaping import find_marks
+from toolglot.reading.reader import Reader, Reading, gather, read, vocabulary
 
 STRING = {"type": "string"}
 TOOLS = Tools(

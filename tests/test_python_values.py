@@ -9,6 +9,7 @@ import pytest
 from samples import random_cuts, read_events
 
 import toolglot
+from toolglot.reading.reader import gather
 
 TEXT = {"type": "string"}
 TOOLS = [
@@ -79,7 +80,7 @@ def read_calls(text: str) -> list[tuple[str, Any]]:
     whole = read_events([text], tools=TOOLS)
     assert read_events(list(text), tools=TOOLS) == whole
     assert read_events(random_cuts(text, 3), tools=TOOLS) == whole
-    return [(call.name, json.loads(call.arguments)) for call in toolglot.reading.gather(whole).calls]
+    return [(call.name, json.loads(call.arguments)) for call in gather(whole).calls]
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -13,12 +13,12 @@ from gateway import gateway, run
 from line import Line
 from wiring import USAGE, call
 
-from toolglot.conversation import Call, Choice, Conversation, Limits, Message, Reasoning, Result, Text, Tool
-from toolglot.errors import ToolglotError, UsageError
-from toolglot.events import CallStarted, Event, Failed, Finished, TextDelta, merge_deltas
-from toolglot.profiles import BUILT_IN, QUIRKS, THOUGHTS, Rule, load_profiles
-from toolglot.quirks import FIELDS, narrow, retell_thoughts
-from toolglot.upstreams import local
+from toolglot.core.conversation import Call, Choice, Conversation, Limits, Message, Reasoning, Result, Text, Tool
+from toolglot.core.errors import ToolglotError, UsageError
+from toolglot.core.events import CallStarted, Event, Failed, Finished, TextDelta, merge_deltas
+from toolglot.gateway.capabilities.profiles import BUILT_IN, QUIRKS, THOUGHTS, Rule, load_profiles
+from toolglot.gateway.capabilities.workarounds import FIELDS, narrow, retell_thoughts
+from toolglot.server.upstream import embedded as local
 from toolglot.wires import all_wires
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}

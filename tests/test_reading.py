@@ -6,10 +6,10 @@ import pytest
 from samples import read_events
 
 import toolglot
-from toolglot.conversation import Tool
-from toolglot.events import CallArguments
-from toolglot.reading import vocabulary
-from toolglot.schema import compile_tools
+from toolglot.core.conversation import Tool
+from toolglot.core.events import CallArguments
+from toolglot.core.schema.toolset import compile_tools
+from toolglot.reading.reader import vocabulary
 
 OPEN_ENDED = [{"name": "log", "parameters": {"type": "object"}}]
 WRITE = [

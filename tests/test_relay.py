@@ -14,14 +14,14 @@ from line import path_of
 from test_streams import WIRES, frames_of, relay
 from wiring import USAGE
 
-from toolglot.answers import reply
-from toolglot.conversation import Conversation, Message, Text
-from toolglot.errors import RequestError, ToolglotError, UpstreamError
-from toolglot.events import Event, Failed, Finished, ReasoningDelta, TextDelta
-from toolglot.fields import find_field, parse_body
-from toolglot.relay import Relay
-from toolglot.wire import Answerer, Asked
+from toolglot.core.conversation import Conversation, Message, Text
+from toolglot.core.errors import RequestError, ToolglotError, UpstreamError
+from toolglot.core.events import Event, Failed, Finished, ReasoningDelta, TextDelta
+from toolglot.gateway.relay import Relay
+from toolglot.gateway.response_pipeline import reply
 from toolglot.wires import all_wires
+from toolglot.wires.json_fields import find_field, parse_body
+from toolglot.wires.protocol import Answerer, Asked
 
 ANSWER: list[Event] = [TextDelta("Hello"), TextDelta(" there"), Finished("stop", USAGE)]
 SECRET = "sk-proj-abcdefgh12345678"

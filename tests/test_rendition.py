@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from toolglot import Reader
-from toolglot.clients import all_clients
-from toolglot.clients.record import CallBlock
-from toolglot.clients.rendering import Rendering
-from toolglot.conversation import Tool
-from toolglot.delivery import Bounds
-from toolglot.events import (
+from toolglot.clients.xml import all_clients
+from toolglot.clients.xml.profile import CallBlock
+from toolglot.clients.xml.response_renderer import Rendering
+from toolglot.core.conversation import Tool
+from toolglot.core.events import (
     CallArguments,
     CallEnded,
     CallStarted,
@@ -22,9 +21,10 @@ from toolglot.events import (
     ReasoningDelta,
     TextDelta,
 )
-from toolglot.records import Watch
-from toolglot.rendition import Rendition
-from toolglot.schema import compile_tools
+from toolglot.core.schema.toolset import compile_tools
+from toolglot.gateway.delivery import Bounds
+from toolglot.gateway.telemetry.records import Watch
+from toolglot.gateway.xml_delivery import Rendition
 
 ROO = all_clients()["roo-3.29"]
 RUN = "<execute_command>\n<command>rm</command>\n</execute_command>"

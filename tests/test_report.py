@@ -14,13 +14,13 @@ from gateway import READ, gateway, run
 from xmlprompts import write_roo
 
 from toolglot.cli.main import main
-from toolglot.clients import all_clients
-from toolglot.clients.record import CallBlock
-from toolglot.kpis import TARGET, Groups, Tally, read_log, read_metrics
-from toolglot.rollout import TRANSFORMATIONS
+from toolglot.clients.xml import all_clients
+from toolglot.clients.xml.profile import CallBlock
+from toolglot.config.rollout import TRANSFORMATIONS
+from toolglot.gateway.telemetry.log import log_to
+from toolglot.gateway.telemetry.report import TARGET, Groups, Tally, read_log, read_metrics
 from toolglot.sim import Options
 from toolglot.sim.script import parse_script
-from toolglot.telemetry import log_to
 
 EMPTY: dict[str, Any] = {
     "request_id": "r",

@@ -15,10 +15,10 @@ from loopback import MANIFEST, QUESTION, Loop, Sim, running_gateway, running_loo
 from openai import APIError, AsyncOpenAI, BadRequestError, OpenAI, RateLimitError
 from wiring import ANSWERS, Replay, call
 
-from toolglot.conversation import Conversation
-from toolglot.events import Event, Finished, ReasoningSealed
-from toolglot.wire import Answerer, Asked
+from toolglot.core.conversation import Conversation
+from toolglot.core.events import Event, Finished, ReasoningSealed
 from toolglot.wires import all_wires
+from toolglot.wires.protocol import Answerer, Asked
 
 PATCH = '*** Begin Patch\n*** Add File: a.txt\n+"quoted" & <tag> </input>\n*** End Patch\n'
 MARKS = [("hermes", "text"), ("qwen3_coder", "text"), ("roo_xml", "text"), ("native", "native")]

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolglot.complaints import EMPTY_ANSWER, KINDS
+from toolglot.clients.complaints import EMPTY_ANSWER, KINDS
 from toolglot.config import load
-from toolglot.config.values import Stages
-from toolglot.conversation import Call, Conversation, Image, Message, Result, Text
-from toolglot.errors import UsageError
-from toolglot.rollout import STAGES, TRANSFORMATIONS, Arm, Plan, Rollout, identify, read_plan
+from toolglot.config.rollout import STAGES, TRANSFORMATIONS, Arm, Plan, Rollout, identify, read_plan
+from toolglot.config.settings import Stages
+from toolglot.core.conversation import Call, Conversation, Image, Message, Result, Text
+from toolglot.core.errors import UsageError
 
 GUIDE = (Path(__file__).resolve().parent.parent / "docs" / "ROLLOUT.md").read_text("utf-8")
 KEYS = [f"conversation {number}" for number in range(10_000)]

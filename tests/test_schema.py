@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolglot.errors import ToolSchemaError
-from toolglot.events import Reason
-from toolglot.jsontext import Number, Value, dump
-from toolglot.schema import (
+from toolglot.core.errors import ToolSchemaError
+from toolglot.core.events import Reason
+from toolglot.core.lenient_json import Number, Value, dump
+from toolglot.core.schema.toolset import (
     ANY,
     UNTYPED,
     Shape,

@@ -12,9 +12,9 @@ from google.genai import errors, types
 from loopback import Loop, running_loop
 from wiring import ANSWERS, PATH, Replay, call, replaying
 
-from toolglot.conversation import Call, Choice, Conversation, Reasoning, Result, Text
-from toolglot.errors import RequestError
-from toolglot.events import (
+from toolglot.core.conversation import Call, Choice, Conversation, Reasoning, Result, Text
+from toolglot.core.errors import RequestError
+from toolglot.core.events import (
     CallEnded,
     CallStarted,
     Event,
@@ -23,8 +23,8 @@ from toolglot.events import (
     ReasoningSealed,
     TextDelta,
 )
-from toolglot.wire import Answerer, Asked
 from toolglot.wires import gemini as wire
+from toolglot.wires.protocol import Answerer, Asked
 
 ANSWERER = Answerer("1", 1234567890, "m")
 THINKING = Asked(Conversation("m", ()), memory={"thoughts": True, "list": False})

@@ -11,11 +11,11 @@ from loopback import Loop, running_loop
 from openai import APIError, BadRequestError, OpenAI
 from wiring import ANSWERS, PATH, Replay, call, replaying
 
-from toolglot.conversation import Conversation
-from toolglot.errors import RequestError
-from toolglot.events import CallEnded, Event, Failed, Finished, ReasoningDelta, ReasoningSealed, TextDelta
-from toolglot.wire import Answerer, Asked
+from toolglot.core.conversation import Conversation
+from toolglot.core.errors import RequestError
+from toolglot.core.events import CallEnded, Event, Failed, Finished, ReasoningDelta, ReasoningSealed, TextDelta
 from toolglot.wires import openai_responses as wire
+from toolglot.wires.protocol import Answerer, Asked
 
 ANSWERER = Answerer("1", 1234567890, "m")
 PLAIN = Asked(Conversation("m", ()), memory={"custom": frozenset(("apply_patch",)), "namespaces": {}})

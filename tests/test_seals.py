@@ -13,10 +13,9 @@ from line import Clock, Line
 from msgspec import structs
 from wiring import PATH, Replay, call
 
-from toolglot.conversation import Call, Choice, Conversation, Message, Reasoning, Result, Text, Tool
-from toolglot.crossing import lend_seal
-from toolglot.editing import mappings
-from toolglot.events import (
+from toolglot.clients.toolsets import mappings
+from toolglot.core.conversation import Call, Choice, Conversation, Message, Reasoning, Result, Text, Tool
+from toolglot.core.events import (
     CallArguments,
     CallStarted,
     Event,
@@ -27,12 +26,13 @@ from toolglot.events import (
     TextDelta,
     merge_deltas,
 )
-from toolglot.keepsakes import OVERHEAD, Keepsakes, digest
-from toolglot.seals import Place, Sealing, find_place, restore
-from toolglot.wire import Answerer, Asked
+from toolglot.gateway.sessions.reasoning_signatures import Place, Sealing, find_place, restore
+from toolglot.gateway.sessions.ttl_store import OVERHEAD, Keepsakes, digest
 from toolglot.wires import all_wires
-from toolglot.wires.anthropic_messages.marks import REDACTED, write_signature
-from toolglot.wires.gemini.spelling import UNSEALED
+from toolglot.wires.anthropic_messages.ids import REDACTED, write_signature
+from toolglot.wires.gemini.field_names import UNSEALED
+from toolglot.wires.protocol import Answerer, Asked
+from toolglot.wires.translation import lend_seal
 
 SEAL = "c2VhbCBvbmU="
 OTHER = "c2VhbCB0d28="

@@ -12,10 +12,10 @@ import re
 from typing import Any
 
 import toolglot
-from toolglot.catalogue import list_tools
-from toolglot.conversation import Call, Conversation, Message, Result, Text, Tool
-from toolglot.speaking import speak
-from toolglot.writing import record_of
+from toolglot.core.conversation import Call, Conversation, Message, Result, Text, Tool
+from toolglot.prompting.call_writer import record_of
+from toolglot.prompting.conversation import speak
+from toolglot.prompting.tool_listing import list_tools
 
 ROO = record_of("roo_xml")
 

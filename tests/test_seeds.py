@@ -15,7 +15,7 @@ import pytest
 from samples import chunkings, load_tools, read_events
 
 import toolglot
-from toolglot.events import CallEnded, CallStarted, Reason, TextDelta
+from toolglot.core.events import CallEnded, CallStarted, Reason, TextDelta
 
 SEED = load_tools("seed")
 MODEL = "qwen3-max"

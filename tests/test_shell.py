@@ -10,9 +10,9 @@ from gateway import gateway, run
 from xmlprompts import write_cline, write_roo
 
 import toolglot
-from toolglot.codecs.shell import is_allowed
-from toolglot.errors import UsageError
-from toolglot.options import SHELL_SYNTAX, Options
+from toolglot.core.errors import UsageError
+from toolglot.core.options import SHELL_SYNTAX, Options
+from toolglot.dialects.codecs.shell import is_allowed
 from toolglot.sim import Options as SimOptions
 from toolglot.sim.script import parse_script
 

@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 
 import toolglot
-from toolglot.conversation import Call, Choice, Conversation, Message, Result, Text, Tool
-from toolglot.dialects import all_dialects
-from toolglot.errors import ClientError, UsageError
+from toolglot.core.conversation import Call, Choice, Conversation, Message, Result, Text, Tool
+from toolglot.core.errors import ClientError, UsageError
+from toolglot.dialects.records import all_dialects
+from toolglot.prompting.call_writer import define
+from toolglot.prompting.conversation import speak, teach, write_result
 from toolglot.sim import Answer, Calling, Options, Scripted, Simulation, load_script
-from toolglot.sim.asked import parse_request
-from toolglot.sim.brain import find_calls, think
-from toolglot.sim.manners import find_tools
+from toolglot.sim.prompt_parsers import find_tools
+from toolglot.sim.prompt_reading import split_result, taught_choice, taught_dialect
+from toolglot.sim.request import parse_request
 from toolglot.sim.script import Prompter, parse_script
 from toolglot.sim.simulation import put_into_words
-from toolglot.sim.taught import split_result, taught_choice, taught_dialect
-from toolglot.speaking import speak, teach, write_result
-from toolglot.writing import define
+from toolglot.sim.tool_picker import find_calls, think
 
 TEXT: dict[str, Any] = {"type": "string"}
 NUMBER: dict[str, Any] = {"type": "number"}

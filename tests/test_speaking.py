@@ -11,15 +11,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import toolglot
-from toolglot.catalogue import list_tools, write_examples
-from toolglot.conversation import Call, Choice, Conversation, Image, Message, Part, Reasoning, Result, Text, Tool
-from toolglot.examples import example_arguments
-from toolglot.joiner import choose_joiner, find_marks
-from toolglot.names import rename
-from toolglot.speaking import speak, teach, write_result
-from toolglot.writing import record_of
+from toolglot.core.conversation import Call, Choice, Conversation, Image, Message, Part, Reasoning, Result, Text, Tool
+from toolglot.core.tool_names import rename
+from toolglot.prompting.call_writer import record_of
+from toolglot.prompting.conversation import speak, teach, write_result
+from toolglot.prompting.mark_escaping import choose_joiner, find_marks
+from toolglot.prompting.sample_arguments import example_arguments
+from toolglot.prompting.tool_listing import list_tools, write_examples
 
-NAMES = [dialect.name for dialect in toolglot.dialects()]
+NAMES = [dialect.name for dialect in toolglot.list_dialects()]
 
 
 def offer(name: str, **properties: Any) -> Tool:
@@ -317,7 +317,7 @@ READ_WEATHER = [
     {"name": "read", "parameters": {"type": "object", "properties": {"path": {"type": "string"}}}},
 ]
 QUOTED = (
-    *(dialect.sample for dialect in toolglot.dialects()),
+    *(dialect.sample for dialect in toolglot.list_dialects()),
     *(
         "\n",
         "\n\n",

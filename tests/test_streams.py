@@ -11,18 +11,18 @@ import pytest
 from line import path_of
 from wiring import USAGE, new_ids
 
-from toolglot.answers import reply
 from toolglot.config import load
-from toolglot.conversation import Conversation, Message, Text
-from toolglot.errors import UpstreamError
-from toolglot.events import Event, Failed, Finished, ReasoningDelta, TextDelta
-from toolglot.exchange import Exchange, Source
-from toolglot.inquiry import gather_knowledge
-from toolglot.relay import RECENT, Relay
-from toolglot.streams import open_stream
-from toolglot.telemetry import Telemetry
-from toolglot.wire import Answerer, Asked
+from toolglot.core.conversation import Conversation, Message, Text
+from toolglot.core.errors import UpstreamError
+from toolglot.core.events import Event, Failed, Finished, ReasoningDelta, TextDelta
+from toolglot.gateway.exchange import Exchange, Source
+from toolglot.gateway.relay import RECENT, Relay
+from toolglot.gateway.response_pipeline import reply
+from toolglot.gateway.response_streams import open_stream
+from toolglot.gateway.telemetry.log import Telemetry
+from toolglot.server.upstream.discovery import gather_knowledge
 from toolglot.wires import all_wires
+from toolglot.wires.protocol import Answerer, Asked
 
 WIRES = sorted(all_wires())
 SETTINGS = load({"base_url": "http://127.0.0.1:1/v1", "state_dir": "none"}, {})

@@ -21,7 +21,7 @@ from prometheus_client import (
 )
 from prometheus_client.parser import text_string_to_metric_families
 
-from toolglot.events import (
+from toolglot.core.events import (
     CallArguments,
     CallEnded,
     CallRejected,
@@ -33,11 +33,11 @@ from toolglot.events import (
     TextDelta,
     Usage,
 )
-from toolglot.exposition import render
-from toolglot.metrics import DURATION_BUCKETS, KNOWN, LABELS, Labels, Spread
-from toolglot.records import BODY_LENGTH, Watch
-from toolglot.redaction import clean, redact, redact_stream
-from toolglot.telemetry import Telemetry, log_to
+from toolglot.core.redaction import clean, redact, redact_stream
+from toolglot.gateway.telemetry.log import Telemetry, log_to
+from toolglot.gateway.telemetry.metrics import DURATION_BUCKETS, KNOWN, LABELS, Labels, Spread
+from toolglot.gateway.telemetry.prometheus import render
+from toolglot.gateway.telemetry.records import BODY_LENGTH, Watch
 
 KEY = "sk-test-0123456789abcdef"
 

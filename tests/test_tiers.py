@@ -14,11 +14,11 @@ from aiohttp import web
 from gateway import ASK, Answer, Gate, gateway, run
 
 from toolglot.config import Upstream, load
-from toolglot.conversation import Conversation, Message, Text, Tool
-from toolglot.experience import Experience, find_folder
-from toolglot.inquiry import gather_knowledge
-from toolglot.profiles import load_profiles
-from toolglot.routing import Knowledge, Manner, UnsureError, choose
+from toolglot.core.conversation import Conversation, Message, Text, Tool
+from toolglot.gateway.capabilities.learned import Experience, find_folder
+from toolglot.gateway.capabilities.profiles import load_profiles
+from toolglot.gateway.routing import Knowledge, Manner, UnsureError, choose
+from toolglot.server.upstream.discovery import gather_knowledge
 from toolglot.sim import RECORD, Options, make_app, running
 from toolglot.sim.script import parse_script
 

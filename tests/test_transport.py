@@ -18,12 +18,12 @@ from typing import Any
 
 import pytest
 
-from toolglot import connection as connections
-from toolglot import transport as transports
 from toolglot.config import Upstream
-from toolglot.connection import HEAD_LIMIT, READ_AHEAD, Reply
-from toolglot.errors import SilenceError, UnreachableError, UpstreamError
-from toolglot.transport import Transport, locate
+from toolglot.core.errors import SilenceError, UnreachableError, UpstreamError
+from toolglot.server.upstream import connection as connections
+from toolglot.server.upstream import pool as transports
+from toolglot.server.upstream.connection import HEAD_LIMIT, READ_AHEAD, Reply
+from toolglot.server.upstream.pool import Transport, locate
 
 OK = b"HTTP/1.1 200 OK\r\n"
 FRAMES = {

@@ -14,11 +14,11 @@ from gateway import ASK, READ, Gate, gateway, run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolglot.editing import mappings
-from toolglot.records import Record
-from toolglot.rollout import Arm, Plan, Rollout, identify
+from toolglot.clients.toolsets import mappings
+from toolglot.config.rollout import Arm, Plan, Rollout, identify
+from toolglot.gateway.experiment import BROKEN, Rehearsal
+from toolglot.gateway.telemetry.records import Record
 from toolglot.sim import Options
-from toolglot.trial import BROKEN, Rehearsal
 from toolglot.wires import all_wires
 
 CALL = '<tool_call>\n{"name": "read", "arguments": {"filePath": "package.json"}}\n</tool_call>'
@@ -199,7 +199,7 @@ def test_a_rehearsal_that_breaks_concerns_nobody(records: Records, monkeypatch: 
 
     async def test() -> None:
         async with gateway(app=upstream.app, mode="text", rollout_stage="shadow") as gate:
-            monkeypatch.setattr("toolglot.reading.Reader.feed", break_down)
+            monkeypatch.setattr("toolglot.reading.reader.Reader.feed", break_down)
             assert await ask(gate, streamed=True) == upstream.streamed
             assert await ask(gate) == whole(TEXT)
 
@@ -218,7 +218,7 @@ def test_an_answer_that_cannot_be_read_is_told_as_it_came(records: Records, monk
     async def test() -> None:
         async with gateway(app=Upstream().app, mode="text") as gate:
             await ask(gate)  # teaching reads what it writes, once
-            monkeypatch.setattr("toolglot.reading.Reader.close", break_down)
+            monkeypatch.setattr("toolglot.reading.reader.Reader.close", break_down)
             choice = json.loads(await ask(gate))["choices"][0]
             assert (choice["message"]["content"], choice["finish_reason"]) == (TEXT, "stop")
 
@@ -432,8 +432,8 @@ def test_a_complaint_is_recorded_with_the_arm(records: Records) -> None:
 
 @given(st.lists(st.binary(max_size=30), max_size=5))
 def test_any_bytes_may_pass_a_rehearsal(pieces: list[bytes]) -> None:
-    from toolglot.delivery import Delivery
-    from toolglot.telemetry import Telemetry
+    from toolglot.gateway.delivery import Delivery
+    from toolglot.gateway.telemetry.log import Telemetry
 
     watch = Telemetry().begin("r", "openai_chat").rehearse("text")
     rehearsal = Rehearsal(Delivery(None, watch), all_wires()["openai_chat"].read_stream(lambda: "call"))

@@ -13,9 +13,9 @@ import pytest
 from samples import chunkings, read_events, squeeze
 
 import toolglot
-from toolglot.dialect import Commitment
-from toolglot.dialects import all_dialects
-from toolglot.events import Reason
+from toolglot.core.events import Reason
+from toolglot.dialects.records import all_dialects
+from toolglot.dialects.spec import Commitment
 
 
 def tool(name: str, **kinds: str) -> dict[str, Any]:

@@ -12,11 +12,11 @@ import pytest
 from samples import random_cuts, read_events
 
 import toolglot
-from toolglot.codecs.markup import Markup
-from toolglot.conversation import Tool
-from toolglot.dialects import all_dialects
-from toolglot.events import CallArguments, CallEnded
-from toolglot.writing import write_call
+from toolglot.core.conversation import Tool
+from toolglot.core.events import CallArguments, CallEnded
+from toolglot.dialects.codecs.tagged_parameters import Markup
+from toolglot.dialects.records import all_dialects
+from toolglot.prompting.call_writer import write_call
 
 Pairs = list[tuple[str, Any]]
 ROUNDS = 120

@@ -17,7 +17,7 @@ import pytest
 from samples import HERE, chunkings, load_tools, read_events, squeeze
 
 import toolglot
-from toolglot.events import Reason
+from toolglot.core.events import Reason
 
 KNOWN_MISSES: frozenset[str] = frozenset()
 """Rows that are read wrongly today. A row that is read rightly must be taken off."""

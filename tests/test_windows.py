@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolglot import windows
-from toolglot.joiner import find_marks
-from toolglot.kept_texts import ENTRY, KeptTexts
-from toolglot.provenance import list_forms
+from toolglot.core import windowed_search as windows
+from toolglot.core.provenance import list_forms
+from toolglot.core.text_cache import ENTRY, KeptTexts
+from toolglot.prompting.mark_escaping import find_marks
 
 PATTERN = re.compile(r"<\w{1,6}>|\n *x(?=!)|b+")
 PIECES = st.sampled_from(["<", "a", "b", "<ab>", ">", "\n ", "x", "!", "<abcdef>", " "])

@@ -9,8 +9,8 @@ import pytest
 from gateway import Gate, gateway, run
 from replay import ANSWERS, SEEN, replaying
 
-from toolglot.conversation import Call, Conversation, Image, Limits, Message, Result, Text, Tool
-from toolglot.events import (
+from toolglot.core.conversation import Call, Conversation, Image, Limits, Message, Result, Text, Tool
+from toolglot.core.events import (
     CallArguments,
     CallEnded,
     CallStarted,
@@ -22,8 +22,8 @@ from toolglot.events import (
     check_order,
     merge_deltas,
 )
-from toolglot.wire import Wire
 from toolglot.wires import all_wires, wire_names
+from toolglot.wires.protocol import Wire
 
 NO_STOP = {"openai_responses"}
 """Wires that know no stop sequences."""

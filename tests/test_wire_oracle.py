@@ -34,9 +34,9 @@ from oracle.records import (
 from oracle.talks import make_answer, make_request
 from oracle.wires import path_of, read_answer, read_request, write_answer, write_request
 
-from toolglot.answers import reply
-from toolglot.exchange import Exchange
-from toolglot.streams import open_stream
+from toolglot.gateway.exchange import Exchange
+from toolglot.gateway.response_pipeline import reply
+from toolglot.gateway.response_streams import open_stream
 
 TALKS = int(os.environ.get("TOOLGLOT_TALKS", "10"))
 PAIRS = [(client, upstream) for client in WIRES for upstream in WIRES]

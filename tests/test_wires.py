@@ -16,9 +16,8 @@ import pytest
 from line import path_of
 from wiring import ANSWERS, new_ids
 
-from toolglot.answers import reply
 from toolglot.config import load
-from toolglot.conversation import (
+from toolglot.core.conversation import (
     Call,
     Choice,
     Conversation,
@@ -30,8 +29,8 @@ from toolglot.conversation import (
     Text,
     Tool,
 )
-from toolglot.errors import ToolglotError
-from toolglot.events import (
+from toolglot.core.errors import ToolglotError
+from toolglot.core.events import (
     CallArguments,
     CallEnded,
     CallStarted,
@@ -42,12 +41,13 @@ from toolglot.events import (
     TextDelta,
     check_order,
 )
-from toolglot.exchange import Exchange, Source
-from toolglot.inquiry import gather_knowledge
-from toolglot.streams import open_stream
-from toolglot.telemetry import Telemetry
-from toolglot.wire import USUAL, Answerer, Asked
+from toolglot.gateway.exchange import Exchange, Source
+from toolglot.gateway.response_pipeline import reply
+from toolglot.gateway.response_streams import open_stream
+from toolglot.gateway.telemetry.log import Telemetry
+from toolglot.server.upstream.discovery import gather_knowledge
 from toolglot.wires import all_wires
+from toolglot.wires.protocol import USUAL, Answerer, Asked
 
 WIRES = sorted(all_wires())
 PAIRS = list(product(WIRES, WIRES))

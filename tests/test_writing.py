@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from samples import Sample, load_samples, load_tools
 
 import toolglot
-from toolglot import writing
-from toolglot.conversation import Tool, Tools
-from toolglot.jsontext import dump, parse
-from toolglot.kept_texts import KeptTexts
-from toolglot.reading import vocabulary
-from toolglot.writing import can_name, take_tools, write_call, write_calls
+from toolglot.core.conversation import Tool, Tools
+from toolglot.core.lenient_json import dump, parse
+from toolglot.core.text_cache import KeptTexts
+from toolglot.prompting import call_writer as writing
+from toolglot.prompting.call_writer import can_name, take_tools, write_call, write_calls
+from toolglot.reading.reader import vocabulary
 
-NAMES = [dialect.name for dialect in toolglot.dialects()]
+NAMES = [dialect.name for dialect in toolglot.list_dialects()]
 WEATHER = take_tools(
     [{"name": "get_weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}]
 )
@@ -52,7 +52,7 @@ def read_back(text: str, tools: tuple[Tool, ...]) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("dialect", [name for name in NAMES if name not in UNWRITTEN])
 def test_the_sample_of_the_record_is_what_is_written(dialect: str) -> None:
-    record = next(record for record in toolglot.dialects() if record.name == dialect)
+    record = next(record for record in toolglot.list_dialects() if record.name == dialect)
     assert write_call(dialect, "get_weather", '{"city": "Oslo"}', WEATHER) == record.sample
 
 

@@ -8,11 +8,11 @@ from random import Random
 import pytest
 from xmlcases import deliver, tell_answer
 
-from toolglot.clients import all_clients
-from toolglot.clients.client import Client
-from toolglot.clients.prose import restore
-from toolglot.clients.record import CallBlock
-from toolglot.events import ReasoningDelta
+from toolglot.clients.xml import all_clients
+from toolglot.clients.xml.client import Client
+from toolglot.clients.xml.profile import CallBlock
+from toolglot.clients.xml.text_escaping import restore
+from toolglot.core.events import ReasoningDelta
 
 CLIENTS = all_clients()
 ROO, CLINE = CLIENTS["roo-3.36"], CLIENTS["cline-legacy"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from xmlprompts import CLINE, ROO, Doc, write_cline, write_compact, write_roo
 
-from toolglot.clients import all_clients
-from toolglot.clients.detection import Found, find_client, read_agent
-from toolglot.conversation import Conversation, Message, Text, Tool
+from toolglot.clients.xml import all_clients
+from toolglot.clients.xml.detection import Found, find_client, read_agent
+from toolglot.core.conversation import Conversation, Message, Text, Tool
 
 LATER = tuple(tool for tool in ROO if tool.name not in ("insert_content", "search_and_replace", "write_to_file"))
 KILO = write_roo(role="You are Kilo Code, an engineer.")

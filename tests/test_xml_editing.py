@@ -16,11 +16,11 @@ from test_editing_gateway import AFTER, BEFORE, EDITOR, NEW, OLD, VIEWED, WORK
 from test_xml_gateway import ask, calls_of, scripted, tell_capable, text_of
 from xmlprompts import ROO, write_cline, write_roo
 
-from toolglot.clients import all_clients
-from toolglot.clients.calls import render_call
-from toolglot.clients.record import CallBlock
-from toolglot.editing import Loss, find
-from toolglot.jsontext import dump
+from toolglot.clients.toolsets import Loss, find
+from toolglot.clients.xml import all_clients
+from toolglot.clients.xml.call_renderer import render_call
+from toolglot.clients.xml.profile import CallBlock
+from toolglot.core.lenient_json import dump
 from toolglot.sim import Answer as Says
 from toolglot.sim import Calling, Options, Scripted, make_app
 from toolglot.sim.faults import FAULTS

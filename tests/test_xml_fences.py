@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from toolglot.clients import all_clients
-from toolglot.clients.fences import Unfencing
+from toolglot.clients.xml import all_clients
+from toolglot.clients.xml.fenced_calls import Unfencing
 
 CALL = "<list_files>\n<path>.</path>\n</list_files>"
 FILE = "<write_to_file>\n<path>a.md</path>\n<content>\n```\nx\n```\n</content>\n</write_to_file>"

@@ -13,11 +13,11 @@ import pytest
 from xmlcases import deliver
 from xmlforms import Form, forms_of
 
-from toolglot.clients import all_clients
-from toolglot.clients.client import Client
-from toolglot.clients.prose import restore
-from toolglot.clients.record import CallBlock, TextBlock
-from toolglot.jsontext import dump
+from toolglot.clients.xml import all_clients
+from toolglot.clients.xml.client import Client
+from toolglot.clients.xml.profile import CallBlock, TextBlock
+from toolglot.clients.xml.text_escaping import restore
+from toolglot.core.lenient_json import dump
 
 CLIENTS = all_clients()
 ROWS = [(client, form) for client in CLIENTS.values() for form in forms_of(client)]

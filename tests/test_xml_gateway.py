@@ -13,8 +13,8 @@ from aiohttp import web
 from gateway import Answer, gateway, run
 from xmlprompts import CUSTOM, ROO, Doc, write_cline, write_compact, write_roo
 
-from toolglot.clients import all_clients
-from toolglot.clients.record import Block, CallBlock, TextBlock
+from toolglot.clients.xml import all_clients
+from toolglot.clients.xml.profile import Block, CallBlock, TextBlock
 from toolglot.sim import Options, make_app
 from toolglot.sim.faults import FAULTS
 from toolglot.sim.script import parse_script

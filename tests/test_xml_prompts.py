@@ -22,10 +22,10 @@ from xmlprompts import (
     write_roo,
 )
 
-from toolglot.clients import all_clients
-from toolglot.clients.offers import Offer, make_offer, make_readable
-from toolglot.clients.prompts import read_prompt
-from toolglot.conversation import Tool
+from toolglot.clients.xml import all_clients
+from toolglot.clients.xml.prompt_parser import read_prompt
+from toolglot.clients.xml.tool_definitions import Offer, make_offer, make_readable
+from toolglot.core.conversation import Tool
 
 
 @dataclass(frozen=True)

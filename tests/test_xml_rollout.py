@@ -11,7 +11,7 @@ import pytest
 from gateway import gateway, run
 from xmlprompts import write_cline, write_roo
 
-from toolglot.records import Record
+from toolglot.gateway.telemetry.records import Record
 from toolglot.sim import Options
 from toolglot.sim.script import parse_script
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from xmlcases import make_case
 
-from toolglot.clients import all_clients
-from toolglot.clients.calls import render_call
-from toolglot.clients.complaints import INTERRUPTED, strip_reminder
-from toolglot.clients.turns import UNANSWERED, read_turns
-from toolglot.complaints import complaints
-from toolglot.conversation import Call, Image, Message, Part, Result, Text
-from toolglot.history import mend
+from toolglot.clients.complaints import complaints
+from toolglot.clients.xml import all_clients
+from toolglot.clients.xml.call_renderer import render_call
+from toolglot.clients.xml.complaint_patterns import INTERRUPTED, strip_reminder
+from toolglot.clients.xml.history_parser import UNANSWERED, read_turns
+from toolglot.core.conversation import Call, Image, Message, Part, Result, Text
+from toolglot.gateway.tool_results import mend
 
 REMINDER = (
     "\n\n# Reminder: Instructions for Tool Use\n\nTool uses are formatted using XML-style tags. So:\n<actual_tool_name>\n"

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from toolglot.clients import all_clients
-from toolglot.clients.calls import render_call
-from toolglot.clients.client import Client
-from toolglot.clients.diffs import repair_diff
-from toolglot.clients.guard import guard_arguments, guard_value
-from toolglot.clients.nested import Spoiled, read_files, read_suggestions
-from toolglot.clients.prose import Prose, protect, restore
-from toolglot.clients.record import CallBlock, TextBlock
-from toolglot.clients.rendering import Outcome, Rendering
-from toolglot.events import (
+from toolglot.clients.xml import all_clients
+from toolglot.clients.xml.argument_escaping import guard_arguments, guard_value
+from toolglot.clients.xml.call_renderer import render_call
+from toolglot.clients.xml.client import Client
+from toolglot.clients.xml.diff_repair import repair_diff
+from toolglot.clients.xml.nested_parser import Spoiled, read_files, read_suggestions
+from toolglot.clients.xml.profile import CallBlock, TextBlock
+from toolglot.clients.xml.response_renderer import Outcome, Rendering
+from toolglot.clients.xml.text_escaping import Prose, protect, restore
+from toolglot.core.events import (
     CallArguments,
     CallEnded,
     CallRejected,
@@ -34,8 +34,8 @@ from toolglot.events import (
     TextDelta,
     check_order,
 )
-from toolglot.reading import Reader
-from toolglot.schema import Toolbox
+from toolglot.core.schema.toolset import Toolbox
+from toolglot.reading.reader import Reader
 
 CLIENTS = all_clients()
 ROO, ROO_NEW, KILO, CLINE = (CLIENTS[name] for name in ("roo-3.29", "roo-3.36", "kilo-4.145", "cline-legacy"))

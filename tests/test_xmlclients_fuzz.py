@@ -19,16 +19,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xmlcases import MODELS, PIECES, Case, deliver, make_case, make_own, make_text
 
-from toolglot.clients import all_clients
-from toolglot.clients.calls import Rendered, render_call
-from toolglot.clients.client import Client
-from toolglot.clients.encoding import BROKEN
-from toolglot.clients.parsers import Boundary
-from toolglot.clients.prose import restore
-from toolglot.clients.record import BLANKS, CallBlock, Care, Kind, Rule, TextBlock
-from toolglot.clients.rendering import Rendering
-from toolglot.clients.verbatim import OwnCalls
-from toolglot.events import (
+from toolglot.clients.xml import all_clients
+from toolglot.clients.xml.call_renderer import Rendered, render_call
+from toolglot.clients.xml.client import Client
+from toolglot.clients.xml.parsers import Boundary
+from toolglot.clients.xml.profile import BLANKS, CallBlock, Care, Kind, Rule, TextBlock
+from toolglot.clients.xml.response_renderer import Rendering
+from toolglot.clients.xml.text_escaping import restore
+from toolglot.clients.xml.value_encoding import BROKEN
+from toolglot.clients.xml.verbatim_calls import OwnCalls
+from toolglot.core.events import (
     CallArguments,
     CallEnded,
     CallStarted,
@@ -39,7 +39,7 @@ from toolglot.events import (
     TextDelta,
     check_order,
 )
-from toolglot.jsontext import dump, parse
+from toolglot.core.lenient_json import dump, parse
 
 CLIENTS = all_clients()
 CASES = 500 * SCALE

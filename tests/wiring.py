@@ -9,7 +9,7 @@ from typing import Any
 from aiohttp import web
 from loopback import Loop
 
-from toolglot.events import (
+from toolglot.core.events import (
     CallArguments,
     CallEnded,
     CallStarted,
@@ -23,7 +23,7 @@ from toolglot.events import (
     merge_deltas,
 )
 from toolglot.sim.server import running
-from toolglot.wire import ReplyReader
+from toolglot.wires.protocol import ReplyReader
 
 PATH = '{"path":"ä\\n"}'
 USAGE = Usage(11, 7, 18)

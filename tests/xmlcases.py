@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from toolglot.clients.client import Client
-from toolglot.clients.record import ClientTool, Kind, Parameter
-from toolglot.clients.rendering import Rendering
-from toolglot.clients.verbatim import OwnCalls
-from toolglot.delivery import Bounds
-from toolglot.events import Event, Finished, TextDelta
-from toolglot.options import Options
-from toolglot.reading import Reader
-from toolglot.records import Watch
-from toolglot.rendition import Rendition
-from toolglot.schema import compile_tools
+from toolglot.clients.xml.client import Client
+from toolglot.clients.xml.profile import ClientTool, Kind, Parameter
+from toolglot.clients.xml.response_renderer import Rendering
+from toolglot.clients.xml.verbatim_calls import OwnCalls
+from toolglot.core.events import Event, Finished, TextDelta
+from toolglot.core.options import Options
+from toolglot.core.schema.toolset import compile_tools
+from toolglot.gateway.delivery import Bounds
+from toolglot.gateway.telemetry.records import Watch
+from toolglot.gateway.xml_delivery import Rendition
+from toolglot.reading.reader import Reader
 
 MODELS = ("qwen3-coder-plus", "claude-sonnet-4", "gemini-2.5-pro")
 PIECES = (

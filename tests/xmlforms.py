@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from toolglot.clients.client import Client
+from toolglot.clients.xml.client import Client
 
 
 class Form(NamedTuple):

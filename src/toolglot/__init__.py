@@ -18,10 +18,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from toolglot.dialect import Dialect
-from toolglot.dialects import all_dialects
-from toolglot.errors import ClientError, ToolglotError, ToolSchemaError, UsageError
-from toolglot.events import (
+from toolglot.core.errors import ClientError, ToolglotError, ToolSchemaError, UsageError
+from toolglot.core.events import (
     CallArguments,
     CallEnded,
     CallRejected,
@@ -32,16 +30,18 @@ from toolglot.events import (
     ReasoningDelta,
     TextDelta,
 )
-from toolglot.options import Options
-from toolglot.reading import Call, Reader, Reading, RejectedCall, read
-from toolglot.speaking import Speech, speak
-from toolglot.teaching import teach as _teach
-from toolglot.writing import take_tools, write_call
+from toolglot.core.options import Options
+from toolglot.dialects.records import all_dialects
+from toolglot.dialects.spec import Dialect
+from toolglot.prompting.call_writer import take_tools, write_call
+from toolglot.prompting.conversation import Speech, speak
+from toolglot.prompting.tool_prompt import teach as _teach
+from toolglot.reading.reader import Call, Reader, Reading, RejectedCall, read
 
 __version__ = "0.1.0"
 
 
-def dialects() -> list[Dialect]:
+def list_dialects() -> list[Dialect]:
     """The records of every dialect that is read and written, for listing."""
     return list(all_dialects())
 
@@ -86,7 +86,7 @@ __all__ = [
     "ToolSchemaError",
     "ToolglotError",
     "UsageError",
-    "dialects",
+    "list_dialects",
     "read",
     "speak",
     "teach",

@@ -21,9 +21,9 @@ from aiohttp import web
 from loopback import running_loop
 
 from toolglot.config import load
-from toolglot.request import Request, Response
-from toolglot.server import Gateway
-from toolglot.serving import listening
+from toolglot.server.app import Gateway
+from toolglot.server.http_request import Request, Response
+from toolglot.server.lifecycle import listening
 from toolglot.sim.server import running
 
 PAGE = (Path(__file__).parent / "page.html").read_text("utf-8")

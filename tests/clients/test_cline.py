@@ -19,7 +19,7 @@ from clients.cycles import CLINE, FOLDER, NODE
 from clients.programs import Ended, Server, run, serving
 from loopback import Sim, running_loop, running_sim
 
-from toolglot.kpis import read_log
+from toolglot.gateway.telemetry.report import read_log
 
 SECONDS = 90.0
 DIALECTS = ("fenced_tool_flat", "hermes", "qwen3_coder", "native")

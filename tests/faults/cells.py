@@ -19,8 +19,8 @@ from faults.network_faults import NETWORK_FAULTS, UNREACHABLE, End, Fault, Said,
 from faults.wire_data import ROOTS, TOOL, WIRES, make_answer, make_request
 
 from toolglot.config import Model, Settings, Upstream, load
-from toolglot.records import Record
-from toolglot.serving import listening
+from toolglot.gateway.telemetry.records import Record
+from toolglot.server.lifecycle import listening
 
 MODES: Final = ("relay", "native", "text")
 """Without tools; with the tools of the wire; with tools that are taught and called as text."""

@@ -14,9 +14,10 @@ from typing import TextIO
 import uvloop
 from faults.cells import settle
 
-from toolglot import joiner, provenance
-from toolglot.serving import listening, settle_memory
-from toolglot.telemetry import log_to
+from toolglot.core import provenance
+from toolglot.gateway.telemetry.log import log_to
+from toolglot.prompting import mark_escaping as joiner
+from toolglot.server.lifecycle import listening, settle_memory
 
 KEPT_BYTES = 1 << 20
 """Answers for clients that refer to them, and texts with call markup, are kept up to a size: here to one that is reached

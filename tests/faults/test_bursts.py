@@ -18,7 +18,8 @@ from faults.scale import BURSTS, CONNECTIONS, SEED
 from faults.wire_data import make_request
 from gateway import ASK, gateway
 
-from toolglot import door, listener
+from toolglot.server import http_connection as door
+from toolglot.server import listener
 
 STREAMS = 20
 """Connections of each burst that ask for a stream; of the others, half are idle and half say only a part."""

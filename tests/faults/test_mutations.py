@@ -18,7 +18,7 @@ from faults.network_faults import NETWORK_FAULTS, Step
 from faults.scale import MUTATIONS, SEED
 from faults.wire_data import WIRES, make_request
 
-from toolglot.serving import listening
+from toolglot.server.lifecycle import listening
 
 EXTRAS = {
     "/v1/messages/count_tokens": "anthropic_messages",

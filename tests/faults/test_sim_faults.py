@@ -16,7 +16,7 @@ from faults.sim_faults import EXPECTED, REFUSED
 from faults.wire_data import TOOL, WIRES, make_request
 
 from toolglot.config import Model, load
-from toolglot.serving import listening
+from toolglot.server.lifecycle import listening
 from toolglot.sim import Options, make_app, running
 
 DIALECTS = {"relay": "native", "native": "native", "text": "hermes"}

@@ -9,12 +9,12 @@ from dataclasses import fields
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from toolglot.cli.exits import OK, Commands
-from toolglot.cli.settings import add_options, load_settings
+from toolglot.cli.common_options import add_options, load_settings
+from toolglot.cli.exit_codes import OK, Commands
 from toolglot.config import KeyHash, Secret, Settings
 from toolglot.config.keys import MASK
-from toolglot.config.values import SETTINGS
-from toolglot.rollout import Plan
+from toolglot.config.rollout import Plan
+from toolglot.config.settings import SETTINGS
 
 EXAMPLES = """\
 examples:

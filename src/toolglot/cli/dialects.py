@@ -6,7 +6,7 @@ import argparse
 import json
 
 import toolglot
-from toolglot.cli.exits import OK, Commands
+from toolglot.cli.exit_codes import OK, Commands
 
 
 def add(commands: Commands) -> None:
@@ -18,7 +18,7 @@ def add(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     records = [
         {"name": dialect.name, "family": dialect.family, "file": dialect.file, "sample": dialect.sample}
-        for dialect in toolglot.dialects()
+        for dialect in toolglot.list_dialects()
     ]
     if arguments.json:
         print(json.dumps(records, ensure_ascii=False, indent=2))

@@ -10,17 +10,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toolglot.cli.common_options import add_options, load_settings
 from toolglot.cli.config import mask_address
-from toolglot.cli.exits import OK, Commands
+from toolglot.cli.exit_codes import OK, Commands
 from toolglot.cli.serve import EMBEDDED_DIALECT
-from toolglot.cli.settings import add_options, load_settings
 from toolglot.config import Model, Settings, Upstream
 from toolglot.config.keys import MASK
-from toolglot.errors import UsageError
+from toolglot.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from toolglot.exchange import Exchange
-    from toolglot.routing import Knowledge, Route, UnsureError
+    from toolglot.gateway.exchange import Exchange
+    from toolglot.gateway.routing import Knowledge, Route, UnsureError
 
 EXAMPLES = """\
 examples:
@@ -61,7 +61,7 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     try:
-        from toolglot.inquiry import gather_knowledge
+        from toolglot.server.upstream.discovery import gather_knowledge
     except ImportError as error:
         raise UsageError(f"explain needs more than the library: pip install 'toolglot[server]' ({error})") from None
     from time import time
@@ -99,9 +99,9 @@ def _exchange(
     body: bytes, arguments: argparse.Namespace, settings: Settings, knowledge: Knowledge
 ) -> tuple[Exchange, list[str]]:
     """The exchange, as far as it goes without an upstream, and notes on how it came about."""
-    from toolglot.exchange import Exchange, Source
-    from toolglot.routing import UnsureError
-    from toolglot.telemetry import Telemetry
+    from toolglot.gateway.exchange import Exchange, Source
+    from toolglot.gateway.routing import UnsureError
+    from toolglot.gateway.telemetry.log import Telemetry
     from toolglot.wires import all_wires
 
     if arguments.wire not in all_wires():
@@ -128,8 +128,8 @@ def _leave(unsure: UnsureError, knowledge: Knowledge) -> list[str]:
 def _ask(unsure: UnsureError, knowledge: Knowledge) -> list[str]:
     import asyncio
 
-    from toolglot.inquiry import Inquiry, present
-    from toolglot.probing import fresh_transport
+    from toolglot.server.upstream.discovery import Inquiry, present
+    from toolglot.server.upstream.probe import fresh_transport
 
     async def ask() -> None:
         async with fresh_transport() as transport:
@@ -141,8 +141,8 @@ def _ask(unsure: UnsureError, knowledge: Knowledge) -> list[str]:
 
 def describe(exchange: Exchange, notes: list[str], now: float) -> dict[str, Any]:
     """The route and the request as a document without secrets."""
-    from toolglot.inquiry import present
-    from toolglot.telemetry import redact
+    from toolglot.gateway.telemetry.log import redact
+    from toolglot.server.upstream.discovery import present
 
     route, upstream = exchange.route, exchange.route.upstream
     secret = {*SECRET_HEADERS, *upstream.headers}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import secrets
 
-from toolglot.cli.exits import OK, Commands
+from toolglot.cli.exit_codes import OK, Commands
 from toolglot.config import KeyHash, make_key
 
 

@@ -15,8 +15,8 @@ from importlib import import_module
 from typing import Final
 
 import toolglot
-from toolglot.cli.exits import EXIT_CODES, OK, WRONG_USE
-from toolglot.errors import ClientError
+from toolglot.cli.exit_codes import EXIT_CODES, OK, WRONG_USE
+from toolglot.core.errors import ClientError
 
 COMMANDS: Final[Mapping[str, str]] = {
     "serve": "toolglot.cli.serve",
@@ -27,7 +27,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "dialects": "toolglot.cli.dialects",
     "config": "toolglot.cli.config",
     "key": "toolglot.cli.key",
-    "sim": "toolglot.sim.command",
+    "sim": "toolglot.cli.sim",
 }
 """The subcommands and their files, in the order the help shows them."""
 

@@ -7,13 +7,13 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from toolglot.cli.exits import OK, WRONG_USE, Commands
-from toolglot.cli.settings import add_options, load_settings
+from toolglot.cli.common_options import add_options, load_settings
+from toolglot.cli.exit_codes import OK, WRONG_USE, Commands
 from toolglot.config import Settings
-from toolglot.errors import UsageError
+from toolglot.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from toolglot.probing import Finding
+    from toolglot.server.upstream.probe import Finding
 
 EXAMPLES = """\
 examples:
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not settings.upstreams:
         raise UsageError("probe needs a server: give --base-url")
     try:
-        import toolglot.probing  # noqa: F401
+        import toolglot.server.upstream.probe  # noqa: F401
     except ImportError as error:
         raise UsageError(f"probe needs more than the library: pip install 'toolglot[server]' ({error})") from None
     document = asyncio.run(test_all(settings, quiet=arguments.json))
@@ -59,8 +59,8 @@ async def test_all(settings: Settings, quiet: bool = False) -> dict[str, Any]:
     """All tests, one after the other: a small server should not have to do two things at once."""
     from time import monotonic, time
 
-    from toolglot.inquiry import gather_knowledge
-    from toolglot.probing import TESTS, Probe, suggest
+    from toolglot.server.upstream.discovery import gather_knowledge
+    from toolglot.server.upstream.probe import TESTS, Probe, suggest
 
     findings: dict[str, Finding] = {}
 

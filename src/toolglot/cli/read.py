@@ -16,11 +16,11 @@ from typing import Any, TextIO
 from msgspec import to_builtins
 
 import toolglot
-from toolglot.cli.exits import EXIT_CODES, OK, ONLY_REJECTED, Commands
-from toolglot.codecs.envelope_keys import ARGUMENT_KEYS, LIST_KEYS, LOOSE_NAME_KEYS, NAME_KEYS
-from toolglot.errors import UsageError
-from toolglot.events import CallEnded, CallRejected, Event, ReasoningDelta, Span, merge_deltas
-from toolglot.reading import Reading, gather, vocabulary
+from toolglot.cli.exit_codes import EXIT_CODES, OK, ONLY_REJECTED, Commands
+from toolglot.core.errors import UsageError
+from toolglot.core.events import CallEnded, CallRejected, Event, ReasoningDelta, Span, merge_deltas
+from toolglot.dialects.codecs.json_envelope_keys import ARGUMENT_KEYS, LIST_KEYS, LOOSE_NAME_KEYS, NAME_KEYS
+from toolglot.reading.reader import Reading, gather, vocabulary
 
 READ_EXAMPLES = """\
 examples:
@@ -145,7 +145,7 @@ def check_dialect(name: str) -> None:
     """Refuse a hint that is neither a dialect nor a model we know, naming the nearest dialects."""
     if vocabulary().resolve_hint(name) is not None:
         return
-    near = difflib.get_close_matches(name, [dialect.name for dialect in toolglot.dialects()])
+    near = difflib.get_close_matches(name, [dialect.name for dialect in toolglot.list_dialects()])
     hint = f"did you mean {' or '.join(near)}?" if near else "'toolglot dialects' lists them all"
     raise UsageError(f"there is no dialect or model {name!r}; {hint}")
 

@@ -13,10 +13,10 @@ from urllib.error import URLError
 from urllib.parse import urlsplit, urlunsplit
 from urllib.request import Request, urlopen
 
-from toolglot.cli.exits import OK, Commands
-from toolglot.errors import UsageError
-from toolglot.kpis import TARGET, Groups, Tally, read_log, read_metrics
-from toolglot.rollout import NATIVE_CALLS, TRANSFORMATIONS, Arm
+from toolglot.cli.exit_codes import OK, Commands
+from toolglot.config.rollout import NATIVE_CALLS, TRANSFORMATIONS, Arm
+from toolglot.core.errors import UsageError
+from toolglot.gateway.telemetry.report import TARGET, Groups, Tally, read_log, read_metrics
 
 EXAMPLES = """\
 examples:

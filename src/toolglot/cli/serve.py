@@ -13,13 +13,13 @@ from functools import partial
 from types import ModuleType
 from urllib.parse import urlsplit
 
+from toolglot.cli.common_options import add_options, follow_file, load_settings
 from toolglot.cli.config import mask_address
-from toolglot.cli.exits import OK, WRONG_USE, Commands
-from toolglot.cli.settings import add_options, follow_file, load_settings
+from toolglot.cli.exit_codes import OK, WRONG_USE, Commands
 from toolglot.cli.workers import supervise
 from toolglot.config import Follower, Model, Settings, Upstream, check_binding
-from toolglot.errors import ClientError, UsageError
-from toolglot.telemetry import log_to
+from toolglot.core.errors import ClientError, UsageError
+from toolglot.gateway.telemetry.log import log_to
 
 EXAMPLES = """\
 examples:
@@ -88,7 +88,7 @@ def _fed(settings: Settings) -> Iterator[Settings]:
     if settings.upstreams:
         yield settings
         return
-    from toolglot.upstreams.local import start
+    from toolglot.server.upstream.embedded import start
 
     print("No upstream is configured: starting the embedded model ...", file=sys.stderr, flush=True)
     with start() as local:
@@ -131,7 +131,7 @@ def _run(settings: Settings, ready: Callable[[str], None], follower: Follower | 
 
 def _import_server() -> ModuleType:
     try:
-        from toolglot import serving
+        from toolglot.server import lifecycle as serving
     except ImportError as error:
         raise UsageError(f"the gateway needs more than the library: pip install 'toolglot[server]' ({error})") from None
     return serving

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from toolglot.cli.exits import OK, WRONG_USE
+from toolglot.cli.exit_codes import OK, WRONG_USE
 
 LOG = logging.getLogger("toolglot.workers")
 STOPPING: Final = (signal.SIGTERM, signal.SIGINT)

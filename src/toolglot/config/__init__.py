@@ -8,10 +8,10 @@ Precedence: command line, then environment, then file, then defaults.
 
 from __future__ import annotations
 
-from toolglot.config.following import Follower
 from toolglot.config.keys import KeyHash, Secret, admit, make_key
-from toolglot.config.loading import check_binding, find_file, is_loopback, load
-from toolglot.config.values import (
+from toolglot.config.live_reload import Follower
+from toolglot.config.loader import check_binding, find_file, is_loopback, load
+from toolglot.config.settings import (
     DEFAULT_DIALECT,
     MODES,
     SECRET_LENGTH,

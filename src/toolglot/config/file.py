@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from toolglot.call_patterns import spell
-from toolglot.config.values import FIELDS, SECTIONS, TABLES, Model, Upstream
-from toolglot.errors import UsageError
+from toolglot.config.settings import FIELDS, SECTIONS, TABLES, Model, Upstream
+from toolglot.core.call_patterns import spell
+from toolglot.core.errors import UsageError
 
 REFERENCES = ("env:", "os.environ/")
 

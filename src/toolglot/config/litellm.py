@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from toolglot.config.file import Found, fill_in, read_bytes, refers_to
-from toolglot.config.values import FIELDS, Model, Upstream
-from toolglot.errors import UsageError
+from toolglot.config.settings import FIELDS, Model, Upstream
+from toolglot.core.errors import UsageError
 
 ADDRESSES = {
     "openai": "https://api.openai.com/v1",

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from toolglot.dialects import all_dialects
-from toolglot.errors import UsageError
+from toolglot.core.errors import UsageError
+from toolglot.dialects.records import all_dialects
 from toolglot.sim.faults import FAULTS
 from toolglot.sim.script import Scripted
 

@@ -35,7 +35,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from toolglot.errors import UsageError
+from toolglot.core.errors import UsageError
 from toolglot.sim.answer import Answer, Calling
 
 OPTIONS = {"dialect", "chunk", "chunk_bytes", "latency", "pace"}

@@ -10,10 +10,10 @@ from typing import Any
 
 from aiohttp import web
 
-from toolglot.errors import ClientError
+from toolglot.core.errors import ClientError
 from toolglot.sim.faults import Signal
 from toolglot.sim.options import Options
-from toolglot.sim.plan import FINGERPRINT, HONESTY, MODEL, Plan
+from toolglot.sim.response_plan import FINGERPRINT, HONESTY, MODEL, Plan
 from toolglot.sim.simulation import Record, Seen, Simulation
 
 SIMULATION = web.AppKey("simulation", Simulation)

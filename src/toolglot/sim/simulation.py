@@ -8,14 +8,15 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
-from toolglot.conversation import Tool
+from toolglot.core.conversation import Tool
+from toolglot.prompting.conversation import write_calls
 from toolglot.sim.answer import Answer, Calling, Utterance
-from toolglot.sim.asked import Asked, parse_request
-from toolglot.sim.brain import think
 from toolglot.sim.damage import CALL_FAULTS, JSON_FAULTS, MARK_FAULTS, damage_json
 from toolglot.sim.faults import ONLY_NATIVE
 from toolglot.sim.options import AS_TAUGHT, NATIVE, Options, vary
-from toolglot.sim.plan import (
+from toolglot.sim.prompt_reading import taught_dialect
+from toolglot.sim.request import Asked, parse_request
+from toolglot.sim.response_plan import (
     Plan,
     Stamp,
     count_usage,
@@ -25,8 +26,7 @@ from toolglot.sim.plan import (
     plan_silence,
 )
 from toolglot.sim.script import Prompter
-from toolglot.sim.taught import taught_dialect
-from toolglot.speaking import write_calls
+from toolglot.sim.tool_picker import think
 
 
 @dataclass(slots=True)

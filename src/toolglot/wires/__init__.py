@@ -8,7 +8,7 @@ from functools import cache
 from importlib import import_module
 from typing import cast
 
-from toolglot.wire import USUAL, Wire
+from toolglot.wires.protocol import USUAL, Wire
 
 
 def wire_names() -> tuple[str, ...]:

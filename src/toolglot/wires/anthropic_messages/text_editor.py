@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from toolglot.conversation import Tool
+from toolglot.core.conversation import Tool
 
 TYPE_PREFIX: Final = "text_editor_"
 WITH_UNDO: Final = "str_replace_editor"

@@ -8,16 +8,16 @@ from __future__ import annotations
 import re
 from urllib.parse import quote
 
-from toolglot.errors import RequestError
-from toolglot.wire import Marks
-from toolglot.wires.gemini.asking import adapt_request, encode_request
-from toolglot.wires.gemini.failures import encode_error
-from toolglot.wires.gemini.replies import StreamReader as read_stream
-from toolglot.wires.gemini.replies import decode_error, decode_reply, read_reply
-from toolglot.wires.gemini.requests import STREAMING, decode_request
-from toolglot.wires.gemini.spelling import NAME
-from toolglot.wires.gemini.telling import StreamWriter as write_stream
-from toolglot.wires.gemini.telling import encode_reply
+from toolglot.core.errors import RequestError
+from toolglot.wires.gemini.errors import encode_error
+from toolglot.wires.gemini.field_names import NAME
+from toolglot.wires.gemini.request_decoder import STREAMING, decode_request
+from toolglot.wires.gemini.request_encoder import adapt_request, encode_request
+from toolglot.wires.gemini.response_decoder import StreamReader as read_stream
+from toolglot.wires.gemini.response_decoder import decode_error, decode_reply, read_reply
+from toolglot.wires.gemini.response_encoder import StreamWriter as write_stream
+from toolglot.wires.gemini.response_encoder import encode_reply
+from toolglot.wires.protocol import Marks
 
 WHOLE = "generateContent"
 ROUTES = tuple(f"{root}/models/{{model:.+}}:{{method:{WHOLE}|{STREAMING}}}" for root in ("/v1beta", "/v1", ""))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from toolglot.wire import SUCCESSES as USUAL_SUCCESSES
-from toolglot.wire import Extra, Marks
-from toolglot.wires.ollama.lines import StreamWriter as write_stream
-from toolglot.wires.ollama.lines import encode_error, encode_reply
 from toolglot.wires.ollama.models import list_models, show_model, tell_version
-from toolglot.wires.ollama.replies import StreamReader as read_stream
-from toolglot.wires.ollama.replies import decode_error, decode_reply, read_reply
-from toolglot.wires.ollama.requests import NAME, adapt_request, decode_request, encode_request
+from toolglot.wires.ollama.request_decoder import NAME, adapt_request, decode_request, encode_request
+from toolglot.wires.ollama.response_decoder import StreamReader as read_stream
+from toolglot.wires.ollama.response_decoder import decode_error, decode_reply, read_reply
+from toolglot.wires.ollama.response_encoder import StreamWriter as write_stream
+from toolglot.wires.ollama.response_encoder import encode_error, encode_reply
+from toolglot.wires.protocol import SUCCESSES as USUAL_SUCCESSES
+from toolglot.wires.protocol import Extra, Marks
 
 ROUTES = ("/api/chat",)
 ROOT = "/api"

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
-from toolglot.errors import RequestError
-from toolglot.fields import parse_body, text_at
-from toolglot.numerals import encode
+from toolglot.core.errors import RequestError
+from toolglot.core.json_numbers import encode
+from toolglot.wires.json_fields import parse_body, text_at
 
 LEVEL = "0.12.6"
 """The version of the protocol; clients refuse servers that are too old for them."""

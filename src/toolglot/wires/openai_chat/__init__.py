@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from toolglot.wire import Marks
-from toolglot.wires.openai_chat.chunks import StreamWriter as write_stream
-from toolglot.wires.openai_chat.chunks import encode_reply
-from toolglot.wires.openai_chat.failures import decode_error, encode_error
-from toolglot.wires.openai_chat.replies import StreamReader as read_stream
-from toolglot.wires.openai_chat.replies import decode_reply, read_reply
-from toolglot.wires.openai_chat.requests import THOUGHT_FIELDS, adapt_request, decode_request, encode_request
+from toolglot.wires.openai_chat.errors import decode_error, encode_error
+from toolglot.wires.openai_chat.request_decoder import THOUGHT_FIELDS, adapt_request, decode_request, encode_request
+from toolglot.wires.openai_chat.response_decoder import StreamReader as read_stream
+from toolglot.wires.openai_chat.response_decoder import decode_reply, read_reply
+from toolglot.wires.openai_chat.response_encoder import StreamWriter as write_stream
+from toolglot.wires.openai_chat.response_encoder import encode_reply
 from toolglot.wires.openai_chat.signatures import NAME
+from toolglot.wires.protocol import Marks
 
 ROUTES = ("/v1/chat/completions", "/chat/completions")
 STREAM_TYPE = "text/event-stream"

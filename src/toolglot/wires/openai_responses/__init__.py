@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 
-from toolglot.wire import Marks
-from toolglot.wires.openai_responses.asking import encode_request
-from toolglot.wires.openai_responses.failures import decode_error, encode_error
-from toolglot.wires.openai_responses.recall import expand_request
-from toolglot.wires.openai_responses.replies import StreamReader as read_stream
-from toolglot.wires.openai_responses.replies import decode_reply, read_reply
-from toolglot.wires.openai_responses.requests import NAME, adapt_request, decode_request
-from toolglot.wires.openai_responses.telling import StreamWriter as write_stream
-from toolglot.wires.openai_responses.telling import encode_reply, interject
+from toolglot.wires.openai_responses.errors import decode_error, encode_error
+from toolglot.wires.openai_responses.previous_responses import expand_request
+from toolglot.wires.openai_responses.request_decoder import NAME, adapt_request, decode_request
+from toolglot.wires.openai_responses.request_encoder import encode_request
+from toolglot.wires.openai_responses.response_decoder import StreamReader as read_stream
+from toolglot.wires.openai_responses.response_decoder import decode_reply, read_reply
+from toolglot.wires.openai_responses.response_encoder import StreamWriter as write_stream
+from toolglot.wires.openai_responses.response_encoder import encode_reply, interject
+from toolglot.wires.protocol import Marks
 
 ROUTES = ("/v1/responses", "/responses")
 STREAM_TYPE = "text/event-stream"

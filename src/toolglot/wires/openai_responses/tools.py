@@ -16,10 +16,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, get_args
 
-from toolglot.conversation import Choice, Mode, Tool, Tools
-from toolglot.crossing import table_at
-from toolglot.errors import RequestError
-from toolglot.fields import check_choice, dicts_in, text_at
+from toolglot.core.conversation import Choice, Mode, Tool, Tools
+from toolglot.core.errors import RequestError
+from toolglot.wires.json_fields import check_choice, dicts_in, text_at
+from toolglot.wires.translation import table_at
 
 INPUT = "input"
 JOINT = "__"

@@ -1,0 +1,103 @@
+"""The command ``toolglot sim``. The server is only imported when it is run."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from toolglot.core.errors import UsageError
+from toolglot.sim.faults import FAULTS
+from toolglot.sim.options import AS_TAUGHT, Options, read_faults
+from toolglot.sim.script import load_script
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
+EXAMPLES = """\
+examples:
+  toolglot sim                                       answers as it is taught, or natively if tools come natively
+  toolglot sim --dialect qwen3_coder --chunk 3       writes calls in a dialect, three characters per event
+  toolglot sim --dialect hermes --chunk-bytes 1      one byte per network write
+  toolglot sim --script answers.toml                 answers from a script, see docs/SIM.md
+  toolglot sim --fault lost_closer --fault no_done   things go wrong; 'toolglot sim --faults' lists how
+  toolglot serve --base-url http://127.0.0.1:8099/v1 --model sim:hermes+cut_mid_call
+                                                     a gateway in front; the model name varies the options
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register ``toolglot sim``."""
+    sim = commands.add_parser(
+        "sim",
+        help="run a simulated model, for tests and demos",
+        description="Run a simulated model behind an OpenAI-compatible server. It is no model: it picks an offered "
+        "tool by rules, or answers from a script, in any dialect and with any fault that is asked for.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    sim.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
+    sim.add_argument("--port", type=int, default=8099, help="port, 0 for a free one (default: 8099)")
+    sim.add_argument("--dialect", default=AS_TAUGHT, metavar="D", help="a dialect, native or auto (default: auto)")
+    sim.add_argument("--script", metavar="FILE", help="answers to give, as TOML")
+    sim.add_argument("--chunk", type=int, default=12, metavar="N", help="characters per event (default: 12)")
+    sim.add_argument("--chunk-bytes", type=int, default=0, metavar="N", help="bytes per network write")
+    sim.add_argument("--latency", type=float, default=0, metavar="MS", help="milliseconds before the first byte")
+    sim.add_argument("--pace", type=float, default=0, metavar="MS", help="milliseconds between writes")
+    sim.add_argument("--fault", action="append", default=[], metavar="NAME", help="what goes wrong; may be repeated")
+    sim.add_argument("--faults", action="store_true", help="list the faults and leave")
+    sim.set_defaults(run=run_sim)
+
+
+def run_sim(arguments: argparse.Namespace) -> int:
+    if arguments.faults:
+        sys.stdout.writelines(f"{name:<20} {about}\n" for name, about in FAULTS.items())
+        return 0
+    options = Options(
+        dialect=arguments.dialect,
+        chunk=arguments.chunk,
+        chunk_bytes=arguments.chunk_bytes,
+        latency=arguments.latency,
+        pace=arguments.pace,
+        faults=tuple(name for text in arguments.fault for name in read_faults(text)),
+        script=load_script(arguments.script) if arguments.script else (),
+    )
+    import asyncio
+
+    with suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=_find_loop()) as runner:
+        runner.run(_serve(options, arguments.host, arguments.port))
+    return 0
+
+
+def _find_loop() -> Callable[[], AbstractEventLoop] | None:
+    """The quick event loop where there is one."""
+    try:
+        from uvloop import new_event_loop
+    except ImportError:
+        return None
+    return new_event_loop
+
+
+async def _serve(options: Options, host: str, port: int) -> None:
+    import asyncio
+
+    try:
+        from toolglot.sim.server import make_app, running
+    except ModuleNotFoundError as error:
+        raise UsageError(f"{error.name} is missing; install toolglot[server]") from error
+    try:
+        async with running(make_app(options), host, port) as address:
+            sys.stdout.writelines(describe(address))
+            sys.stdout.flush()
+            await asyncio.Event().wait()
+    except OSError as error:
+        raise UsageError(f"cannot listen on {host}:{port}: {error.strerror}") from error
+
+
+def describe(address: str) -> Iterator[str]:
+    """What is said when the server is up."""
+    yield f"toolglot sim: a simulated model (no real one) at {address}/v1, model 'sim'\n"
+    yield f"  toolglot serve --base-url {address}/v1 --model sim\n"
+    yield f"  curl {address}/v1/models\n"

@@ -1,0 +1,171 @@
+"""The text editor that Anthropic's models are trained on: one tool, four commands.
+
+    str_replace_based_edit_tool {"command": "view", "path": "/a.py", "view_range": [1, -1]}
+                                {"command": "create", "path": "/a.py", "file_text": "..."}
+                                {"command": "str_replace", "path": "/a.py", "old_str": "...", "new_str": "..."}
+                                {"command": "insert", "path": "/a.py", "insert_line": 0, "insert_text": "..."}
+
+The inserted text was called ``new_str`` in its documents for long; both are read, ``insert_text`` is written unless a
+client declares only the other. ``str_replace_editor`` is the older one; it could also undo, which nothing else can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from toolglot.clients.toolsets.operations import (
+    Arguments,
+    Create,
+    Insert,
+    Kind,
+    List,
+    Loss,
+    Operation,
+    Replace,
+    Shape,
+    Target,
+    ToolSet,
+    View,
+    Written,
+    define,
+    is_folder,
+    number,
+    open_folder,
+    read_range,
+    read_whole,
+    text,
+    whole,
+    write_folder,
+)
+from toolglot.core.conversation import Tool
+
+NAME, OLDER = "str_replace_based_edit_tool", "str_replace_editor"
+TO_THE_END = -1
+
+
+def _read_view(given: Arguments) -> Operation:
+    path = given.path("path")
+    if "view_range" not in given:
+        return open_folder(path) if is_folder(path) else View(path)
+    bounds = given.take("view_range")
+    if not isinstance(bounds, list) or len(bounds) != 2:
+        raise Loss("view_range must be two line numbers")
+    first, last = (read_whole(bound, "view_range") for bound in bounds)
+    return read_range(first, None if last == TO_THE_END else last, path)
+
+
+def _read_create(given: Arguments) -> Operation:
+    return Create(given.path("path"), given.text("file_text"))
+
+
+def _read_replace(given: Arguments) -> Operation:
+    path, old = given.path("path"), given.text("old_str")
+    if not old:
+        raise Loss("old_str is empty: there is nothing to look for")
+    return Replace(path, old, given.text("new_str", ""))
+
+
+def _read_insert(given: Arguments) -> Operation:
+    path, after = given.path("path"), given.whole("insert_line")
+    if after is None or after < 0:
+        raise Loss("insert needs insert_line, 0 or the number of a line")
+    if "insert_text" in given and "new_str" in given:
+        raise Loss("insert has two texts, insert_text and new_str")
+    return Insert(path, after, given.text("new_str" if "new_str" in given else "insert_text"))
+
+
+_COMMANDS: Mapping[str, Callable[[Arguments], Operation]] = {
+    "view": _read_view,
+    "create": _read_create,
+    "str_replace": _read_replace,
+    "insert": _read_insert,
+}
+
+
+def _read(given: Arguments, target: Target) -> tuple[Operation, ...]:
+    command = given.text("command")
+    if command == "undo_edit":
+        raise Loss("undo_edit has no twin: nobody else remembers what a file was before")
+    if command not in _COMMANDS:
+        raise Loss(f"{command[:40]} is no command of {target.tool.name}")
+    return (_COMMANDS[command](given),)
+
+
+def _write_view(view: View, target: Target) -> Written:
+    written: Written = {"command": "view", "path": view.path}
+    if is_folder(view.path):
+        raise Loss("a path that ends with a slash is a folder to view, not a file")
+    if (view.first, view.last) != (1, None):
+        written["view_range"] = [number(view.first), number(TO_THE_END if view.last is None else view.last)]
+    return written
+
+
+def _write_list(folder: List, target: Target) -> Written:
+    return {"command": "view", "path": write_folder(folder.path)}
+
+
+def _write_create(create: Create, target: Target) -> Written:
+    return {"command": "create", "path": create.path, "file_text": create.text}
+
+
+def _write_replace(replaced: Replace, target: Target) -> Written:
+    if replaced.every:
+        raise Loss("str_replace changes one place only, and all of them were meant")
+    if not replaced.old:
+        raise Loss("old_str is empty: there is nothing to look for")
+    return {"command": "str_replace", "path": replaced.path, "old_str": replaced.old, "new_str": replaced.new}
+
+
+def _write_insert(insert: Insert, target: Target) -> Written:
+    only_old = "new_str" in target.properties and "insert_text" not in target.properties
+    key = "new_str" if only_old else "insert_text"
+    return {"command": "insert", "path": insert.path, "insert_line": number(insert.after), key: insert.text}
+
+
+_ARGUMENTS: Mapping[str, tuple[tuple[Kind, ...], dict[str, Any]]] = {
+    "view_range": (
+        (View,),
+        {
+            "type": "array",
+            "items": {"type": "integer"},
+            "description": "For view: first and last line, counted from 1; -1 is the end of the file.",
+        },
+    ),
+    "file_text": ((Create,), text("For create: the whole content of the file.")),
+    "old_str": ((Replace,), text("For str_replace: the text to replace; it must be in the file exactly once.")),
+    "new_str": ((Replace,), text("For str_replace: the text to put in its place.")),
+    "insert_line": ((Insert,), whole("For insert: the line behind which to insert; 0 is the top of the file.")),
+    "insert_text": ((Insert,), text("For insert: the text to insert.")),
+}
+_SAYS: Mapping[str, tuple[Kind, ...]] = {
+    "view": (View, List),
+    "create": (Create,),
+    "str_replace": (Replace,),
+    "insert": (Insert,),
+}
+
+
+def _define(kinds: frozenset[Kind]) -> Tool:
+    commands = [command for command, says in _SAYS.items() if kinds.intersection(says)]
+    folders = (
+        " A folder is viewed with a slash at the end of its path." if List in kinds else " Folders cannot be viewed."
+    )
+    properties = {
+        "command": {"type": "string", "enum": commands, "description": "What to do."},
+        "path": text("The path of the file."),
+        **{key: shown for key, (needed, shown) in _ARGUMENTS.items() if kinds.intersection(needed)},
+    }
+    return define(NAME, f"View and edit files.{folders}", properties, _ARGUMENTS)
+
+
+_WRITE: Mapping[Kind, Callable[[Any, Target], Written]] = {
+    View: _write_view,
+    List: _write_list,
+    Create: _write_create,
+    Replace: _write_replace,
+    Insert: _write_insert,
+}
+SET = ToolSet(
+    "anthropic", tuple(Shape(name, ("command", "path"), _read, _WRITE, _define) for name in (NAME, OLDER)), (NAME,)
+)

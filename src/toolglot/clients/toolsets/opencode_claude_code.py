@@ -1,0 +1,194 @@
+"""The tools of OpenCode and of Claude Code, which say the same with other names.
+
+    read  {"filePath": "/a.py", "offset": 5, "limit": 10}               Read  {"file_path": ..., "offset", "limit"}
+    write {"filePath": "/a.py", "content": "..."}                       Write {"file_path": ..., "content"}
+    edit  {"filePath": "/a.py", "oldString", "newString", "replaceAll"} Edit  {"file_path", "old_string", ...}
+    bash  {"command": "ls", "timeout": 1000, "description": "List"}     Bash  the same
+
+Strategy. Both sets are made by one function from their names. OpenCode once counted lines from 0 and now does from 1; a
+tool says so in its description, and where it says nothing no line number is given or taken. Where its ``read`` shows
+folders too, a path that ends with a slash is one. ``write`` differs in names only, so it streams; ``edit`` does not,
+because an empty text to look for writes a whole file here and fails there.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from toolglot.clients.toolsets.operations import (
+    Arguments,
+    Create,
+    Kind,
+    List,
+    Loss,
+    Operation,
+    Replace,
+    Run,
+    Shape,
+    Target,
+    ToolSet,
+    View,
+    Written,
+    define,
+    is_folder,
+    number,
+    open_folder,
+    read_range,
+    refuse_crlf,
+    text,
+    whole,
+    write_folder,
+)
+from toolglot.core.conversation import Tool
+
+_FROM_ONE: Final = re.compile(r"\b1-(?:indexed|based)", re.IGNORECASE)
+_FROM_ZERO: Final = re.compile(r"\b0-(?:indexed|based)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The words of one of the sets. ``counted``: lines are counted from 1 even where a tool does not say so."""
+
+    read: str
+    write: str
+    edit: str
+    bash: str
+    path: str
+    old: str
+    new: str
+    every: str
+    counted: bool
+
+
+def _first_line(names: _Names, target: Target) -> int:
+    """The number of the first line."""
+    told = target.describe("offset")
+    if _FROM_ZERO.search(told):
+        return 0
+    if names.counted or _FROM_ONE.search(told):
+        return 1
+    raise Loss(f"{target.tool.name} does not say whether it counts lines from 0 or from 1")
+
+
+def _shows_folders(names: _Names, target: Target) -> bool:
+    return "director" in target.describe(names.path)
+
+
+def _make_read(names: _Names) -> Shape:
+    def read(given: Arguments, target: Target) -> tuple[Operation, ...]:
+        path, offset, limit = given.path(names.path), given.whole("offset"), given.whole("limit")
+        if offset is None and limit is None:
+            return (open_folder(path) if is_folder(path) and _shows_folders(names, target) else View(path),)
+        first = 1 if offset is None else offset + 1 - _first_line(names, target)
+        return (read_range(first, None if limit is None else first + limit - 1, path),)
+
+    def write_view(view: View, target: Target) -> Written:
+        written: Written = {names.path: view.path}
+        if is_folder(view.path) and _shows_folders(names, target):
+            raise Loss("a path that ends with a slash is a folder to read, not a file")
+        if (view.first, view.last) == (1, None):
+            return written
+        if not target.declares("offset", "limit"):
+            raise Loss(f"the client's {names.read} reads whole files only")
+        if view.first != 1:
+            written["offset"] = number(view.first - 1 + _first_line(names, target))
+        if view.last is not None:
+            written["limit"] = number(view.last - view.first + 1)
+        return written
+
+    def write_list(folder: List, target: Target) -> Written:
+        if not _shows_folders(names, target):
+            raise Loss(f"the client's {names.read} shows no folders")
+        return {names.path: write_folder(folder.path)}
+
+    def make(kinds: frozenset[Kind]) -> Tool:
+        what = "file or directory; that of a directory ends with a slash" if List in kinds else "file"
+        properties = {
+            names.path: text(f"The path of the {what}."),
+            "offset": whole("The line to start reading from (1-indexed)."),
+            "limit": whole("How many lines to read at most."),
+        }
+        return define(
+            names.read, "Read a file; its lines are shown with their numbers.", properties, ("offset", "limit")
+        )
+
+    return Shape(names.read, (names.path,), read, {View: write_view, List: write_list}, make)
+
+
+def _make_write(names: _Names) -> Shape:
+    def read(given: Arguments, target: Target) -> tuple[Operation, ...]:
+        return (Create(given.path(names.path), given.text("content")),)
+
+    def write(create: Create, target: Target) -> Written:
+        return {names.path: create.path, "content": create.text}
+
+    tool = define(
+        names.write, "Write a whole file.", {names.path: text("The path of the file."), "content": text("The content.")}
+    )
+    fields = {"path": names.path, "text": "content"}
+    return Shape(names.write, (names.path, "content"), read, {Create: write}, lambda kinds: tool, fields=fields)
+
+
+def _make_edit(names: _Names) -> Shape:
+    def read(given: Arguments, target: Target) -> tuple[Operation, ...]:
+        path, old, new = given.path(names.path), given.text(names.old), given.text(names.new)
+        if not old:
+            raise Loss(f"{names.old} is empty: there is nothing to look for")
+        return (Replace(path, old, new, given.flag(names.every)),)
+
+    def write(replace: Replace, target: Target) -> Written:
+        refuse_crlf(replace, names.edit)
+        if replace.every and not target.declares(names.every):
+            raise Loss(f"the client's {names.edit} changes one place only, and all of them were meant")
+        every: Written = {names.every: True} if replace.every else {}
+        return {names.path: replace.path, names.old: replace.old, names.new: replace.new, **every}
+
+    properties = {
+        names.path: text("The path of the file."),
+        names.old: text("The text to replace."),
+        names.new: text("The text to put in its place."),
+        names.every: {"type": "boolean", "description": "Replace it wherever it is."},
+    }
+    tool = define(names.edit, "Replace a text in a file.", properties, (names.every,))
+    return Shape(names.edit, (names.path, names.old, names.new), read, {Replace: write}, lambda kinds: tool)
+
+
+def _make_bash(names: _Names) -> Shape:
+    def read(given: Arguments, target: Target) -> tuple[Operation, ...]:
+        description = given.text("description") if "description" in given else None
+        return (Run(given.text("command"), given.whole("timeout"), description),)
+
+    def write(run: Run, target: Target) -> Written:
+        written: Written = {"command": run.command}
+        if run.timeout is not None:
+            written["timeout"] = number(run.timeout)
+        if run.description is not None and target.declares("description"):
+            written["description"] = run.description
+        elif target.requires("description"):
+            raise Loss(f"the client's {names.bash} needs a description")
+        return written
+
+    properties = {
+        "command": text("The command to run."),
+        "timeout": whole("Optional timeout in milliseconds."),
+        "description": text("What the command does, in a few words."),
+    }
+    tool = define(names.bash, "Run a command in a shell.", properties, ("timeout",))
+    return Shape(names.bash, ("command", "timeout"), read, {Run: write}, lambda kinds: tool)
+
+
+def _make(name: str, names: _Names) -> ToolSet:
+    shapes = tuple(make(names) for make in (_make_read, _make_write, _make_edit, _make_bash))
+    return ToolSet(name, shapes, tuple(shape.tool for shape in shapes))
+
+
+OPENCODE = _make(
+    "opencode",
+    _Names("read", "write", "edit", "bash", "filePath", "oldString", "newString", "replaceAll", counted=False),
+)
+CLAUDE_CODE = _make(
+    "claude_code",
+    _Names("Read", "Write", "Edit", "Bash", "file_path", "old_string", "new_string", "replace_all", counted=True),
+)

@@ -1,0 +1,268 @@
+"""What editing tools do, neutral between every tool set; and what a tool set is.
+
+Strategy. Every tool set says the same few things in its own words: show lines of a file, list a folder, write a file,
+replace a text, insert lines, run a command. A ``Shape`` is one tool of a set with both directions, ``read`` from its
+arguments to operations and ``write`` from an operation to its arguments. So each set is written down once, and any two
+of them are a pair.
+
+Nothing is guessed. What one side can say and the other cannot raises ``Loss`` with a sentence that tells why; whoever
+carries a call over refuses it with that sentence. What is dropped because it cannot change the outcome is a note.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from toolglot.core.conversation import Tool
+from toolglot.core.lenient_json import NotJson, Number, Value, parse
+
+
+class Loss(ValueError):
+    """What one tool set says and the other cannot; the message is a sentence for people and models."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Show the lines of a file from ``first`` to ``last``, counted from 1; ``None``: to its end."""
+
+    path: str
+    first: int = 1
+    last: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class List:
+    """Show what is in a folder."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """Write a whole file."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """Put a text in the place of another, which must be there exactly once unless ``every`` one is meant."""
+
+    path: str
+    old: str
+    new: str
+    every: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """Put lines behind the line ``after``; 0 is the top of the file."""
+
+    path: str
+    after: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Run a command; ``timeout`` is in milliseconds."""
+
+    command: str
+    timeout: int | None = None
+    description: str | None = None
+
+
+Operation: TypeAlias = View | List | Create | Replace | Insert | Run
+Kind: TypeAlias = type[Operation]
+Written: TypeAlias = dict[str, Value]
+
+
+class Arguments:
+    """The arguments of one call, taken out one by one: what nobody takes is a loss. ``null`` is as good as absent."""
+
+    def __init__(self, tool: str, text: str) -> None:
+        self.tool = tool
+        self.notes: list[str] = []
+        try:
+            parsed = parse(text)
+        except NotJson as error:
+            raise Loss(f"the arguments of {tool} are not JSON") from error
+        if parsed.repairs or not isinstance(parsed.value, dict):
+            raise Loss(f"the arguments of {tool} are not a JSON object")
+        self.left = {key: value for key, value in parsed.value.items() if value is not None}
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.left
+
+    def take(self, key: str) -> Value:
+        if key not in self.left:
+            raise Loss(f"{self.tool} needs {key}")
+        return self.left.pop(key)
+
+    def text(self, key: str, default: str | None = None) -> str:
+        value = default if default is not None and key not in self.left else self.take(key)
+        if type(value) is not str:
+            raise Loss(f"{key} of {self.tool} must be text")
+        return value
+
+    def path(self, key: str) -> str:
+        path = self.text(key)
+        if not path:
+            raise Loss(f"{key} of {self.tool} is empty")
+        return path
+
+    def whole(self, key: str) -> int | None:
+        """A whole number if there is one; clients of the XML era wrote them as text."""
+        if key not in self.left:
+            return None
+        return read_whole(self.take(key), f"{key} of {self.tool}")
+
+    def flag(self, key: str) -> bool:
+        value = self.left.pop(key, False)
+        if type(value) is str and value.lower() in ("true", "false"):
+            return value.lower() == "true"
+        if not isinstance(value, bool):
+            raise Loss(f"{key} of {self.tool} must be true or false")
+        return value
+
+    def finish(self) -> None:
+        for key in self.left:
+            raise Loss(f"{key} of {self.tool} has no twin")
+
+
+def read_whole(value: Value, what: str) -> int:
+    digits = str(value) if isinstance(value, str) else ""
+    if not digits.removeprefix("-").isascii() or not digits.removeprefix("-").isdigit():
+        raise Loss(f"{what} must be a whole number")
+    return int(digits)
+
+
+def number(value: int) -> Number:
+    return Number(str(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A tool that a call is written for, or was made to.
+
+    ``model`` is the name the client knows the model by. ``proved``: what is written for it is read back as the client
+    reads it, so values that the client changes are escaped or refused there.
+    """
+
+    tool: Tool
+    model: str = ""
+    proved: bool = False
+
+    @property
+    def properties(self) -> Mapping[str, Any]:
+        found = self.tool.parameters.get("properties")
+        return found if isinstance(found, Mapping) else {}
+
+    def declares(self, *keys: str) -> bool:
+        """Whether the tool takes these arguments; one that declares nothing is known by its name alone."""
+        return not self.properties or all(key in self.properties for key in keys)
+
+    def takes_objects(self, key: str) -> bool:
+        """Whether the tool declares this argument as an object."""
+        found = self.properties.get(key)
+        return isinstance(found, Mapping) and found.get("type") == "object"
+
+    def requires(self, key: str) -> bool:
+        return key in (self.tool.parameters.get("required") or ())
+
+    def describe(self, key: str) -> str:
+        found = self.properties.get(key)
+        return str(found.get("description") or "") if isinstance(found, Mapping) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One tool of a set.
+
+    ``keys`` must be declared for a client's tool to be this one; ``any_of`` are further ones of which one must be.
+    ``define`` is the tool as a model is offered it, for the kinds of operations that the client can do. ``fields`` are
+    the arguments by their part in the operation, where they say it without further ado: two tools that have the same
+    parts differ in names only.
+    """
+
+    tool: str
+    keys: tuple[str, ...]
+    read: Callable[[Arguments, Target], tuple[Operation, ...]]
+    write: Mapping[Kind, Callable[[Any, Target], Written]]
+    define: Callable[[frozenset[Kind]], Tool]
+    any_of: tuple[str, ...] = ()
+    fields: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    @property
+    def kinds(self) -> frozenset[Kind]:
+        return frozenset(self.write)
+
+    def fits(self, tool: Tool) -> bool:
+        """Whether a client's tool is this one."""
+        if tool.name != self.tool:
+            return False
+        target = Target(tool)
+        return target.declares(*self.keys) and (not self.any_of or any(map(target.declares, self.any_of)))
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSet:
+    """The tools of one client or one maker. The first that can write an operation does; ``taught`` are those that a
+    model is offered, the others are known when a client has them."""
+
+    name: str
+    shapes: tuple[Shape, ...]
+    taught: tuple[str, ...]
+    tells: str = field(default="", compare=False)
+
+    def shape(self, tool: str) -> Shape | None:
+        return next((shape for shape in self.shapes if shape.tool == tool), None)
+
+
+def define(name: str, description: str, properties: Mapping[str, Any], optional: Iterable[str] = ()) -> Tool:
+    """A tool; every argument is required but those named."""
+    spare = set(optional)
+    required = [key for key in properties if key not in spare]
+    return Tool(name, description, {"type": "object", "properties": dict(properties), "required": required})
+
+
+def text(description: str) -> dict[str, str]:
+    return {"type": "string", "description": description}
+
+
+def whole(description: str) -> dict[str, str]:
+    return {"type": "integer", "description": description}
+
+
+def read_range(first: int | None, last: int | None, path: str) -> View:
+    """Lines of a file; ``None`` where nothing was said."""
+    start = 1 if first is None else first
+    if start < 1 or (last is not None and last < start):
+        raise Loss(f"there are no lines from {start} to {last}")
+    return View(path, start, last)
+
+
+# -- folders, for tools that show both files and folders ---------------------------------------------------------------
+
+HERE = (".", "..")
+
+
+def is_folder(path: str) -> bool:
+    """Which of both is meant nobody can know, so a path that ends with a slash is taught to be a folder."""
+    return path.endswith("/") or path in HERE
+
+
+def open_folder(path: str) -> List:
+    return List(path.rstrip("/") or "/")
+
+
+def write_folder(path: str) -> str:
+    return path if path == "/" or path in HERE else path + "/"
+
+
+def refuse_crlf(operation: Replace, tool: str) -> None:
+    if "\r\n" in operation.old + operation.new:
+        raise Loss(f"{tool} does not keep line ends of CR LF as they are written")

@@ -1,0 +1,19 @@
+"""Clients that read tool calls in XML from the text of an answer: Roo, Kilo and Cline."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from typing import cast
+
+from toolglot.clients.xml import profiles
+from toolglot.clients.xml.client import Client
+
+
+@cache
+def all_clients() -> Mapping[str, Client]:
+    """Every client by its name."""
+    rooms = (import_module(f"{profiles.__name__}.{room.name}") for room in pkgutil.iter_modules(profiles.__path__))
+    return {client.name: client for room in rooms for client in cast("tuple[Client, ...]", room.CLIENTS)}

@@ -1,0 +1,239 @@
+"""From the JSON arguments of a model to the values that a client's tool should be given.
+
+Strategy. Models know these tools under several keys and shapes, so keys have aliases and the nested values may come in
+the ways that were seen. What does not fit is a defect, and a call with a defect is never made: an argument that the
+tool does not have may be what made the call safe. Values come out in the form in which the client's tool would use
+them, so that what was rendered can be compared with them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from toolglot.clients.xml.client import Client
+from toolglot.clients.xml.nested_parser import Spoiled, read_files, read_suggestions
+from toolglot.clients.xml.profile import BLANKS, Care, ClientTool, Kind, Parameter
+from toolglot.clients.xml.value_decoding import read_json
+from toolglot.core.events import Defect, Reason
+from toolglot.core.lenient_json import Number, Value, dump
+
+_INTEGER = re.compile(r"-?[0-9]+\Z")
+_RANGE = re.compile(r"[0-9]+-[0-9]+\Z")
+
+
+class Unfit(ValueError):
+    """A value that cannot be meant for its parameter; the message is what was expected."""
+
+
+@dataclass(slots=True)
+class Settled:
+    """The values of one call, what is wrong with it, and what was left out of it."""
+
+    values: dict[str, Value] = field(default_factory=dict)
+    defects: list[Defect] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def settle(client: Client, tool: ClientTool, arguments: Mapping[str, Value], fill: bool) -> Settled:
+    """The arguments as the tool takes them; ``fill`` gives parameters that were left out their defaults."""
+    settled = Settled()
+    found: dict[str, Value] = {}
+    for key, value in arguments.items():
+        parameter = tool.find(key)
+        if parameter is None and key in client.ignored:
+            settled.notes.append(f"{key} is not known to {client.name} and was left out")
+        elif parameter is None:
+            known = ", ".join(one.name for one in tool.parameters) or "no arguments"
+            settled.defects.append(Defect(Reason.INVALID_VALUE, key, "an argument that the tool does not have", known))
+        elif value is not None:
+            _accept(parameter, value, found, settled)
+    _fold_path(tool, found, settled)
+    for parameter in tool.parameters:
+        _complete(tool, parameter, found, settled, fill)
+    return settled
+
+
+def _accept(parameter: Parameter, value: Value, found: dict[str, Value], settled: Settled) -> None:
+    name = parameter.name
+    try:
+        fitted = _FITTINGS[parameter.kind](value)
+    except (Unfit, Spoiled) as error:
+        settled.defects.append(Defect(Reason.INVALID_VALUE, name, _show(value), str(error)))
+        return
+    if found.setdefault(name, fitted) != fitted:
+        settled.defects.append(Defect(Reason.DUPLICATE_ARGUMENT, name, "two different values", "one value"))
+
+
+def _complete(tool: ClientTool, parameter: Parameter, found: Mapping[str, Value], settled: Settled, fill: bool) -> None:
+    """Put the value in its place, or its default there if ``fill`` is set; see whether one is missing."""
+    name = parameter.name
+    value = _find_value(parameter, found, settled, fill)
+    if value is not None and (parameter.may_be_empty or not _is_empty(parameter, value)):
+        settled.values[name] = value
+    elif not parameter.required or (parameter.spared and not fill):
+        if value:
+            settled.notes.append(f"{name} was blank and was left out")
+    elif not any(found.get(other) for other in tool.one_of if name in tool.one_of):
+        told = any(defect.where == name for defect in settled.defects)
+        if not told:
+            settled.defects.append(Defect(Reason.MISSING_ARGUMENT, name, "nothing", "a value"))
+
+
+def _find_value(parameter: Parameter, found: Mapping[str, Value], settled: Settled, fill: bool) -> Value:
+    value = _count_lines(parameter, found, settled) if parameter.counts else found.get(parameter.name)
+    if value is None and fill and parameter.default is not None:
+        return _FITTINGS[parameter.kind](parameter.default)
+    return value
+
+
+def _count_lines(parameter: Parameter, found: Mapping[str, Value], settled: Settled) -> Value:
+    counted = Number(str(str(found.get(parameter.counts, "")).count("\n") + 1))
+    if (told := found.get(parameter.name)) not in (None, counted):
+        settled.notes.append(f"{parameter.name} is {counted}, not {told}")
+    return counted
+
+
+def _is_empty(parameter: Parameter, value: Value) -> bool:
+    """Whether the client takes the value for none."""
+    if isinstance(value, str) and parameter.care in (Care.ENDS, Care.PROSE):
+        value = value.strip(BLANKS)
+    return value in ("", [])
+
+
+def _fold_path(tool: ClientTool, found: dict[str, Value], settled: Settled) -> None:
+    """A tool that takes a list of files is given a list of one where the model wrote a path."""
+    files = next((one.name for one in tool.parameters if one.kind is Kind.FILES), None)
+    if files is None or not found.get("path"):
+        return
+    entry: dict[str, Value] = {"path": found.pop("path")}
+    lines = [found.pop(key, None) for key in ("start_line", "end_line")]
+    if any(lines):
+        if not all(lines):
+            settled.defects.append(
+                Defect(Reason.MISSING_ARGUMENT, "end_line", "one end of a range", "both start_line and end_line")
+            )
+        entry["line_range"] = [f"{lines[0]}-{lines[1]}"]
+    folded: Value = {"file": [entry]}
+    if found.setdefault(files, folded) != folded:
+        settled.defects.append(Defect(Reason.DUPLICATE_ARGUMENT, "path", f"a path and {files}", "one of them"))
+
+
+def _show(value: Value) -> str:
+    shown = dump(value)
+    return shown if len(shown) <= 80 else shown[:77] + "..."
+
+
+def _fit_text(value: Value) -> Value:
+    if isinstance(value, Number):
+        return str(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, str):
+        raise Unfit("text")
+    return value
+
+
+def _fit_number(value: Value) -> Value:
+    if isinstance(value, str) and _INTEGER.match(value.strip()):
+        return Number(value.strip())
+    raise Unfit("a whole number")
+
+
+def _fit_flag(value: Value) -> Value:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    raise Unfit("true or false")
+
+
+def _fit_json(value: Value) -> Value:
+    if isinstance(value, str) and not isinstance(value, Number):
+        value = read_json(value)
+    if not isinstance(value, dict):
+        raise Unfit("a JSON object")
+    return value
+
+
+def _fit_list(value: Value) -> Value:
+    if isinstance(value, str) and not isinstance(value, Number):
+        value = read_json(value)
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise Unfit("a list of texts")
+    return [str(item) for item in value]
+
+
+def _fit_files(value: Value) -> Value:
+    if isinstance(value, str) and "<file>" in value:
+        return read_files(value)
+    files: list[Value] = list(_list_files(value))
+    if not files:
+        raise Unfit("files with a path")
+    return {"file": files}
+
+
+def _list_files(value: Value) -> Iterator[Value]:
+    if isinstance(value, str) and value:
+        yield {"path": str(value)}
+    elif isinstance(value, list):
+        for item in value:
+            yield from _list_files(item)
+    elif isinstance(value, dict) and isinstance(value.get("path"), str) and value["path"]:
+        ranges = _list_ranges(value.get("line_range", value.get("line_ranges")))
+        if set(value) - {"path", "line_range", "line_ranges"}:
+            raise Unfit("files with a path and line_range only")
+        yield {"path": value["path"], "line_range": ranges} if ranges else {"path": value["path"]}
+    elif isinstance(value, dict) and len(value) == 1 and set(value) <= {"file", "files"}:
+        yield from _list_files(next(iter(value.values())))
+    else:
+        raise Unfit("files with a path")
+
+
+def _list_ranges(value: Value) -> list[Value]:
+    if value is None:
+        return []
+    if isinstance(value, list) and len(value) == 2 and all(isinstance(end, Number) for end in value):
+        value = f"{value[0]}-{value[1]}"
+    if isinstance(value, str) and _RANGE.match(value):
+        return [str(value)]
+    if isinstance(value, list):
+        return [found for item in value for found in _list_ranges(item)]
+    raise Unfit("a line_range like 1-20")
+
+
+def _fit_suggestions(value: Value) -> Value:
+    if isinstance(value, str) and "<suggest" in value:
+        return read_suggestions(value)
+    return list(_list_suggestions(value))
+
+
+def _list_suggestions(value: Value) -> Iterator[Value]:
+    if isinstance(value, str):
+        if value:
+            yield {"text": str(value)}
+    elif isinstance(value, list):
+        for item in value:
+            yield from _list_suggestions(item)
+    elif isinstance(value, dict) and set(value) == {"suggest"}:
+        yield from _list_suggestions(value["suggest"])
+    elif isinstance(value, dict) and set(value) <= {"text", "answer", "mode"}:
+        text, mode = value.get("text", value.get("answer")), value.get("mode")
+        if not isinstance(text, str) or not text or not isinstance(mode, str | None):
+            raise Unfit("answers with a text")
+        yield {"text": text, "mode": mode} if mode else {"text": text}
+    else:
+        raise Unfit("a list of answers")
+
+
+_FITTINGS: Mapping[Kind, Callable[[Value], Value]] = {
+    Kind.TEXT: _fit_text,
+    Kind.BLOCK: _fit_text,
+    Kind.NUMBER: _fit_number,
+    Kind.FLAG: _fit_flag,
+    Kind.JSON: _fit_json,
+    Kind.LIST: _fit_list,
+    Kind.FILES: _fit_files,
+    Kind.SUGGESTIONS: _fit_suggestions,
+}

@@ -1,0 +1,155 @@
+"""One call as the XML of a client, proved by reading it as the client does.
+
+Strategy. Whatever the encoding thought it knew, the text is read with the port of the client's own parser and of what
+its tool does with the values, and must give the same call with the same values. Only whitespace at the ends, and a tag
+in words for people, may differ where ``Care`` allows it, and that is told. Anything else is refused with the reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from toolglot.clients.xml.argument_conversion import settle
+from toolglot.clients.xml.client import Client
+from toolglot.clients.xml.nested_parser import Spoiled
+from toolglot.clients.xml.parsers import utf16
+from toolglot.clients.xml.profile import BLANKS, CallBlock, Care, ClientTool, Kind, Parameter
+from toolglot.clients.xml.value_decoding import read_json
+from toolglot.clients.xml.value_encoding import BROKEN, encode
+from toolglot.core.events import Defect, Reason
+from toolglot.core.lenient_json import Value, dump
+
+TRIMMED, BROKEN_TAG = "trimmed", "broken_tag"
+MCP_TOOL, MCP_MARK = "use_mcp_tool", "mcp--"
+_PLAIN_ID = re.compile(r"[\w.:-]{1,128}\Z", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """The XML of a call, or no text and what is wrong. Notes tell what the client sees otherwise."""
+
+    tool: str
+    text: str = ""
+    defects: tuple[Defect, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def render_call(
+    client: Client,
+    model: str,
+    name: str,
+    arguments: str,
+    call_id: str = "",
+    servers: Mapping[str, tuple[str, str]] | None = None,
+    fill: bool = True,
+) -> Rendered:
+    """The call as this client reads it. ``call_id`` goes along in a tag that clients skip; ``servers`` tells which
+    names stand for a tool of an MCP server; ``fill`` gives parameters that were left out their defaults."""
+    try:
+        given = read_json(arguments or "{}")
+    except Spoiled:
+        given = None
+    if not isinstance(given, dict):
+        return _refuse(name, Reason.MALFORMED, "arguments", "something else", "a JSON object")
+    server = (servers or {}).get(name) or _split_mcp(client, name)
+    if server is not None:
+        name, given = MCP_TOOL, {"server_name": server[0], "tool_name": server[1], "arguments": given}
+    tool = client.find(name)
+    if tool is None:
+        return _refuse(name, Reason.UNKNOWN_TOOL, "name", name, f"a tool that {client.name} knows")
+    settled = settle(client, tool, given, fill)
+    if settled.defects:
+        return Rendered(tool.name, "", tuple(settled.defects), tuple(settled.notes))
+    text = _write(client, model, tool, settled.values, call_id)
+    defects, notes = verify(client, model, tool, text, settled.values)
+    return Rendered(tool.name, "" if defects else text, defects, (*settled.notes, *notes))
+
+
+def _refuse(name: str, reason: Reason, where: str, found: str, expected: str) -> Rendered:
+    return Rendered(name, "", (Defect(reason, where, found, expected),))
+
+
+def _split_mcp(client: Client, name: str) -> tuple[str, str] | None:
+    """Server and tool of a name like ``mcp--server--tool``."""
+    server, mark, tool = name.removeprefix(MCP_MARK).partition("--")
+    return (server, tool) if name.startswith(MCP_MARK) and mark and MCP_TOOL in client.tools else None
+
+
+def _write(client: Client, model: str, tool: ClientTool, values: Mapping[str, Value], call_id: str) -> str:
+    path = str(values.get("path", "")).strip(BLANKS)
+    lines = [f"<{tool.name}>"]
+    if _PLAIN_ID.match(call_id) and "id" not in client.grammar.parameters:
+        lines.append(f"<id>{call_id}</id>")
+    lines += [
+        encode(client, tool.name, parameter, values[parameter.name], model, path)
+        for parameter in tool.parameters
+        if parameter.name in values
+    ]
+    return "\n".join([*lines, f"</{tool.name}>"])
+
+
+def verify(
+    client: Client, model: str, tool: ClientTool, text: str, values: Mapping[str, Value]
+) -> tuple[tuple[Defect, ...], tuple[str, ...]]:
+    """What differs if the client reads this text, and what differs in a way that is allowed."""
+    if client.limits.call and utf16(text) > client.limits.call:
+        return (_differ("call", f"{utf16(text)} characters", f"at most {client.limits.call}"),), ()
+    blocks = client.read(text, model)
+    call = blocks[0] if len(blocks) == 1 else None
+    if not isinstance(call, CallBlock) or call.partial or call.name != tool.name:
+        return (_differ("call", "text that ends the call early", "text that this client can be told"),), ()
+    if call.complaint:
+        return (_differ(call.complaint.partition(":")[0], "text that spoils its form", "text without a lone <"),), ()
+    if strange := call.params.keys() - values.keys():
+        return (_differ(strange.pop(), "a tag inside another value", "no such tag"),), ()
+    defects, notes = [], []
+    for name, value in values.items():
+        parameter = next(one for one in tool.parameters if one.name == name)
+        difference = _compare(parameter, value, call.params.get(name))
+        if difference in (TRIMMED, BROKEN_TAG):
+            notes.append(f"{name}: {difference}")
+        elif difference:
+            defects.append(_differ(name, difference, "a value that this client can be told"))
+    return tuple(defects), tuple(notes)
+
+
+def _differ(where: str, found: str, expected: str) -> Defect:
+    return Defect(Reason.INVALID_VALUE, where, found, expected)
+
+
+def _compare(parameter: Parameter, value: Value, got: Value) -> str:
+    """Nothing if they are the same; otherwise what the difference is."""
+    if isinstance(value, str) and isinstance(got, str):
+        return "" if value == got else _tell_apart(parameter, value, got)
+    if type(value) is type(got) and _same(value, got):
+        return ""
+    trimmed = parameter.kind is Kind.FILES and _same(_trim_paths(value), got)
+    return TRIMMED if trimmed else "a value that comes out differently"
+
+
+def _tell_apart(parameter: Parameter, value: str, got: str) -> str:
+    care, core, closer = parameter.care, value.strip(BLANKS), f"</{parameter.name}>"
+    if care is Care.TAIL and value.rstrip(BLANKS) == got:
+        return TRIMMED
+    if care in (Care.ENDS, Care.PROSE) and got and core == got:
+        return TRIMMED
+    if care is Care.PROSE and closer in core and core.replace(closer, BROKEN + closer[1:]) == got:
+        return BROKEN_TAG
+    if core == got.strip(BLANKS):
+        return "whitespace at an end, which the client takes away"
+    return "text that the client would change or cut"
+
+
+def _trim_paths(value: Value) -> Value:
+    """The files with paths as the client trims them."""
+    files = value.get("file") if isinstance(value, dict) else None
+    if not isinstance(files, list):
+        return value
+    return {"file": [{**file, "path": str(file["path"]).strip(BLANKS)} for file in files if isinstance(file, dict)]}
+
+
+def _same(value: Value, got: Value) -> bool:
+    """Equal with the same types, the order of keys and the text of numbers."""
+    return value is got or dump(value) == dump(got)

@@ -1,0 +1,157 @@
+"""Who asks: a client that takes tool calls as XML in text, and which one.
+
+Strategy. A request that offers tools comes from a native client, whatever it says of itself. In all others the prompt
+decides: only sentences that teach the form of calls make an XML client, because headers and names stay the same when a
+client turns to native tools, and only together with the section of tools that belongs to them, with a tool in it that
+the client is known to have. Of those sentences some tell the family; then version headers, and behind them what the
+prompt documents, choose the profile. What the user added to the prompt tells nothing. The prompt is looked for in
+system messages and at the very beginning of the first message, whatever its role, because some models are asked without
+a system message.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Final
+
+from toolglot.clients.xml import all_clients
+from toolglot.clients.xml.client import Client
+from toolglot.clients.xml.profile import Layout
+from toolglot.clients.xml.prompt_parser import REMEMBERED, read_prompt, set_aside
+from toolglot.core.conversation import Conversation, Text
+
+AUTO, OFF = "auto", "off"
+KILO, CLINE = "kilo-4.145", "cline-legacy"
+LOOKED_AT: Final = 1 << 20
+
+
+NATIVE: Final = ("Use the provider-native tool-calling mechanism",)
+"""Sentences of the same clients when they have turned to native tools."""
+
+AGENTS: Final = (
+    ("kilo", re.compile(r"Kilo-?Code/(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?", re.I)),
+    ("roo", re.compile(r"Roo-?Code/(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?", re.I)),
+    ("cline", re.compile(r"Cline/(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?", re.I)),
+)
+"""How the clients name themselves in ``User-Agent``, with their version."""
+TITLES: Final = {"roo code": "roo", "kilo code": "kilo", "cline": "cline"}
+ROLES: Final = {"You are Kilo Code,": "kilo", "You are Roo,": "roo", "You are Cline,": "cline"}
+OPENING: Final = "You are "
+"""How prompts begin, unless a user gave the client another role."""
+ROO_VERSIONS: Final = (
+    ((3, 36, 5), "roo-3.36"),
+    ((3, 36, 0), "roo-3.36.0"),
+    ((3, 35, 4), "roo-3.35.4"),
+    ((3, 35, 0), "roo-3.35"),
+    ((3, 32, 0), "roo-3.32"),
+    ((3, 29, 4), "roo-3.30"),
+    ((0, 0, 0), "roo-3.29"),
+)
+"""The first version of each profile, the newest first."""
+ROO_TOOLS: Final = (
+    ("## search_and_replace", "roo-3.29"),
+    ("- line_count:", "roo-3.35"),
+    ("## insert_content", "roo-3.35.4"),
+    ("## list_code_definition_names", "roo-3.36.0"),
+    ("", "roo-3.36"),
+)
+"""What only older prompts of Roo document, the oldest first. Of the versions that document the same, the last one knows
+all tags of the others."""
+Version = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The profile of the client and the place of its prompt: message and part."""
+
+    profile: str
+    at: tuple[int, int] | None = None
+
+
+def find_client(
+    conversation: Conversation, headers: Mapping[str, str] | None = None, setting: str = AUTO
+) -> Found | None:
+    """The XML client that asks, or None for a native one. ``setting`` is ``auto``, ``off`` or a profile to assume."""
+    if setting == OFF or conversation.tools:
+        return None
+    for at, text, certain in _prompts(conversation):
+        family = _family(text)
+        if family and (certain or setting != AUTO or read_agent(headers or {})[0]):
+            profile = setting if setting != AUTO else _choose(family, set_aside(text)[0], headers or {})
+            return Found(profile, at)
+    return None if setting == AUTO else Found(setting)
+
+
+def _prompts(conversation: Conversation) -> Iterator[tuple[tuple[int, int], str, bool]]:
+    """Texts that may be prompts, and whether it is certain that they are no quotes. A user may quote one, behind other
+    words, unless he is known for a client that may be given any role."""
+    for number, message in enumerate(conversation.messages):
+        instructed = message.role == "system"
+        if number and not instructed:
+            continue
+        for place, part in enumerate(message.parts if instructed else message.parts[:1]):
+            if isinstance(part, Text) and len(part.text) <= LOOKED_AT:
+                yield (number, place), part.text, instructed or part.text.lstrip().startswith(OPENING)
+
+
+def _family(text: str) -> str:
+    """The family whose way of teaching calls the text has, if any. Most texts have not a word of it."""
+    for phrase in _phrases():
+        if phrase in text:
+            return _recognise(text)
+    return ""
+
+
+@cache
+def _phrases() -> frozenset[str]:
+    """All sentences that teach calls. Each stands in one line."""
+    return frozenset(
+        phrase for client in all_clients().values() for layout in client.layouts for phrase in layout.markers
+    )
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _recognise(text: str) -> str:
+    ours = set_aside(text)[0]
+    if any(phrase in ours for phrase in NATIVE):
+        return ""
+    taught = (
+        client.name.partition("-")[0]
+        for client in all_clients().values()
+        for layout in client.layouts
+        if any(phrase in ours for phrase in layout.markers) and _documents(text, client, layout)
+    )
+    return next(taught, "")
+
+
+def _documents(text: str, client: Client, layout: Layout) -> bool:
+    """Whether the text has the section of a layout, and tools of the client."""
+    prompt = read_prompt(text)
+    return layout.section in prompt.sections and any(client.find(document.name) for document in prompt.documents)
+
+
+def _choose(family: str, text: str, headers: Mapping[str, str]) -> str:
+    """The profile of a family, by headers first. Kilo teaches as Roo does, and only its name tells it."""
+    named, version = read_agent(headers)
+    if family == "cline":
+        return CLINE
+    told = named or next((name for phrase, name in ROLES.items() if phrase in text), "")
+    if told == "kilo":
+        return KILO
+    if named == "roo" and version:
+        return next(profile for first, profile in ROO_VERSIONS if version >= first)
+    return next(profile for tool, profile in ROO_TOOLS if tool in text)
+
+
+def read_agent(headers: Mapping[str, str]) -> tuple[str, Version | None]:
+    """The family that a client's headers name, and its version if they tell one."""
+    told = {name.lower(): value for name, value in headers.items()}
+    for family, pattern in AGENTS:
+        if found := pattern.search(told.get("user-agent", "")):
+            return family, (int(found[1]), int(found[2]), int(found[3] or 0))
+    if "x-kilocode-version" in told:
+        return "kilo", None
+    return TITLES.get(told.get("x-title", "").strip().lower(), ""), None

@@ -1,0 +1,232 @@
+"""The XML inside two parameters of Roo, as the library that Roo uses reads it.
+
+``args`` of ``read_file`` is read as XML with entities. ``follow_up`` of ``ask_followup_question`` holds elements whose
+inside is taken as it stands, without entities, up to the closing tag that balances it; a lone ``<`` spoils it.
+
+The library is lenient. A closing tag ends the innermost element, whatever its name. What is not closed ends with the
+text, and its last words are lost. Behind a closing tag that ends nothing, words are passed over, and anything else is
+an error.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from toolglot.clients.xml.profile import BLANKS
+from toolglot.core.lenient_json import Value
+
+
+class Spoiled(ValueError):
+    """Nested XML that the client cannot read."""
+
+
+_ENTITIES = (
+    (re.compile("&(?:apos|#39|#x27);"), "'"),
+    (re.compile("&(?:gt|#62|#x3E);"), ">"),
+    (re.compile("&(?:lt|#60|#x3C);"), "<"),
+    (re.compile("&(?:quot|#34|#x22);"), '"'),
+    (re.compile("&(?:amp|#38|#x26);"), "&"),
+)
+_BREAKS = re.compile("\r\n?")
+
+
+@dataclass(slots=True)
+class _Element:
+    name: str
+    attributes: dict[str, str] = field(default_factory=dict)
+    texts: list[str] = field(default_factory=list)
+    children: list[_Element] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        return "".join(self.texts)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is nothing but text to the client."""
+        return not (self.attributes or self.children)
+
+    def find(self, name: str) -> list[_Element]:
+        return [child for child in self.children if child.name == name]
+
+
+def escape_nested(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def read_files(text: str) -> Value:
+    """``{"file": [{"path": .., "line_range": [..]}]}`` of the files that the client would read."""
+    files: list[Value] = []
+    for element in _Parsing(text, "").root.find("file"):
+        paths = element.find("path")
+        if not paths or (len(paths) == 1 and paths[0].is_plain and not paths[0].text):
+            continue
+        if len(paths) > 1 or not paths[0].is_plain:
+            raise Spoiled("a path is more than text")
+        ranges: list[Value] = [one.text for one in element.find("line_range") if one.is_plain and one.text]
+        files.append({"path": paths[0].text, "line_range": ranges} if ranges else {"path": paths[0].text})
+    if not files:
+        raise Spoiled("no file has a path")
+    return {"file": files}
+
+
+def read_suggestions(text: str) -> Value:
+    """``[{"text": .., "mode": ..}]`` of the answers that the client would offer."""
+    suggestions: list[Value] = []
+    for element in _Parsing(text, "suggest").root.find("suggest"):
+        mode = element.attributes.get("mode", "")
+        suggestions.append({"text": element.text, "mode": mode} if mode else {"text": element.text})
+    return suggestions
+
+
+_GAP = re.compile(rf"[{BLANKS}]")
+_TAG = re.compile(r"""(?:[^"'>]|"[^"]*"|'[^']*')*+>""")
+_INSTRUCTION = re.compile(r"""(?:[^"'?]|"[^"]*"|'[^']*'|\?(?!>))*+\?>""")
+_ATTRIBUTE = re.compile(
+    rf"""(?P<name>[^{BLANKS}=]+)(?:[{BLANKS}]*=[{BLANKS}]*(?P<quote>['"])(?P<value>.*?)(?P=quote))?""", re.S
+)
+
+
+class _Parsing:
+    """One text being read; ``root`` holds what was found. ``stop`` is the path of elements whose inside is text."""
+
+    def __init__(self, text: str, stop: str) -> None:
+        self.text = _BREAKS.sub("\n", text)
+        self.stop = stop
+        self.root = _Element("")
+        self.current: _Element | None = self.root
+        self.above: list[_Element] = []
+        self.path = ""
+        self.words: list[str] = []
+        pos = 0
+        while (found := self.text.find("<", pos)) >= 0:
+            self.words.append(self.text[pos:found])
+            pos = self._read_markup(found)
+
+    def _read_markup(self, start: int) -> int:
+        """Where to go on behind the markup that begins here."""
+        text = self.text
+        if text.startswith("</", start):
+            end = _find(text, ">", start)
+            if self.current is not None:
+                self._save()
+            self.current = self.above.pop() if self.above else None
+            self.path = self.path[: max(self.path.rfind("."), 0)]
+            self.words = []
+            return end + 1
+        if text.startswith("<!--", start):
+            return _find(text, "-->", start + 4) + 3
+        if self.current is None:
+            raise Spoiled("something behind a closing tag without an opening one")
+        if text.startswith("<?", start):
+            return self._read_instruction(self.current, start)
+        if text.startswith("<!D", start):
+            raise Spoiled("a document type")
+        if text.startswith("<![", start):
+            end = _find(text, "]]>", start)
+            self._save()
+            self.current.texts.append(text[slice(*sorted((start + len("<![CDATA["), end)))])
+            return end + 3
+        return self._open(self.current, start)
+
+    def _read_instruction(self, current: _Element, start: int) -> int:
+        found = _INSTRUCTION.match(self.text, start + 1)
+        if found is None:
+            raise Spoiled("an instruction does not end")
+        self._save()
+        current.children.append(_Element("?"))
+        return found.end()
+
+    def _open(self, current: _Element, start: int) -> int:
+        name, rest, end = _read_tag(self.text, start)
+        if current is not self.root:
+            self._save()
+        self.path += f".{name}" if self.path else name
+        closed = rest.endswith("/")
+        stopped = bool(self.stop) and self.path == self.stop
+        if closed:
+            plain = name.endswith("/")
+            name, rest = (name[:-1], name[:-1]) if plain else (name, rest[:-1])
+            self.path = self.path[:-1] if plain else self.path
+        child = _Element(name, _read_attributes(rest) if rest != name else {})
+        current.children.append(child)
+        if stopped and not closed:
+            inside, behind = _read_raw(self.text, name, end + 1)
+            child.texts.append(inside)
+        else:
+            behind = end + 1
+        if stopped or closed:
+            self.path = self.path[: max(self.path.rfind("."), 0)]
+        else:
+            self.above.append(current)
+            self.current = child
+        if not stopped:
+            self.words = []
+        return behind
+
+    def _save(self) -> None:
+        """The words so far belong to the element that is open."""
+        text = "".join(self.words).strip(BLANKS)
+        self.words = []
+        for pattern, character in _ENTITIES:
+            text = pattern.sub(character, text)
+        if text and self.current is not None:
+            self.current.texts.append(text)
+
+
+def _find(text: str, mark: str, start: int) -> int:
+    found = text.find(mark, start)
+    if found < 0:
+        raise Spoiled(f"{mark} is missing")
+    return found
+
+
+def _read_tag(text: str, start: int) -> tuple[str, str, int]:
+    """The name of the tag that opens here, its attributes (or all of it, without any), and where its ``>`` is."""
+    found = _TAG.match(text, start + 1)
+    if found is None:
+        raise Spoiled("a tag does not end")
+    whole = found[0][:-1]
+    gap = _GAP.search(whole)
+    if gap is None:
+        return whole, whole, found.end() - 1
+    return whole[: gap.start()], whole[gap.end() :].lstrip(BLANKS), found.end() - 1
+
+
+def _read_attributes(text: str) -> dict[str, str]:
+    attributes: dict[str, str] = {}
+    for found in _ATTRIBUTE.finditer(text):
+        if found["value"] is not None:
+            value = found["value"].strip(BLANKS)
+            for pattern, character in _ENTITIES:
+                value = pattern.sub(character, value)
+            attributes[found["name"]] = value
+    return attributes
+
+
+def _read_raw(text: str, name: str, start: int) -> tuple[str, int]:
+    """The inside of an element up to the closing tag that balances it."""
+    depth, pos = 1, start
+    while (found := text.find("<", pos)) >= 0:
+        if text.startswith("</", found):
+            end = _find(text, ">", found)
+            if text[found + 2 : end].strip(BLANKS) == name:
+                depth -= 1
+                if not depth:
+                    return text[start:found], end + 1
+            pos = end + 1
+        elif (mark := next((mark for mark in _SPECIAL if text.startswith(mark[0], found)), None)) is not None:
+            pos = _find(text, mark[1], found + mark[2]) + mark[3]
+        elif (tag := _TAG.match(text, found + 1)) is None:
+            pos = found + 1
+        else:
+            opened, rest, _ = _read_tag(text, found)
+            depth += opened == name and not rest.endswith("/")
+            pos = tag.end()
+    raise Spoiled(f"{name} does not end")
+
+
+_SPECIAL = (("<?", "?>", 1, 2), ("<!--", "-->", 3, 3), ("<![", "]]>", 0, 1))
+"""What is passed over in there: how it begins and ends, how far behind its beginning the end is looked for, and how
+much of the end is passed over."""

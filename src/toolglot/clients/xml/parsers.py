@@ -1,0 +1,267 @@
+"""How the clients find calls in a message: ports of two parsers, in linear time.
+
+Strategy. Both clients look at every character and ask whether a tag ends there. Tags are literal strings without
+attributes, so the next tag that matters can be searched for instead. There are three states: in text (a tool's opening
+tag matters), in a tool (any parameter's opening tag and the tool's closing tag matter), in a parameter (its closing tag
+matters, and nothing else). Neither knows code fences, quotes or escapes.
+
+- ``read_roo``: Roo 3.25 and later, Kilo. A parameter that grows beyond the limit is left, and what follows is read as
+  if it stood in the tool. In ``write_to_file`` every closing tag of ``content`` that is met outside a parameter makes
+  the content reach from the first opening tag to there.
+- ``read_cline``: Cline until 3.89 and its later legacy parts. There is no limit, every value is trimmed, and the
+  content of ``write_to_file`` reaches from the first opening to the last closing tag before the end of the tool.
+
+Whatever is open at the end of the text is handed over as it is, and run by the client when the stream ends.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from toolglot.clients.xml.profile import BLANKS, Block, CallBlock, TextBlock
+
+WRITE, CONTENT = "write_to_file", "content"
+OPEN, CLOSE = f"<{CONTENT}>", f"</{CONTENT}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """The tags of one client. Parameters are known in every tool, whichever they belong to."""
+
+    tools: frozenset[str]
+    parameters: frozenset[str]
+    kept: frozenset[str] = frozenset()
+    """Parameters that lose one line break at each end, not all whitespace."""
+    longest: int = 0
+    """UTF-16 units that a value with its closing tag may have."""
+
+
+def utf16(text: str) -> int:
+    """The length of the text as JavaScript counts."""
+    return len(text) if text.isascii() else len(text) + sum(character > "\uffff" for character in text)
+
+
+def trim_value(grammar: Grammar, name: str, text: str) -> str:
+    if name in grammar.kept:
+        return text.removeprefix("\n").removesuffix("\n")
+    return text.strip(BLANKS)
+
+
+@lru_cache(maxsize=64)
+def compile_openers(names: frozenset[str]) -> re.Pattern[str]:
+    """The opening tags of these names; the group is the name."""
+    return re.compile(f"<({_any(names)})>")
+
+
+@lru_cache(maxsize=512)
+def _inside(parameters: frozenset[str], tool: str) -> re.Pattern[str]:
+    """What matters in a tool: parameters that open, the end of the tool, and for one of them the end of its content."""
+    also = rf"|(?P<rest></{CONTENT}>)" if tool == WRITE else ""
+    return re.compile(f"<(?P<opened>{_any(parameters)})>|(?P<end></{re.escape(tool)}>){also}")
+
+
+def _any(names: Iterable[str]) -> str:
+    return "|".join(map(re.escape, sorted(names, key=lambda name: (-len(name), name))))
+
+
+@dataclass(slots=True)
+class _Tool:
+    """A tool that is being read: where its inside starts, and what was found."""
+
+    name: str
+    start: int
+    tags: dict[str, str] = field(default_factory=dict)
+
+    def close(self, partial: bool = False) -> CallBlock:
+        return CallBlock(self.name, {}, partial, self.tags)
+
+
+def read_roo(grammar: Grammar, text: str) -> list[Block]:
+    return _read(grammar, text, _walk_roo)
+
+
+def read_cline(grammar: Grammar, text: str) -> list[Block]:
+    return _read(grammar, text, _walk_cline)
+
+
+def _read(grammar: Grammar, text: str, walk: Callable[[Grammar, str, _Tool], int]) -> list[Block]:
+    blocks: list[Block] = []
+    opener, pos = compile_openers(grammar.tools), 0
+    while found := opener.search(text, pos):
+        _add_text(blocks, text[pos : found.start()])
+        tool = _Tool(found[1], found.end())
+        pos = walk(grammar, text, tool)
+        blocks.append(tool.close(partial=pos < 0))
+        if pos < 0:
+            return blocks
+    _add_text(blocks, text[pos:])
+    return blocks
+
+
+def _add_text(blocks: list[Block], text: str) -> None:
+    if text := text.strip(BLANKS):
+        blocks.append(TextBlock(text))
+
+
+class Boundary:
+    """Finds the end of a call whose text arrives in pieces, behind its opening tag.
+
+    The states are those of the parsers: in the tool, or in a parameter. No more text is kept than a tag can have.
+    """
+
+    def __init__(self, grammar: Grammar, tool: str) -> None:
+        self.longest = grammar.longest
+        self.inside = _inside(grammar.parameters, tool)
+        self.text = ""
+        self.pos = 0
+        self.left = 0
+        self.closer = ""
+        self.units = 0
+        """UTF-16 units of the open value that are not in ``text`` any more."""
+
+    def feed(self, piece: str) -> int:
+        """Take the next piece.
+
+        Returns:
+            How many characters of it belong to the call if the call ends in it, else -1.
+        """
+        self.text += piece
+        while True:
+            if self.closer:
+                if not self._pass_value():
+                    return -1
+                continue
+            found = self.inside.search(self.text, self.pos)
+            if found is None:
+                self._forget(max(self.pos, len(self.text) - _LONGEST_TAG))
+                return -1
+            self.pos = found.end()
+            if self.pos <= self.left:
+                continue
+            if found["end"]:
+                return len(piece) - len(self.text) + self.pos
+            if found["opened"]:
+                self.closer, self.units = f"</{found['opened']}>", 0
+
+    def _pass_value(self) -> bool:
+        """Whether the value that is open ends in the text, or is left there because it is too long."""
+        start, longest = self.pos, self.longest
+        within = start + longest if longest else len(self.text)
+        end = self.text.find(self.closer, start, within)
+        stop = end + len(self.closer)
+        if end >= 0 and (not longest or self.units + utf16(self.text[start:stop]) <= longest):
+            self.pos, self.closer = stop, ""
+            return True
+        if longest and self.units + utf16(self.text[start : within + 1]) > longest:
+            cut = start + _fitting(self.text[start : within + 1], longest - self.units)
+            self.pos, self.left, self.closer = max(start, cut + 1 - _LONGEST_TAG), cut + 1, ""
+            return True
+        kept = max(start, len(self.text) - _LONGEST_TAG)
+        self.units += utf16(self.text[start:kept]) if longest else 0
+        self._forget(kept)
+        return False
+
+    def _forget(self, size: int) -> None:
+        """Keep the text from here on only, and go on at its beginning."""
+        self.text, self.pos, self.left = self.text[size:], 0, max(0, self.left - size)
+
+
+def _walk_roo(grammar: Grammar, text: str, tool: _Tool) -> int:
+    """Where the tool ends, or -1."""
+    inside, pos, left = _inside(grammar.parameters, tool.name), tool.start, 0
+    rescued: tuple[int, int] | None = None
+    while found := inside.search(text, pos):
+        pos = found.end()
+        if pos <= left:
+            continue
+        if found["end"]:
+            _rescue(grammar, text, tool, rescued)
+            return pos
+        name = found["opened"]
+        if name is None:
+            rescued = _stretch(text, tool, found.start(), rescued)
+            continue
+        if name == CONTENT:
+            rescued = None
+        pos, left = _read_value(grammar, text, tool, name, pos)
+        if pos < 0:
+            break
+    _rescue(grammar, text, tool, rescued)
+    return -1
+
+
+def _read_value(grammar: Grammar, text: str, tool: _Tool, name: str, start: int) -> tuple[int, int]:
+    """Where to go on, or -1 at the end of the text; and up to where the text was left because it was too long."""
+    closer, longest = f"</{name}>", grammar.longest
+    end = text.find(closer, start, start + longest)
+    stop = end + len(closer)
+    if end >= 0 and utf16(text[start:stop]) <= longest:
+        tool.tags[name] = trim_value(grammar, name, text[start:end])
+        return stop, 0
+    cut = start + _fitting(text[start : start + longest + 1], longest)
+    if cut > start:
+        tool.tags[name] = text[start:cut]
+    if cut == len(text):
+        return -1, 0
+    # a tag that begins before the cut and ends behind it still counts
+    return max(start, cut + 1 - _LONGEST_TAG), cut + 1
+
+
+_LONGEST_TAG = 64
+
+
+def _fitting(text: str, longest: int) -> int:
+    """How many characters of the text fit into so many units."""
+    if utf16(text) <= longest:
+        return len(text)
+    units = 0
+    for at, character in enumerate(text):
+        units += 1 + (character > "\uffff")
+        if units > longest:
+            return at
+    return len(text)
+
+
+def _stretch(text: str, tool: _Tool, end: int, before: tuple[int, int] | None) -> tuple[int, int] | None:
+    """The content from its first opening tag to here."""
+    if before is not None:
+        return before[0], end
+    first = text.find(OPEN, tool.start, end)
+    # without one the client counts from the place that was not found
+    lead = len(OPEN) - 1
+    start = first + len(OPEN) if first >= 0 else tool.start + _fitting(text[tool.start : tool.start + lead], lead)
+    return (start, end) if end > start else None
+
+
+def _rescue(grammar: Grammar, text: str, tool: _Tool, rescued: tuple[int, int] | None) -> None:
+    if rescued is not None:
+        tool.tags[CONTENT] = trim_value(grammar, CONTENT, text[slice(*rescued)])
+
+
+def _walk_cline(grammar: Grammar, text: str, tool: _Tool) -> int:
+    """Where the tool ends, or -1."""
+    inside, pos = _inside(grammar.parameters, tool.name), tool.start
+    while found := inside.search(text, pos):
+        pos = found.end()
+        if found["end"]:
+            _widen_content(grammar, text, tool, found.start())
+            return pos
+        if (name := found["opened"]) is None:
+            continue
+        end = text.find(f"</{name}>", pos)
+        tool.tags[name] = trim_value(grammar, name, text[pos:end] if end >= 0 else text[pos:])
+        if end < 0:
+            break
+        pos = end + len(name) + 3
+    return -1
+
+
+def _widen_content(grammar: Grammar, text: str, tool: _Tool, end: int) -> None:
+    if tool.name != WRITE:
+        return
+    first, last = text.find(OPEN, tool.start, end), text.rfind(CLOSE, tool.start, end)
+    if 0 <= first < last:
+        tool.tags[CONTENT] = trim_value(grammar, CONTENT, text[first + len(OPEN) : last])

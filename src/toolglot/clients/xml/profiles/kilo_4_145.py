@@ -1,0 +1,79 @@
+"""Kilo Code 4.145, of January 2026: its last version in which XML can be chosen. It reads as Roo does.
+
+<edit_file>
+<target_file>src/app.ts</target_file>
+<instructions>I add the import</instructions>
+<code_edit>
+import { a } from "./a"
+// ... existing code ...
+</code_edit>
+</edit_file>
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from toolglot.clients.xml import roo_tools as roo
+from toolglot.clients.xml.profile import Care, ClientTool, Kind, Parameter, Rule
+
+_EDIT_FILE = ClientTool(
+    "edit_file",
+    "Edits a file from a sketch of the change.",
+    (
+        Parameter("target_file", "Path of the file.", aliases=("path", "file")),
+        Parameter("instructions", "What changes, in one sentence.", care=Care.PROSE),
+        Parameter("code_edit", "The changed lines, with a comment for those that stay.", kind=Kind.BLOCK),
+    ),
+)
+_NEW_RULE = ClientTool(
+    "new_rule",
+    "Writes a rule for later tasks.",
+    (
+        roo.PATH,
+        replace(
+            roo.CONTENT,
+            care=Care.TAIL,
+            rules=(Rule.FENCES_TRIMMED, Rule.LINE_NUMBERS, Rule.BYTE_ORDER_MARK),
+            may_be_empty=False,
+        ),
+    ),
+)
+_REPORT_BUG = ClientTool(
+    "report_bug",
+    "Prepares a report of a fault.",
+    (
+        Parameter("title", "What it is about.", care=Care.PROSE),
+        Parameter("description", "What happened.", kind=Kind.BLOCK, care=Care.PROSE),
+    ),
+)
+_CONDENSE = ClientTool(
+    "condense",
+    "Replaces the conversation by a summary.",
+    (Parameter("message", "The summary.", kind=Kind.BLOCK, care=Care.PROSE),),
+)
+_DELETE_FILE = ClientTool("delete_file", "Deletes a file.", (roo.PATH,))
+
+CLIENTS = (
+    roo.define(
+        "kilo-4.145",
+        (
+            roo.WRITE_TO_FILE,
+            roo.SEARCH_REPLACE,
+            roo.APPLY_PATCH,
+            _EDIT_FILE,
+            _DELETE_FILE,
+            _NEW_RULE,
+            _REPORT_BUG,
+            _CONDENSE,
+        ),
+        frozenset(
+            {
+                *("files", "operations", "patch", "file_path", "old_string", "new_string"),
+                *("search", "replace", "use_regex", "ignore_case", "old_str", "new_str"),
+                *("target_file", "instructions", "code_edit", "title", "description"),
+            }
+        ),
+        frozenset({roo.NATIVE_TAG}),
+    ),
+)

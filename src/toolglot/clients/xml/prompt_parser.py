@@ -1,0 +1,277 @@
+"""The system prompt of an XML client: what it documents, and what is left of it for a model that has tools of its own.
+
+Strategy. A prompt is cut at its headings and rules. Sections that teach the form of calls (``TAUGHT``) are taken out
+and read; the lists of connected servers too, because their tools are offered one by one. In what remains, words about
+the form are taken out sentence by sentence and samples become one line. All of that ends at the user's own
+instructions: those teach nothing and are nobody's to change. Role, rules and environment stay as they are. A section
+inside of an element (``<transcript>``) is only quoted. Clients send the same prompt with every turn, so the work is
+done once for each.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Final
+
+from toolglot.clients.xml import all_clients
+from toolglot.clients.xml.prompt_sections import (
+    AVAILABLE,
+    Document,
+    ServerTool,
+    find_fences,
+    read_bold,
+    read_headed,
+    read_servers,
+)
+
+LONGEST: Final = 1 << 20
+"""A longer text is no prompt of a client, and is not looked at."""
+REMEMBERED: Final = 64
+HEADED: Final = frozenset(("# Tools", "# Custom Tools"))
+BOLD: Final = frozenset(("## TOOLS",))
+SERVERS: Final = "# Connected MCP Servers"
+TAUGHT: Final = HEADED | BOLD | {"# Tool Use Formatting", "# Tool Use Examples"}
+_OWN: Final = re.compile(r"^USER'S CUSTOM INSTRUCTIONS", re.M)
+_RULE: Final = "===="
+_TELLING: Final = re.compile(r"^(?:====|##? |[ \t]*(?:<\w+>|```)).*", re.M)
+"""Lines that may be headings, or open what has none inside."""
+_SAMPLE: Final = re.compile(r"[ \t]*<(\w+)>[ \t]*")
+_SENTENCE: Final = re.compile(r".+?(?:[.!?](?=\s|$)\s*|$)")
+_EMPTIED: Final = re.compile(r"^[ \t]*(?:[-*]|\d+\.)[ \t]*$")
+_FORM: Final = re.compile(
+    r"\bXML(?:[- ]style|[- ]format\w*| form\b| tags?\b| blocks?\b| structure\b| syntax\b)"
+    r"|\b(?:malformed|tool) XML\b|\btag name\b",
+    re.I,
+)
+"""Words about the form of calls. XML as such may be what the work is about."""
+_DEMAND: Final = re.compile(
+    r"\b(?:every|each) (?:assistant )?message must (?:include|use|contain|make) "
+    r"(?:(?:an?|any|one|at least|exactly|the|use|call|of|to) )*tool\b",
+    re.I,
+)
+_AFTER_ROLE: Final = re.compile(r"^(?:====|TOOL USE\b|#)", re.M)
+_INFORMATION: Final = re.compile(r"^(?:## )?SYSTEM INFORMATION\b.*(?:\n(?!====|##? ).*)*", re.M)
+_TOOLS: Final = re.compile(r"^##? (?:Tools|TOOLS)[ \t]*$", re.M)
+_TAGGED: Final = re.compile(r"</?([\w.-]+)>")
+_ELEMENT: Final = re.compile(r"<(?P<end>/?)(?P<name>[A-Za-z][\w.:-]*)(?: [^<>\n]{0,200})?>")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt, read. ``rest`` remains where tools are told otherwise; ``demands``: every message must call one.
+    ``sections`` are the headings under which documents stand."""
+
+    rest: str
+    documents: tuple[Document, ...] = ()
+    servers: tuple[ServerTool, ...] = ()
+    demands: bool = False
+    sections: frozenset[str] = frozenset()
+
+
+@lru_cache(maxsize=REMEMBERED)
+def read_prompt(text: str) -> Prompt:
+    """What a prompt says of tools. One that says nothing remains as it is."""
+    if len(text) > LONGEST:
+        return Prompt(text)
+    ours, own = set_aside(text)
+    documents: dict[str, Document] = {}
+    servers: list[ServerTool] = []
+    kept: list[str] = []
+    titles: set[str] = set()
+    quotes = _Quotes(ours + own)
+    at = 0
+    for title, section in _sections(ours):
+        if quotes.hold(at):
+            title = ""
+        at += len(section)
+        for document in _read_documents(title, section):
+            documents.setdefault(document.name, document)
+            titles.add(title)
+        if title == SERVERS:
+            servers += read_servers(section)
+            section = _without_lists(section)
+        if title not in TAUGHT:
+            kept.append(section)
+    if not documents:
+        return Prompt(text)
+    rest = _reword("".join(kept), frozenset(documents)) + own
+    return Prompt(rest, tuple(documents.values()), tuple(servers), _is_demanding(ours), frozenset(titles))
+
+
+def set_aside(text: str) -> tuple[str, str]:
+    """What a client wrote, with line ends as everywhere, and behind it what its user did, as it is."""
+    own = _OWN.search(text)
+    at = own.start() if own else len(text)
+    return text[:at].replace("\r\n", "\n"), text[at:]
+
+
+def _is_demanding(text: str) -> bool:
+    return "message must" in text and _DEMAND.search(text) is not None
+
+
+def _read_documents(title: str, section: str) -> Iterator[Document]:
+    if title in HEADED:
+        yield from read_headed(section, _known())
+    elif title in BOLD:
+        yield from read_bold(section, _known())
+
+
+@cache
+def _known() -> frozenset[str]:
+    """The tools of all clients."""
+    return frozenset(name for client in all_clients().values() for name in client.tools)
+
+
+# -- sections ----------------------------------------------------------------------------------------------------------
+
+
+def _sections(text: str) -> Iterator[tuple[str, str]]:
+    """The text in pieces that join to it again, each with its heading. Fences and samples have no headings inside."""
+    title, begun, at = "", 0, 0
+    closers = _Closers(text)
+    while (telling := _TELLING.search(text, at)) is not None:
+        line = telling[0].rstrip()
+        if _begins(title, line):
+            yield title, text[begun : telling.start()]
+            title, begun = line, telling.start()
+        at = closers.skip(line, telling.start(), min(telling.end() + 1, len(text)))
+    yield title, text[begun:]
+
+
+def _begins(title: str, line: str) -> bool:
+    """Whether a line ends the section of this title. Small headings count where sections have them as titles."""
+    if line == _RULE or line.startswith("# "):
+        return True
+    return line.startswith("## ") and (line in BOLD or title in BOLD)
+
+
+class _Closers:
+    """Where things end, each looked for once: the next place of a text, as long as it is still to come."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.places: dict[str, int] = {}
+        self.tags: dict[str, list[int]] = {}
+        for tag in re.finditer(r"\n</(\w+)>", text):
+            self.tags.setdefault(tag[1], []).append(tag.start())
+        tools = _TOOLS.search(text)
+        self.fences = dict(find_fences(text, _borders(text), tools.start() if tools else len(text)))
+
+    def find(self, what: str, at: int) -> int:
+        """Its next place from here on, or the end of the text."""
+        place = self.places.get(what, -1)
+        if place < at:
+            place = self.places[what] = self.text.find(what, at) % (len(self.text) + 1)
+        return place
+
+    def find_tag(self, name: str, at: int) -> int:
+        """The same of a line that begins with the end of this element. Names are many, so all were looked for."""
+        places = self.tags.get(name, [])
+        following = bisect_left(places, at)
+        return places[following] if following < len(places) else len(self.text)
+
+    def skip(self, line: str, begun: int, end: int) -> int:
+        """Where to go on after a line: behind the fence or the sample that it opens, if that is closed."""
+        sample = _SAMPLE.fullmatch(line)
+        if sample:
+            closed = self.find_tag(sample[1], end - 1)
+            return closed + 1 if closed < min(len(self.text), self.find("\n## ", end)) else end
+        return max(end, min(self.fences.get(begun, 0) + 1, len(self.text)))
+
+
+def _borders(text: str) -> list[int]:
+    """What no fence in a list of tools goes across: rules, and headings of tools that clients are known to have."""
+    headings = re.finditer(r"^(?:====|## ([\w.-]+))[ \t]*$", text, re.M)
+    return [heading.start() for heading in headings if heading[1] is None or heading[1] in _known()]
+
+
+class _Quotes:
+    """Elements that quote others: opened at one end of a line, and closed somewhere. Asked from front to back."""
+
+    def __init__(self, text: str) -> None:
+        self.found = _find_quotes(text)
+        self.end = 0
+        self.following = next(self.found, None)
+
+    def hold(self, at: int) -> bool:
+        """Whether this place lies in one."""
+        while self.following and self.following[0] < at:
+            self.end = max(self.end, self.following[1])
+            self.following = next(self.found, None)
+        return at < self.end
+
+
+def _find_quotes(text: str) -> Iterator[tuple[int, int]]:
+    """Elements from opening to closing tag, by where they open. Tools of clients are named, not quoting."""
+    opened: dict[str, int] = {}
+    found: list[tuple[int, int]] = []
+    for tag in _ELEMENT.finditer(text):
+        name = tag["name"]
+        if tag["end"] and name in opened:
+            found.append((opened.pop(name), tag.start()))
+        elif not tag["end"] and name not in _known() and _is_at_margin(text, tag.start(), tag.end()):
+            opened.setdefault(name, tag.start())
+    yield from sorted(found)
+
+
+def _is_at_margin(text: str, begin: int, end: int) -> bool:
+    return begin == 0 or text[begin - 1] == "\n" or end == len(text) or text[end] in "\r\n"
+
+
+def _without_lists(section: str) -> str:
+    """A section of servers without the lists of their tools."""
+    kept: list[str] = []
+    at = 0
+    while (listed := AVAILABLE.search(section, at)) is not None:
+        kept.append(section[at : listed.start()])
+        following = re.compile(r"^##", re.M).search(section, listed.end())
+        at = following.start() if following else len(section)
+    return "".join([*kept, section[at:]])
+
+
+# -- words about the form ----------------------------------------------------------------------------------------------
+
+
+def _reword(text: str, tools: frozenset[str]) -> str:
+    """Without words about the form, except in the role and in what is told about the system: those teach nothing."""
+    begun = _AFTER_ROLE.search(text)
+    at = begun.start() if begun else 0
+    pieces = [text[:at]]
+    for told in _INFORMATION.finditer(text, at):
+        pieces += _reword_piece(text[at : told.start()], tools), told[0]
+        at = told.end()
+    return "".join([*pieces, _reword_piece(text[at:], tools)])
+
+
+def _reword_piece(text: str, tools: frozenset[str]) -> str:
+    text = _replace_samples(text, tools)
+    lines = [line for line in map(_without_form, text.split("\n")) if line is not None]
+    return _TAGGED.sub(lambda tag: tag[1] if tag[1] in tools else tag[0], "\n".join(lines))
+
+
+def _without_form(line: str) -> str | None:
+    """A line without sentences about the form; None if nothing is left of it."""
+    if not _FORM.search(line):
+        return line
+    left = "".join(sentence for sentence in _SENTENCE.findall(line) if not _FORM.search(sentence)).rstrip()
+    return None if not left or _EMPTIED.match(left) else left
+
+
+def _replace_samples(text: str, tools: frozenset[str]) -> str:
+    """Samples of calls that stand in other sections, as the name and what it was called with."""
+    kept: list[str] = []
+    at = 0
+    closers = _Closers(text)
+    for opened in re.finditer(r"^<(\w+)>[ \t]*$", text, re.M):
+        if opened.start() < at or opened[1] not in tools:
+            continue
+        closed = closers.find_tag(opened[1], opened.end())
+        if closed < len(text):
+            names = re.findall(r"^<(\w+)>", text[opened.end() : closed], re.M)
+            kept += text[at : opened.start()], f"(a call of {opened[1]} with {', '.join(names)})"
+            at = closed + len(opened[1]) + 4
+    return "".join([*kept, text[at:]])

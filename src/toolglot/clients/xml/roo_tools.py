@@ -1,0 +1,311 @@
+"""The tools that versions of Roo, and Kilo which grew out of it, have in common.
+
+Parameters differ in what is undone. The content of files and diffs is un-escaped unless the id of the model contains
+``claude``, a command always is, everything else is used as it stands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from toolglot.clients.xml.client import Client
+from toolglot.clients.xml.parsers import Grammar, read_roo
+from toolglot.clients.xml.profile import Care, ClientTool, Kind, Layout, Limits, Parameter, Rule, Undoing
+
+_ENTITIES = (
+    ("&lt;", "<"),
+    ("&gt;", ">"),
+    ("&quot;", '"'),
+    ("&#39;", "'"),
+    ("&apos;", "'"),
+    ("&#91;", "["),
+    ("&#93;", "]"),
+    ("&lsqb;", "["),
+    ("&rsqb;", "]"),
+    ("&amp;", "&"),
+)
+ALWAYS = Undoing(_ENTITIES)
+UNLESS_CLAUDE = Undoing(_ENTITIES, unless="claude")
+
+LIMITS = Limits(parameter=102_400, message=1_048_576, call=131_072)
+ALIASES = {"ask_followup": "ask_followup_question"}
+KEPT = frozenset({"content"})
+
+LAYOUT = Layout(
+    name="A",
+    markers=("The tool name itself becomes the XML tag name", "<actual_tool_name>"),
+    section="# Tools",
+    tool="## {name}",
+    description="Description:",
+    parameters="Parameters:",
+    parameter="- {name}: ({need}) {description}",
+    usage="Usage:",
+)
+
+PATH = Parameter("path", "Path of the file, relative to the workspace.", aliases=("file", "file_path", "filename"))
+FOLDER = Parameter("path", "Path of the directory in the workspace.", aliases=("directory", "dir"), default=".")
+OPTIONAL_PATH = replace(PATH, required=False)
+START = Parameter("start_line", "First line, counted from 1.", required=False, kind=Kind.NUMBER)
+END = Parameter("end_line", "Last line, included.", required=False, kind=Kind.NUMBER)
+CONTENT = Parameter(
+    "content",
+    "The complete content of the file.",
+    kind=Kind.BLOCK,
+    care=Care.EXACT,
+    undoing=UNLESS_CLAUDE,
+    rules=(Rule.FENCES, Rule.LINE_NUMBERS, Rule.BYTE_ORDER_MARK),
+    aliases=("contents", "file_text"),
+    may_be_empty=True,
+)
+INSERTED = Parameter("content", "The text to insert.", kind=Kind.BLOCK, care=Care.EXACT, aliases=("text",))
+LINE_COUNT = Parameter("line_count", "The number of lines of the content.", kind=Kind.NUMBER, counts="content")
+DIFF = Parameter("diff", "Blocks of text to search and to put in their place.", kind=Kind.BLOCK, undoing=UNLESS_CLAUDE)
+FILES = Parameter("args", "The files to read, each with a path.", kind=Kind.FILES, aliases=("files",))
+SUGGESTIONS = Parameter(
+    "follow_up",
+    "Two to four answers to choose from, each with an optional mode.",
+    kind=Kind.SUGGESTIONS,
+    aliases=("suggestions", "options"),
+    default="",
+    may_be_empty=True,
+    spared=True,
+)
+REGEX = Parameter("regex", "Regular expression in the syntax of Rust.", care=Care.EXACT, aliases=("pattern",))
+FILE_PATTERN = Parameter("file_pattern", "Glob for the names of files.", required=False, care=Care.EXACT)
+RECURSIVE = Parameter("recursive", "Whether to go into directories.", required=False, kind=Kind.FLAG, default="false")
+QUESTION = Parameter("question", "What to ask the user.", care=Care.PROSE)
+RESULT = Parameter("result", "The final answer to the user.", kind=Kind.BLOCK, care=Care.PROSE)
+SERVER = Parameter("server_name", "Name of the MCP server.")
+ARGUMENTS = Parameter(
+    "arguments", "The arguments of the tool as a JSON object.", kind=Kind.JSON, default="{}", spared=True
+)
+URI = Parameter("uri", "Address of the resource.")
+OLD_STRING = Parameter("old_string", "The text to replace.", kind=Kind.BLOCK, care=Care.EXACT, may_be_empty=True)
+NEW_STRING = replace(OLD_STRING, name="new_string", description="The text to put in its place.")
+FILE_PATH = replace(PATH, name="file_path", aliases=("path", "file"))
+
+READ_FILE = ClientTool(
+    "read_file",
+    "Reads one or more files.",
+    (FILES, OPTIONAL_PATH, START, END),
+    one_of=("args", "path"),
+)
+WRITE_TO_FILE = ClientTool("write_to_file", "Writes a file, new or over the old one.", (PATH, CONTENT))
+APPLY_DIFF = ClientTool(
+    "apply_diff",
+    "Changes parts of a file by search and replace blocks.",
+    (PATH, DIFF, START),
+    forms=(("args",),),
+)
+INSERT_CONTENT = ClientTool(
+    "insert_content",
+    "Inserts lines into a file without changing others.",
+    (
+        PATH,
+        Parameter("line", "Line to insert before, counted from 1; 0 appends.", kind=Kind.NUMBER),
+        INSERTED,
+    ),
+)
+SEARCH_AND_REPLACE = ClientTool(
+    "search_and_replace",
+    "Replaces text or a regular expression in a file.",
+    (
+        PATH,
+        Parameter("search", "What to search for.", care=Care.EXACT),
+        Parameter("replace", "What to put in its place.", care=Care.EXACT, may_be_empty=True),
+        START,
+        END,
+        Parameter("use_regex", "Whether the search is a regular expression.", required=False, kind=Kind.FLAG),
+        Parameter("ignore_case", "Whether case is ignored.", required=False, kind=Kind.FLAG),
+    ),
+)
+SEARCH_FILES = ClientTool(
+    "search_files", "Searches files of a directory with a regular expression.", (FOLDER, REGEX, FILE_PATTERN)
+)
+LIST_FILES = ClientTool("list_files", "Lists files and directories.", (FOLDER, RECURSIVE))
+LIST_DEFINITIONS = ClientTool(
+    "list_code_definition_names",
+    "Lists the names that are defined in a file, or in the files of a directory.",
+    (replace(FOLDER, default=None, aliases=("file", "directory")),),
+)
+CODEBASE_SEARCH = ClientTool(
+    "codebase_search",
+    "Searches the code by meaning.",
+    (Parameter("query", "What to search for."), replace(FOLDER, required=False, default=None)),
+)
+EXECUTE_COMMAND = ClientTool(
+    "execute_command",
+    "Runs a command in the user's shell.",
+    (
+        Parameter("command", "The command.", undoing=ALWAYS, aliases=("cmd",)),
+        Parameter("cwd", "Directory to run it in.", required=False),
+    ),
+)
+BROWSER_ACTION = ClientTool(
+    "browser_action",
+    "Does one thing in a browser: launches, clicks, types, scrolls or closes it.",
+    (
+        Parameter("action", "What to do."),
+        Parameter("url", "Address to open.", required=False),
+        Parameter("coordinate", "Where, as x,y.", required=False),
+        Parameter("size", "New size, as width,height.", required=False),
+        Parameter("text", "Text to type.", required=False, care=Care.EXACT),
+        OPTIONAL_PATH,
+    ),
+)
+USE_MCP_TOOL = ClientTool(
+    "use_mcp_tool",
+    "Uses a tool of an MCP server.",
+    (SERVER, Parameter("tool_name", "Name of the tool."), ARGUMENTS),
+)
+ACCESS_MCP_RESOURCE = ClientTool("access_mcp_resource", "Reads a resource of an MCP server.", (SERVER, URI))
+ASK_FOLLOWUP_QUESTION = ClientTool(
+    "ask_followup_question", "Asks the user a question, with answers to choose from.", (QUESTION, SUGGESTIONS)
+)
+ATTEMPT_COMPLETION = ClientTool(
+    "attempt_completion",
+    "Ends the task and tells its result.",
+    (RESULT, Parameter("command", "Command that shows the result.", required=False)),
+)
+SWITCH_MODE = ClientTool(
+    "switch_mode",
+    "Switches to another mode.",
+    (
+        Parameter("mode_slug", "The mode to switch to."),
+        Parameter("reason", "Why.", required=False, care=Care.PROSE),
+    ),
+)
+TODOS = Parameter("todos", "The list, one line each: [ ], [x] or [-] and the task.", kind=Kind.BLOCK)
+NEW_TASK = ClientTool(
+    "new_task",
+    "Starts a task of its own in a mode.",
+    (
+        Parameter("mode", "The mode to start in."),
+        Parameter("message", "What the task is.", kind=Kind.BLOCK, care=Care.PROSE, rules=(Rule.ESCAPED_MENTIONS,)),
+        replace(TODOS, required=False),
+    ),
+)
+UPDATE_TODO_LIST = ClientTool("update_todo_list", "Replaces the list of things to do.", (TODOS,))
+FETCH_INSTRUCTIONS = ClientTool(
+    "fetch_instructions", "Fetches instructions for a task.", (Parameter("task", "create_mcp_server or create_mode."),)
+)
+RUN_SLASH_COMMAND = ClientTool(
+    "run_slash_command",
+    "Runs a slash command.",
+    (Parameter("command", "Name of the command."), Parameter("args", "Its arguments.", required=False)),
+)
+GENERATE_IMAGE = ClientTool(
+    "generate_image",
+    "Makes an image, or changes one.",
+    (
+        Parameter("prompt", "What to show."),
+        PATH,
+        Parameter("image", "Path of the image to change.", required=False),
+    ),
+)
+
+# these are not in prompts that teach XML; the parsers of later versions know them
+SEARCH_REPLACE = ClientTool("search_replace", "Replaces one piece of a file.", (FILE_PATH, OLD_STRING, NEW_STRING))
+EDIT_FILE = ClientTool(
+    "edit_file",
+    "Replaces text in a file, once or several times.",
+    (
+        FILE_PATH,
+        replace(OLD_STRING, spared=True),
+        replace(NEW_STRING, spared=True),
+        Parameter("expected_replacements", "How often it must be found.", required=False, kind=Kind.NUMBER),
+    ),
+)
+APPLY_PATCH = ClientTool(
+    "apply_patch", "Applies a patch.", (Parameter("patch", "The patch.", kind=Kind.BLOCK, care=Care.ENDS),)
+)
+
+COMMON = (
+    EXECUTE_COMMAND,
+    READ_FILE,
+    APPLY_DIFF,
+    SEARCH_FILES,
+    LIST_FILES,
+    BROWSER_ACTION,
+    USE_MCP_TOOL,
+    ACCESS_MCP_RESOURCE,
+    ASK_FOLLOWUP_QUESTION,
+    ATTEMPT_COMPLETION,
+    SWITCH_MODE,
+    NEW_TASK,
+    FETCH_INSTRUCTIONS,
+    CODEBASE_SEARCH,
+    UPDATE_TODO_LIST,
+    RUN_SLASH_COMMAND,
+    GENERATE_IMAGE,
+)
+
+PARAMETERS = frozenset(
+    {
+        "command",
+        "path",
+        "content",
+        "regex",
+        "file_pattern",
+        "recursive",
+        "action",
+        "url",
+        "coordinate",
+        "text",
+        "server_name",
+        "tool_name",
+        "arguments",
+        "uri",
+        "question",
+        "result",
+        "diff",
+        "mode_slug",
+        "reason",
+        "line",
+        "mode",
+        "message",
+        "cwd",
+        "follow_up",
+        "task",
+        "size",
+        "args",
+        "start_line",
+        "end_line",
+        "query",
+        "todos",
+        "prompt",
+        "image",
+    }
+)
+"""The parameter tags of every version."""
+
+
+WRITE_COUNTED = replace(WRITE_TO_FILE, parameters=(*WRITE_TO_FILE.parameters, LINE_COUNT))
+"""With the number of lines, until 3.35.3."""
+NATIVE_TAG = "search_and_replace"
+"""A tool of 3.35 and later for native calls only. It opens a call wherever its tag stands."""
+
+
+def define(
+    name: str, tools: tuple[ClientTool, ...], parameters: frozenset[str], tags: frozenset[str] = frozenset()
+) -> Client:
+    """A version of Roo, or of a client that reads as Roo does.
+
+    Args:
+        tools: those beside the common ones.
+        parameters: tags of parameters beside the common ones.
+        tags: further tags that open a call.
+    """
+    known = {tool.name: tool for tool in (*COMMON, *tools)}
+    kept_out = frozenset({"task_progress", "requires_approval"}) | ({"line_count"} - parameters)
+    return Client(
+        name=name,
+        tools=known,
+        grammar=Grammar(frozenset(known) | tags, PARAMETERS | parameters, KEPT, LIMITS.parameter),
+        parse=read_roo,
+        limits=LIMITS,
+        aliases=ALIASES,
+        ignored=kept_out,
+        layouts=(LAYOUT,),
+        leads=frozenset({"think"}),
+    )

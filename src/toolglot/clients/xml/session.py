@@ -1,0 +1,183 @@
+"""An XML client that asks, and what it needs from either kind of model.
+
+    guest = meet(conversation, headers)             None for everybody else
+    guest.tools                                     what a model may have written, in any dialect, is read with these
+    guest.translate(conversation)                   the same request as a native client would make it
+    guest.render(native=True)                       what turns the answer into the client's XML
+
+A model that only writes text is asked as the client asks: the prompt teaches its XML already, and earlier turns are in
+it. A second lesson would contradict the first, and the client's way of writing is what its history shows. A model with
+native tools gets the other request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final
+
+from msgspec import structs
+
+from toolglot.clients.xml import all_clients
+from toolglot.clients.xml.call_renderer import render_call
+from toolglot.clients.xml.client import Client
+from toolglot.clients.xml.detection import AUTO, Found, find_client
+from toolglot.clients.xml.history_parser import read_turns
+from toolglot.clients.xml.profile import ClientTool, Kind, Parameter
+from toolglot.clients.xml.prompt_parser import Prompt, read_prompt
+from toolglot.clients.xml.prompt_sections import Document
+from toolglot.clients.xml.response_renderer import Rendering
+from toolglot.clients.xml.tool_definitions import Offer, make_offer, make_readable
+from toolglot.clients.xml.verbatim_calls import OwnCalls
+from toolglot.core.conversation import Choice, Conversation, Text, Tool
+
+KNOWN: Final = 64
+_KINDS: Final = {
+    "boolean": Kind.FLAG,
+    "integer": Kind.NUMBER,
+    "number": Kind.TEXT,
+    "object": Kind.JSON,
+    "array": Kind.LIST,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Acquaintance:
+    """What is known of a client by its profile and its prompt."""
+
+    client: Client
+    prompt: Prompt
+    offer: Offer
+    tools: tuple[Tool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """The XML client of one request; ``at`` is the place of its prompt, ``model`` the id it asked for."""
+
+    known: Acquaintance
+    at: tuple[int, int] | None
+    model: str
+
+    @property
+    def profile(self) -> str:
+        return self.known.client.name
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """Its tools, in every spelling that models are known to use."""
+        return self.known.tools
+
+    @property
+    def offered(self) -> tuple[Tool, ...]:
+        """Its tools as a model with native tools is offered them."""
+        return self.known.offer.tools
+
+    def add_tools(self, tools: Iterable[Tool], hidden: Collection[str]) -> tuple[Tool, ...]:
+        """These tools and the client's own in every spelling. Of two with one name the client's own counts, unless the
+        name is hidden."""
+        own = {tool.name: tool for tool in self.tools if tool.name not in hidden}
+        return (*own.values(), *(tool for tool in tools if tool.name not in own))
+
+    def check_call(self, name: str, arguments: str) -> str:
+        """What keeps the client from being told this call; nothing if it can be."""
+        return "; ".join(map(str, render_call(self.known.client, self.model, name, arguments).defects))
+
+    def describe(self) -> str:
+        documented = len(self.known.prompt.documents)
+        return f"{self.profile}, takes calls as XML; {documented} tools are documented in its prompt"
+
+    def translate(self, conversation: Conversation) -> Conversation:
+        """The conversation with tools, calls and results, and without lessons in XML. One call at most is asked for."""
+        known = self.known
+        messages = list(conversation.messages)
+        if self.at is not None:
+            number, place = self.at
+            parts = list(messages[number].parts)
+            parts[place] = Text(known.prompt.rest)
+            messages[number] = structs.replace(messages[number], parts=tuple(parts))
+        turns = read_turns(messages, known.client, self.model, known.offer.names)
+        demanded = known.prompt.demands and conversation.choice == Choice()
+        return structs.replace(
+            conversation,
+            messages=turns,
+            tools=known.offer.tools,
+            choice=Choice("required") if demanded else conversation.choice,
+            limits=structs.replace(conversation.limits, parallel_calls=False),
+        )
+
+    @property
+    def calls(self) -> OwnCalls:
+        """How it reads calls in its own XML."""
+        return OwnCalls(self.known.client, self.model)
+
+    def render(self, native: bool) -> Rendering:
+        """The ids of native calls are kept in the XML: the client sends it back, and there they are found again."""
+        members = self.known.offer.members
+        servers = {name: (member.server, member.name) for name, member in members.items()}
+        return Rendering(self.known.client, self.model, carry_ids=native, servers=servers)
+
+
+def meet(conversation: Conversation, headers: Mapping[str, str] | None = None, setting: str = AUTO) -> Guest | None:
+    """The XML client that makes this request, if it is one. A prompt that documents no tools makes none by itself."""
+    found = find_client(conversation, headers, setting)
+    if found is None:
+        return None
+    known = get_acquainted(found.profile, _prompt_at(conversation, found))
+    if not known.prompt.documents and setting == AUTO:
+        return None
+    return Guest(known, found.at, conversation.model)
+
+
+def _prompt_at(conversation: Conversation, found: Found) -> str:
+    if found.at is None:
+        return ""
+    part = conversation.messages[found.at[0]].parts[found.at[1]]
+    return part.text if isinstance(part, Text) else ""
+
+
+@lru_cache(maxsize=KNOWN)
+def get_acquainted(profile: str, text: str) -> Acquaintance:
+    """Clients send the same prompt with every turn, so this is done once for each."""
+    prompt = read_prompt(text)
+    client = _extend(all_clients()[profile], prompt)
+    return Acquaintance(client, prompt, make_offer(client, prompt), make_readable(client, prompt))
+
+
+def _extend(client: Client, prompt: Prompt) -> Client:
+    """The client with the tools that its prompt documents and its profile does not know: it may be newer than the
+    profile, and users have tools of their own. What the prompt says can be called. Of a tool that takes one of several
+    parameters, only those are left that are documented."""
+    new = {document.name: _define(document) for document in prompt.documents if client.find(document.name) is None}
+    for document in prompt.documents:
+        tool = client.tools.get(document.name)
+        if tool is not None and tool.one_of and document.parameters is not None:
+            new[tool.name] = _narrow(tool, {one.name for one in document.parameters})
+    if not new:
+        return client
+    names = frozenset(parameter.name for tool in new.values() for parameter in tool.parameters)
+    grammar = client.grammar
+    grammar = replace(grammar, tools=grammar.tools | frozenset(new), parameters=grammar.parameters | names)
+    return replace(client, tools={**client.tools, **new}, grammar=grammar)
+
+
+def _narrow(tool: ClientTool, documented: set[str]) -> ClientTool:
+    """A tool without the first of several parameters if only another one is documented: for some models Roo has a tool
+    that reads one file by its path, and knows no list of files."""
+    first, *others = tool.one_of
+    left = documented.intersection(others)
+    if first in documented or not left:
+        return tool
+    parameters = (
+        replace(one, required=True) if one.name in left else one for one in tool.parameters if one.name != first
+    )
+    return replace(tool, parameters=tuple(parameters), one_of=())
+
+
+def _define(document: Document) -> ClientTool:
+    parameters = (
+        Parameter(one.name, one.description, one.required is not False, _KINDS.get(one.type, Kind.TEXT))
+        for one in document.parameters or ()
+    )
+    return ClientTool(document.name, document.description, tuple(parameters))

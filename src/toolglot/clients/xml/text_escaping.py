@@ -1,0 +1,65 @@
+"""Text that a client must not take for a call.
+
+A tool's opening tag starts a call wherever it stands: in a sentence, in quotes, in a code fence. In text it is broken
+by an invisible character behind its first one. A tag that has such characters gets one more, so that taking one away
+from each gives the text back to the byte.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from toolglot.clients.xml.client import Client
+
+JOINER = "\u200b"
+_LONGEST = 80
+
+
+class Prose:
+    """The text of one message on its way to the client; what may become a tag is held back."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.beginnings = _beginnings(client)
+        self.held = ""
+
+    def feed(self, text: str) -> str:
+        if self.held:
+            text, self.held = self.held + text, ""
+        at = text.rfind("<")
+        if at >= 0:
+            if text[at + 1 :].lstrip(JOINER) in self.beginnings and len(text) - at <= _LONGEST:
+                text, self.held = text[:at], text[at:]
+            text = protect(self.client, text)
+        return text
+
+    def close(self) -> str:
+        """What was held back: the message ends, or a call follows that begins with a tag of its own."""
+        text, self.held = self.held, ""
+        return text
+
+
+def protect(client: Client, text: str) -> str:
+    """The text without anything that the client takes for a call."""
+    return _pattern(client).sub(lambda found: f"<{JOINER}{found[0][1:]}", text)
+
+
+def restore(client: Client, text: str) -> str:
+    """What the text was before it was protected."""
+    return _pattern(client).sub(lambda found: "<" + found[0][1:].removeprefix(JOINER), text)
+
+
+def _names(client: Client) -> frozenset[str]:
+    return client.tags | client.leads
+
+
+@lru_cache(maxsize=16)
+def _pattern(client: Client) -> re.Pattern[str]:
+    names = "|".join(sorted(map(re.escape, _names(client)), key=len, reverse=True))
+    return re.compile(f"<{JOINER}*(?:{names})>")
+
+
+@lru_cache(maxsize=16)
+def _beginnings(client: Client) -> frozenset[str]:
+    return frozenset(name[:length] for name in _names(client) for length in range(len(name) + 1))

@@ -1,0 +1,108 @@
+"""What a client's tools make of the values that its parser found."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+
+from toolglot.clients.xml.nested_parser import Spoiled, read_files, read_suggestions
+from toolglot.clients.xml.profile import BLANKS, ClientTool, Kind, Parameter, Rule
+from toolglot.core.lenient_json import Number, Value
+
+FENCE = "```"
+_INTEGER = re.compile(r"-?[0-9]+\Z")
+_NUMBERED = re.compile(rf"[{BLANKS}]*[0-9]+[{BLANKS}]+\|(?!\|)")
+_NUMBERED_LINE = re.compile(rf"[{BLANKS}]*[0-9]+[{BLANKS}]+\|(?!\|)[{BLANKS}]?([^\n\r\u2028\u2029]*)\Z")
+_LINE_END = re.compile("\r?\n")
+
+
+def interpret(tool: ClientTool, tags: Mapping[str, str], model: str) -> tuple[dict[str, Value], str]:
+    """The arguments as the tool uses them, and what it would complain of. What is not its own stays as it is."""
+    params: dict[str, Value] = {}
+    complaint = ""
+    for name, text in tags.items():
+        parameter = next((one for one in tool.parameters if one.name == name), None)
+        try:
+            params[name] = text if parameter is None else _use(parameter, text, model, tags.get("path", ""))
+        except Spoiled as error:
+            params[name], complaint = text, f"{name}: {error}"
+    return params, complaint
+
+
+def _use(parameter: Parameter, text: str, model: str, path: str) -> Value:
+    reading = _READINGS.get(parameter.kind)
+    if not text and parameter.kind in (Kind.JSON, Kind.FILES):
+        return ""  # the client takes it for none
+    if reading is not None:
+        return reading(text)
+    if Rule.FENCES in parameter.rules:
+        text = _drop_fences(text, "")
+    elif Rule.FENCES_TRIMMED in parameter.rules:
+        text = _drop_fences(text, BLANKS)
+    text = parameter.undoing.applying(model, path).undo(text)
+    if Rule.ESCAPED_MENTIONS in parameter.rules:
+        text = text.replace("\\\\@", "\\@")
+    if Rule.LINE_NUMBERS in parameter.rules:
+        text = _drop_line_numbers(text)
+    return text.lstrip("\ufeff") if Rule.BYTE_ORDER_MARK in parameter.rules else text
+
+
+def _drop_fences(text: str, blanks: str) -> str:
+    if text.startswith(FENCE):
+        text = text.partition("\n")[2].strip(blanks) if blanks else text.partition("\n")[2]
+    if text.endswith(FENCE):
+        text = text.rpartition("\n")[0].strip(blanks) if blanks else text.rpartition("\n")[0]
+    return text
+
+
+def _drop_line_numbers(text: str) -> str:
+    lines = _LINE_END.split(text)
+    if not all(map(_NUMBERED.match, lines)):
+        return text
+    found = [(_NUMBERED_LINE.match(line), line) for line in lines]
+    return ("\r\n" if "\r\n" in text else "\n").join(match[1] if match else line for match, line in found)
+
+
+def _reject_constant(name: str) -> Value:
+    raise ValueError(name)
+
+
+STRICT = json.JSONDecoder(parse_int=Number, parse_float=Number, parse_constant=_reject_constant)
+
+
+def read_json(text: str) -> Value:
+    """JSON as ``JSON.parse`` reads it, numbers as written."""
+    try:
+        value: Value = STRICT.decode(text)
+    except (ValueError, RecursionError) as error:
+        raise Spoiled("is not JSON") from error
+    return value
+
+
+def _read_list(text: str) -> Value:
+    """A JSON array, or as much of one as the client makes out; what is neither means an empty one."""
+    try:
+        return read_json(text or "[]")
+    except Spoiled:
+        text = text.strip(BLANKS)
+        items = text[2:].removesuffix('"]').split('", "') if text.startswith('["') else []
+        return [item.strip(BLANKS) for item in items if item.strip(BLANKS)]
+
+
+def _read_number(text: str) -> Value:
+    return Number(text) if _INTEGER.match(text) else text
+
+
+def _read_flag(text: str) -> Value:
+    return text.lower() == "true"
+
+
+_READINGS: Mapping[Kind, Callable[[str], Value]] = {
+    Kind.NUMBER: _read_number,
+    Kind.FLAG: _read_flag,
+    Kind.JSON: read_json,
+    Kind.LIST: _read_list,
+    Kind.FILES: read_files,
+    Kind.SUGGESTIONS: read_suggestions,
+}

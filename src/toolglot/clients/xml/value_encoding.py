@@ -1,0 +1,111 @@
+"""One value between its tags, so that the client's tool is given exactly that value.
+
+Strategy. Nothing is escaped that need not be: the model reads its own calls again in the history. Where the client
+un-escapes, ``&`` is escaped before what would be taken for an entity, and ``<`` where the closing tag of the parameter
+stands in the value. Where it drops code fences, it is given some to drop. Where it deletes a character, that character
+keeps whitespace from being trimmed. Everywhere else the value goes as it is, and reading it back decides whether that
+was good enough.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from toolglot.clients.xml.client import Client
+from toolglot.clients.xml.nested_parser import escape_nested
+from toolglot.clients.xml.parsers import CONTENT, WRITE, utf16
+from toolglot.clients.xml.profile import BLANKS, Care, Kind, Parameter, Rule, Undoing
+from toolglot.clients.xml.value_decoding import FENCE
+from toolglot.core.lenient_json import Value, dump
+
+BROKEN = "<\u200b"
+"""How a tag begins that is shown and not obeyed."""
+
+_AMPERSAND = "&amp;"
+
+
+def encode(client: Client, tool: str, parameter: Parameter, value: Value, model: str, path: str) -> str:
+    """The element of one parameter."""
+    name, closer = parameter.name, f"</{parameter.name}>"
+    if isinstance(value, bool):
+        return f"<{name}>{'true' if value else 'false'}{closer}"
+    if isinstance(value, str):
+        inside = _encode_text(client, tool, parameter, str(value), parameter.undoing.applying(model, path))
+    elif parameter.kind is Kind.FILES and isinstance(value, dict):
+        inside = _lay_out_files(value)
+    elif parameter.kind is Kind.SUGGESTIONS and isinstance(value, list):
+        inside = "\n" + "\n".join(map(_lay_out_suggestion, value)) + "\n"
+    else:
+        inside = dump(value).replace(closer, "\\u003c" + closer[1:])
+    return f"<{name}>{inside}{closer}"
+
+
+def _encode_text(client: Client, tool: str, parameter: Parameter, value: str, undoing: Undoing) -> str:
+    closer = f"</{parameter.name}>"
+    text = escape_entities(value, undoing) if undoing.entities else value
+    if undoing.entities:
+        too_long = client.limits.parameter and utf16(text) + len(closer) + 2 > client.limits.parameter
+        # the rest of such a value is read as if it stood in the tool, where every tag counts
+        whole = too_long and (tool, parameter.name) == (WRITE, CONTENT)
+        text = text.replace("<", "&lt;") if whole else text.replace(closer, "&lt;" + closer[1:])
+    elif undoing.vanishing:
+        text = text.replace(closer, "<" + undoing.vanishing + closer[1:])
+    elif parameter.care is Care.PROSE:
+        text = text.replace(closer, BROKEN + closer[1:])
+    if Rule.ESCAPED_MENTIONS in parameter.rules:
+        text = text.replace("\\\\@", "\\\\\\@")
+    text = guard_ends(text, parameter, undoing.vanishing)
+    return f"\n{text}\n" if parameter.kind is Kind.BLOCK else text
+
+
+def guard_ends(text: str, parameter: Parameter, vanishing: str) -> str:
+    """Keep what the client would take away from the ends, as far as there is a way."""
+    fenced = Rule.FENCES in parameter.rules or Rule.FENCES_TRIMMED in parameter.rules
+    if vanishing and text:
+        front = text[0] in BLANKS or (fenced and text.startswith(FENCE))
+        back = text[-1] in BLANKS or (fenced and text.endswith(FENCE))
+        return vanishing * front + text + vanishing * back
+    return _add_fences(text, Rule.FENCES_TRIMMED in parameter.rules) if fenced else text
+
+
+def _add_fences(text: str, trimmed: bool) -> str:
+    """Fences for the client to drop, where it would drop those of the text."""
+    seen = text.strip(BLANKS) if trimmed else text
+    front = f"{FENCE}\n" if seen.startswith(FENCE) else ""
+    back = f"\n{FENCE}" if seen.endswith(FENCE) else ""
+    return front + seen + back if front or back else text
+
+
+def escape_entities(text: str, undoing: Undoing) -> str:
+    if "&" not in text:
+        return text
+    pattern, late = _compile(undoing)
+    # an entity that is undone after the ampersand would be undone in what the ampersand leaves
+    return pattern.sub(lambda found: "&" + undoing.vanishing if found[1] in late else _AMPERSAND, text)
+
+
+@lru_cache(maxsize=16)
+def _compile(undoing: Undoing) -> tuple[re.Pattern[str], frozenset[str]]:
+    names = [entity[1:] for entity, _ in undoing.entities]
+    late = names[names.index(_AMPERSAND[1:]) + 1 :] if undoing.vanishing else []
+    return re.compile(f"&(?=({'|'.join(map(re.escape, names))}))"), frozenset(late)
+
+
+def _lay_out_files(value: dict[str, Value]) -> str:
+    lines = [""]
+    entries = value["file"]
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict):
+            ranges = entry.get("line_range", [])
+            lines += ["  <file>", f"    <path>{escape_nested(str(entry['path']))}</path>"]
+            lines += [f"    <line_range>{one}</line_range>" for one in (ranges if isinstance(ranges, list) else ())]
+            lines.append("  </file>")
+    return "\n".join([*lines, ""])
+
+
+def _lay_out_suggestion(value: Value) -> str:
+    if not isinstance(value, dict):
+        return ""
+    mode = f' mode="{value["mode"]}"' if "mode" in value else ""
+    return f"<suggest{mode}>{value['text']}</suggest>"

@@ -1,0 +1,150 @@
+"""Settings are put together: command line, then environment, then file, then defaults.
+
+A file names upstreams and the models they answer for. The upstream that needs no file is described by the command line
+and the environment alone. Its address and its key are never mixed with those of a file, so that a key which happens to
+be in the environment is not sent to an address that happens to be in a file.
+"""
+
+from __future__ import annotations
+
+import difflib
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from toolglot.config.file import Found, read_toml
+from toolglot.config.litellm import read_litellm
+from toolglot.config.settings import ANY, FALLBACK, SECTIONS, SETTINGS, Model, Setting, Settings, Upstream
+from toolglot.core.errors import UsageError
+
+FILE_NAME = "toolglot.toml"
+FILE_VARIABLE = "TOOLGLOT_CONFIG"
+DEFAULT = "default"
+NO_COMMANDS = "patterns.shell_commands is on and reading.shell lists no commands, so no shell fence is read"
+
+
+def find_file(arguments: Mapping[str, Any], environ: Mapping[str, str], folder: Path) -> Path | None:
+    """The file to read: ``--config``, else ``TOOLGLOT_CONFIG``, else ``toolglot.toml`` in the folder, if any."""
+    named = arguments.get("config") or environ.get(FILE_VARIABLE)
+    if named:
+        return Path(named)
+    usual = folder / FILE_NAME
+    return usual if usual.is_file() else None
+
+
+def load(arguments: Mapping[str, Any], environ: Mapping[str, str], path: Path | None = None) -> Settings:
+    """All settings. Arguments are named like environment variables, in small letters and without ``TOOLGLOT_``."""
+    found = Found()
+    if path is not None:
+        found = (read_litellm if path.suffix in (".yaml", ".yml") else read_toml)(path, environ)
+    given: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
+    sources: dict[str, str] = {}
+    for one in SETTINGS:
+        origin, raw = _pick(one, arguments, environ)
+        place = origin
+        if not origin and one.key in found.values:
+            origin, place, raw = str(path), f"{path}: {one.key}", found.values[one.key]
+        sources[one.key] = origin or DEFAULT
+        if origin:
+            given[one.section][one.field] = one.kind.read(raw, place)
+    sections: dict[str, Any] = {section: SECTIONS[section](**values) for section, values in given.items()}
+    settings = Settings(**sections, sources=sources, notes=(*found.notes, *_strangers(environ)))
+    if settings.patterns.shell_commands and not settings.reading.shell:
+        settings = replace(settings, notes=(*settings.notes, NO_COMMANDS))
+    settings = _add_fallback(_add_upstreams(_place_profiles(settings, path), found, path), arguments, environ)
+    _check_models(settings, path)
+    return settings
+
+
+def _pick(one: Setting, arguments: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, Any]:
+    """Where the command line or the environment gives a setting, and what; nothing if neither does."""
+    if arguments.get(one.flag) is not None:
+        return "--" + one.flag.replace("_", "-"), arguments[one.flag]
+    variable = next((name for name in one.variables if environ.get(name, "").strip()), "")
+    return variable, environ.get(variable)
+
+
+def _place_profiles(settings: Settings, path: Path | None) -> Settings:
+    """A file that is named in a file stands beside it."""
+    named = settings.tool_calling.profiles
+    if path is None or not named or settings.sources["tool_calling.profiles"] != str(path):
+        return settings
+    return replace(settings, tool_calling=replace(settings.tool_calling, profiles=str(path.parent / named)))
+
+
+def _add_upstreams(settings: Settings, found: Found, path: Path | None) -> Settings:
+    models = found.models
+    if found.upstreams and not models:
+        models = [Model(name=ANY)]
+    named = [f"upstream.{one.name}" for one in found.upstreams] + [f"model.{one.name}" for one in models]
+    sources = {**settings.sources, **dict.fromkeys(named, str(path))}
+    return replace(settings, upstreams=tuple(found.upstreams), models=tuple(models), sources=sources)
+
+
+def _check_models(settings: Settings, path: Path | None) -> None:
+    names = [upstream.name for upstream in settings.upstreams]
+    for model in settings.models:
+        if model.upstream and model.upstream not in names:
+            near = difflib.get_close_matches(model.upstream, names, 1)
+            hint = f"did you mean {near[0]}?" if near else f"known are: {', '.join(names) or 'none'}"
+            raise UsageError(f"{path}: the model {model.name!r} has an unknown upstream {model.upstream!r}; {hint}")
+
+
+def _add_fallback(settings: Settings, arguments: Mapping[str, Any], environ: Mapping[str, str]) -> Settings:
+    """The upstream that the command line and the environment describe, for all names that a file does not know."""
+    picked = {one.field: (one, *_pick(one, arguments, environ)) for one in FALLBACK}
+    address = picked["base_url"][1]
+    if not address or (address.startswith("OPENAI_") and settings.upstreams):
+        return replace(settings, notes=(*settings.notes, *_loose_ends(picked, settings)))
+    values = {name: one.kind.read(raw, origin) for name, (one, origin, raw) in picked.items() if origin}
+    model = Model(model=values.pop("model", ""))
+    sources = {name: origin for name, (_, origin, _) in picked.items() if origin}
+    settings = replace(settings, sources={**settings.sources, **sources})
+    return settings.answered_by(Upstream(name=DEFAULT, **values), model)
+
+
+def _loose_ends(picked: Mapping[str, tuple[Setting, str, Any]], settings: Settings) -> list[str]:
+    """Values without the address they belong to: refused if just typed, noted if they lie around."""
+    notes = []
+    for _, origin, _ in picked.values():
+        if origin.startswith("--"):
+            raise UsageError(
+                f"{origin} belongs to an upstream: give --base-url too, or write an [[upstream]] in a file"
+            )
+        if origin.startswith("TOOLGLOT_") or (origin and not settings.upstreams):
+            notes.append(
+                f"{origin} is set and not used: there is no TOOLGLOT_BASE_URL or OPENAI_BASE_URL to go with it"
+            )
+        elif origin == "OPENAI_BASE_URL":
+            notes.append(f"{origin} is set and not used: the file names the upstreams")
+    return notes
+
+
+def _strangers(environ: Mapping[str, str]) -> list[str]:
+    known = [FILE_VARIABLE, *(name for one in (*SETTINGS, *FALLBACK) for name in one.variables)]
+    notes = []
+    for name in sorted(environ):
+        if name.startswith("TOOLGLOT_") and name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            notes.append(f"{name} is no setting{f'; did you mean {near[0]}?' if near else ''}")
+    return notes
+
+
+def check_binding(settings: Settings) -> None:
+    """Refuse to serve strangers: an address that others can reach needs a key."""
+    if settings.server.keys or is_loopback(settings.server.host):
+        return
+    raise UsageError(
+        f"{settings.server.host or 'every address'} can be reached from other machines and no client key is set, so"
+        " anyone could use your upstreams. Either make a key with 'toolglot key' and set it as TOOLGLOT_CLIENT_KEYS or"
+        " server.keys, or listen on 127.0.0.1 only."
+    )
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower().rstrip(".") == "localhost"

@@ -1,0 +1,181 @@
+"""The kinds of values a setting can have: what is accepted, in words, and how it is read.
+
+A value comes from the command line or the environment as text, from a file as text or already typed. Both are read
+here, so that ``"8080"`` and ``8080`` mean the same wherever they stand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from toolglot.config.keys import MASK, KeyHash, Secret
+from toolglot.config.rollout import Plan, read_plan
+from toolglot.core.errors import UsageError
+from toolglot.reading.reader import vocabulary
+
+TRUE = frozenset({"true", "1", "yes", "on"})
+FALSE = frozenset({"false", "0", "no", "off"})
+UNITS = {"": 1, "b": 1, "k": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mib": 1 << 20, "g": 1 << 30, "gib": 1 << 30}
+SIZE = re.compile(r"\s*(\d+)\s*([a-z]*)\s*", re.IGNORECASE)
+HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+CREDENTIALS = re.compile(r"//[^/@\s]*@")
+QUERY = re.compile(r"(?<=://)([^?\s]*)\?[^'\"\s]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a setting accepts. ``parse`` raises ValueError for anything else."""
+
+    accepts: str
+    parse: Callable[[Any], Any]
+    secret: bool = False
+
+    def read(self, raw: object, origin: str) -> Any:
+        """The value, or an error that names where it came from, the value and what is accepted."""
+        try:
+            return self.parse(raw)
+        except (ValueError, TypeError) as error:
+            shown = MASK if self.secret else QUERY.sub(rf"\1?{MASK}", CREDENTIALS.sub(f"//{MASK}@", repr(raw)))
+            raise UsageError(f"{origin} is {shown}; it must be {self.accepts}") from error
+
+
+def _bool(raw: object) -> bool:
+    if isinstance(raw, bool):
+        return raw
+    word = _text(raw).strip().lower()
+    if word not in TRUE | FALSE:
+        raise ValueError(word)
+    return word in TRUE
+
+
+def _never(raw: object) -> bool:
+    if _bool(raw):
+        raise ValueError(raw)
+    return False
+
+
+def _maybe(raw: object) -> bool | None:
+    return None if raw == "auto" else _bool(raw)
+
+
+def _text(raw: object) -> str:
+    if not isinstance(raw, str):
+        raise TypeError(type(raw).__name__)
+    return raw
+
+
+def _names(raw: object) -> tuple[str, ...]:
+    given: Sequence[object] = raw.split(",") if isinstance(raw, str) else raw if isinstance(raw, (list, tuple)) else [0]
+    return tuple(name for item in given if (name := _text(item).strip()))
+
+
+def _size(raw: object) -> int:
+    found = SIZE.fullmatch(str(raw))
+    if isinstance(raw, bool) or not found or found[2].lower() not in UNITS or not int(found[1]):
+        raise ValueError(raw)
+    return int(found[1]) * UNITS[found[2].lower()]
+
+
+def _address(raw: object) -> str:
+    """An address as it was given, without what we add ourselves."""
+    parts = urlsplit(_text(raw).strip())
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.fragment:
+        raise ValueError(raw)
+    _ = parts.port  # raises where it is no number
+    path = parts.path.rstrip("/").removesuffix("/chat/completions").rstrip("/")
+    return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
+
+
+def _secret(raw: object) -> Secret:
+    text = _text(raw).strip()
+    if any(not char.isprintable() or char.isspace() for char in text):
+        raise ValueError("white space")
+    return Secret(text)
+
+
+def _keys(raw: object) -> tuple[KeyHash, ...]:
+    return tuple(dict.fromkeys(KeyHash.of(_secret(name).reveal()) for name in _names(raw)))
+
+
+def _headers(raw: object) -> dict[str, str]:
+    if not isinstance(raw, Mapping):
+        raise TypeError(type(raw).__name__)
+    for name, value in raw.items():
+        if not HEADER_NAME.fullmatch(_text(name)) or not _text(value).isprintable():
+            raise ValueError(name)
+    return dict(raw)
+
+
+def _dialect(raw: object) -> str:
+    found = vocabulary().resolve_hint(_text(raw).strip())
+    if found is None:
+        raise ValueError(raw)
+    return found
+
+
+def _maybe_plan(raw: object) -> Plan | None:
+    return None if raw == "auto" else read_plan(raw)
+
+
+def choice(*words: str, empty: bool = False) -> Kind:
+    def parse(raw: object) -> str:
+        word = _text(raw).strip().lower()
+        if word not in words and (word or not empty):
+            raise ValueError(raw)
+        return word
+
+    return Kind(" or ".join(filter(None, (", ".join(words[:-1]), words[-1]))), parse)
+
+
+def subset(*words: str) -> Kind:
+    def parse(raw: object) -> tuple[str, ...]:
+        given = _names(raw)
+        if not set(given) <= set(words):
+            raise ValueError(raw)
+        return given
+
+    return Kind(f"any of {', '.join(words)}: a list, or text with commas between them", parse)
+
+
+def integer(low: int, high: int) -> Kind:
+    def parse(raw: object) -> int:
+        if isinstance(raw, bool) or not isinstance(raw, (int, str)) or not low <= int(raw) <= high:
+            raise ValueError(raw)
+        return int(raw)
+
+    return Kind(f"a whole number from {low} to {high}", parse)
+
+
+def number(low: float, high: float, unit: str = "") -> Kind:
+    def parse(raw: object) -> float:
+        if isinstance(raw, bool) or not isinstance(raw, (int, float, str)) or not low <= float(raw) <= high:
+            raise ValueError(raw)
+        return float(raw)
+
+    return Kind(f"a number{unit} from {low:g} to {high:g}", parse)
+
+
+SECONDS = number(0.01, 86_400, " of seconds")
+BOOL = Kind("true or false", _bool)
+NEVER = Kind("false", _never)
+MAYBE = Kind("true, false or auto", _maybe)
+TEXT = Kind("text", _text)
+NAMES = Kind("names: a list, or text with commas between them", _names)
+BYTES = Kind("a size: bytes, or a number with KiB, MiB or GiB", _size)
+ADDRESS = Kind("an address that begins with http:// or https://", _address)
+SECRET = Kind("a key: text without white space", _secret, secret=True)
+KEYS = Kind(
+    "keys: plain, or sha256: and 64 hexadecimal digits; a list, or text with commas between", _keys, secret=True
+)
+HEADERS = Kind("a table of header names and texts", _headers, secret=True)
+DIALECT = Kind("a dialect or a model id ('toolglot dialects' lists them)", _dialect)
+PLAN = Kind(
+    "off, shadow, shadow-N, canary, canary-N, full or a number (N: a percentage from 0 to 100), or a table of stage,"
+    " percent, dry_run, tools and min_confidence",
+    read_plan,
+)
+OWN_PLAN = Kind("auto, or what `rollout.stage` accepts", _maybe_plan)

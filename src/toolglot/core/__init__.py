@@ -1,0 +1,1 @@
+"""Protocol-neutral types and helpers: conversations, events, errors, options, schemas, lenient JSON."""

@@ -1,0 +1,1 @@
+"""JSON Schema for tool arguments: types, compilation, coercion of values, tool sets."""

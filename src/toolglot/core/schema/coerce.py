@@ -1,0 +1,405 @@
+"""The types that shapes give to values.
+
+Strategy. Bare text has no type of its own: ``_list_readings`` lists what it can mean under a shape, the likeliest
+first, and the first meaning that fits wins. ``_Fitting`` walks values that have JSON types and makes only changes that
+lose nothing, each one a named repair. Nothing here guesses: what does not fit is a defect.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TypeAlias
+
+from toolglot.core.events import Defect, Reason
+from toolglot.core.lenient_json import MAX_DEPTH, Number, Parsed, Value, legal_number, parse
+from toolglot.core.schema.types import ANY, TEXT, Shape, kind_of, show, spell_number
+
+Reading: TypeAlias = tuple[Value, tuple[str, ...]]
+
+_CONTAINERS = frozenset({"array", "object"})
+_NUMBERS = frozenset({"integer", "number"})
+_OPENERS = ("[", "{")
+_JSON_STARTS = (*_OPENERS, "-", *"0123456789", "true", "false", "null")
+_LABELS = {"number": "the number ", "integer": "the number ", "string": "the text "}
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A value as its schema wants it, what was done to it, and what is still wrong with it."""
+
+    value: Value
+    repairs: tuple[str, ...] = ()
+    defects: tuple[Defect, ...] = ()
+
+
+class AttributedText(str):
+    """The text of an element that has attributes, or whose neighbours of the same name have some (``names``)."""
+
+    __slots__ = ("attributes", "names")
+    attributes: dict[str, str]
+    names: frozenset[str]
+
+    def __new__(cls, text: str, attributes: dict[str, str], names: frozenset[str]) -> AttributedText:
+        made = super().__new__(cls, text)
+        made.attributes, made.names = attributes, names
+        return made
+
+
+_LOST = "dropped_attributes"
+_LITERAL = Shape()
+"""A member of an object without declared members: as an element, text that is a JSON literal is its value."""
+
+
+def _mismatch(value: Value, shape: Shape, where: str) -> Typed:
+    found = _LABELS.get(kind_of(value), "") + show(value)
+    return Typed(value, (), (Defect(Reason.INVALID_VALUE, where, found, shape.describe()),))
+
+
+def list_absent(shape: Shape, present: Collection[str], prefix: str) -> tuple[Defect, ...]:
+    """A defect for every required key that is not present."""
+    return tuple(
+        Defect(Reason.MISSING_ARGUMENT, prefix + key, "nothing", shape.property_shape(key).describe())
+        for key in shape.list_missing(present)
+    )
+
+
+def read_text(text: str, shape: Shape, where: str) -> Typed:
+    """Type the bare text of a parameter."""
+    return _read_text(text, shape, where, 0)
+
+
+def conform(value: Value, shape: Shape, where: str) -> Typed:
+    """Type a value that has JSON types already; only lossless changes are made."""
+    return _Fitting(bare=False).fit(value, shape, where, 0)
+
+
+def conform_text_leaves(value: Value, shape: Shape, where: str) -> Typed:
+    """Type nested elements, whose leaves are bare text; typing them is no repair, for they had no types."""
+    typed = _Fitting(bare=True).fit(value, shape, where, 0)
+    return Typed(typed.value, tuple(name for name in typed.repairs if name == _LOST), typed.defects)
+
+
+# -- bare text ---------------------------------------------------------------------------------------------------------
+
+_TRUTHS = {"true": True, "false": False}
+_LOOSE_TRUTHS = {"yes": True, "on": True, "1": True, "no": False, "off": False, "0": False}
+_NULLS = ("null", "None")
+
+
+def _read_text(text: str, shape: Shape, where: str, depth: int) -> Typed:
+    if shape is ANY or shape.streams:
+        return Typed(text)
+    return _Fitting(bare=False).fit_first(text, _list_readings(text, shape), shape, where, depth, (list, dict))
+
+
+def _list_readings(text: str, shape: Shape) -> Iterator[Reading]:
+    yield from _read_as_written(text, shape)
+    quoted = _try_parse(text, ('"', "'"))
+    if quoted and isinstance(quoted.value, str):
+        inside = quoted.value
+        for value, repairs in chain(_read_as_written(inside, shape), _read_as_item(inside, shape)):
+            yield value, ("unquoted_value", *repairs)
+    yield from _read_as_item(text, shape)
+
+
+def _read_as_written(text: str, shape: Shape) -> Iterator[Reading]:
+    """What the text can mean under the shape, the likeliest first."""
+    if not shape.kinds:
+        return _read_untyped(text)
+    return _read_beside_text(text, shape) if "string" in shape.kinds else _read_typed(text.strip(), shape)
+
+
+def _read_untyped(text: str) -> Iterator[Reading]:
+    if parsed := _try_parse(text, _JSON_STARTS, strict=True):
+        yield parsed.value, ()
+    yield text, ()
+
+
+def _read_typed(text: str, shape: Shape) -> Iterator[Reading]:
+    yield from _read_null(text, shape.kinds)
+    yield from _read_literal(text, shape.order)
+    yield from _read_container(text, shape.kinds, strict=False)
+    yield from _read_loosely(text, shape.kinds)
+
+
+def _read_beside_text(text: str, shape: Shape) -> Iterator[Reading]:
+    """Where text is right too, another kind needs the exact letters, and comes first only if it was declared first."""
+    bare, rank = text.strip(), shape.order.index("string")
+    yield from _read_null(text, shape.kinds)
+    yield from _read_literal(text, shape.order[:rank])
+    yield from _read_container(bare, shape.kinds, strict=True)
+    yield text, ()
+    yield from _read_literal(bare, shape.order[rank:])
+    yield bare, ("trimmed_value",)
+    yield from _read_loosely(bare, shape.kinds)
+
+
+def _read_null(text: str, kinds: Collection[str]) -> Iterator[Reading]:
+    if "null" in kinds and (text in _NULLS or (not text and len(kinds) == 1)):
+        yield None, ()
+
+
+def _read_literal(text: str, kinds: Collection[str]) -> Iterator[Reading]:
+    if "boolean" in kinds and text.lower() in _TRUTHS:
+        yield _TRUTHS[text.lower()], ()
+    if (number := spell_number(text, kinds)) == text:
+        yield number, ()
+
+
+def _read_container(text: str, kinds: Collection[str], strict: bool) -> Iterator[Reading]:
+    if not _CONTAINERS.isdisjoint(kinds) and (parsed := _try_parse(text, _OPENERS, strict)):
+        yield parsed.value, parsed.repairs
+
+
+def _read_loosely(text: str, kinds: Collection[str]) -> Iterator[Reading]:
+    if "boolean" in kinds and text.lower() in _LOOSE_TRUTHS:
+        yield _LOOSE_TRUTHS[text.lower()], ("coerced_boolean",)
+    if number := spell_number(text, kinds):
+        yield number, ("normalized_number",)
+
+
+def _read_as_item(text: str, shape: Shape) -> Iterator[Reading]:
+    """One value where a list of such values is due."""
+    if _takes_single(shape) and text.strip() and not _opens_json(text):
+        item = read_text(text, shape.items, "")
+        if not item.defects:
+            yield [item.value], (*item.repairs, "wrapped_in_list")
+
+
+def _takes_single(shape: Shape) -> bool:
+    """Whether one value may stand for a list of one; in lists of lists that would have no natural end."""
+    return "array" in shape.kinds and "array" not in shape.items.kinds
+
+
+def _opens_json(value: Value) -> bool:
+    """Whether the value is text that set out to be JSON; such text is not hidden inside a list."""
+    return isinstance(value, str) and value.lstrip().startswith(_OPENERS)
+
+
+def _try_parse(text: str, openers: tuple[str, ...], strict: bool = False) -> Parsed | None:
+    """The value that the text holds; strict, where it could be mere text, wants JSON to the letter."""
+    if not text.lstrip().startswith(openers):
+        return None
+    try:
+        if strict:
+            json.loads(text, parse_int=str, parse_float=str)
+        return parse(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+# -- values that have JSON types ---------------------------------------------------------------------------------------
+
+_MARKDOWN_ESCAPE = re.compile(r"\\([^\w\s]|_)")
+_EMPTY: dict[frozenset[str], Callable[[], Value]] = {frozenset({"array"}): list, frozenset({"object"}): dict}
+
+
+@dataclass(slots=True)
+class _Fitting:
+    """One walk over one value; unions are remembered, or nested ones would be tried again and again."""
+
+    bare: bool
+    seen: dict[tuple[int, int], tuple[Value, Typed]] = field(default_factory=dict)
+
+    def fit(self, value: Value, shape: Shape, where: str, depth: int) -> Typed:
+        if shape.untyped:
+            return self.fit_untyped(value, shape, where, depth) if self.bare else Typed(value)
+        if depth > MAX_DEPTH:
+            deep = Defect(Reason.INVALID_VALUE, where, f"more than {MAX_DEPTH} levels", "a value nested less deeply")
+            return Typed(value, (), (deep,))
+        if self.bare and isinstance(value, str) and not isinstance(value, Number):
+            return self.fit_leaf(value, shape, where, depth)
+        key = (id(value), id(shape))
+        if key in self.seen:
+            return self.seen[key][1]
+        typed = (self.fit_union if shape.branches else self.fit_single)(value, shape, where, depth)
+        if isinstance(value, (list, dict)):
+            self.seen[key] = (value, typed)
+        return typed
+
+    def fit_untyped(self, value: Value, shape: Shape, where: str, depth: int) -> Typed:
+        """Nested elements about which nothing is known."""
+        if isinstance(value, dict) and depth <= MAX_DEPTH:
+            members = {name: self.fit(part, shape, where, depth + 1) for name, part in value.items()}
+            return _assemble({name: part.value for name, part in members.items()}, members.values(), ())
+        if isinstance(value, list) and depth <= MAX_DEPTH:
+            items = [self.fit(part, shape, where, depth + 1) for part in value]
+            return _assemble([item.value for item in items], items, ())
+        if not isinstance(value, str):
+            return Typed(value)
+        text = str.__str__(value)
+        lost = (_LOST,) if _attributes_of(value) else ()
+        return Typed(next(_read_untyped(text))[0] if shape is _LITERAL else text, lost)
+
+    def fit_leaf(self, leaf: str, shape: Shape, where: str, depth: int) -> Typed:
+        """The text of an element, which may be one member of an object whose other members are its attributes."""
+        text, attributes = str.__str__(leaf), _attributes_of(leaf)
+        make_empty = _EMPTY.get(shape.kinds - {"null"})
+        if make_empty is None or text.strip():
+            plain = _read_text(text, shape, where, depth)
+        else:
+            plain = self.fit(make_empty(), shape, where, depth)
+        if not attributes and not plain.defects:
+            return plain
+        for branch in shape.leaves:
+            members = _name_text(leaf, branch)
+            typed = self.fit(members, branch, where, depth + 1) if members else None
+            if typed is not None and not typed.defects:
+                return typed
+        return Typed(plain.value, (*plain.repairs, _LOST), plain.defects) if attributes else plain
+
+    def fit_single(self, value: Value, shape: Shape, where: str, depth: int) -> Typed:
+        if not shape.admits(value):
+            return self.fit_first(value, self.list_changes(value, shape), shape, where, depth + 1)
+        if not shape.lists(value):
+            plain = _unescape_markdown(value)
+            listed = plain != value and shape.lists(plain)
+            return Typed(plain, ("removed_markdown_escape",)) if listed else _mismatch(value, shape, where)
+        if isinstance(value, dict):
+            return self.fit_members(value, shape, where, depth)
+        return self.fit_items(value, shape, where, depth) if isinstance(value, list) else Typed(value)
+
+    def fit_members(self, value: dict[str, Value], shape: Shape, where: str, depth: int) -> Typed:
+        fitted: dict[str, Typed] = {}
+        for name, part in value.items():
+            member = shape.property_shape(name, _LITERAL if self.bare and not shape.properties else ANY)
+            fitted[name] = self.fit(part, member, f"{where}.{name}", depth + 1)
+        whole: Value = {name: typed.value for name, typed in fitted.items()}
+        return _assemble(whole, fitted.values(), list_absent(shape, value, f"{where}."))
+
+    def fit_items(self, value: list[Value], shape: Shape, where: str, depth: int) -> Typed:
+        items, fitted = shape.items, []
+        for i, part in enumerate(value):
+            fitted.append(self.fit(part, items, f"{where}[{i}]", depth + 1))
+        return _assemble([typed.value for typed in fitted], fitted, ())
+
+    def fit_union(self, value: Value, shape: Shape, where: str, depth: int) -> Typed:
+        """The first branch that needs no change, else the first without a defect, else the one with the fewest."""
+        near = [branch for branch in shape.branches if branch.admits(value)]
+        tried: list[Typed] = []
+        for branch in dict.fromkeys((*near, *shape.branches)):
+            typed = self.fit(value, branch, where, depth)
+            if not (typed.repairs or typed.defects):
+                return typed
+            tried.append(typed)
+        best = min(tried, key=_count_defects)
+        if best.defects and near and isinstance(value, (list, dict)):
+            return min(tried[: len(near)], key=_count_defects)
+        return _mismatch(value, shape, where) if best.defects else best
+
+    def fit_first(
+        self,
+        given: Value,
+        readings: Iterable[Reading],
+        shape: Shape,
+        where: str,
+        depth: int,
+        telling: tuple[type, ...] = (object,),
+    ) -> Typed:
+        """The first reading that fits, else what is wrong with the first of a telling type."""
+        failed: list[Typed] = []
+        for value, repairs in readings:
+            typed = self.fit(value, shape, where, depth)
+            if not typed.defects:
+                return Typed(typed.value, repairs + typed.repairs)
+            if isinstance(value, telling):
+                failed.append(typed)
+        return Typed(given, (), failed[0].defects) if failed else _mismatch(given, shape, where)
+
+    def list_changes(self, value: Value, shape: Shape) -> Iterator[Reading]:
+        """The same content as a value of a kind that the shape takes."""
+        if self.bare and isinstance(value, dict):
+            yield from _list_children(value, shape)
+        if isinstance(value, bool) and shape.enum is not None:
+            yield str(value), ("coerced_type",)  # as Python spells it; what the enum does not list does not fit
+        yield from _change_scalar(value, shape.kinds - {"null"})
+        declared = shape.items.properties
+        if self.bare and isinstance(value, dict) and declared and declared.keys().isdisjoint(value):
+            return  # no item, but elements around items
+        if value is not None and _takes_single(shape) and shape.items.admits(value) and not _opens_json(value):
+            yield [value], ("wrapped_in_list",)
+
+
+def _attributes_of(leaf: Value) -> dict[str, str]:
+    return leaf.attributes if isinstance(leaf, AttributedText) else {}
+
+
+def _name_text(leaf: str, shape: Shape) -> dict[str, Value] | None:
+    """The attributes of an element and its text as an object; None unless it is clear which member the text is."""
+    attributes: dict[str, Value] = {**_attributes_of(leaf)}
+    names = leaf.names if isinstance(leaf, AttributedText) else frozenset()
+    if "object" not in shape.kinds or not shape.properties:
+        return None
+    if not leaf.strip():
+        return attributes or None
+    rest = {name: part for name, part in shape.properties.items() if name not in names}
+    texts = [name for name, part in rest.items() if part.streams]
+    choices = (texts, [name for name in texts if name in shape.required], list(rest))
+    sole = next((names[0] for names in choices if len(names) == 1), None)
+    return None if sole is None else {**attributes, sole: str.__str__(leaf)}
+
+
+def _unescape_markdown(value: Value) -> Value:
+    """A text without the backslashes that Markdown puts before punctuation; any other value as it is."""
+    return _MARKDOWN_ESCAPE.sub(r"\1", value) if isinstance(value, str) and "\\" in value else value
+
+
+def _assemble(whole: Value, parts: Collection[Typed], absent: tuple[Defect, ...]) -> Typed:
+    repairs = dict.fromkeys(chain.from_iterable(part.repairs for part in parts))
+    return Typed(whole, tuple(repairs), (*chain.from_iterable(part.defects for part in parts), *absent))
+
+
+def _count_defects(typed: Typed) -> int:
+    return len(typed.defects)
+
+
+def _change_scalar(value: Value, kinds: Collection[str]) -> Iterator[Reading]:
+    if isinstance(value, (bool, Number)) and kinds == TEXT:
+        yield str(value) if isinstance(value, Number) else str(value).lower(), ("coerced_type",)
+    elif isinstance(value, Number):
+        yield from _recount(legal_number(value), kinds)
+    elif isinstance(value, str):
+        yield from _decode(value, kinds)
+
+
+def _recount(text: str, kinds: Collection[str]) -> Iterator[Reading]:
+    if number := spell_number(text, kinds):
+        yield number, ("coerced_type",)
+
+
+def _decode(text: str, kinds: Collection[str]) -> Iterator[Reading]:
+    """A string that holds nothing but the JSON text of a value that is due."""
+    if kinds == {"boolean"} and text.lower() in _TRUTHS:
+        yield _TRUTHS[text.lower()], ("coerced_type",)
+    if _NUMBERS.issuperset(kinds) and spell_number(text, _NUMBERS) == text:
+        yield from _recount(text, kinds)
+    for value, repairs in _read_container(text, kinds, strict=False):
+        yield value, ("double_encoded", *repairs)
+
+
+def _list_children(value: dict[str, Value], shape: Shape) -> Iterator[Reading]:
+    """The children of an element that stands for a list."""
+    if "array" not in shape.kinds or len(value) != 1:
+        return
+    ((key, child),) = value.items()
+    if shape.items.declares(key) and "array" not in shape.items.property_shape(key).kinds:
+        yield [_make_item(key, part) for part in (child if isinstance(child, list) else [child])], ()
+    elif isinstance(child, list) and not shape.items.declares(key):
+        yield child, ()
+    elif _holds_item(value, key, shape.items) or (shape.items.untyped and isinstance(child, str)):
+        yield [child], ()
+
+
+def _make_item(key: str, part: Value) -> Value:
+    """An element that is called like the member which its text is, with its attributes as the other members."""
+    attributes = _attributes_of(part)
+    return {**attributes, key: str.__str__(part) if attributes and isinstance(part, str) else part}
+
+
+def _holds_item(value: dict[str, Value], key: str, items: Shape) -> bool:
+    """Whether an element is the frame of an item and not the item itself."""
+    return not items.declares(key) and bool(key == "item" or items.properties or not items.admits(value))

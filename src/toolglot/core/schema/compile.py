@@ -1,0 +1,333 @@
+"""JSON Schemas compiled into shapes.
+
+Strategy. A schema is compiled once: ``$ref`` and ``allOf`` are merged away, alternatives become branches, and children
+are linked afterwards from a work list, so recursive types are plain cycles. A schema that cannot be used raises
+``ToolSchemaError``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, reduce
+from itertools import chain
+from typing import Any, NoReturn, TypeAlias
+from urllib.parse import unquote
+
+from toolglot.core.errors import ToolSchemaError
+from toolglot.core.json_numbers import Numeral
+from toolglot.core.lenient_json import MAX_DEPTH, Number, Value, parse
+from toolglot.core.schema.types import KINDS, UNTYPED, Shape, kind_of, takes_kind
+
+Node: TypeAlias = Mapping[str, Any]
+Form: TypeAlias = tuple[tuple[type, ...], str]
+
+_FORMS: dict[str, Form] = {
+    "$ref": ((str,), "a string"),
+    "type": ((str, list), "a string or a list of strings"),
+    "properties": ((dict, Mapping), "a mapping"),
+    "additionalProperties": ((bool, dict, Mapping), "a mapping or a boolean"),
+    "items": ((bool, dict, Mapping, list), "a mapping or a boolean"),
+    "required": ((list, tuple), "a list of strings"),
+    "enum": ((list, tuple), "a list"),
+    "allOf": ((list, tuple), "a list"),
+    "anyOf": ((list, tuple), "a list"),
+    "oneOf": ((list, tuple), "a list"),
+}
+_ANY_FORM: Form = ((object,), "anything")
+_COMBINERS = frozenset({"$ref", "allOf", "anyOf", "oneOf"})
+_LINKED_UNLESS = {"items": list, "additionalProperties": bool}
+_IMPLIED_KINDS = {"properties": "object", "additionalProperties": "object", "required": "object", "items": "array"}
+_DETAILS = frozenset({*_IMPLIED_KINDS, "anyOf", "enum", "const"})
+_ALLOWS_ALL: Node = {}
+_ALLOWS_NONE: Node = {"enum": []}
+_MOST_ALTERNATIVES = 256
+
+
+def compile_schema(schema: Node, tool: str, path: str) -> Shape:
+    """The shape of a whole schema; the tool and the path are what an error will name."""
+    return _Compiler(tool, schema, path).compile()
+
+
+@dataclass(slots=True)
+class _Compiler:
+    """Makes the shapes of one tool; everything is remembered by node, so sharing and cycles cost nothing."""
+
+    tool: str
+    root: Node
+    path: str
+    flat: dict[int, Node] = field(default_factory=dict)
+    unfinished: set[int] = field(default_factory=set)
+    shapes: dict[int, Shape] = field(default_factory=dict)
+    pending: list[tuple[Shape, Sequence[Node], str]] = field(default_factory=list)
+
+    def compile(self) -> Shape:
+        shape = self.shape(self.root, self.path)
+        for entry in self.pending:  # which grows meanwhile
+            self.link(*entry)
+        return shape
+
+    def fail(self, path: str, problem: str) -> NoReturn:
+        raise ToolSchemaError(self.tool, path, problem)
+
+    # -- flat nodes into shapes ----------------------------------------------------------------------------------------
+
+    def shape(self, node: object, path: str) -> Shape:
+        return self.shape_flat(self.flatten(node, path), path)
+
+    def shape_flat(self, node: Node, path: str) -> Shape:
+        shape = self.shapes.get(id(node))
+        if shape is None:
+            shape = self.shapes[id(node)] = self.build(node, path)
+        return shape
+
+    def build(self, node: Node, path: str) -> Shape:
+        if _DETAILS.isdisjoint(node):
+            return _share_plain(_list_kinds(node))
+        node = _lower_enum(node)
+        alternatives: Sequence[Node] = node.get("anyOf", ())
+        branches = [self.shape_flat(each, f"{path}.anyOf[{i}]") for i, each in enumerate(alternatives)]
+        shape = _join(branches) if branches else self.build_leaf(node, path)
+        self.pending.append((shape, alternatives or (node,), path))
+        return shape
+
+    def build_leaf(self, node: Node, path: str) -> Shape:
+        enum = self.read_members(node, path)
+        order = _list_kinds(node, enum)
+        if enum is not None and "null" in order and None not in enum:
+            enum = (*enum, None)
+        closed = node.get("additionalProperties") is False and "patternProperties" not in node
+        return Shape(order, enum, frozenset(node.get("required", ())), closed=closed)
+
+    def read_members(self, node: Node, path: str) -> tuple[Value, ...] | None:
+        members = [node["const"]] if "const" in node else node.get("enum")
+        if members is None:
+            return None
+        if members and "const" not in node and "default" in node:
+            members = [*members, node["default"]]  # a declared default is valid even where the enum omits it
+        try:
+            return tuple(map(_read_member, members))
+        except (TypeError, ValueError, RecursionError):
+            self.fail(f"{path}.enum", "has a member that is not JSON")
+
+    def link(self, shape: Shape, nodes: Sequence[Node], path: str) -> None:
+        """Give a shape its children."""
+        for node in nodes:
+            if "properties" in node:
+                self.link_properties(shape, node["properties"], path)
+            for word, unlinked in _LINKED_UNLESS.items():
+                if word in node and not isinstance(node[word], unlinked):
+                    shape.links.setdefault(word, self.shape(node[word], f"{path}.{word}"))
+
+    def link_properties(self, shape: Shape, properties: Node, path: str) -> None:
+        """Alternatives that declare one key differently are joined under it."""
+        for key, child in properties.items():
+            made = self.shape(child, f"{path}.properties.{key}")
+            known = shape.properties.setdefault(key, made)
+            if known is not made:
+                shape.properties[key] = _join([known, made])
+
+    # -- nodes into flat nodes -----------------------------------------------------------------------------------------
+
+    def flatten(self, node: object, path: str) -> Node:
+        """The node with everything it refers to merged in; its ``anyOf``, if left, lists flat alternatives."""
+        if isinstance(node, bool):
+            return _ALLOWS_ALL if node else _ALLOWS_NONE
+        if not isinstance(node, (dict, Mapping)):
+            self.fail(path, "must be a mapping or a boolean")
+        flat = self.flat.get(id(node))
+        if flat is None:
+            flat = self.flat[id(node)] = self.unfold(node, path)
+        return flat
+
+    def unfold(self, node: Node, path: str) -> Node:
+        if id(node) in self.unfinished:
+            self.fail(path, "refers to itself without an end")
+        self.check(node, path)
+        if _COMBINERS.isdisjoint(node):
+            return node
+        self.unfinished.add(id(node))
+        if len(self.unfinished) > MAX_DEPTH:
+            self.fail(path, f"more than {MAX_DEPTH} references deep")
+        flat = self.combine(node, path)
+        self.unfinished.remove(id(node))
+        return flat
+
+    def combine(self, node: Node, path: str) -> Node:
+        own = {key: value for key, value in node.items() if key not in _COMBINERS}
+        merged: dict[str, Any] = reduce(_merge, [*self.list_parts(node, path), own], {})
+        inherited = merged.pop("anyOf", [])
+        alternatives = self.list_alternatives(node, path) or inherited
+        if alternatives:
+            merged["anyOf"] = _narrow(alternatives, merged)
+        return merged
+
+    def list_parts(self, node: Node, path: str) -> Iterator[Node]:
+        """The nodes that all hold at once."""
+        if "$ref" in node:
+            target = self.resolve(node["$ref"], path)
+            yield self.flatten(target, self.path + node["$ref"][1:].replace("/", "."))
+        for i, part in enumerate(node.get("allOf", ())):
+            yield self.flatten(part, f"{path}.allOf[{i}]")
+
+    def list_alternatives(self, node: Node, path: str) -> list[Node]:
+        """The nodes of which one has to hold."""
+        alternatives: list[Node] = []
+        for word in ("anyOf", "oneOf"):
+            for i, branch in enumerate(node.get(word, ())):
+                flat = self.flatten(branch, f"{path}.{word}[{i}]")
+                alternatives += _split(flat)
+                if len(alternatives) > _MOST_ALTERNATIVES:
+                    self.fail(path, f"has more than {_MOST_ALTERNATIVES} alternatives")
+        return alternatives
+
+    def resolve(self, reference: str, path: str) -> object:
+        found: object = self.root
+        if not reference.startswith("#"):
+            self.fail(f"{path}.$ref", f"{reference!r} is not inside this schema")
+        for step in unquote(reference[1:]).split("/")[1:]:
+            members, name = _members_of(found), step.replace("~1", "/").replace("~0", "~")
+            if name not in members:
+                self.fail(f"{path}.$ref", f"{reference!r} leads nowhere")
+            found = members[name]
+        return found
+
+    def check(self, node: Node, path: str) -> None:
+        for key, value in node.items():
+            types, wanted = _FORMS.get(key, _ANY_FORM)
+            if not isinstance(value, types):
+                self.fail(f"{path}.{key}", f"must be {wanted}")
+        for name in node.get("required", ()):
+            if not isinstance(name, str):
+                self.fail(f"{path}.required", "must be a list of strings")
+        for kind in _list_types(node.get("type", [])):
+            if kind not in KINDS:
+                self.fail(f"{path}.type", f"unknown type {kind!r}, use one of {', '.join(KINDS)}")
+
+
+# -- what nodes and shapes say -----------------------------------------------------------------------------------------
+
+
+def _list_types(types: str | list[Any]) -> list[Any]:
+    return types if isinstance(types, list) else [types]
+
+
+def _lower_enum(node: Node) -> Node:
+    """A list whose enum, declared one level too high, says what its items may be: then it belongs to them."""
+    enum, items = node.get("enum"), node.get("items", {})
+    if enum is None or node.get("type") != "array" or not isinstance(items, Mapping) or "enum" in items:
+        return node
+    if not enum or any(isinstance(member, (list, tuple)) for member in enum):
+        return node
+    return {**{word: part for word, part in node.items() if word != "enum"}, "items": {**items, "enum": enum}}
+
+
+def _list_kinds(node: Node, enum: Sequence[Value] | None = None) -> tuple[str, ...]:
+    kinds = _list_types(node.get("type", [])) or _imply_kinds(node, enum)
+    if node.get("nullable") is True and kinds:
+        kinds = [*kinds, "null"]
+    return tuple(dict.fromkeys(kinds))
+
+
+def _imply_kinds(node: Node, enum: Sequence[Value] | None) -> list[str]:
+    """The kinds that go without saying."""
+    if enum is not None:
+        return list(map(kind_of, enum))
+    return [kind for word, kind in _IMPLIED_KINDS.items() if word in node][:1]
+
+
+@cache
+def _share_plain(order: tuple[str, ...]) -> Shape:
+    """The one shape that says no more than its kinds."""
+    return Shape(order) if order else UNTYPED
+
+
+def _read_member(member: object) -> Value:
+    if isinstance(member, Numeral):
+        return Number(member.written)
+    return member if isinstance(member, str) else parse(json.dumps(member)).value
+
+
+def _members_of(place: object) -> Mapping[str, object]:
+    """Where a step of a reference can lead from here."""
+    if isinstance(place, list):
+        return {str(i): member for i, member in enumerate(place)}
+    return place if isinstance(place, Mapping) else {}
+
+
+def _join(shapes: Sequence[Shape]) -> Shape:
+    """A shape that takes what one of the shapes takes."""
+    leaves = tuple(dict.fromkeys(chain.from_iterable(shape.leaves for shape in shapes)))
+    required = frozenset.intersection(*(leaf.required for leaf in leaves))
+    closed = all(leaf.closed for leaf in leaves)
+    return Shape(_join_kinds(leaves), _join_members(leaves), required, leaves, closed=closed)
+
+
+def _join_kinds(leaves: Sequence[Shape]) -> tuple[str, ...]:
+    orders = [leaf.order for leaf in leaves]
+    return tuple(dict.fromkeys(chain.from_iterable(orders))) if all(orders) else ()
+
+
+def _join_members(leaves: Sequence[Shape]) -> tuple[Value, ...] | None:
+    enums = [leaf.enum for leaf in leaves if leaf.enum is not None]
+    return tuple(chain.from_iterable(enums)) if len(enums) == len(leaves) else None
+
+
+def _split(node: Node) -> Sequence[Node]:
+    """The alternatives that a flat node gives."""
+    if node is _ALLOWS_NONE:
+        return ()
+    alternatives: Sequence[Node] = node.get("anyOf", (node,))
+    return alternatives
+
+
+# -- nodes merged ------------------------------------------------------------------------------------------------------
+
+
+def _merge(one: Node, other: Node) -> dict[str, Any]:
+    """What both nodes say; where they disagree the later one counts."""
+    merged = {**one, **other}
+    for word in _MERGERS.keys() & one.keys() & other.keys():
+        merged[word] = _MERGERS[word](one[word], other[word])
+    return merged
+
+
+def _narrow(alternatives: list[Node], common: Node) -> list[Node]:
+    """The alternatives, each with what holds for all of them."""
+    return [_merge(common, each) for each in alternatives] if common else alternatives
+
+
+def _merge_properties(one: Node, other: Node) -> Node:
+    merged = {**one, **other}
+    for key in one.keys() & other.keys():
+        merged[key] = _merge_property(one[key], other[key])
+    return merged
+
+
+def _merge_property(one: object, other: object) -> object:
+    # Nodes that refer elsewhere are not merged any deeper: with recursive types that would have no end.
+    if not isinstance(one, Mapping) or not isinstance(other, Mapping) or not _COMBINERS.isdisjoint(other):
+        return other
+    return {**one, **other} if _COMBINERS.isdisjoint(one) else one
+
+
+def _merge_required(one: Sequence[str], other: Sequence[str]) -> list[str]:
+    return [*one, *other]
+
+
+def _merge_enums(one: Sequence[object], other: Sequence[object]) -> list[object]:
+    return [member for member in one if member in other]
+
+
+def _merge_types(one: str | list[str], other: str | list[str]) -> list[str]:
+    allowed = _list_types(other)
+    return [kind for kind in _list_types(one) if takes_kind(allowed, kind)] or allowed
+
+
+_MERGERS: dict[str, Callable[[Any, Any], object]] = {
+    "properties": _merge_properties,
+    "required": _merge_required,
+    "enum": _merge_enums,
+    "type": _merge_types,
+}

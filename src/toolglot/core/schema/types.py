@@ -1,0 +1,204 @@
+"""Shapes: what a compiled schema wants of a value, and the words for shapes and values.
+
+Strategy. A shape keeps only what types a value; formats, lengths and ranges are the tool's own business. Kinds have the
+names that JSON Schema gives them. Numbers stay the text they were written as, and are respelled only where a kind or
+JSON itself demands it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from itertools import islice
+
+from toolglot.core.lenient_json import Number, Value, legal_number
+
+TEXT = frozenset({"string"})
+_WORDS = {
+    "string": "text",
+    "number": "a number such as 1.5",
+    "integer": "an integer such as 10",
+    "boolean": "true or false",
+    "null": "null",
+    "array": "a JSON list such as [{item}]",
+    "object": "a JSON object such as {{{keys}}}",
+}
+_EXAMPLES = {"string": '"a", "b"', "number": "1.5, 2", "integer": "1, 2", "boolean": "true, false", "object": "{...}"}
+_WIDER = {"integer": "number"}
+KINDS = tuple(_WORDS)
+
+
+def takes_kind(kinds: Collection[str], kind: str) -> bool:
+    return kind in kinds or _WIDER.get(kind) in kinds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """One compiled schema node; ``order`` holds its kinds as declared, none of them means anything goes."""
+
+    order: tuple[str, ...] = ()
+    enum: tuple[Value, ...] | None = None
+    required: frozenset[str] = frozenset()
+    branches: tuple[Shape, ...] = ()
+    properties: dict[str, Shape] = field(default_factory=dict)
+    links: dict[str, Shape] = field(default_factory=dict)
+    closed: bool = False
+    """The schema forbids members that it does not declare."""
+    kinds: frozenset[str] = field(init=False)
+    streams: bool = field(init=False)
+    """Any text is right, so it can leave before its end is known."""
+    nullable_text: bool = field(init=False)
+    """Any text is right, but the literal null is no text."""
+
+    def __post_init__(self) -> None:
+        kinds = frozenset(self.order)
+        takes_any_text = any("string" in leaf.order and leaf.enum is None for leaf in self.leaves)
+        object.__setattr__(self, "kinds", kinds)
+        object.__setattr__(self, "streams", takes_any_text and kinds == TEXT)
+        object.__setattr__(self, "nullable_text", takes_any_text and kinds == {"string", "null"})
+
+    @property
+    def items(self) -> Shape:
+        return self.links.get("items", UNTYPED)
+
+    @property
+    def leaves(self) -> tuple[Shape, ...]:
+        return self.branches or (self,)
+
+    @property
+    def untyped(self) -> bool:
+        return not self.order and self.enum is None and not self.branches
+
+    def declares(self, key: str) -> bool:
+        return key in self.properties
+
+    def forbids(self, key: str) -> bool:
+        """Whether a member of this name is against the schema."""
+        return self.closed and key not in self.properties and key not in self.required
+
+    def property_shape(self, key: str, undeclared: Shape | None = None) -> Shape:
+        """The shape of a member; ``undeclared`` is that of members about which the schema says nothing."""
+        return self.properties.get(key) or self.links.get("additionalProperties") or undeclared or ANY
+
+    def admits(self, value: Value) -> bool:
+        """Whether the value is of a kind that the shape takes."""
+        return not self.kinds or takes_kind(self.kinds, kind_of(value))
+
+    def lists(self, value: Value) -> bool:
+        """Whether the value is a member of the enum, if there is one."""
+        return self.enum is None or any(same(value, member) for member in self.enum)
+
+    def describe(self) -> str:
+        """What the shape wants, in words for whoever has to write it."""
+        if self.enum is not None:
+            members = ", ".join(dict.fromkeys(map(show, self.enum)))
+            return f"one of {members}" if members else "no value at all"
+        wanted = map(Shape.describe, self.branches) if self.branches else map(self._describe_kind, self.order)
+        return " or ".join(dict.fromkeys(wanted)) or "a value"
+
+    def _describe_kind(self, kind: str) -> str:
+        keys = ", ".join(f'"{key}": ...' for key in islice(self.properties or ("key",), 8))
+        item = next(iter(self.items.order), "")
+        return _WORDS[kind].format(keys=keys, item=_EXAMPLES.get(item, "..."))
+
+    def list_missing(self, present: Collection[str]) -> list[str]:
+        missing = self.required.difference(present)
+        declared = [key for key in self.properties if key in missing]
+        return declared + sorted(missing.difference(declared))
+
+
+ANY = Shape()
+"""Nothing was declared: text stays text."""
+UNTYPED = Shape()
+"""Declared without a type: text that is a JSON literal becomes its value."""
+
+
+# -- numbers -----------------------------------------------------------------------------------------------------------
+
+_NUMBER = re.compile(r"(?:\+|(-?))(?=\.?[0-9])0*+([0-9]*+)(\.[0-9]*+)?([eE][+-]?[0-9]+)?")
+_LONGEST_EXPONENT = 4
+
+
+def spell_number(text: str, kinds: Collection[str]) -> Number | None:
+    """The number as JSON writes it, changed as little as that and the kinds demand; None if it is not one of them."""
+    if "number" in kinds:
+        return _spell_real(text)
+    return spell_whole(text) if "integer" in kinds else None
+
+
+def _spell_real(text: str) -> Number | None:
+    found = _NUMBER.fullmatch(text)
+    if found is None:
+        return None
+    sign, digits, fraction, exponent = found.groups("")
+    return Number(sign + (digits or "0") + (".0" if fraction == "." else fraction) + exponent)
+
+
+def spell_whole(text: str) -> Number | None:
+    """The digits of a whole number, however it was written; None if it is not one."""
+    found = _NUMBER.fullmatch(text)
+    if found is None:
+        return None
+    sign, digits, fraction, exponent = found.groups("")
+    if fraction or exponent:
+        return _shift_point(sign, digits, fraction[1:], exponent)
+    return Number(sign + (digits or "0"))
+
+
+def _shift_point(sign: str, digits: str, fraction: str, exponent: str) -> Number | None:
+    """The number without its exponent; None if digits are left behind the point."""
+    if len(exponent) > _LONGEST_EXPONENT:
+        return None
+    point = max(0, len(digits) + int(exponent[1:] or 0))
+    digits += fraction
+    if digits[point:].strip("0"):
+        return None
+    return Number(sign + (digits[:point].ljust(point, "0").lstrip("0") or "0"))
+
+
+# -- values and their words --------------------------------------------------------------------------------------------
+
+
+def kind_of(value: Value) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case Number():
+            return "integer" if spell_whole(value) == value else "number"
+        case str():
+            return "string"
+    return "array" if isinstance(value, list) else "object"
+
+
+def same(one: Value, other: Value) -> bool:
+    return type(one) is type(other) and _measure(one) == _measure(other)
+
+
+def _measure(value: Value) -> object:
+    """What counts of a value when two are compared: 1 and 1.0 are the same number."""
+    if isinstance(value, Number):
+        return spell_whole(value) or float(legal_number(value))
+    return value
+
+
+def show(value: Value) -> str:
+    """The value in words short enough for a message."""
+    if isinstance(value, (list, dict)):
+        return _shorten(_outline(value))
+    if isinstance(value, Number):
+        return _shorten(value)
+    return json.dumps(_shorten(value) if isinstance(value, str) else value, ensure_ascii=False)
+
+
+def _outline(value: list[Value] | dict[str, Value]) -> str:
+    if isinstance(value, list):
+        return f"a list of {len(value)} values" if value else "an empty list"
+    return "an object with the keys " + ", ".join(value) if value else "an empty object"
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= 80 else text[:77] + "..."

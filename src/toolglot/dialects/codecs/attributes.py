@@ -1,0 +1,105 @@
+"""Arguments in the tag itself, or written as if: ``<invoke name="read" path="a.py"/>``, ``read path="a.py"``."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+from toolglot.core.events import Reason
+from toolglot.core.schema.toolset import read_text
+from toolglot.dialects.codecs.buffered_values import parse_object
+from toolglot.dialects.codecs.object_members import ENVELOPES
+from toolglot.dialects.partial_call import Draft
+from toolglot.dialects.patterns import Match
+
+_ATTRIBUTE = re.compile(r"""([\w.\-:$]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>{}]++))(?=\s|\Z)""")
+_PAIRS = re.compile(rf"""(?:\s*{_ATTRIBUTE.pattern})++\s*""")
+"""Nothing but attributes: a quote within a value leaves a rest, and nobody knows then where the values end."""
+
+_ASSIGNED = re.compile(r"([\w.\-:$]++)\s*=")
+
+_ABOUT_THE_CALL = frozenset(("id", "call_id", "tool_call_id", "index", "type", "string", "status", "xmlns"))
+"""Attributes that tell of the call and not of what the tool is to do."""
+
+_TYPES = frozenset(("string", "integer", "number", "boolean", "array", "object"))
+
+_KEY = re.compile(r"[\w.\-$]+")
+_LINE_VALUE = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|(.*?\S))\s*""")
+_ENTITY = re.compile(r"&(?:#\w{1,8}|[A-Za-z]\w{1,30});")
+"""Only with its sign at the end: the parts of an address are parted by ``&`` as well."""
+
+
+def decode_entities(text: str) -> str:
+    """The text with its entities decoded."""
+    return _ENTITY.sub(lambda found: unescape(found[0]), text)
+
+
+def _value(found: Match, *groups: int) -> str:
+    return next(value for value in found.group(*groups) if value is not None)
+
+
+def _read_attributes(text: str) -> list[tuple[str, str]] | None:
+    if not _PAIRS.fullmatch(text):
+        return None
+    return [(found[1], decode_entities(_value(found, 2, 3, 4))) for found in _ATTRIBUTE.finditer(text)]
+
+
+def _read_lines(text: str) -> list[tuple[str, str]] | None:
+    pairs = []
+    for line in text.strip().splitlines():
+        key, _, written = line.partition(":")
+        value = _LINE_VALUE.fullmatch(written)
+        if value is None or not _KEY.fullmatch(key.strip()):
+            return None
+        pairs.append((key.strip(), _value(value, 1, 2, 3)))
+    return pairs
+
+
+def read_pairs(text: str) -> dict[str, str] | None:
+    """Keys and values of a text that is nothing but ``key="value"`` pairs, or lines of ``key: value``.
+
+    None as well if a key comes twice: the second may be a line of the value before it.
+    """
+    pairs = _read_attributes(text.rstrip().removesuffix(">").removesuffix("/")) or _read_lines(text)
+    found = dict(pairs or ())
+    return found if pairs and len(found) == len(pairs) else None
+
+
+def take_attributes(draft: Draft, header: Match, certain: bool) -> bool:
+    """Add what stands in the header; False if that is no call, because nothing does that the tool has asked for."""
+    written = header.groupdict().get("attributes")
+    if not written or "=" not in written:
+        return certain
+    if header[0].endswith(f"{written}>"):
+        written = written.removesuffix("/")
+    attributes = _read_attributes(written)
+    if attributes is None:
+        if any(draft.declares(found[1]) for found in _ASSIGNED.finditer(written)):
+            draft.flaw(Reason.MALFORMED, "call", "attributes that cannot be told apart", "one parameter for each value")
+        return certain
+    if _tells_types(draft, attributes) or not all([_take(draft, key, value, certain) for key, value in attributes]):
+        return False
+    if draft.keys:
+        draft.repair("arguments_in_tag")
+    return certain or bool(draft.keys)
+
+
+def _tells_types(draft: Draft, attributes: list[tuple[str, str]]) -> bool:
+    """Whether this says what a tool takes, and not what it is given."""
+    given = [value for key, value in attributes if draft.declares(key) or key not in _ABOUT_THE_CALL]
+    return bool(given) and _TYPES.issuperset(given)
+
+
+def _take(draft: Draft, key: str, value: str, certain: bool) -> bool:
+    """Add one attribute; False if only what is certainly a call may have it."""
+    if draft.declares(key):
+        draft.add(key, read_text(value, draft.shape(key), f"argument {key}"))
+    elif key in ENVELOPES and (members := parse_object(value)) is not None:
+        draft.add_members(members.value)
+    elif not certain or key in _ABOUT_THE_CALL:
+        return certain
+    elif draft.is_open_ended:
+        draft.add(key, read_text(value, draft.shape(key), f"argument {key}"))
+    else:
+        draft.flaw(Reason.MALFORMED, "call", f'the attribute "{key}"', "arguments that the tool has")
+    return True

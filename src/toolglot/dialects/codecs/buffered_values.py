@@ -1,0 +1,163 @@
+"""Values that are read as a whole: gathered up to their end, and parsed then.
+
+Strategy. Brackets and strings are followed only as far as the end of the value demands it; whether it is one, and what
+it means, is the business of ``jsontext``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from toolglot.core.lenient_json import JSON, Literals, NotJson, Parsed, Value, parse
+from toolglot.dialects.codecs.streamed_strings import Collector
+from toolglot.dialects.patterns import Choice, Mark
+from toolglot.dialects.scanner import Source, Steps
+
+QUOTES = ('"', "'")
+_OPENING = {"{": "}", "[": "]", "(": ")"}
+_STRUCTURE = re.compile(r"""["'<\[\]{}(),]""")
+
+
+@dataclass(slots=True)
+class _Gathering:
+    """Where a scan over a nested value stands."""
+
+    closers: list[str] = field(default_factory=list)
+    last: str = ":"
+    pieces: list[str] = field(default_factory=list)
+
+    def take(self, source: Source, end: int) -> None:
+        piece = source.text[source.pos : end]
+        self.pieces.append(piece)
+        self.last = piece.rstrip()[-1:] or self.last
+        source.pos = end
+
+    def take_bracket(self, source: Source, token: str) -> None:
+        if token in _OPENING:
+            self.closers.append(_OPENING[token])
+        elif self.closers and token == self.closers[-1]:
+            self.closers.pop()
+        self.take(source, source.pos + 1)
+
+
+def gather(source: Source, ends: str, closing: Choice, quotes: tuple[str, ...] = QUOTES) -> Steps[str | None]:
+    """The text up to one of ``ends`` outside brackets and strings (not consumed); None when the text ends first."""
+    state = _Gathering()
+    while True:
+        found = _STRUCTURE.search(source.text, source.pos)
+        state.take(source, len(source.text) if found is None else found.start())
+        if found is None:
+            if source.final:
+                return None
+            yield
+            continue
+        if not state.closers:
+            over = found[0] in ends or (yield from source.choose(closing)) is not None
+            if over:
+                return "".join(state.pieces)
+        quote = (yield from find_quote(source, quotes)) if state.last in ":=,[{(" else ""
+        if not quote:
+            state.take_bracket(source, source.text[source.pos])
+        elif not (yield from _gather_string(source, quote, state)):
+            return None
+
+
+def gather_up_to(source: Source, close: Mark, head: str = "<", other: str = "") -> Steps[str | None]:
+    """The text up to a mark, which is consumed and begins with ``head``.
+
+    None when the text ends first, or ``other`` comes before the mark.
+    """
+    pieces: list[str] = []
+    while True:
+        end = source.text.find(head, source.pos)
+        stop = len(source.text) if end < 0 else end
+        pieces.append(source.text[source.pos : stop])
+        source.pos = stop
+        if source.at_end:
+            return None
+        if end < 0:
+            yield
+        elif (yield from source.match(close)) is not None:
+            return "".join(pieces)
+        elif other and (yield from source.peek(len(other))) == other:
+            return None
+        else:
+            pieces.append(head)
+            source.pos += 1
+
+
+def find_quote(source: Source, quotes: tuple[str, ...]) -> Steps[str]:
+    """The quote that opens a string here, if one does."""
+    for quote in quotes:
+        while (here := source.text[source.pos : source.pos + len(quote)]) != quote:
+            if source.final or not quote.startswith(here):
+                break
+            yield
+        else:
+            return quote
+    return ""
+
+
+def may_be_null(source: Source) -> Steps[bool]:
+    """Whether the value that follows begins like a null."""
+    gap = yield from source.find_nonblank()
+    while len(source.text) - source.pos - gap < 4 and not source.final:
+        yield
+    return source.text[source.pos + gap : source.pos + gap + 4] in ("null", "None")
+
+
+@lru_cache(maxsize=16)
+def _string_stops(quote: str) -> re.Pattern[str]:
+    return re.compile(f"[{re.escape(quote[0])}\\\\]" if quote in QUOTES else re.escape(quote[0]))
+
+
+def _gather_string(source: Source, quote: str, state: _Gathering) -> Steps[bool]:
+    """Move one string, quotes and all, from the source to the pieces; False when the text ends inside it."""
+    stops = _string_stops(quote)
+    state.take(source, source.pos + len(quote))
+    while True:
+        found = stops.search(source.text, source.pos)
+        state.take(source, len(source.text) if found is None else found.start())
+        if found is None:
+            if source.final:
+                return False
+            yield
+            continue
+        size = 2 if found[0] == "\\" else len(quote)
+        here = yield from source.peek(size)
+        if here == quote and (yield from _string_ends(source, size)):
+            state.take(source, source.pos + size)
+            return True
+        state.take(source, source.pos + (2 if found[0] == "\\" else 1))
+
+
+def _string_ends(source: Source, ahead: int) -> Steps[bool]:
+    gap = yield from source.find_nonblank(ahead)
+    return source.text[source.pos + gap : source.pos + gap + 1] in ("", ",", ":", "}", "]", ")", "=")
+
+
+def parse_object(text: str, literals: Literals = JSON) -> Parsed | None:
+    """The text as an object, unwrapped if it was encoded once more; None when it is no object."""
+    repairs: tuple[str, ...] = ()
+    for _ in range(3):
+        try:
+            parsed = parse(text, literals)
+        except NotJson:
+            return None
+        repairs = (*repairs, *parsed.repairs)
+        value: Value = parsed.value
+        if isinstance(value, dict):
+            return Parsed(value, repairs)
+        if not isinstance(value, str):
+            return None
+        repairs = (*repairs, "double_encoded")
+        text = value
+    return None
+
+
+def decode(out: Collector) -> str:
+    """The text that a collected JSON string stands for."""
+    value = parse('"' + "".join(out.pieces) + '"').value
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,89 @@
+"""Values written as CDATA sections: ``<![CDATA[if (a < b)]]>``.
+
+Strategy. The sections are unwrapped only if they are the whole value. So a value that begins with one is held until
+that is known, and is read as plain text if it is not. Inside a section closing marks are text. Adjacent sections are
+joined, because that is how ``]]>`` is written inside of them; models also leave it as it is.
+"""
+
+from __future__ import annotations
+
+import re
+
+from toolglot.dialects.codecs.raw_values import Value
+from toolglot.dialects.codecs.whitespace import Trim
+from toolglot.dialects.patterns import Mark
+from toolglot.dialects.scanner import Steps
+
+_OPEN = Mark("<![CDATA[", named=False)
+_CLOSE = Mark("]]>", named=False)
+_STOPS = re.compile(r"[<\]]")
+
+
+def read_sections(value: Value) -> Steps[str | None]:
+    """The text of the sections that are the whole value; None, with nothing consumed, if they are not."""
+    source = value.call.frame.source
+    gap = 0 if value.marks.trim is Trim.NONE else (yield from source.find_nonblank())
+    if (yield from source.look(_OPEN, gap)) is None:
+        return None
+    start = source.begin_trial()
+    source.pos += gap
+    yield from source.match(_OPEN)
+    text = yield from _read(value)
+    source.end_trial(start if text is None else source.here)
+    return text
+
+
+def _read(value: Value) -> Steps[str | None]:
+    """The text up to the mark that closes the last section and the value.
+
+    A section that opens inside another one, behind a mark that could close the value, must be closed by an escaped mark
+    as well: otherwise the first one was never closed, and both belong to different values.
+    """
+    source = value.call.frame.source
+    pieces: list[str] = []
+    closed = outside = False
+    nested = 0
+    while (yield from _take_text(value, pieces)):
+        if (yield from source.look(_CLOSE)) is not None:
+            if (yield from source.look(_OPEN, 3)) is not None:
+                source.pos += 12
+                nested -= 1
+                continue
+            size = yield from _find_end(value, (yield from source.find_nonblank(3)))
+            if size:
+                source.pos += size
+                return "".join(pieces) if nested <= 0 else None
+            outside = True
+            pieces.append("]]>")
+            source.pos += 3
+            continue
+        opens = (yield from source.look(_OPEN)) is not None
+        closed = bool((yield from _find_end(value, 0))) or closed
+        if outside and (opens or closed):
+            return None
+        nested += opens and closed
+        pieces.append(source.text[source.pos])
+        source.pos += 1
+    return None
+
+
+def _take_text(value: Value, pieces: list[str]) -> Steps[bool]:
+    """Move text up to where a mark may begin to the pieces; False if the text ends first."""
+    source = value.call.frame.source
+    while True:
+        found = _STOPS.search(source.text, source.pos)
+        end = len(source.text) if found is None else found.start()
+        pieces.append(source.text[source.pos : end])
+        source.pos = end
+        if found is not None or source.final:
+            return found is not None
+        yield
+
+
+def _find_end(value: Value, ahead: int) -> Steps[int]:
+    """How far the closing mark of the value reaches that stands ``ahead`` characters from here; 0 if none does."""
+    found = yield from value.call.frame.source.look(value.marks.closer, ahead)
+    if found is None:
+        return 0
+    size = found.end() - value.call.frame.source.pos
+    return size if (yield from value.structure_follows(size)) else 0

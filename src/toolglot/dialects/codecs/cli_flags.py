@@ -1,0 +1,63 @@
+"""Arguments like the flags of a command: ``{ --path "a.py" --limit 5 }``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from toolglot.core.events import Reason
+from toolglot.core.lenient_json import NotJson, parse
+from toolglot.core.schema.toolset import Shape, conform
+from toolglot.dialects.codecs.object_members import Members
+from toolglot.dialects.partial_call import Draft, Frame
+from toolglot.dialects.patterns import Mark
+from toolglot.dialects.scanner import Source, Steps
+
+_FLAG = Mark("--{key}")
+_BARE_END = re.compile(r"[\n}]")
+_NEXT_FLAG = re.compile(r"\s--([\w.\-$]+)")
+_LONGEST_BARE = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Flags(Members):
+    """The notation: nothing parts the flags but blanks, and a value without quotes ends with its line."""
+
+    assign: tuple[str, ...] = ("", ":", "=")
+
+    def key(self, source: Source) -> Steps[str | None]:
+        key = yield from Members.key(self, source)
+        return key.removeprefix("--") if key is not None else None
+
+    def _ends_value(self, frame: Frame, draft: Draft, marked: bool, ahead: int, doubted: bool) -> Steps[bool]:
+        source = frame.source
+        gap = yield from source.find_nonblank(ahead)
+        following = yield from source.look(_FLAG, gap)
+        if following is not None:
+            return self._is_due(draft, following, True)
+        return (yield from Members._ends_value(self, frame, draft, marked, ahead, doubted))
+
+    def _bare_value(self, frame: Frame, draft: Draft, key: str, shape: Shape) -> Steps[bool]:
+        source = frame.source
+        while (end := _BARE_END.search(source.text, source.pos)) is None:
+            if source.final or len(source.text) - source.pos > _LONGEST_BARE:
+                draft.truncate()
+                return False
+            yield
+        text = source.text[source.pos : end.start()]
+        # flags that the tool does not have belong to the value: a command has flags too
+        following = (found.start() for found in _NEXT_FLAG.finditer(text) if self._may_follow(draft, key, found[1]))
+        size = next(following, len(text))
+        source.pos += size
+        text = text[:size].strip()
+        if text.startswith("--"):
+            draft.flaw(Reason.INVALID_VALUE, f"argument {key}", "the next flag", "a value")
+            return True
+        try:
+            draft.add(key, conform(parse(text).value, shape, f"argument {key}"))
+        except NotJson:
+            self._unquoted(draft, key, text, shape)
+        return True
+
+    def _may_follow(self, draft: Draft, key: str, flag: str) -> bool:
+        return draft.declares(flag) and flag != key and flag not in draft.keys

@@ -1,0 +1,117 @@
+"""One free text as the only argument: what ReAct agents write for tools that take a string."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from toolglot.core.lenient_json import Value
+from toolglot.core.schema.toolset import read_text
+from toolglot.dialects.codecs.buffered_values import gather_up_to
+from toolglot.dialects.partial_call import Frame
+from toolglot.dialects.patterns import Choice, Mark, Match, mark
+from toolglot.dialects.scanner import Steps
+from toolglot.dialects.spec import Call
+
+_NOTHING = Mark(*(f"{word}{{before_break}}" for word in ("None", "none", "null", "N/A", "n/a")), named=False)
+
+
+@lru_cache(maxsize=16)
+def _choose(ends: tuple[str, ...]) -> Choice:
+    return Choice([ends])
+
+
+@dataclass(frozen=True, slots=True)
+class FreeText:
+    """The text goes up to a line that begins with one of ``ends``, or to the end."""
+
+    ends: tuple[str, ...]
+
+    def accepts(self, head: str) -> bool:
+        return head not in ("", "{", "`")
+
+    def read(self, frame: Frame, call: Call, found: Match) -> Steps[bool]:
+        source = frame.source
+        start = source.here
+        source.pos = found.end()
+        tool = frame.toolbox.find(found["name"])
+        if tool is None:
+            return False
+        yield from source.skip_blanks()
+        if not tool.required and (yield from source.match(_NOTHING)) is not None:
+            return frame.begin(found["name"], start) is not None
+        key = tool.sole_text_parameter
+        draft = frame.begin(found["name"], start) if key else None
+        if draft is None or key is None:
+            return False
+        draft.repair("free_text_argument")
+        shape = draft.shape(key)
+        if shape.streams or not shape.kinds:
+            draft.sure()
+            draft.open_text(key)
+            yield from self._text(frame, draft.text)
+            draft.close_text()
+        else:
+            pieces: list[str] = []
+            yield from self._text(frame, pieces.append)
+            draft.add(key, read_text("".join(pieces), shape, f"argument {key}"))
+        if source.truncated:
+            draft.truncate()
+        return True
+
+    def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
+        """None: the object that the same dialects write says more."""
+        return iter(())
+
+    def _text(self, frame: Frame, say: Callable[[str], None]) -> Steps[None]:
+        source = frame.source
+        ends = _choose(self.ends)
+        while True:
+            end = source.text.find("\n", source.pos)
+            stop = len(source.text) if end < 0 else end
+            say(source.text[source.pos : stop])
+            source.pos = stop
+            if source.at_end:
+                return
+            if end < 0:
+                yield
+                continue
+            gap = yield from source.find_nonblank()
+            if source.pos + gap >= len(source.text) or (yield from source.choose(ends, gap)) is not None:
+                return
+            say(source.text[source.pos : source.pos + gap])
+            source.pos += gap
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosed:
+    """The text goes up to the mark ``close``; if another token comes before it, this is no call.
+
+    ``kind`` finds the kind of content in the header: without one, or with JSON, the arguments are due as an object.
+    """
+
+    close: str
+    kind: re.Pattern[str]
+
+    def accepts(self, head: str) -> bool:
+        return head not in ("", "{", "<")
+
+    def read(self, frame: Frame, call: Call, found: Match) -> Steps[bool]:
+        source = frame.source
+        start = source.here
+        source.pos = found.end()
+        tool = frame.toolbox.find(found["name"]) if self.kind.search(found[0]) else None
+        key = tool.sole_text_parameter if tool is not None else None
+        text = (yield from gather_up_to(source, mark((self.close,)), other="<|")) if key else None
+        draft = frame.begin(found["name"], start) if text is not None else None
+        if draft is None or key is None or text is None:
+            return False
+        draft.repair("free_text_argument")
+        draft.add(key, read_text(text, draft.shape(key), f"argument {key}"))
+        return True
+
+    def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
+        """None: not every text can be told from the mark that ends it."""
+        return iter(())

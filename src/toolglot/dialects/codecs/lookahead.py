@@ -1,0 +1,320 @@
+"""Whether the rest of a call parses behind a mark that may end a value.
+
+Strategy. A mark that may end a value is sometimes not proved by what stands right behind it: an undeclared element
+follows, or the value has quoted openers of its own. Then the rest of the call is read on trial. Each parameter is tried
+with its earliest closing mark first, up to the closing mark of the call. If the value has quoted openers, the text
+behind the call counts too: a closing mark without its call there shows that the mark belongs to a quotation. The trial
+has no effect on the call; the text is held meanwhile, and read again afterwards.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from toolglot.dialects.codecs.raw_values import (
+    Goal,
+    Parameter,
+    ValueMarks,
+    is_mentioned,
+    mark_value,
+    read_key,
+    read_spelling,
+)
+from toolglot.dialects.partial_call import Draft, Frame
+from toolglot.dialects.patterns import Mark, Match
+from toolglot.dialects.scanner import Source, Steps
+
+LONGEST = 1 << 16
+"""How far a trial goes."""
+
+_SHORTEST = 1 << 11
+"""How far one goes whose goal is near."""
+
+_MOST_PARAMETERS = 64
+_MOST_FURTHER = 8
+"""How many calls behind this one are read on trial."""
+
+_LINE_END = Mark("{before_break}", "{before_mark}", named=False)
+
+_EARLY = (Goal.CONTINUED, Goal.DECLARED)
+"""Goals that are reached before the call is over."""
+
+
+class _Undecided(Exception):
+    """The trial went as far as trials go."""
+
+
+class TriedCall(Protocol):
+    """The call whose rest is tried."""
+
+    frame: Frame
+    draft: Draft
+    closer: Mark
+    stops: re.Pattern[str]
+    tried: Tried
+    spelling: str
+
+    def find_header(self) -> Steps[Match | None]: ...
+
+    def find_opener(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]: ...
+
+    def find_group(self) -> Steps[int]: ...
+
+
+@dataclass(slots=True)
+class Tried:
+    """What the trials of one call have shown."""
+
+    unopened: int = -1
+    """Where the call is closed once more than it was opened, if that is known."""
+    openers: set[int] = field(default_factory=set)
+    """Where parameters begin that have parsed."""
+
+
+@dataclass(slots=True)
+class Trial:
+    """One trial, from the mark in question on.
+
+    ``key`` names the value in question; ``elements`` says whether an undeclared element may be a parameter.
+    """
+
+    call: TriedCall
+    goal: Goal
+    key: str
+    elements: bool
+    source: Source = field(init=False)
+    end: int = 0
+    failed: set[int] = field(default_factory=set)
+    work: int = 0
+    """How many characters were passed, again and again."""
+    openers: list[int] = field(default_factory=list)
+    """Where parameters begin if the trial succeeds."""
+    before: str = ""
+    """The character before what was found last."""
+    further: int = 0
+    """How many calls behind this one are being read; their values end with the first mark that closes them."""
+
+    def __post_init__(self) -> None:
+        self.source = self.call.frame.source
+
+    def read(self, ahead: int, otherwise: bool, marks: ValueMarks | None = None) -> Steps[bool]:
+        """Whether the goal is reached ``ahead`` characters from here; with marks, behind one that closes the value.
+
+        Returns ``otherwise`` if that takes too long to find out.
+        """
+        source, ledger = self.source, self.call.frame.ledger
+        if ledger.tried > 4 * (LONGEST + source.here):
+            return otherwise
+        start = source.begin_trial()
+        self.end = start + (_SHORTEST if self.goal is Goal.DECLARED else LONGEST)
+        source.pos += ahead
+        try:
+            given = (*self.call.draft.keys, self.key)
+            reached = yield from self.parses(given) if marks is None else self.closes_later(marks, given)
+            if reached:
+                self.call.tried.openers.update(self.openers)
+            return reached
+        except _Undecided:
+            return otherwise
+        finally:
+            ledger.tried += self.work
+            source.end_trial(start)
+
+    def check(self) -> None:
+        if self.source.here >= self.end or self.work > 2 * LONGEST:
+            raise _Undecided
+
+    # -- the call ------------------------------------------------------------------------------------------------------
+
+    def parses(self, given: tuple[str, ...]) -> Steps[bool]:
+        """Whether the call goes on here, and up to its end."""
+        place = self.source.here
+        if place in self.failed:
+            return False
+        if len(given) - len(self.call.draft.keys) > _MOST_PARAMETERS:
+            raise _Undecided
+        if (yield from self.goes_on(given)):
+            return True
+        self.failed.add(place)
+        return False
+
+    def goes_on(self, given: tuple[str, ...]) -> Steps[bool]:
+        source, call = self.source, self.call
+        head = yield from source.skip_blanks()
+        while head and (size := (yield from call.find_group())):
+            source.pos += size
+            head = yield from source.skip_blanks()
+        self.check()
+        if not head:
+            return self.goal is Goal.CONTINUED
+        if (found := (yield from source.look(call.closer))) is not None:
+            source.pos = found.end()
+            return (yield from self.is_over())
+        opener = yield from call.find_opener(0)
+        if opener is None or opener[0].is_element:
+            if (yield from source.choose(call.frame.closing)) is not None:
+                return (yield from self.is_over())
+            opener = yield from call.find_opener(0)  # more may have arrived meanwhile
+        if opener is None or not self.admits(*opener, given):
+            return False
+        return (yield from self.parameter_parses(*opener, given))
+
+    def admits(self, parameter: Parameter, found: Match, given: Collection[str]) -> bool:
+        """Whether this can be a parameter; one that was given already is wrong, but no part of a value either.
+
+        If the value has quoted openers, one that is spelled in another way than its own belongs to the quotation.
+        """
+        if self.goal is Goal.CLOSED and read_spelling(found) != self.call.spelling:
+            return False
+        key = read_key(found)
+        known = key in given
+        if self.goal is Goal.UNCLOSED and known:
+            return False
+        if not parameter.is_element or self.elements:
+            return True
+        return not known and self.call.draft.declares(key)
+
+    def parameter_parses(self, parameter: Parameter, found: Match, given: tuple[str, ...]) -> Steps[bool]:
+        key, source = read_key(found), self.source
+        declared = self.call.draft.declares(key)
+        if self.goal in _EARLY and declared and key not in given:
+            return True
+        start = source.here
+        source.pos = found.end()
+        if not parameter.close:
+            return (yield from self.parses((*given, key)))
+        first = self.goal is Goal.UNCLOSED or self.further > 0 or (parameter.is_element and not declared)
+        marks = mark_value(parameter, key)
+        calls = 0
+        while True:
+            calls = yield from self.find_closer(marks, calls, first)
+            if calls < 0:
+                return False
+            place = source.here
+            if (yield from self.parses((*given, key))):
+                self.openers.append(start)
+                return True
+            if first:
+                return False
+            source.go_back(place)
+
+    def closes_later(self, marks: ValueMarks, given: tuple[str, ...]) -> Steps[bool]:
+        """Whether the value is closed before the next call begins, and the call goes on from there."""
+        source = self.source
+        while (yield from self.find_mark(marks.stops)):
+            if (found := (yield from source.look(marks.closer))) is not None:
+                size = len(found[0])
+                talked_about = yield from self.mentions(found)
+                source.pos += size
+                place = source.here
+                if not talked_about and (yield from self.parses(given)):
+                    return True
+                source.go_back(place)
+                continue
+            if (found := (yield from self.call.find_header())) is not None and not (yield from self.mentions(found)):
+                return False
+            source.pos += 1
+        return False
+
+    def find_closer(self, marks: ValueMarks, calls: int, balanced: bool) -> Steps[int]:
+        """Step behind the next closing mark of a value.
+
+        ``calls`` counts the headers of calls that were quoted in the value and not closed yet. ``balanced`` asks for
+        the mark that closes as many elements as were opened. Returns the new count, or -1 if the call or the text ends
+        first.
+        """
+        source, call, depth = self.source, self.call, 0
+        while (yield from self.find_mark(marks.stops)):
+            if (found := (yield from source.look(marks.closer))) is not None:
+                size = len(found[0])
+                talked_about = yield from self.mentions(found)
+                source.pos += size
+                if not talked_about and not depth:
+                    return calls
+                depth -= not talked_about
+                continue
+            if balanced and (found := (yield from source.look(marks.again))) is not None:
+                depth += not (yield from self.mentions(found))
+            elif (found := (yield from source.look(call.closer))) is not None:
+                size = len(found[0])
+                if not (yield from self.mentions(found)):
+                    if not calls and (yield from self.ends_text(size)):
+                        return -1
+                    calls = max(0, calls - 1)
+            elif (found := (yield from call.find_header())) is not None:
+                calls += not (yield from self.mentions(found))
+            source.pos += 1
+        return -1
+
+    # -- the text ------------------------------------------------------------------------------------------------------
+
+    def find_mark(self, stops: re.Pattern[str]) -> Steps[bool]:
+        """Step to where the next mark may begin; False if the text ends first."""
+        source = self.source
+        while True:
+            found = stops.search(source.text, source.pos)
+            end = len(source.text) if found is None else found.start()
+            self.work += end - source.pos + 1
+            source.pos = end
+            self.before = source.text[max(0, end - 1) : end] or self.before
+            self.check()
+            if found is not None:
+                return True
+            if source.final:
+                return False
+            yield
+
+    def mentions(self, found: Match) -> Steps[bool]:
+        return is_mentioned(self.source, self.before, found)
+
+    def ends_text(self, ahead: int) -> Steps[bool]:
+        """Whether the text, or the wrapper of the call, ends behind its closing mark."""
+        source = self.source
+        gap = yield from source.find_nonblank(ahead)
+        return source.pos + gap >= len(source.text) or (
+            (yield from source.choose(self.call.frame.closing, gap)) is not None
+        )
+
+    def is_over(self) -> Steps[bool]:
+        """Whether the call ends here; for some goals nothing behind it may close a call that was not opened."""
+        source, tried = self.source, self.call.tried
+        if self.goal in _EARLY:
+            return self.goal is Goal.CONTINUED
+        if source.here <= tried.unopened:
+            return False
+        calls = 0
+        while (yield from self.find_mark(self.call.stops)):
+            found = yield from source.look(self.call.closer)
+            if found is not None:
+                size = len(found[0])
+                if not calls and (yield from source.look(_LINE_END, size)) is not None:
+                    tried.unopened = source.here
+                    return False
+                calls = max(0, calls - (not (yield from self.mentions(found))))
+                source.pos += size
+                continue
+            if (found := (yield from self.call.find_header())) is not None:
+                size = len(found[0])
+                if not (yield from self.mentions(found)):
+                    if (yield from self.next_parses(size)):
+                        return True
+                    calls += 1
+            source.pos += 1
+        return not source.truncated
+
+    def next_parses(self, size: int) -> Steps[bool]:
+        """Whether a call with a header of that size begins here, and all parses from there on."""
+        if self.further >= _MOST_FURTHER:
+            return False
+        source = self.source
+        place = source.here
+        source.pos += size
+        self.further += 1
+        if (yield from self.parses(())):
+            return True
+        self.further -= 1
+        source.go_back(place)
+        return False

@@ -1,0 +1,487 @@
+"""Arguments as a list of members: a JSON object, Python keyword arguments, a bare ``key:value`` object.
+
+    {"path": "a.py", "limit": 5}        (path="a.py", limit=5)        {path:<|"|>a.py<|"|>,limit:5}
+
+Strategy. The three differ only in brackets, in the sign between key and value and in how strings are quoted, so one
+reader serves them all. A string whose parameter takes any text leaves while it comes in; every other value is
+gathered up to the comma or bracket that ends it, parsed once, and typed by the schema.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+
+from toolglot.core.events import Reason
+from toolglot.core.lenient_json import JSON, PYTHON, Literals, NotJson, Parsed, parse
+from toolglot.core.schema.toolset import Shape, conform, read_text
+from toolglot.dialects.codecs.buffered_values import QUOTES, decode, find_quote, gather
+from toolglot.dialects.codecs.streamed_strings import Around, Collector, Confirm, Receiver, read_string
+from toolglot.dialects.partial_call import Draft, Frame
+from toolglot.dialects.patterns import MORE, Mark, Match
+from toolglot.dialects.scanner import Source, Steps
+
+ENVELOPES = ("arguments", "parameters", "args", "params", "input")
+"""Names of an argument that holds all the others."""
+
+_DEFINITION = ("type", "properties", "$schema")
+"""First keys of a tool's definition, where a call has its arguments."""
+
+_CLOSING_BRACKETS = ("}", "]", ")")
+_BEHIND_CALLS = ("<", "`", ",", ";")
+_NOT_PLAIN = re.compile(r"[\"<>{}\[\]\n]")
+_EXPRESSION = re.compile(r"[()]|\.\.\.|…")
+"""What makes a value without quotes code, or a place to be filled in."""
+_OPERAND = r"(?:(?:not|await|lambda|yield)\s+|[-+~]\s?)*(?:[^\W\d]\w*|\d[\w.]*)(?:\.[^\W\d]\w*)*"
+_OPERATION = r"\s*(?:[-+*/%@|&^<>=!]{1,2}|\b(?:or|and|if|else|in|is|not in|is not|for)\b)\s*"
+_CODE = re.compile(rf"(?![\d:./-]+\Z){_OPERAND}(?:{_OPERATION}{_OPERAND})*\Z|lambda\b|.*(?:(?<!\w)'|'(?!\w)|[:=]=)")
+"""What Python takes for code, where a value has no quotes: names, what they are joined by, strings among them."""
+_POSITIONAL = Mark(' "', " '", " *", named=False)
+_JOINING = Mark(' + "', " + '", named=False)
+_OPERATORS = Mark(" {operator}", named=False)
+_ODD_QUOTES = {"“": "”", "‘": "’", "`": "`", "«": "»", "„": "“"}
+_MORE_QUOTES = ("", '"')
+_DOUBLED = "doubled_braces"
+_NAME = "name"
+_NAME_AGAIN = Mark('"{name}" ,')
+_WORDS = re.compile(r"[^\w.\-$\\]")
+_AROUND = (*ENVELOPES, _NAME)
+_QUOTED_KEYS = ('"{quoted}"', "'{quoted_once}'", "“{key_plain}”", '<|"|>{key}<|"|>', "<escape>{key}<escape>")
+_KEY = Mark(*_QUOTED_KEYS, "{key_plain}")
+_LOOSE_KEY = Mark(*_QUOTED_KEYS, "{key_loose}")
+"""The same where keys need no quotes, and may hold blanks."""
+
+
+@lru_cache(maxsize=64)
+def _next_key(assign: tuple[str, ...], closer: str, quotes: tuple[str, ...], bare: str) -> Mark:
+    """What may stand behind a comma: the next key, or the closer (a comma too many)."""
+    closing = "}}" if closer == "}" else closer
+    keys = [bare, *(f"{quote}{{key_plain}}{quote}" for quote in quotes), '"{quoted}"']
+    return Mark(*(f" {{comment}}{key} {sign}" for sign in assign for key in keys), f" {{comment}}{closing}")
+
+
+_COMMENT = Mark("{one_comment}", named=False)
+COMMENT_HEADS = ("/", "#")
+_TRAILING_COMMENT = re.compile(r"\s*(?:(?://|#)[^\n]*|/\*[^*]*\*/)\s*\Z")
+
+
+def skip_comment(source: Source) -> Steps[bool]:
+    """Step over a comment that stands here; False if none does."""
+    return (yield from source.match(_COMMENT)) is not None
+
+
+@lru_cache(maxsize=64)
+def _headers(openers: tuple[str, ...], headers: tuple[str, ...]) -> Mark:
+    """How a call begins, wrapper and header."""
+    return Mark(*(f"{opener} {header}" for opener in openers for header in headers), named=False)
+
+
+def is_cut_in_key(source: Source) -> bool:
+    """Whether the text ended inside a key, or right behind it."""
+    return source.at_end or (source.final and _KEY.at(source.text, source.pos, False) is MORE)
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The notation of one such list; a sign between key and value is one character, or none."""
+
+    opener: str = "{"
+    closer: str = "}"
+    assign: tuple[str, ...] = (":",)
+    literals: Literals = JSON
+    separator: str = ","
+    is_loose: bool = field(init=False)
+    """Whether keys without quotes are usual, and may hold blanks."""
+    usual_key: re.Pattern[str] = field(init=False)
+    """A key in quotes, plainly written, with the sign behind it."""
+    usual_member: re.Pattern[str] = field(init=False)
+    """Such a key with the separator before it, if there is one; nothing where a string may be an argument."""
+    usual_end: re.Pattern[str] = field(init=False)
+    """What stands behind most values: the next such key, or the closer and no text."""
+
+    def __post_init__(self) -> None:
+        sign = f"[{re.escape(''.join(self.assign))}]" if any(self.assign) else "(?!)"
+        key = rf'\s{{0,8}}+"([^"\\\n]{{0,256}}+)"\s{{0,8}}+{sign}\s{{0,8}}+'
+        comma, closer = rf"\s{{0,8}}+{re.escape(self.separator)}", rf"\s{{0,8}}+{re.escape(self.closer)}(?=[\s\]}})<,])"
+        object.__setattr__(self, "is_loose", "unquoted_key" in self.literals.native)
+        object.__setattr__(self, "usual_key", re.compile(key))
+        object.__setattr__(self, "usual_member", re.compile(f"({comma})?{key}" if self.closer == "}" else "(?!)"))
+        object.__setattr__(self, "usual_end", re.compile(f"{comma}{key}|{closer}"))
+
+    def read(self, frame: Frame, draft: Draft) -> Steps[bool]:
+        """Read the members up to the closer (the opener is consumed); False when this is not such a list."""
+        source = frame.source
+        while True:
+            usual = self.usual_member.match(source.text, source.pos)
+            if usual is not None and (draft.keys or not usual[1]):
+                source.pos, key = usual.end(), usual[2]
+            else:
+                found = yield from self._find_key(frame, draft)
+                if isinstance(found, bool):
+                    return found
+                key = found
+            if key in _AROUND and (yield from self._is_wrapped(source, draft, key)):
+                goes_on = yield from self._unwrap(frame, draft, key)
+            elif not self._admit(frame, draft, key):
+                return False
+            else:
+                goes_on = yield from self.value(frame, draft, key)
+            if not goes_on:
+                return True
+
+    def _find_key(self, frame: Frame, draft: Draft) -> Steps[str | bool]:
+        """The key of the next member; when there is none, whether this is such a list."""
+        source = frame.source
+        while True:
+            head = yield from self._skip_layout(source, draft)
+            if head == self.separator and draft.keys:
+                head = yield from self._pass_separator(source, draft)
+            if head == self.closer:
+                source.pos += 1
+                return True
+            if head in frame.closing.starts and (yield from self._is_over(frame, draft, head)):
+                return True
+            if head == self.opener == "{" and not draft.keys and _DOUBLED not in draft.repairs:
+                draft.repair(_DOUBLED)
+                source.pos += 1
+                if not (yield from self.read(frame, draft)) or draft.cut:
+                    return draft.cut
+            elif draft.keys or not (yield from self._unkeyed(frame, draft, head)):
+                key = yield from self.key(source)
+                return self._broken(draft, head) if key is None else key
+
+    def _pass_separator(self, source: Source, draft: Draft) -> Steps[str]:
+        source.pos += 1
+        head = yield from self._skip_layout(source, draft)
+        if head == self.closer:
+            draft.repair("trailing_comma")
+        return head
+
+    def _skip_layout(self, source: Source, draft: Draft) -> Steps[str]:
+        """Step over blanks and comments; the character behind them."""
+        while (head := (yield from source.skip_blanks())) in COMMENT_HEADS and (yield from skip_comment(source)):
+            draft.repair("comment")
+        return head
+
+    def _is_over(self, frame: Frame, draft: Draft, head: str) -> Steps[bool]:
+        """The text ends here, or the mark that closes the whole call stands here and only our closer is missing."""
+        if not head:
+            draft.truncate()
+            return True
+        if (yield from frame.source.choose(frame.closing)) is None:
+            return False
+        draft.repair("missing_bracket")
+        return True
+
+    def _unkeyed(self, frame: Frame, draft: Draft, head: str) -> Steps[bool]:
+        """Arguments of a function call without a name: a whole object of them, or the only text the tool takes."""
+        if self.closer != ")":
+            return False
+        source = frame.source
+        if head == "*" and (yield from source.peek(3)) == "**{":
+            source.pos, head = source.pos + 2, "{"
+        if head == "{":
+            source.pos += 1
+            return (yield from OBJECT.read(frame, draft))
+        sole = draft.tool.sole_text_parameter if draft.tool is not None else None
+        return head in QUOTES and sole is not None and (yield from self._positional(frame, draft, sole))
+
+    def _positional(self, frame: Frame, draft: Draft, key: str) -> Steps[bool]:
+        """The only text that the tool takes, without its name; further arguments must have theirs."""
+        source = frame.source
+        text = yield from gather(source, self.separator + self.closer, frame.closing, self.literals.quotes)
+        if text is None:
+            draft.truncate()
+            return True
+        try:
+            parsed = parse(text, self.literals)
+        except NotJson:
+            return False
+        if "unescaped_quote" in parsed.repairs:
+            return False  # several texts that an operator joins
+        gap = (yield from source.find_nonblank()) + 1
+        if source.text[source.pos + gap - 1 : source.pos + gap] == self.separator:
+            named = _next_key(self.assign, self.closer, (), "{key_plain}")
+            if (yield from source.look(named, gap)) is None:
+                return False
+        draft.repair("positional_argument")
+        draft.sure()
+        draft.add(key, conform(parsed.value, draft.shape(key), f"argument {key}"))
+        return True
+
+    def _is_wrapped(self, source: Source, draft: Draft, key: str) -> Steps[bool]:
+        """The arguments are wrapped once more, under a name that is none of them; or the whole call is, with its name.
+
+        What is around them is stepped over.
+        """
+        if draft.keys or draft.is_open_ended or draft.declares(key):
+            return False
+        head = yield from source.skip_blanks()
+        if key != _NAME:
+            source.pos += head == self.opener
+            return head == self.opener
+        found = yield from source.look(_NAME_AGAIN)
+        if found is None or draft.frame.toolbox.find(found["name"]) is not draft.tool:
+            return False
+        source.pos = found.end()
+        return True
+
+    def _unwrap(self, frame: Frame, draft: Draft, key: str) -> Steps[bool]:
+        draft.repair("unwrapped_arguments")
+        return key == _NAME or ((yield from self.read(frame, draft)) and not draft.cut)
+
+    def _broken(self, draft: Draft, head: str) -> bool:
+        if is_cut_in_key(draft.frame.source):
+            draft.truncate()
+            return True
+        if not draft.live and (not draft.frame.marked or draft.tool is None):
+            return False
+        draft.flaw(Reason.MALFORMED, "arguments", f"{head!r} where a key was due", f"a key or {self.closer!r}")
+        return True
+
+    def _admit(self, frame: Frame, draft: Draft, key: str) -> bool:
+        """Whether the call may go on with this key; the first right one makes a tentative call sure."""
+        if not frame.marked and not draft.keys and key in _DEFINITION and not draft.declares(key):
+            return False
+        if frame.marked or draft.declares(key) or draft.is_open_ended:
+            draft.sure()
+        return True
+
+    # -- keys --------------------------------------------------------------------------------------------------------
+
+    def key(self, source: Source) -> Steps[str | None]:
+        """The key that stands here, and the sign behind it."""
+        while (usual := self.usual_key.match(source.text, source.pos)) is None:
+            found = (_LOOSE_KEY if self.is_loose else _KEY).at(source.text, source.pos, source.final)
+            if found is not MORE:
+                return None if found is None else (yield from self._odd_key(source, found))
+            yield
+        source.pos = usual.end()
+        return usual[1]
+
+    def _odd_key(self, source: Source, found: Match) -> Steps[str | None]:
+        source.pos = found.end()
+        key = _decode_key(found[1]).strip() if self.is_loose else _decode_key(found[1])
+        sign = yield from source.skip_blanks()
+        if sign and sign in self.assign:
+            source.pos += 1
+            return key
+        return key.lstrip("-") if "" in self.assign else None
+
+    # -- values ------------------------------------------------------------------------------------------------------
+
+    def value(self, frame: Frame, draft: Draft, key: str) -> Steps[bool]:
+        """Read the value of one member into the draft; False when the text ended inside it."""
+        source, quote, shape = frame.source, self.literals.quotes[0], draft.shape(key)
+        if not source.text.startswith(quote, source.pos):
+            yield from source.skip_blanks()
+            quote = yield from find_quote(source, self.literals.quotes)
+        if not quote:
+            return (yield from self._bare_value(frame, draft, key, shape))
+        source.pos += len(quote)
+        if quote == '"' and source.text[source.pos : source.pos + 1] in _MORE_QUOTES:
+            quote = yield from self._tripled(source, draft)
+        if quote == "'" and "single_quotes" not in self.literals.native:
+            draft.repair("single_quotes")
+        confirm = partial(self._ends_value, frame, draft, len(quote) > 1 and self.is_loose)
+        around = self._around(frame) if len(quote) > 1 else None
+        if shape.streams or shape.nullable_text or not shape.kinds:
+            draft.open_text(key)
+            if not (yield from self._strings(source, quote, draft, confirm, around)):
+                draft.truncate()
+                return False
+            draft.close_text()
+            return True
+        out = Collector()
+        if not (yield from self._strings(source, quote, out, confirm, around)):
+            draft.truncate()
+            return False
+        for name in out.repairs:
+            draft.repair(name)
+        draft.add(key, conform(decode(out), shape, f"argument {key}"))
+        return True
+
+    def _strings(
+        self, source: Source, quote: str, out: Receiver, confirm: Confirm, around: Around | None
+    ) -> Steps[bool]:
+        """Read a string, and in Python those behind it that are one with it; False when the text ends first."""
+        whole = yield from read_string(source, quote, self.literals, out, confirm, around)
+        while whole and self.literals is PYTHON and "unescaped_quote" not in out.repairs:
+            gap = yield from source.find_nonblank()
+            if source.text[source.pos + gap : source.pos + gap + 1] not in QUOTES:
+                break
+            source.pos += gap
+            quote = yield from find_quote(source, self.literals.quotes)
+            source.pos += len(quote)
+            whole = yield from read_string(source, quote, self.literals, out, confirm, around)
+        return whole
+
+    def _tripled(self, source: Source, draft: Draft) -> Steps[str]:
+        """The quote of a value, of which one was read: Python's three are no part of the text."""
+        if (yield from source.peek(2)) != '""':
+            return '"'
+        source.pos += 2
+        draft.repair("triple_quotes")
+        return '"""'
+
+    def _around(self, frame: Frame) -> Around:
+        """The marks of calls around a string; where its quotes are marks too, a call may be quoted in it as it is."""
+        quotable = self.is_loose and frame.wrap_open
+        return Around(frame.closing, _headers(frame.wrap_open, frame.headers) if quotable else None)
+
+    def _ends_value(self, frame: Frame, draft: Draft, marked: bool, ahead: int, doubted: bool) -> Steps[bool]:
+        """Whether a quote that ends ``ahead`` characters from here ends its value.
+
+        Once a quote turned out to be part of the value, the next one must be followed by a declared key, or by the
+        brackets that close the call. Behind a quote that is a mark, any key will do.
+        """
+        source = frame.source
+        if not doubted and self.usual_end.match(source.text, source.pos + ahead) is not None:
+            return True
+        gap = yield from source.find_nonblank(ahead)
+        head = source.text[source.pos + gap : source.pos + gap + 1]
+        if not head:
+            return not doubted
+        if head == self.closer:
+            return (yield from self._end_follows(frame, draft, gap + 1, doubted))
+        if not (doubted or self.is_loose) and (yield from self._is_operand(source, ahead, gap, head)):
+            return True  # what follows is no member, and breaks the call
+        if head == self.separator:
+            return (yield from self._key_follows(source, draft, gap + 1, doubted and not marked))
+        if head in QUOTES:
+            return (yield from self._string_follows(source, draft, ahead, gap, doubted))
+        if head in COMMENT_HEADS:
+            return not doubted and (yield from self._comment_follows(source, draft, gap))
+        if head not in frame.closing.starts:
+            return False
+        ending = yield from source.choose(frame.closing, gap)
+        # between marks, those of another call are text
+        return ending == 0 if self.is_loose else ending is not None
+
+    def _string_follows(self, source: Source, draft: Draft, ahead: int, gap: int, doubted: bool) -> Steps[bool]:
+        """Whether the string behind a quote is one with that before it, or a key before which a comma is missing.
+
+        Such a key stands apart, best on a new line.
+        """
+        if self.literals is PYTHON:
+            return True
+        apart = "\n" in source.text[source.pos + ahead : source.pos + gap]
+        apart = apart or (gap > ahead and not doubted and not draft.is_open_ended)
+        return apart and (yield from self._key_follows(source, draft, gap, True))
+
+    def _is_operand(self, source: Source, ahead: int, gap: int, head: str) -> Steps[bool]:
+        """Whether the string is part of an expression, or a further argument of Python follows that has no name."""
+        if head != self.separator:
+            operators = _OPERATORS if self.literals is PYTHON else _JOINING
+            return (yield from source.look(operators, ahead)) is not None
+        return self.literals is PYTHON and (yield from source.look(_POSITIONAL, gap + 1)) is not None
+
+    def _comment_follows(self, source: Source, draft: Draft, ahead: int) -> Steps[bool]:
+        """Whether a comment stands there, and a key or the end behind it."""
+        comment = yield from source.look(_COMMENT, ahead)
+        if comment is None:
+            return False
+        behind = comment.end() - source.pos + source.text.startswith(",", comment.end())
+        return (yield from self._key_follows(source, draft, behind, True))
+
+    def _key_follows(self, source: Source, draft: Draft, ahead: int, declared: bool) -> Steps[bool]:
+        while declared or self.usual_key.match(source.text, source.pos + ahead) is None:
+            bare = "{key_loose}" if self.is_loose else "{key_plain}"
+            following = _next_key(self.assign, self.closer, self.literals.quotes, bare)
+            found = following.at(source.text, source.pos + ahead, source.final)
+            if found is not MORE:
+                return found is not None and self._is_due(draft, found, declared)
+            yield
+        return True
+
+    def _is_due(self, draft: Draft, found: Match, declared: bool) -> bool:
+        """Whether the key may follow; words without quotes are a key only if the tool declares it, or the quotes of
+        values are marks that text does not hold."""
+        key = found.groupdict().get("key")
+        if key is None:
+            return True
+        if _WORDS.search(key.strip()) and (declared or len(self.literals.quotes[0]) == 1):
+            return draft.declares(key.strip())
+        return not declared or draft.declares(key) or draft.is_open_ended
+
+    def _end_follows(self, frame: Frame, draft: Draft, ahead: int, doubted: bool) -> Steps[bool]:
+        """Whether the call ends behind the closer; with a quote behind it, only if it was quoted."""
+        source = frame.source
+        if doubted:
+            return (yield from self._all_closes(source, ahead))
+        while len(source.text) <= source.pos + ahead and not source.final:
+            yield
+        behind = source.text[source.pos + ahead : source.pos + ahead + 1]
+        if behind in QUOTES and draft.stood(source.here + ahead):
+            return True
+        return not (behind.isalnum() or behind in ('"', "'", "\\", "$"))
+
+    def _all_closes(self, source: Source, ahead: int) -> Steps[bool]:
+        """Whether nothing but closing brackets follows, up to what comes after calls."""
+        brackets = 1
+        while True:
+            ahead = yield from source.find_nonblank(ahead)
+            head = source.text[source.pos + ahead : source.pos + ahead + 1]
+            if head not in _CLOSING_BRACKETS:
+                return head in _BEHIND_CALLS or (not head and brackets > 1)
+            ahead, brackets = ahead + 1, brackets + 1
+
+    def _bare_value(self, frame: Frame, draft: Draft, key: str, shape: Shape) -> Steps[bool]:
+        text = yield from gather(frame.source, self.separator + self.closer, frame.closing, self.literals.quotes)
+        if text is None:
+            draft.truncate()
+            return False
+        where = f"argument {key}"
+        try:
+            parsed = self._parse(text)
+        except NotJson:
+            self._unquoted(draft, key, text.strip(), shape)
+            return True
+        for name in parsed.repairs:
+            draft.repair(name)
+        draft.add(key, conform(parsed.value, shape, where))
+        return True
+
+    def _parse(self, text: str) -> Parsed:
+        """The value, with a comment behind it or without. Raises ``NotJson`` if it is neither."""
+        try:
+            return parse(text, self.literals)
+        except NotJson:
+            comment = _TRAILING_COMMENT.search(text)
+            if comment is None or text.count('"', 0, comment.start()) % 2:  # it may begin inside a string
+                raise
+            return parse(text[: comment.start()], self.literals)
+
+    def _unquoted(self, draft: Draft, key: str, text: str, shape: Shape) -> None:
+        """Text without quotes, or in quotes that are none here: clear if it is one plain line."""
+        quote = _ODD_QUOTES.get(text[:1])
+        if quote is not None:
+            inside = text[1:-1] if len(text) > 1 and text[-1] == quote else ""
+            text = "" if quote in inside or text[0] in inside else inside
+        if not text or text == key or _NOT_PLAIN.search(text) or (quote is None and self._is_code(text, shape)):
+            draft.flaw(Reason.INVALID_VALUE, f"argument {key}", text[:80] or "nothing", "a value in quotes")
+            return
+        draft.add(key, read_text(text, shape, f"argument {key}"))
+        draft.repair("unquoted_value")
+
+    def _is_code(self, text: str, shape: Shape) -> bool:
+        """Whether a text without quotes is code; what is of the right type, or one of a few values, is none."""
+        proved = bool(shape.kinds) and not (shape.streams or shape.nullable_text)
+        named = self.literals is PYTHON and not proved and _CODE.match(text) is not None
+        return named or _EXPRESSION.search(text) is not None
+
+
+def _decode_key(written: str) -> str:
+    """A key without its escapes; those that are none in JSON are markdown's and mean nothing."""
+    if "\\" not in written:
+        return written
+    try:
+        key = parse(f'"{written}"').value if "\\_" not in written else None
+    except NotJson:
+        key = None
+    return key if isinstance(key, str) else written.replace("\\", "")
+
+
+OBJECT = Members()
+KEYWORDS = Members("(", ")", ("=", ":"), PYTHON)

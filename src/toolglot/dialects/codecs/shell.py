@@ -1,0 +1,90 @@
+"""A shell fence as a call to the tool that runs commands. Off unless the caller lists the commands that may run.
+
+    ```bash
+    git status
+    ```
+
+Only one plain command counts: its first word is on the list, and nothing in it pipes, redirects, substitutes or chains
+unless that is allowed too. Then every command in the line must be on the list. Quotes do not help: a line that only
+looks as if it did more than it may stays text. Where an explicit working directory is required, a fence counts only if
+one is set and the tool can be told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from toolglot.core.events import Reason
+from toolglot.core.lenient_json import Value
+from toolglot.core.options import Options
+from toolglot.core.schema.toolset import Tool, Toolbox
+from toolglot.dialects.partial_call import Frame
+from toolglot.dialects.patterns import Match
+from toolglot.dialects.scanner import Steps
+from toolglot.dialects.spec import Call
+
+COMMAND = "command"
+DIRECTORIES = ("cwd", "workdir", "working_directory")
+USUAL = ("execute_command", "bash", "run_command", "shell")
+_FENCE = ("```",)
+_NEVER = re.compile(r"[{}\\\n]")
+_SYNTAX = {
+    "pipes": re.compile(r"(?<!\|)\|(?!\|)"),
+    "redirects": re.compile(r"[<>]"),
+    "substitution": re.compile(r"[`$()]"),
+    "chains": re.compile(r"&|;|\|\|"),
+}
+_COMMANDS = re.compile(r"[|&;`()]+|\$\(")
+"""Where another command may begin."""
+
+
+def _runner(toolbox: Toolbox) -> Tool | None:
+    """The one tool on offer that takes a command; of several, the one with a usual name."""
+    tools = [tool for tool in map(toolbox.find, toolbox.names) if tool is not None and tool.declares(COMMAND)]
+    if len(tools) > 1:
+        tools = [tool for tool in tools if tool.name in USUAL]
+    return tools[0] if len(tools) == 1 else None
+
+
+def is_allowed(line: str, options: Options) -> bool:
+    """Whether a line does nothing but what the caller has listed."""
+    if _NEVER.search(line):
+        return False
+    if any(sign.search(line) for name, sign in _SYNTAX.items() if name not in options.shell_syntax):
+        return False
+    commands = [command.split() for command in _COMMANDS.split(line) if command.strip()]
+    return bool(commands) and all(command[0] in options.shell for command in commands)
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    def accepts(self, head: str) -> bool:
+        return True
+
+    def read(self, frame: Frame, call: Call, found: Match) -> Steps[bool]:
+        source = frame.source
+        options = frame.options
+        tool = _runner(frame.toolbox) if options.shell and frame.wrap_close == _FENCE else None
+        line = found[0].removeprefix("$ ").strip()
+        if tool is None or not is_allowed(line, options):
+            return False
+        source.pos = found.end()
+        yield from source.skip_blanks()
+        if (yield from source.peek(3)) != "```":
+            return False
+        draft = frame.begin(tool.name, frame.start)
+        if draft is None:
+            return False
+        draft.add_value(COMMAND, line)
+        place = next(filter(tool.declares, DIRECTORIES), "")
+        if options.shell_cwd and place:
+            draft.add_value(place, options.shell_cwd)
+        elif options.patterns.require_cwd:
+            draft.flaw(Reason.MISSING_ARGUMENT, place or DIRECTORIES[0], "nothing", "an explicit working directory")
+        return True
+
+    def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
+        """None: without the caller's list of commands a fence is never read as a call."""
+        return iter(())

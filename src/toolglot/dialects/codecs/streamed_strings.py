@@ -1,0 +1,269 @@
+"""Quoted strings, read piece by piece and handed on as the inside of a JSON string.
+
+Strategy. A quote ends the string only when the caller confirms that what follows continues the structure; this alone
+saves values with unescaped quotes in them. Characters between stops pass through untouched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+from toolglot.core.events import CallArguments, Event
+from toolglot.core.lenient_json import ESCAPED, Literals, escape
+from toolglot.dialects.patterns import Choice, Mark
+from toolglot.dialects.scanner import Run, Source, Steps
+
+
+class Receiver(Protocol):
+    """Where the pieces go. ``passing`` is the index of the call if pieces may leave without a look."""
+
+    repairs: dict[str, None]
+
+    @property
+    def passing(self) -> int | None: ...
+
+    def raw(self, fragment: str) -> None: ...
+
+    def repair(self, name: str) -> None: ...
+
+
+class Collector:
+    """A receiver that keeps everything."""
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+        self.repairs: dict[str, None] = {}
+
+    @property
+    def passing(self) -> None:
+        return None
+
+    def raw(self, fragment: str) -> None:
+        self.pieces.append(fragment)
+
+    def repair(self, name: str) -> None:
+        self.repairs[name] = None
+
+
+_QUOTES = ('"', "'")
+_DRIVE = re.compile(r"[A-Za-z]:\\[^\\\"/]")
+"""A path whose backslashes nobody escaped: what would be a line break or a tab is part of it."""
+
+_PATH_SIGNS = ("", ":")
+_JSON_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
+_JSON_ESCAPES = '"\\\\/bfnrt'
+_SHARED_ESCAPES = '"\\\\bfnrt'
+"""The escapes that JSON has too, and with the same meaning."""
+_LONG_ESCAPES = ("u", "x")
+_PYTHON_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plain:
+    """Text that needs no look: it has none of the ``stops``, or fits ``text``, and ``encode`` makes JSON of it."""
+
+    stops: re.Pattern[str]
+    text: re.Pattern[str]
+    encode: Callable[[str], str]
+
+    def run(self, source: Source, index: int | None) -> Run | None:
+        if index is None:
+            return None
+        stop, fit, encode = self.stops.search, self.text.match, self.encode
+
+        def take(piece: str) -> list[Event] | None:
+            if stop(piece) is None:
+                return [CallArguments(index, piece)]
+            found = fit(piece)
+            size = 0 if found is None else found.end()
+            if piece[size:] == "\\":
+                source.left, source.run = "\\", take_behind
+            elif size < len(piece):
+                return None
+            return [CallArguments(index, encode(piece[:size]))] if size else []
+
+        def take_behind(piece: str) -> list[Event] | None:
+            """The piece behind one that ended in the middle of an escape."""
+            whole = "\\" + piece
+            source.left, source.run = "", take
+            events = take(whole)
+            if events is None:
+                source.left = "\\"
+            return events
+
+        return take
+
+
+@lru_cache(maxsize=32)
+def _plain(quote: str, json: bool, path: bool) -> _Plain:
+    """Between quotes, text that means the same in JSON, and escapes that do; between marks, all that begins no mark."""
+    escapes = "" if path else _JSON_ESCAPES if json else _SHARED_ESCAPES
+    stops = re.escape(quote[0]) + ESCAPED
+    if quote[0] not in _QUOTES:
+        return _Plain(re.compile(f"[{stops}]"), re.compile(f"[^{re.escape(quote[0])}]*+"), escape)
+    same = f"(?:[^{stops}]++|\\\\[{escapes}])" if escapes else f"[^{stops}]"
+    return _Plain(re.compile(f"[{stops}]"), re.compile(f"{same}*+"), str)
+
+
+class Confirm(Protocol):
+    """Whether a quote that ends ``ahead`` characters from here ends the string; doubted if others before it did not."""
+
+    def __call__(self, ahead: int, doubted: bool) -> Steps[bool]: ...
+
+
+@dataclass(slots=True)
+class Around:
+    """What is around a string, and may stand in it too: the marks of calls.
+
+    ``closing`` is what ends the whole call, its own closing marks first: at the very end of the text they end the
+    string too. ``header`` begins a call; the quotes of a call that is quoted inside the string end nothing.
+    """
+
+    closing: Choice
+    header: Mark | None = None
+    quoted: int = 0
+
+    def look(self, source: Source) -> Steps[None]:
+        """Count the call that begins or ends here."""
+        if self.header is None:
+            return
+        begins = self.header.stops.match(source.text, source.pos)
+        if begins and (yield from source.look(self.header)) is not None:
+            self.quoted += 1
+        elif self.quoted and (yield from source.choose(self.closing)) == 0:
+            self.quoted -= 1
+
+
+def read_string(
+    source: Source, quote: str, literals: Literals, out: Receiver, confirm: Confirm, outer: Around | None = None
+) -> Steps[bool]:
+    """Read up to the closing quote (the opening one is consumed); False when the text ends first."""
+    doubted = False
+    path = _may_be_path(source, quote, literals) and (yield from _is_path(source, out))
+    plain = _plain(quote, literals.unescape is None, path)
+    run: Run | None = None
+    while True:
+        found = plain.text.match(source.text, source.pos)
+        if found is not None and (piece := found[0]):
+            out.raw(plain.encode(piece))
+            source.pos += len(piece)
+        if source.pos == len(source.text):
+            if source.final:
+                return False
+            source.run = run = run or plain.run(source, out.passing)
+            yield
+            source.run = None
+            continue
+        head = source.text[source.pos]
+        if head == "\\" and path:
+            yield from _path_separator(source, out)
+        elif head != quote[0]:
+            yield from _special(source, head, literals, out)
+        elif len(quote) > 1:
+            ends = yield from _at_mark(source, quote, out, confirm, doubted, outer)
+            if ends:
+                return True
+            doubted = doubted or ends is False
+        elif (yield from confirm(1, doubted)):
+            source.pos += 1
+            return True
+        else:
+            out.repair("unescaped_quote")
+            _keep(source, quote, out)
+            doubted = True
+
+
+def _may_be_path(source: Source, quote: str, literals: Literals) -> bool:
+    """Whether it is worth waiting for more: the second character tells nearly always."""
+    second = source.text[source.pos + 1 : source.pos + 2]
+    return quote == '"' and literals.unescape is None and second in _PATH_SIGNS
+
+
+def _is_path(source: Source, out: Receiver) -> Steps[bool]:
+    while len(source.text) - source.pos < 4 and not source.final:
+        yield
+    if source.text[source.pos + 1 : source.pos + 2] != ":" or _DRIVE.match(source.text, source.pos) is None:
+        return False
+    out.repair("unescaped_backslash")
+    return True
+
+
+def _path_separator(source: Source, out: Receiver) -> Steps[None]:
+    source.pos += 2 if (yield from source.peek(2)) == "\\\\" else 1
+    out.raw("\\\\")
+
+
+def _at_mark(
+    source: Source, quote: str, out: Receiver, confirm: Confirm, doubted: bool, outer: Around | None
+) -> Steps[bool | None]:
+    """Consume the first character of a longer quote, or the quote.
+
+    Returns whether a quote ends the string here, or None if no quote of this string stands here.
+    """
+    while (here := source.text[source.pos : source.pos + len(quote)]) != quote and quote.startswith(here):
+        if source.final:
+            break
+        yield
+    quoted = outer is not None and outer.quoted > 0
+    if here == quote and not quoted and (yield from confirm(len(quote), doubted)):
+        source.pos += len(quote)
+        return True
+    if here != quote and outer is not None:
+        if (yield from _is_over(source, outer.closing)):
+            out.repair("missing_quote")
+            return True
+        yield from outer.look(source)
+    _keep(source, quote if here == quote else here[0], out)
+    return False if here == quote and not quoted else None
+
+
+def _keep(source: Source, piece: str, out: Receiver) -> None:
+    """What looked like the end was part of the string."""
+    out.raw(escape(piece))
+    source.pos += len(piece)
+
+
+def _is_over(source: Source, outer: Choice) -> Steps[bool]:
+    """Whether the mark that closes the whole call stands here, and nothing behind it."""
+    if (yield from source.choose(outer)) is None:
+        return False
+    size = outer.size(source.text, source.pos)
+    gap = yield from source.find_nonblank(size)
+    return source.pos + gap >= len(source.text)
+
+
+def _special(source: Source, head: str, literals: Literals, out: Receiver) -> Steps[None]:
+    if head == "\\":
+        yield from _escape(source, literals, out)
+        return
+    if head < " " and "raw_control_characters" not in literals.native:
+        out.repair("raw_control_characters")
+    out.raw(escape(head))
+    source.pos += 1
+
+
+def _escape(source: Source, literals: Literals, out: Receiver) -> Steps[None]:
+    piece = yield from source.peek(2)
+    if piece[1:] in _LONG_ESCAPES:
+        piece = yield from source.peek(6)
+    if literals.unescape is not None:
+        found = _PYTHON_ESCAPE.match(piece)
+        if found is not None:
+            out.raw(escape(literals.unescape(found[0])))
+            source.pos += found.end()
+            return
+    elif (found := _JSON_ESCAPE.match(piece)) is not None:
+        out.raw(found[0])
+        source.pos += found.end()
+        return
+    if len(piece) > 1 and piece[1] == "'":
+        out.raw("'")
+        source.pos += 2
+        return
+    out.repair("invalid_escape")
+    out.raw("\\\\")
+    source.pos += 1

@@ -1,0 +1,497 @@
+"""Arguments as marked-up parameters: ``<parameter=path>a.py</parameter>`` and all its relatives.
+
+Strategy. Between header and closing mark stand parameters, and whatever models put there by mistake. The reader tries
+one kind of thing after the other (a parameter, the closing mark, a JSON body, the end of the text, a stray mark, loose
+text) and goes on or stops; where a value ends is the business of ``values``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import lru_cache
+from html import unescape
+from typing import NamedTuple
+
+from toolglot.core.events import Reason
+from toolglot.core.lenient_json import Value as Json
+from toolglot.core.schema.toolset import UNTYPED, Shape, conform_text_leaves, read_text
+from toolglot.dialects.codecs.attributes import read_pairs, take_attributes
+from toolglot.dialects.codecs.buffered_values import may_be_null, parse_object
+from toolglot.dialects.codecs.cdata import read_sections
+from toolglot.dialects.codecs.elements import parse_elements
+from toolglot.dialects.codecs.lookahead import Trial, Tried
+from toolglot.dialects.codecs.object_members import ENVELOPES, OBJECT
+from toolglot.dialects.codecs.parameter_templates import write_parameters
+from toolglot.dialects.codecs.raw_values import (
+    FOREIGN_CLOSER,
+    Goal,
+    Parameter,
+    Value,
+    is_closed_by,
+    mark_value,
+    quoted_headers,
+    read_key,
+    read_spelling,
+    spell,
+)
+from toolglot.dialects.codecs.whitespace import Trim
+from toolglot.dialects.partial_call import Draft, Frame
+from toolglot.dialects.patterns import MORE, Choice, Mark, Match, compile_stops
+from toolglot.dialects.scanner import Steps, at_once
+from toolglot.dialects.spec import Call
+
+__all__ = ["Markup", "Parameter", "Trim"]
+
+_HTML = frozenset(
+    ("a", "b", "i", "p", "br", "hr", "li", "ol", "ul", "td", "th", "tr", "div", "img", "pre", "span", "code")
+) | {"form", "input", "title", "label", "table", "button"}
+"""Elements that are no undeclared parameter but a page."""
+
+_LONGEST_PAIRS = 2048
+_NO_TEXT = ("", "<")
+_GROUP = Mark("<{slash}{ns}{name_group}>")
+
+
+BORROWED = (
+    ('<{ns}parameter name={q}{key}{q} value="', ('" {attributes}/>', '" />', '">')),
+    ("<{ns}parameter name={q}{key}{q}{attributes}>", ("</ {ns}parameter{eqkey} >",)),
+    ("<{ns}parameter = {q}{key}{q} >", ("</ {ns}parameter{eqkey} >",)),
+    ("<{ns}param name={q}{key}{q}{attributes}>", ("</ {ns}param >",)),
+    ("<param = {q}{key}{q} >", ("</ param{eqkey} >",)),
+    ("<argument name={q}{key}{q}{attributes}>", ("</ argument >",)),
+    ("<argument = {q}{key}{q} >", ("</ argument{eqkey} >",)),
+    ("<arg name={q}{key}{q}{attributes}>", ("</ arg >",)),
+    ("<arg = {q}{key}{q} >", ("</ arg{eqkey} >",)),
+    ("<arg_key>{key}</arg_key> <arg_value>", ("</arg_value>",)),
+    ("<{key}>", ("</ {key} >",)),
+    ("<{key}{attributes}>", ("</ {key} >",)),
+)
+"""How others write parameters: models mix these into any call that is made of tags."""
+
+
+def _spellings(own: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
+    """The dialect's own spellings, then everybody else's with its layout; plain elements last, for any tag is one."""
+    known = {parameter.open for parameter in own}
+    borrowed = (
+        Parameter(opener, close, own[0].trim, own[0].verbatim, decode=unescape if opener.endswith('"') else None)
+        for opener, close in BORROWED
+        if opener not in known
+    )
+    return tuple(sorted((*own, *borrowed), key=lambda parameter: parameter.is_element))
+
+
+class _Marks(NamedTuple):
+    """What may close a call of one name, and the headers of further calls that would be closed with it."""
+
+    closer: Mark
+    header: Mark
+    quoted: tuple[Mark, ...]
+    stops: re.Pattern[str]
+    """Where one of them may begin."""
+
+
+@lru_cache(maxsize=256)
+def _headers(headers: tuple[str, ...], wrap_open: tuple[str, ...]) -> tuple[str, ...]:
+    """The headers of a call as they look inside a value: one that begins with a name is known by its wrapper.
+
+    Without the name it counts too, for other calls may have the same wrapper.
+    """
+    marked = tuple(header for header in headers if not header.startswith("{name"))
+    openers = tuple(opener for opener in wrap_open if "{before" not in opener)
+    nameless = tuple(opener for opener in openers if "{name" not in opener)
+    return marked or (*(f"{opener} {header}" for opener in nameless for header in headers), *openers)
+
+
+@lru_cache(maxsize=1024)
+def _marks(close: tuple[str, ...], header: tuple[str, ...], name: str) -> _Marks:
+    closer = Mark(*(spell(template, name) for template in close))
+    own = Mark(*(f"<{name}>" if template == "<{name}>" else template for template in header))
+    heads = (closer.heads | own.heads | {"<"}) - {"{"}
+    stops = compile_stops({head: r"(?![\s=]|<<<)" if head == "<" else "" for head in sorted(heads)})
+    return _Marks(closer, own, quoted_headers(closer), stops)
+
+
+@dataclass(frozen=True, slots=True)
+class Markup:
+    """The codec, given the spellings of its parameters, the usual one first.
+
+    ``heads`` are the characters such a body begins with; none means that anything but JSON will do.
+    """
+
+    parameters: tuple[Parameter, ...]
+    heads: str = ""
+    spellings: tuple[Parameter, ...] = field(init=False)
+    openers: Choice = field(init=False)
+
+    def __post_init__(self) -> None:
+        spellings = _spellings(self.parameters)
+        object.__setattr__(self, "spellings", spellings)
+        object.__setattr__(self, "openers", Choice([(parameter.open,) for parameter in spellings]))
+
+    def accepts(self, head: str) -> bool:
+        return head in self.heads if self.heads else head != "{"
+
+    def read(self, frame: Frame, call: Call, found: Match) -> Steps[bool]:
+        draft = frame.begin(found["name"], frame.source.here)
+        if draft is None:
+            return at_once(False)
+        frame.source.pos = found.end()
+        closed = found[0].endswith("/>")
+        if not take_attributes(draft, found, certain=frame.marked or not closed):
+            return at_once(False)
+        if closed:
+            draft.sure()
+            return at_once(True)
+        marks = _marks(call.close or frame.wrap_close, _headers(call.header, frame.wrap_open), draft.name)
+        return _Reading(self, frame, call, draft, *marks).read()
+
+    def write(self, sample: str, name: str, arguments: Mapping[str, Json]) -> Iterator[str]:
+        return write_parameters(sample, name, arguments, self.parameters)
+
+
+def _discard(piece: str) -> None:
+    """Take a piece of a value that is read in another way."""
+
+
+class _Next(Enum):
+    GO_ON = "the thing was taken, more may follow"
+    DONE = "the call is over"
+    REFUSED = "this is no call after all"
+
+
+@dataclass(slots=True)
+class _Reading:
+    """One call while its parameters are read."""
+
+    markup: Markup
+    frame: Frame
+    call: Call
+    draft: Draft
+    closer: Mark
+    header: Mark
+    quoted: tuple[Mark, ...]
+    stops: re.Pattern[str]
+    behind_parameter: bool = False
+    looked: tuple[str, int, tuple[Parameter, Match] | None] = ("", -1, None)
+    """Where the opener of a parameter was looked for last, and which one stands there."""
+    tried: Tried = field(default_factory=Tried)
+    given: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Where the parameters stand that were read, from their values on."""
+    spelling: str = ""
+    """How the parameter is spelled that is read now."""
+
+    def read(self) -> Steps[bool]:
+        attempts: tuple[Callable[[str], Steps[_Next | None]], ...] = (
+            self.group,
+            self.parameter,
+            self.end,
+            self.json_body,
+            self.bare_pairs,
+            self.end_of_text,
+            self.end_of_wrapper,
+            self.loose_text,
+            self.stray_closer,
+        )
+        while True:
+            head = yield from self.frame.source.skip_blanks()
+            self.behind_parameter = self.draft.live and bool(self.draft.keys)
+            for attempt in attempts:
+                outcome = yield from attempt(head)
+                if outcome is not None:
+                    break
+            else:
+                outcome = self.broken(head)
+            if outcome is not _Next.GO_ON:
+                return outcome is _Next.DONE
+
+    # -- what may stand between header and closing mark ----------------------------------------------------------------
+
+    def group(self, head: str) -> Steps[_Next | None]:
+        """An element that only groups the parameters and is none itself."""
+        size = yield from self.find_group()
+        self.frame.source.pos += size
+        return _Next.GO_ON if size else None
+
+    def find_group(self) -> Steps[int]:
+        """How long the mark of such an element that stands here is; 0 if there is none."""
+        source = self.frame.source
+        opener = yield from self.find_opener(0)
+        if opener is not None and not opener[0].is_element:
+            return 0
+        while (found := _GROUP.at(source.text, source.pos, source.final)) is MORE:
+            yield
+        if found is None:
+            return 0
+        size, name = found.end() - source.pos, found["name"]
+        own = any(parameter.is_element for parameter in self.markup.parameters)
+        return 0 if own and self.draft.declares(name) and name not in self.draft.keys else size
+
+    def parameter(self, head: str) -> Steps[_Next | None]:
+        opener = yield from self.parameter_here(0)
+        if opener is None:
+            opener = yield from self.undeclared_first()
+        if opener is None:
+            return None
+        parameter, found = opener
+        self.frame.source.pos = found.end()
+        self.behind_parameter = False
+        self.spelling = read_spelling(found)
+        self.draft.sure_of(read_key(found))
+        if parameter.repair:
+            self.draft.repair(parameter.repair)
+        key, start = read_key(found), self.frame.source.here
+        if not parameter.close:
+            return (yield from self.no_value(key))
+        if key in self.given:
+            yield from self.repeated(parameter, key, self.given[key])
+        else:
+            word = found["type"] if "{type}" in parameter.open else None
+            yield from self.value(parameter, key, self.shape_of(parameter, key, word))
+            self.given[key] = (start, self.frame.source.here)
+        return _Next.DONE if self.draft.cut else _Next.GO_ON
+
+    def repeated(self, parameter: Parameter, key: str, before: tuple[int, int]) -> Steps[None]:
+        """A parameter that was given before: nothing new if the tool does not declare it, or the value is the same."""
+        source, draft = self.frame.source, self.draft
+        start = source.here
+        if not (yield from Value(self, parameter, key, _discard).read()):
+            draft.truncate()
+        elif not draft.declares(key) or source.repeats(start, before):
+            draft.repair("dropped_repeated_argument")
+        else:
+            draft.flaw(Reason.DUPLICATE_ARGUMENT, f"argument {key}", "a second value", "one value")
+
+    def no_value(self, key: str) -> Steps[_Next]:
+        """A key without a value; the value may have been cut off."""
+        source = self.frame.source
+        yield from source.find_nonblank()
+        if source.final and ">" not in source.text[source.pos :]:
+            source.pos = len(source.text)
+            self.draft.truncate()
+            return _Next.DONE
+        self.draft.flaw(Reason.MALFORMED, f"argument {key}", "no value", "a value between two marks")
+        return _Next.GO_ON
+
+    def undeclared_first(self) -> Steps[tuple[Parameter, Match] | None]:
+        """An undeclared element that stands first, before a declared one; another call that begins here is none."""
+        opener, draft = (yield from self.find_opener(0)), self.draft
+        if opener is None or draft.keys or draft.tool is None or not self.markup.parameters[0].is_element:
+            return None
+        if self.frame.toolbox.find(read_key(opener[1])) is not None:
+            source = self.frame.source
+            gap = yield from source.find_nonblank(len(opener[1][0]))
+            if source.text[source.pos + gap : source.pos + gap + 1] in _NO_TEXT:
+                return None
+        if not (yield from self.rest_parses(Goal.DECLARED, 0, "", True, False)):
+            return None
+        return (yield from self.find_opener(0))  # more may have arrived meanwhile
+
+    def end(self, head: str) -> Steps[_Next | None]:
+        source = self.frame.source
+        while (found := self.closer.at(source.text, source.pos, source.final)) is MORE:
+            yield
+        if found is None:
+            return None
+        # without a closing mark of its own the call ends where its wrapper does, and leaves that mark to it
+        if not self.draft.keys and self.draft.tool is None and "{name}" in self.call.header:
+            return _Next.REFUSED
+        source.pos = found.end() if self.call.close else source.pos
+        self.draft.sure()
+        return _Next.DONE
+
+    def json_body(self, head: str) -> Steps[_Next | None]:
+        if head != "{" or self.draft.keys:
+            return None
+        self.frame.source.pos += 1
+        if not (yield from OBJECT.read(self.frame, self.draft)):
+            return _Next.REFUSED
+        return _Next.DONE if self.draft.cut else _Next.GO_ON
+
+    def bare_pairs(self, head: str) -> Steps[_Next | None]:
+        """Nothing but pairs of key and value up to the end of the call, all of them declared."""
+        source, draft = self.frame.source, self.draft
+        if draft.keys or draft.tool is None or not head.isalpha() or not self.frame.marked:
+            return None
+        while (end := source.text.find("<", source.pos)) < 0 and not source.final:
+            if len(source.text) - source.pos > _LONGEST_PAIRS:
+                return None
+            yield
+        pairs = read_pairs(source.text[source.pos : end]) if end >= 0 else None
+        if not pairs or not all(map(draft.declares, pairs)):
+            return None
+        size = end - source.pos
+        closed = (yield from source.look(self.closer, size)) is not None
+        if not closed and (yield from source.choose(self.frame.closing, size)) is None:
+            return None
+        source.pos += size
+        draft.sure()
+        draft.repair("bare_pairs")
+        for key, text in pairs.items():
+            self.add(key, text, draft.shape(key))
+        return _Next.GO_ON
+
+    def end_of_text(self, head: str) -> Steps[_Next | None]:
+        """The text is over, perhaps inside the closing mark: harmless if nothing but that mark is missing."""
+        yield from ()
+        source, draft = self.frame.source, self.draft
+        if not source.final or not (not head or self.closer.begins(source.text, source.pos)):
+            return None
+        if not draft.keys and draft.tool is None:
+            return _Next.REFUSED
+        source.pos = len(source.text)
+        if not draft.keys or source.truncated or (not head and not self.frame.marked):
+            draft.truncate()
+        draft.repair("missing_closer")
+        return _Next.DONE
+
+    def end_of_wrapper(self, head: str) -> Steps[_Next | None]:
+        if not self.draft.keys or (yield from self.frame.source.choose(self.frame.closing)) is None:
+            return None
+        self.draft.repair("missing_closer")
+        return _Next.DONE
+
+    def loose_text(self, head: str) -> Steps[_Next | None]:
+        """Text without a parameter around it: clear if the tool takes one text and nothing else."""
+        draft = self.draft
+        key = draft.tool.sole_text_parameter if draft.tool is not None else None
+        tagged = self.frame.marked and self.call.header[0].startswith("<")
+        if not key or draft.keys or not tagged or head == "<" or not self.frame.at_line:
+            return None
+        draft.sure()
+        draft.repair("missing_parameter_opener")
+        yield from self.value(self.markup.parameters[0], key, draft.shape(key))
+        return _Next.DONE if draft.cut else _Next.GO_ON
+
+    def stray_closer(self, head: str) -> Steps[_Next | None]:
+        draft, source = self.draft, self.frame.source
+        found = yield from source.look(FOREIGN_CLOSER)
+        harmless = draft.keys or (draft.tool is not None and not draft.tool.required)
+        if found is None or not (harmless or found[0] == "</think>"):
+            return None
+        source.pos = found.end()
+        draft.repair("stray_closer")
+        return _Next.GO_ON
+
+    def broken(self, head: str) -> _Next:
+        draft = self.draft
+        if not draft.live and (not self.frame.marked or not draft.keys):
+            return _Next.REFUSED
+        expected = self.call.close[0] if self.call.close else "the end of the call"
+        draft.flaw(Reason.MALFORMED, "call", f"{head!r} after the parameters", f"a parameter or {expected}")
+        return _Next.DONE
+
+    # -- one parameter -------------------------------------------------------------------------------------------------
+
+    def parameter_here(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]:
+        """The parameter that opens ``ahead`` characters from here and is one this tool can have."""
+        opener = yield from self.find_opener(ahead)
+        if opener is None or self.frame.source.here + ahead in self.tried.openers:
+            return opener
+        if not self.admits(opener[0], read_key(opener[1])):
+            return None
+        if not opener[0].is_element or self.draft.declares(read_key(opener[1])):
+            return opener
+        if (yield from self.frame.source.choose(self.frame.closing, ahead)) is not None:
+            return None
+        return (yield from self.find_opener(ahead))  # more may have arrived meanwhile
+
+    def rest_parses(self, goal: Goal, ahead: int, key: str, elements: bool, otherwise: bool) -> Steps[bool]:
+        """Whether the rest of the call parses ``ahead`` characters from here, where the value of ``key`` may end."""
+        return Trial(self, goal, key, elements).read(ahead, otherwise)
+
+    def closes_later(self, parameter: Parameter, key: str, ahead: int) -> Steps[bool]:
+        """Whether the value of ``key`` is closed further on, and the rest of the call parses from there."""
+        trial = Trial(self, Goal.CLOSED, key, parameter.is_element)
+        return trial.read(ahead, False, mark_value(parameter, key))
+
+    def find_header(self) -> Steps[Match | None]:
+        """The header of a further call that stands here and would be closed as this one is."""
+        source = self.frame.source
+        found = yield from source.look(self.header)
+        for header in self.quoted if found is None else ():
+            quoted = yield from source.look(header)
+            if quoted is not None and is_closed_by(quoted, self.closer):
+                return quoted
+        return found
+
+    def find_opener(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]:
+        """The opener of a parameter that stands there; it is asked for several times, and looked for once."""
+        source, markup = self.frame.source, self.markup
+        text, at, seen = self.looked
+        if text is source.text and at == source.pos + ahead:
+            return seen
+        while (index := markup.openers.at(source.text, source.pos + ahead, source.final)) is MORE:
+            yield
+        opener = None
+        if index is not None:
+            parameter = markup.spellings[index]
+            found = parameter.opener.match(source.text, source.pos + ahead)
+            opener = (parameter, found) if found is not None else None
+        self.looked = (source.text, source.pos + ahead, opener)
+        return opener
+
+    def admits(self, parameter: Parameter, key: str) -> bool:
+        """A plain element is a parameter only once, and the first one only if the tool declares it."""
+        draft = self.draft
+        if draft.admits(key):
+            return not parameter.is_element or key not in draft.keys
+        if parameter.is_element:
+            page = (key in _HTML or not parameter.open.endswith("<{key}>")) and not self.frame.marked
+            return (draft.is_open_ended or self.behind_parameter) and key not in draft.keys and not page
+        return self.frame.marked or draft.live or draft.is_open_ended
+
+    def shape_of(self, parameter: Parameter, key: str, word: str | None) -> Shape:
+        """The type of a parameter: what the schema says, else what the mark says."""
+        shape = self.draft.shape(key)
+        if shape.kinds or self.draft.declares(key):
+            return shape
+        if key in ENVELOPES and self.draft.tool is not None:
+            return UNTYPED
+        return UNTYPED if word and word.lower() not in parameter.texts else shape
+
+    def value(self, parameter: Parameter, key: str, shape: Shape) -> Steps[None]:
+        """One value; if it takes any text, it leaves while it comes in."""
+        self.behind_parameter = False
+        sections = yield from read_sections(Value(self, parameter, key, _discard))
+        if sections is not None:
+            self.add(key, sections, shape)
+            return
+        streams = shape.streams or not (shape.kinds or shape is UNTYPED)
+        if shape.nullable_text:
+            streams = not (yield from may_be_null(self.frame.source))
+        if not streams or parameter.decode is not None:
+            yield from self.gather(parameter, key, shape)
+            return
+        draft = self.draft
+        draft.open_text(key)
+        if (yield from Value(self, parameter, key, draft.text, draft.passing).read()):
+            draft.close_text()
+        else:
+            draft.truncate()
+
+    def gather(self, parameter: Parameter, key: str, shape: Shape) -> Steps[None]:
+        """A value that does not take any text is typed when it is complete."""
+        pieces: list[str] = []
+        nested = bool(shape.kinds & {"array", "object"})
+        if (yield from Value(self, parameter, key, pieces.append, nested=nested).read()):
+            text = "".join(pieces)
+            self.add(key, parameter.decode(text) if parameter.decode else text, shape)
+        else:
+            self.draft.truncate()
+
+    def add(self, key: str, text: str, shape: Shape) -> None:
+        """One value that was gathered whole."""
+        draft, where = self.draft, f"argument {key}"
+        if key in ENVELOPES and not draft.declares(key) and (parsed := parse_object(text)) is not None:
+            draft.repair("unwrapped_arguments")
+            draft.add_members(parsed.value)
+            return
+        if shape.kinds & {"array", "object"}:
+            elements = parse_elements(text) if text.lstrip()[:1] in ("<", "]", "") else None
+            if elements is not None:
+                draft.add(key, conform_text_leaves(elements or "", shape, where))
+                return
+        draft.add(key, read_text(text, shape, where))

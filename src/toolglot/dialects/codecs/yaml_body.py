@@ -1,0 +1,87 @@
+"""Arguments as YAML between the tags of a call.
+
+    <query_db>
+    sql: SELECT 1
+    limit: 5
+    </query_db>
+
+The whole body is needed before anything is known, so nothing streams. Scalars are taken as the text that was written
+and typed by the schema, because YAML's own guesses (no, 0123, 1_000) are not what the model meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import yaml
+
+from toolglot.core.events import Reason
+from toolglot.core.lenient_json import Number, Value, legal_number
+from toolglot.core.schema.toolset import conform_text_leaves
+from toolglot.dialects.codecs.buffered_values import gather_up_to
+from toolglot.dialects.codecs.sample_templates import HARD_JSON, JSON, KEY, TOOL, VALUE
+from toolglot.dialects.partial_call import Draft, Frame
+from toolglot.dialects.patterns import Mark, Match, mark
+from toolglot.dialects.scanner import Steps
+from toolglot.dialects.spec import Call
+
+_KEY = Mark(" {key} :")
+
+
+class _Dumper(yaml.SafeDumper):
+    """Numbers as they were written, texts of several lines as blocks."""
+
+
+def _represent_number(dumper: yaml.SafeDumper, value: Number) -> yaml.Node:
+    kind = "float" if set(value) & set(".eE") else "int"
+    return dumper.represent_scalar(f"tag:yaml.org,2002:{kind}", legal_number(value))
+
+
+def _represent_text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, "|" if "\n" in value else None)
+
+
+_Dumper.add_representer(Number, _represent_number)
+_Dumper.add_representer(str, _represent_text)
+
+
+@dataclass(frozen=True, slots=True)
+class YamlBody:
+    def accepts(self, head: str) -> bool:
+        return head.isalpha() or head == "_"
+
+    def read(self, frame: Frame, call: Call, found: Match) -> Steps[bool]:
+        source = frame.source
+        draft = frame.begin(found["name"], source.here)
+        if draft is None:
+            return False
+        source.pos = found.end()
+        first = yield from source.look(_KEY)
+        if first is None or not draft.declares(first["key"]):
+            return False
+        close = mark(tuple(close.replace("{key}", found["name"]) for close in call.close))
+        text = yield from gather_up_to(source, close)
+        if text is None:
+            draft.truncate()
+            return True
+        return self._fill(draft, text)
+
+    def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
+        before, _, after = sample.replace(TOOL, name).partition(f"{KEY}: {VALUE}\n")
+        document = yaml.dump(dict(arguments), Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=2**31)
+        yield before + (document if arguments else "") + after
+        for notation in (JSON, HARD_JSON):
+            yield f"{before}{notation.write(dict(arguments))}\n{after}"
+
+    def _fill(self, draft: Draft, text: str) -> bool:
+        try:
+            values = yaml.load(text, Loader=yaml.BaseLoader)
+        except (yaml.YAMLError, RecursionError, ValueError):
+            values = None
+        if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
+            draft.flaw(Reason.MALFORMED, "arguments", "text that is not YAML", "key: value, one per line")
+            return draft.frame.marked
+        for key, value in values.items():
+            draft.add(key, conform_text_leaves(value, draft.shape(key), f"argument {key}"))
+        return True

@@ -1,0 +1,271 @@
+"""How marks are written down, and the expressions that come from it.
+
+Strategy. Marks are written as they look, in a template: a blank stands for any blanks, a line break for one line break
+with blanks before it, ``{slot}`` for a named piece, ``{{`` for a brace. From one template come two expressions, one for
+the mark and one for every beginning of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from toolglot.core.lenient_json import OPERATOR
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A piece of a mark: its expression, and the expression of every beginning of it that ends the text."""
+
+    full: str
+    prefix: str
+
+
+_END = r"\Z"
+
+
+def character(char: str) -> Node:
+    return Node(re.escape(char), _END)
+
+
+def literal(text: str) -> Node:
+    prefix = r"\Z"
+    for char in reversed(text):
+        prefix = rf"(?:\Z|{re.escape(char)}{prefix})"
+    return Node(re.escape(text), prefix)
+
+
+def chars(charset: str, least: int = 1, most: int | None = None) -> Node:
+    top = "" if most is None else str(most)
+    return Node(f"{charset}{{{least},{top}}}", rf"{charset}{{0,{top}}}+\Z")
+
+
+def sequence(*nodes: Node) -> Node:
+    return Node("".join(node.full for node in nodes), beginnings([nodes]))
+
+
+def beginnings(marks: Iterable[Sequence[Node]]) -> str:
+    """The expression of every beginning of some marks; what they have in common is looked at once."""
+    following: dict[Node, list[Sequence[Node]]] = {}
+    for first, *rest in marks:
+        following.setdefault(first, []).extend([rest] if rest else [])
+    found: dict[str, None] = {}
+    for node, rests in following.items():
+        if rests:
+            found[node.full + beginnings(rests)] = None
+        elif node.prefix == _END:
+            found[node.full + _END] = None
+        found[node.prefix] = None
+    return f"(?:{'|'.join(found)})"
+
+
+def outline(marks: Sequence[Sequence[Node]], depth: int) -> str:
+    """The expression of where marks may stand: of them and of every beginning, as far as ``depth`` pieces tell."""
+    if not depth or not all(marks):
+        return ""
+    following: dict[Node, list[Sequence[Node]]] = {}
+    for first, *rest in marks:
+        following.setdefault(first, []).append(rest)
+    found: dict[str, None] = {}
+    for node, rests in following.items():
+        found[node.full + outline(rests, depth - (not _may_be_empty(node)))] = None
+        found[node.prefix] = None
+    return f"(?:{'|'.join(found)})"
+
+
+@lru_cache(maxsize=256)
+def _may_be_empty(node: Node) -> bool:
+    return node.prefix != _END and re.fullmatch(node.full, "") is not None
+
+
+def either(*nodes: Node) -> Node:
+    return Node(
+        "(?:" + "|".join(node.full for node in nodes) + ")", "(?:" + "|".join(node.prefix for node in nodes) + ")"
+    )
+
+
+def optional(node: Node) -> Node:
+    return Node(f"(?:{node.full})?", node.prefix)
+
+
+def ahead(*nodes: Node) -> Node:
+    """What must follow: looked at, not consumed."""
+    node = sequence(*nodes)
+    return Node(f"(?={node.full})", node.prefix)
+
+
+def some_of(most: int, *nodes: Node) -> Node:
+    """Any of the pieces, in any order and each as often as it comes."""
+    each = either(*nodes)
+    return Node(f"{each.full}{{0,{most}}}", f"{each.full}{{0,{most}}}+{each.prefix}")
+
+
+BLANKS = chars(r"\s", 0)
+BREAK = sequence(chars(r"[ \t\r]", 0), literal("\n"))
+
+_QUOTED = r'[^"\\\n]{0,256}(?:\\.[^"\\\n]{0,256}){0,64}'
+
+_COMMENT = Node(
+    r"(?:(?://|\#)[^\n]{0,200}\n|/\*[^*]{0,200}\*/)\s*",
+    r"(?:/?\Z|(?://|\#)[^\n]{0,200}(?:\Z|\n\s*\Z)|/\*[^*]{0,200}(?:\*?\Z|\*/\s*\Z))",
+)
+_CHANNEL_WORDS = ("analysis", "commentary", "final", "json", "code")
+_TURN = Node(r"\s*(?:<\|start\|>|\Z)", rf"\s*{literal('<|start|>').prefix}")
+"""The end of a message in channels: another one follows, or nothing."""
+
+_SCRIPTS = (
+    "\u0300-\u034e\u0350-\u180d\u180f-\u1fff\u2190-\u257f\u25a0-\u273e\u2740-\u2bff\u3099\u309a\ufe00-\ufe0f"
+    "\U0001f000-\U0001faff"
+)
+"""Signs of scripts that are part of words but no letters, and pictures; without what marks are made of."""
+_WORD = rf"\w.\-/\\{_SCRIPTS}"
+
+
+def given(*around: tuple[str, str, str], otherwise: Node) -> Node:
+    """A piece of which more is taken where certain characters stand around it: before, inside and behind it."""
+    full = "".join(f"(?<={before}){inside}{{1,128}}(?={behind})|" for before, inside, behind in around)
+    prefix = "".join(rf"(?<={before}){inside}{{0,128}}+\Z|" for before, inside, _ in around)
+    return Node(f"(?:{full}{otherwise.full})", f"(?:{prefix}{otherwise.prefix})")
+
+
+_IN_QUOTES = ("[\"']", r"[^\"'<>\n]", "[\"']")
+_PLAIN_KEY = chars(rf"[\w.\-$\\{_SCRIPTS}]", 1, 128)
+
+SLOTS: dict[str, Node] = {
+    # names may be dotted, hyphenated, or carry markdown escapes; in quotes they may hold anything
+    "name": given(_IN_QUOTES, otherwise=chars(f"[{_WORD}]", 1, 128)),
+    "name_id": chars(f"[{_WORD}:!]", 1, 160),
+    # the same, with a blank before it
+    "recipient": Node(rf" ?[{_WORD}:!]{{1,160}}", rf" ?[{_WORD}:!]{{0,160}}+\Z"),
+    "name_line": chars(r"[^\n`\"'\[\]{}:<>]", 1, 128),
+    # between the words of a name; with the escape that Markdown puts before it
+    "sign": Node(r"\\?[._]", r"\\?\Z"),
+    "name_parallel": literal("multi_tool_use.parallel"),
+    # behind "function_": words that make it the name of a wrapper are none
+    "name_own": Node(rf"(?!(?:calls?|name|results?|response)>)[{_WORD}]{{1,128}}", rf"[{_WORD}]{{0,128}}+\Z"),
+    "name_group": either(*map(literal, ("parameters", "arguments", "args", "params", "input", "file"))),
+    "key": given(_IN_QUOTES, ("=", r"[^\"'<>=/\n]", ">"), (">", r"[^<>\n]", "<"), otherwise=_PLAIN_KEY),
+    "key_plain": _PLAIN_KEY,
+    # without quotes, up to the sign behind it
+    "key_loose": chars(r"[^\"'<>{}\[\]:,\n]", 1, 128),
+    "id": chars(r"[\w.\-/\\:]", 1, 160),
+    "snake": sequence(chars("[A-Za-z]", 1, 32), literal("_"), chars("[A-Za-z_]", 1, 64)),
+    "command": chars(r"[^\n`]", 1, 400),
+    "type": chars(r"[\w]", 1, 32),
+    "index": chars(r"\d", 1, 8),
+    "number": optional(sequence(chars(" ", 0, 1), chars(r"\d", 1, 8))),
+    "q": chars("[\"']", 0, 1),
+    "ns": Node(r"(?:[\w\-]{1,32}+:)?", r"(?:[\w\-]{1,32}+:?)?\Z"),
+    "suffix": optional(sequence(literal(":"), chars(r"[\w\-]", 1, 32))),
+    "bar": chars(r"[|｜‖]", 1, 2),
+    "attributes": optional(sequence(chars(r"\s", 1, 1), chars(r"[^<>\n]", 0, 200))),
+    "bracket_attributes": optional(sequence(chars(r"[\s:]", 1, 1), chars(r"[^\[\]\n]", 0, 200))),
+    # the closing bracket of a tag, and what looks like it
+    "gt": chars("[>＞﹥〉]", 1, 1),
+    "quoted": Node(_QUOTED, _QUOTED + r"\\?\Z"),
+    # a comment in JSON or Python, and the layout behind it
+    "comment": optional(_COMMENT),
+    "one_comment": _COMMENT,
+    # what makes an expression of the string before it
+    "operator": Node(
+        OPERATOR,
+        r"(?:[.=!<>]\s?|or?|a(?:nd?)?|i[fns]?|n(?:ot?)?|f(?:or?)?)?\Z",
+    ),
+    "quoted_once": chars(r"[^'\n]", 0, 256),
+    "words": chars(r"[^<>{}\n]", 0, 60),
+    # what a header of channels may hold by mistake: its own words, a few signs, letters that are not Latin; no sentence
+    "debris": some_of(24, *map(literal, _CHANNEL_WORDS), chars(r"[ \t(?!\d–—]", 1, 1), chars(r"[^\W\x00-\x7f]", 1, 1)),
+    "constraint": optional(sequence(literal("<|constrain|>"), chars(r"[\w ]", 0, 20))),
+    "tick": chars("[`\"'\\[\\]]", 0, 1),
+    "junk": chars("[\"'=:]", 0, 2),
+    "eqkey": optional(sequence(literal("="), chars(r"[\w.\-]", 1, 128))),
+    "gap": chars("[▁_ ]", 1, 1),
+    "marker": Node(
+        r"[\w\- ]{0,20}(?:tool|call|func|action|Tool|Call|Func|TOOL|CALL|FUNC|ACTION)[\w\- ]{0,20}", r"[\w\- ]{0,48}+\Z"
+    ),
+    "own_role": either(*map(literal, ("assistant", "Assistant", "model"))),
+    "slash": chars("/", 0, 1),
+    "ing": optional(literal("ing")),
+    "language": chars(r"[\w\-+]", 0, 20),
+    # what must follow is looked at, not consumed
+    "before_object": Node(r"(?=\s*\{)", r"\s*\Z"),
+    "before_quoted": Node(r"(?=\s*\{\s*[\"'}])", r"\s*(?:\{\s*)?\Z"),
+    "before_json": Node(r"(?=\s*[\[{])", r"\s*\Z"),
+    "before_text": Node(r"(?=\s*[^\s<])", r"\s*\Z"),
+    "before_mark": Node(r"(?=\s*[<\[{])", r"\s*\Z"),
+    "before_end": Node(r"(?=[ \t\r]*(?:[\n<]|\Z))", r"[ \t\r]*\Z"),
+    "before_break": Node(r"(?=[ \t\r]*(?:\n|\Z))", r"[ \t\r]*\Z"),
+    "before_sentence": Node(r"(?=[ \t]*[A-Z](?:[a-z]|['’ ]))", r"[ \t]*[A-Z]?\Z"),
+    "before_pair": Node(
+        r"(?=\s*\[?\s*[\"'][\w.\-/\\]{1,128}[\"']\s*,\s*\{)",
+        r"\s*(?:\Z|\[?\s*(?:\Z|[\"'][\w.\-/\\]{0,128}(?:\Z|[\"']\s*(?:\Z|,\s*\Z))))",
+    ),
+    # a bullet or a number before an item of a list
+    "item": Node(r"(?:[-*•]|\d{1,3}[.)])[ \t]{1,4}", r"(?:\d{0,3}\Z|(?:[-*•]|\d{1,3}[.)])[ \t]{0,4}\Z)"),
+    # a Python call, or a list of some
+    "before_python": Node(r"(?=\s{0,8}\[?\s{0,8}[\w.\\]{1,128}\s?\()", r"\s{0,8}+\[?\s{0,8}+[\w.\\]{0,128}+\s?\Z"),
+    # the same, with something around it or before it
+    "before_sole_python": Node(
+        r"(?=(?:[\"']|(?:[-*•]|\d{1,3}[.)])[ \t]{1,4})[\w.\\]{1,128}\s?\()",
+        r"(?:\d{0,3}\Z|(?:[\"']|(?:[-*•]|\d{1,3}[.)])[ \t]{0,4})[\w.\\]{0,128}+\s?\Z)",
+    ),
+    "before_parenthesis": Node(r"(?=\s?\()", r"\s?\Z"),
+    "before_arg_key": Node(r"(?=\s*<arg_key>)", rf"\s*{literal('<arg_key>').prefix}"),
+    "before_parameter": Node(r"(?=\s*<parameter=)", rf"\s*{literal('<parameter=').prefix}"),
+    "before_dsml": Node(r"(?=\s*<\s*[|｜‖]{1,2}\s*DSML)", r"\s*(?:<\s*(?:[|｜‖]{1,2}\s*(?:D(?:S(?:M)?)?)?)?)?\Z"),
+    "before_turn": ahead(_TURN),
+    "before_stray_end": ahead(chars(r"[^<>{}\n]", 0, 60), literal("<|end|>"), _TURN),
+    # behind a mark that begins a turn and names no role: another mark, the end of the line, or a sentence
+    "before_own_text": Node(
+        r"(?=[ \t\r]*(?:[<>\[\]{`\n]|\Z|[A-Z][\w'’]*[ ,]|[^\x00-\x7f]))", r"[ \t\r]*(?:[A-Z][\w'’]*)?\Z"
+    ),
+    "before_call": Node(r"(?=\s*(?:[\[{]|<tool_call))", rf"\s*{literal('<tool_call').prefix}"),
+}
+
+TOKEN = re.compile(r"\{\{|\}\}|\{(\w+)\}|[ ]+|\n|[^{} \n]+|.", re.DOTALL)
+
+
+_NAMED = {
+    "name": "name",
+    "name_id": "name",
+    "name_group": "name",
+    "name_parallel": "name",
+    "name_own": "name",
+    "name_line": "name",
+    "recipient": "name",
+    "key": "key",
+    "key_plain": "key",
+    "key_loose": "key",
+    "attributes": "attributes",
+    "type": "type",
+    "quoted": "quoted",
+    "quoted_once": "quoted",
+}
+
+
+def expression(template: str, given: Mapping[str, str] | None = None) -> str:
+    """The expression of a template; ``given`` are expressions for some of its slots."""
+    slots = {slot: Node(text, text) for slot, text in (given or {}).items()}
+    return join_nodes(make_nodes(template, False, {**SLOTS, **slots}))
+
+
+def make_nodes(template: str, named: bool, slots: Mapping[str, Node] = SLOTS) -> list[Node]:
+    found: list[Node] = []
+    for token in TOKEN.finditer(template):
+        slot = token[1]
+        if slot:
+            node = slots[slot]
+            if named and slot in _NAMED:
+                node = Node(f"(?P<{_NAMED[slot]}>{node.full})", node.prefix)
+            found.append(node)
+        elif token[0].isspace():
+            found.append(BREAK if token[0] == "\n" else BLANKS)
+        else:
+            found.extend(map(character, "{" if token[0] == "{{" else "}" if token[0] == "}}" else token[0]))
+    return found
+
+
+def join_nodes(nodes: Iterable[Node]) -> str:
+    return "".join(node.full for node in nodes)

@@ -1,0 +1,80 @@
+"""Name first, then pairs of key and value: GLM and its relatives.
+
+<tool_call>get_weather
+<arg_key>city</arg_key>
+<arg_value>Oslo</arg_value>
+</tool_call>
+"""
+
+from __future__ import annotations
+
+from toolglot.dialects.codecs.tagged_parameters import Markup, Parameter
+from toolglot.dialects.shared_marks import TOOL_CALL, TOOL_RESPONSE
+from toolglot.dialects.spec import Call, Dialect, Place, Region, Wrap
+
+VALUE_END = ("</arg_value>",)
+PAIRS = Markup(
+    (
+        Parameter(
+            "<arg_key{suffix}>{key}</arg_key{suffix}> <arg_value{suffix}>",
+            ("</arg_value{suffix}>",),
+        ),
+        Parameter(
+            "<longcat_arg_key>{key}</longcat_arg_key> <longcat_arg_value>",
+            ("</longcat_arg_value>",),
+        ),
+        # known damage: doubled marks, a mark of the pair that was lost, the call's mark in place of the key's
+        Parameter("<arg_key><arg_key>{key}</arg_key> <arg_value>", VALUE_END, repair="doubled_mark"),
+        Parameter("<arg_key>{key}</arg_key></arg_key> <arg_value>", VALUE_END, repair="doubled_mark"),
+        Parameter("<tool_call>{key}</arg_key> <arg_value>", VALUE_END, repair="damaged_opener"),
+        Parameter("<arg_key>{key} <arg_value>", VALUE_END, repair="damaged_opener"),
+        Parameter("<arg_key>{key}</arg_key>{before_text}", VALUE_END, repair="missing_value_opener"),
+        # a key without a value
+        Parameter("<arg_key{suffix}>{key}</arg_key{suffix}>", ()),
+        Parameter("<longcat_arg_key>{key}</longcat_arg_key>", ()),
+    )
+)
+
+DIALECTS = (
+    Dialect(
+        "glm45",
+        Call(("{name}",), PAIRS, place=Place.WRAPPED),
+        sample="<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n</tool_call>",
+        wrap=TOOL_CALL,
+        also=(Call(("{name}{before_arg_key}",), PAIRS, ("</tool_call>",), Place.LINE, "missing_opener"),),
+        returns=TOOL_RESPONSE,
+        models=("glm-4.5*", "glm-4.6*", "laguna-xs*"),
+    ),
+    Dialect(
+        "glm47",
+        Call(("{name}",), PAIRS, place=Place.WRAPPED),
+        sample="<tool_call>get_weather<arg_key>city</arg_key><arg_value>Oslo</arg_value></tool_call>",
+        wrap=TOOL_CALL,
+        returns=TOOL_RESPONSE,
+        models=("glm-4.7*", "glm-5*", "ling-3*", "laguna-s*"),
+    ),
+    Dialect(
+        "longcat_argkey",
+        Call(("{name}",), PAIRS, place=Place.WRAPPED),
+        sample="<longcat_tool_call>get_weather\n<longcat_arg_key>city</longcat_arg_key>\n"
+        "<longcat_arg_value>Oslo</longcat_arg_value>\n</longcat_tool_call>",
+        wrap=(Wrap(("<longcat_tool_call>",), ("</longcat_tool_call>",)),),
+        returns=TOOL_RESPONSE,
+    ),
+    Dialect(
+        "hy3",
+        Call(("{name}<tool_sep{suffix}>",), PAIRS, ("</tool_call{suffix}>",), Place.WRAPPED),
+        sample="<tool_calls:opensource>\n<tool_call:opensource>get_weather<tool_sep:opensource>\n"
+        "<arg_key:opensource>city</arg_key:opensource>\n<arg_value:opensource>Oslo</arg_value:opensource>\n"
+        "</tool_call:opensource>\n</tool_calls:opensource>",
+        wrap=(
+            Wrap(("<tool_calls:{type}>",), ("</tool_calls:{type}>",)),
+            Wrap(("<tool_call:{type}>",), ("</tool_call:{type}>",)),
+        ),
+        also=(Call(("<tool_call{suffix}>{name}<tool_sep{suffix}>",), PAIRS, ("</tool_call{suffix}>",), Place.WRAPPED),),
+        regions=(Region(("<think:{type}>",), ("</think:{type}>",)),),
+        between="\n",
+        returns="<tool_response:opensource>\n{content}\n</tool_response:opensource>",
+        models=("hy3*",),
+    ),
+)

@@ -1,0 +1,188 @@
+"""Messages in channels, some of them addressed to a tool: harmony, Kimi K3, Inkling.
+
+<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Oslo"}<|call|>
+"""
+
+from __future__ import annotations
+
+import re
+
+from toolglot.dialects.codecs.freetext import Enclosed
+from toolglot.dialects.codecs.json_envelope import OBJECT
+from toolglot.dialects.codecs.message_calls import Addressed
+from toolglot.dialects.codecs.tagged_parameters import Markup, Parameter
+from toolglot.dialects.spec import Call, Channel, Commitment, Dialect, Manner, Place, Region, Show, Wrap
+
+START = "<|start|>assistant"
+MESSAGE = "<|channel|>{words}to={recipient} {words}<|message|>"
+CONSTRAINED = "<|channel|>{words}to={recipient} {words}<|constrain|>{words}<|message|>"
+DOUBLED = "<|channel|>{words}to={recipient}<|channel|>{words}<|constrain|>{words}<|message|>"
+RECIPIENT_FIRST = "to={recipient} {words}<|channel|>{words}{constraint}<|message|>"
+RECIPIENT_LAST = "<|channel|>{words}<|constrain|>{words}to={recipient}{words}<|message|>"
+ADDRESSED = (
+    f"{START}{CONSTRAINED}",
+    f"{START}{MESSAGE}",
+    f"{START} {RECIPIENT_FIRST}",
+    DOUBLED,
+    CONSTRAINED,
+    MESSAGE,
+)
+# the prompt ended in the role, or the token before it was stripped
+WITHOUT_START = (
+    f"assistant{CONSTRAINED}",
+    f"assistant{MESSAGE}",
+    f"assistant {RECIPIENT_FIRST}",
+    f"assistant{RECIPIENT_LAST}",
+    "assistant to={recipient}{debris}<|constrain|>{words}<|message|>",
+    "assistant to={recipient}{debris}<|message|>{before_object}",
+    "commentary to={recipient}{debris}{constraint}<|message|>",
+    "analysis to={recipient}{debris}{constraint}<|message|>",
+    "to={recipient}{debris}<|constrain|>{words}<|message|>",
+    "to={recipient}{debris}<|message|>{before_object}",
+)
+DAMAGED = (
+    f"{START}{DOUBLED}",
+    # something else in the place of the channel
+    f"{START}<|channel|>{{words}}{CONSTRAINED}",
+    f"{START}<|channel|>{{words}}{MESSAGE}",
+    # the recipient behind the kind of content
+    f"{START}{RECIPIENT_LAST}",
+    RECIPIENT_LAST,
+    # no <|channel|>
+    f"{START}{{debris}}to={{recipient}}{{debris}}<|constrain|>{{words}}<|message|>",
+    f"{START}{{debris}}to={{recipient}}{{debris}}<|message|>{{before_object}}",
+    # no <|message|>
+    f"{START}<|channel|>{{words}}to={{recipient}} {{words}}<|constrain|>{{language}} {{before_object}}",
+    "<|channel|>{words}to={recipient} {words}<|constrain|>{language} {before_object}",
+)
+STRIPPED = (
+    "commentary to={name_id}{debris}{before_object}",
+    "assistant commentary to={name_id}{debris}{before_object}",
+    "assistant to={name_id}{debris}{before_object}",
+    "assistant analysis to=functions.{name_id}{debris}{before_object}",
+    "analysis to=functions.{name_id}{debris}{before_object}",
+    "to=functions.{name_id}{debris}{before_object}",
+    " to=functions.{name_id}{debris}{before_object}",
+    "to={name_parallel}{debris}{before_object}",
+)
+KIND = re.compile(r"[\s>](?!(?i:json|analysis|commentary|final)\b)\w+ ?<\|message\|>\Z")
+"""A kind of content that is not JSON, in the header of a message."""
+CLOSE = ("<|call|>", "<|end|>", "] <|call|>")
+
+
+def open_message(channel: str) -> tuple[str, ...]:
+    """The header of a message to nobody, with what may be missing of it."""
+    return (
+        f"{START}<|channel|>{channel}{{constraint}}<|message|>",
+        f"{START}{channel}<|message|>",
+        f"<|channel|>{channel}{{constraint}}<|message|>",
+        f"assistant<|channel|>{channel}{{constraint}}<|message|>",
+    )
+
+
+def open_next(channel: str) -> tuple[str, ...]:
+    """The same right behind another message, of which nobody saw the beginning."""
+    return (f"<|end|> {START}<|channel|>{channel}{{constraint}}<|message|>",)
+
+
+DIALECTS = (
+    Dialect(
+        "harmony",
+        Call(ADDRESSED, Addressed(), CLOSE),
+        sample="<|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>"
+        '{"city": "Oslo"}<|call|>',
+        also=(
+            # code, a patch or a command as it is
+            Call(ADDRESSED, Enclosed("<|call|>{before_turn}", KIND)),
+            Call(DAMAGED, Addressed(), CLOSE, repair="damaged_header"),
+            Call((RECIPIENT_FIRST,), Addressed(), CLOSE, Place.LINE),
+            Call(WITHOUT_START, Addressed(), CLOSE, Place.LINE, "damaged_header"),
+            # the special tokens were stripped on the way
+            Call(STRIPPED, Addressed(), place=Place.LINE, repair="missing_marks"),
+            Call(("+#+#+#+#+#+assistant to={name_id}{debris}{before_object}",), Addressed(), repair="missing_marks"),
+        ),
+        regions=(
+            # the first one begins with its channel where the prompt ended in the token before it
+            Region(
+                (*open_message(" analysis{debris}"), "analysis{debris}<|message|>"),
+                ("<|end|>",),
+                commitment=Commitment.MARKED,
+            ),
+            Region(open_next(" analysis{debris}"), ("<|end|>",), place=Place.ANYWHERE, commitment=Commitment.MARKED),
+            # a header that never got as far as its message: whatever it holds was said to nobody
+            Region(
+                (
+                    f"{START}<|channel|>{{before_stray_end}}",
+                    "<|channel|>{before_stray_end}",
+                    "<|channel|>{words}to=assistant<|channel|>{before_stray_end}",
+                ),
+                ("<|end|>",),
+                commitment=Commitment.MARKED,
+            ),
+            Region(
+                (*open_message(" final{debris}"), "final{debris}{constraint}<|message|>"),
+                ("<|end|>", "<|return|>"),
+                Channel.ANSWER,
+            ),
+            Region(open_next(" final{debris}"), ("<|end|>", "<|return|>"), Channel.ANSWER, Place.ANYWHERE),
+            Region(
+                (*open_message("{debris}"), "commentary{debris}<|message|>"), ("<|end|>", "<|return|>"), Channel.TEXT
+            ),
+            Region(open_next("{debris}"), ("<|end|>", "<|return|>"), Channel.TEXT, Place.ANYWHERE),
+        ),
+        results=("<|start|>functions.",),
+        teach=Manner(Show.TYPES, "## functions\n\nnamespace functions {\n", "\n} // namespace functions"),
+        models=("gpt-oss*",),
+    ),
+    Dialect(
+        "kimi_k3",
+        Call(
+            (
+                "<|open|> call tool={q}{name}{q}{attributes} <|sep|>",
+                "<|open|> call{attributes} tool={q}{name}{q} <|sep|>",
+                "<|open|> call name={q}{name}{q}{attributes} <|sep|>",
+            ),
+            Markup(
+                (
+                    Parameter(
+                        "<|open|> argument key={q}{key}{q} type={q}{type}{q} <|sep|>",
+                        ("<|close|> argument <|sep|>",),
+                    ),
+                    Parameter(
+                        "<|open|> argument type={q}{type}{q} key={q}{key}{q} <|sep|>",
+                        ("<|close|> argument <|sep|>",),
+                    ),
+                    Parameter("<|open|> argument key={q}{key}{q} <|sep|>", ("<|close|> argument <|sep|>",)),
+                )
+            ),
+            ("<|close|> call <|sep|>",),
+        ),
+        sample='<|open|>tools<|sep|><|open|>call tool="get_weather" index="1"<|sep|><|open|>argument key="city" '
+        'type="string"<|sep|>Oslo<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>',
+        wrap=(Wrap(("<|open|> tools <|sep|>",), ("<|close|> tools <|sep|>",)),),
+        regions=(
+            Region(("<|open|> think <|sep|>",), ("<|close|> think <|sep|>",)),
+            Region(("<|open|> response <|sep|>",), ("<|close|> response <|sep|>",), Channel.TEXT),
+        ),
+        between="",
+        teach=Manner(Show.ARRAY, "```json", "```"),
+        models=("kimi-k3*",),
+    ),
+    Dialect(
+        "inkling",
+        OBJECT,
+        sample='<|message_model|>get_weather<|content_invoke_tool_json|>{"name": "get_weather", "args": '
+        '{"city": "Oslo"}}<|end_message|>',
+        wrap=(
+            Wrap(
+                ("<|message_model|>{name}<|content_invoke_tool_json|>", "<|content_invoke_tool_json|>"),
+                ("<|end_message|>",),
+            ),
+        ),
+        regions=(
+            Region(("<|message_model|> <|content_thinking|>",), ("<|end_message|>",)),
+            Region(("<|message_model|> <|content_text|>",), ("<|end_message|>",), Channel.TEXT),
+        ),
+        models=("inkling*",),
+    ),
+)

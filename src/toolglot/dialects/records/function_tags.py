@@ -1,0 +1,115 @@
+"""The name in the tag: Qwen3-Coder and its relatives.
+
+<tool_call>
+<function=get_weather>
+<parameter=city>
+Oslo
+</parameter>
+</function>
+</tool_call>
+"""
+
+from __future__ import annotations
+
+from toolglot.dialects.codecs.named_call import Named
+from toolglot.dialects.codecs.tagged_parameters import Markup, Parameter
+from toolglot.dialects.codecs.whitespace import Trim
+from toolglot.dialects.shared_marks import THINK, TOOL_CALL, TOOL_RESPONSE
+from toolglot.dialects.spec import Call, Dialect, Manner, Place, Region, Show, Wrap
+
+FUNCTION = ("<function={q}{name}{q}>",)
+CLOSE = ("</ function{eqkey} >", "</function\n", "</{ns}invoke>", "</tool>")
+ATTRIBUTED = "<function={q}{name}{q}{attributes}>"
+LOST = "dropped_attributes"
+DRIFTED = (
+    "<function = {q}{name}{q} >",
+    ATTRIBUTED,
+    "<function name={q}{name}{q}{attributes}>",
+    "<function:{name}>",
+    "<tool={q}{name}{q}>",
+    "<{ns}invoke={q}{name}{q}>",
+)
+
+SPACED = Markup(
+    (
+        Parameter("<parameter={q}{key}{q}>", ("</parameter{eqkey}>",), Trim.BREAK),
+        Parameter("<parameter name={q}{key}{q}>", ("</parameter>",), Trim.BREAK),
+        Parameter("<parameter={q}{key}{q}{attributes}>", ("</parameter{eqkey}>",), Trim.BREAK, repair=LOST),
+        # known damage: a lost bracket, the value in the tag, the key as the text of the tag
+        Parameter("<parameter={key}\n", ("</parameter>",), Trim.BREAK, repair="damaged_opener"),
+        Parameter("<parameter={key}=", ("</parameter>",), Trim.BREAK, repair="damaged_opener"),
+        Parameter("<parameter>{key}</parameter>", ("</parameter_value>",), Trim.BREAK, repair="key_outside_tag"),
+        Parameter("<{key}>", ("</{key}>",), Trim.BREAK),
+    )
+)
+TIGHT = Markup((Parameter("<parameter={q}{key}{q}>", ("</parameter>",)),))
+
+DIALECTS = (
+    Dialect(
+        "qwen3_coder",
+        Call(FUNCTION, SPACED, CLOSE),
+        sample="<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n</function>\n</tool_call>",
+        wrap=TOOL_CALL,
+        teach=Manner(Show.ELEMENTS),
+        returns=TOOL_RESPONSE,
+        also=(
+            # the tool's name opened as a parameter, or as a lone <name>
+            Call(("<parameter={name}> {before_parameter}",), SPACED, CLOSE, Place.WRAPPED, "damaged_header"),
+            Call(("<name>{name} </parameter>",), SPACED, CLOSE, repair="damaged_header"),
+            Call(DRIFTED, SPACED, CLOSE, repair="damaged_header"),
+            Call(("<tool_call={q}{name}{q}>",), SPACED, ("</tool_call>",), repair="damaged_header"),
+            Call(
+                ("<function={name}\n", "<function_{name_own}> {before_parameter}"),
+                SPACED,
+                CLOSE,
+                repair="damaged_header",
+            ),
+            Call(("function={name}>",), SPACED, CLOSE, Place.WRAPPED, "damaged_header"),
+            Call(
+                (
+                    "<name>{name}</name>",
+                    "<tool_name>{name}</tool_name>",
+                    "<function_name>{name}</function_name>",
+                ),
+                SPACED,
+                place=Place.WRAPPED,
+            ),
+        ),
+        regions=(THINK,),
+        models=("qwen3-coder*", "qwen3.5*", "qwen3.6*", "qwen3.8*", "step-3.5*", "nemotron-3*", "mimo-v2*"),
+    ),
+    Dialect(
+        "llama_function_tag",
+        Call(FUNCTION, Named(), CLOSE),
+        sample='<function=get_weather>{"city": "Oslo"}</function>',
+        also=(
+            Call(
+                ("<function={name}={before_object}", "<function={name}{before_object}"),
+                Named(),
+                ("> </function>", "</function>"),
+                repair="damaged_header",
+            ),
+            Call((ATTRIBUTED,), Named(), CLOSE, repair="damaged_header"),
+        ),
+        teach=Manner(open="", close=""),
+        models=("functionary-v3.1*", "*functionary-medium-v3.1*"),
+    ),
+    Dialect(
+        "openhands",
+        Call(FUNCTION, SPACED, CLOSE),
+        sample="<function=get_weather>\n<parameter=city>Oslo</parameter>\n</function>",
+        results=("EXECUTION RESULT of [",),
+        teach=Manner(Show.NUMBERED, "", ""),
+        returns="EXECUTION RESULT of [{name}]:\n{content}",
+    ),
+    Dialect(
+        "seed_oss",
+        Call(FUNCTION, TIGHT, CLOSE),
+        sample="<seed:tool_call>\n<function=get_weather>\n<parameter=city>Oslo</parameter>\n</function>\n"
+        "</seed:tool_call>",
+        wrap=(Wrap(("<seed:tool_call>",), ("</seed:tool_call>",)),),
+        regions=(Region(("<seed:think>",), ("</seed:think>",)),),
+        teach=Manner(Show.STUBS, "", ""),
+        models=("seed-oss*",),
+    ),
+)

@@ -1,0 +1,47 @@
+"""Mistral: a control token, then either a JSON list or the name and its arguments.
+
+[TOOL_CALLS]get_weather[ARGS]{"city": "Oslo", "days": 3}
+"""
+
+from __future__ import annotations
+
+from toolglot.dialects.codecs.json_envelope import LIST
+from toolglot.dialects.codecs.named_call import Named
+from toolglot.dialects.spec import Call, Dialect, Manner, Place, Region, Show, Wrap
+
+TOOL_CALLS = Wrap(open=("[TOOL_CALLS]",))
+AVAILABLE_TOOLS = Manner(Show.ARRAY, "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]")
+
+DIALECTS = (
+    Dialect(
+        "mistral_array",
+        LIST,
+        sample='[TOOL_CALLS] [{"name": "get_weather", "arguments": {"city": "Oslo"}, "id": "a1b2c3d40"}]',
+        wrap=(TOOL_CALLS,),
+        regions=(Region(("[THINK]",), ("[/THINK]",)),),
+        results=("[TOOL_RESULTS]",),
+        between=", ",
+        teach=AVAILABLE_TOOLS,
+        returns='[TOOL_RESULTS]{"content": {json}}[/TOOL_RESULTS]',
+        models=("mistral-7b*", "mistral-nemo*", "mixtral*", "mistral-large-2407*", "mistral-small*"),
+    ),
+    Dialect(
+        "mistral_args",
+        Call(("{name} [ARGS]",), Named(), place=Place.LINE),
+        sample='[TOOL_CALLS]get_weather[ARGS]{"city": "Oslo"}',
+        wrap=(TOOL_CALLS,),
+        also=(Call(("{name}",), Named(), place=Place.WRAPPED, repair="damaged_header"),),
+        teach=AVAILABLE_TOOLS,
+        returns="[TOOL_RESULTS]{content}[/TOOL_RESULTS]",
+        models=("magistral*", "devstral*", "ministral-3*", "mistral-large-3*"),
+    ),
+    Dialect(
+        "mistral_callid",
+        Call(("{name} [CALL_ID] {id} [ARGS]",), Named(), place=Place.WRAPPED),
+        sample='[TOOL_CALLS]get_weather[CALL_ID]a1b2c3d40[ARGS]{"city": "Oslo"}',
+        wrap=(TOOL_CALLS,),
+        teach=AVAILABLE_TOOLS,
+        returns="[TOOL_RESULTS]{content}[/TOOL_RESULTS]",
+        models=("mistral-small-3.2*",),
+    ),
+)

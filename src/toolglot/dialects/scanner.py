@@ -1,0 +1,267 @@
+"""The incremental source: text that is fed in pieces and consumed as it is understood.
+
+Strategy. The reader is written as plain recursive descent in generators: a function that runs out of text yields, and
+goes on when the next piece has arrived. ``Source`` holds only the text that nobody has consumed yet, so each character
+is copied and looked at a bounded number of times however the text was cut. While a frame may still turn out to be
+text, the pieces it came in are kept, so that it can be given back.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from bisect import bisect_left
+from collections.abc import Callable, Generator
+from typing import TypeAlias, TypeVar
+
+from toolglot.core.events import Event
+from toolglot.dialects.patterns import MORE, Choice, Mark, MarkIndex, Match
+
+T = TypeVar("T")
+Steps: TypeAlias = Generator[None, None, T]
+"""A computation that yields whenever it needs more text and returns a ``T``."""
+
+
+def at_once(result: T) -> Steps[T]:
+    """Steps that need no text at all."""
+    yield from ()
+    return result
+
+
+Run: TypeAlias = Callable[[str], list[Event] | None]
+"""Lets a piece pass straight through and tells its events; None when the piece needs a look from the reader."""
+
+
+_BLANKS = re.compile(r"\s*+")
+_LAYOUT = re.compile(r"\s{0,4096}")
+
+
+class Source:
+    """The text that has arrived and is not consumed yet."""
+
+    __slots__ = (
+        "_held",
+        "_kept",
+        "_loose",
+        "_start",
+        "_trials",
+        "_tried",
+        "_wanted",
+        "final",
+        "left",
+        "offset",
+        "pos",
+        "run",
+        "text",
+        "truncated",
+    )
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.pos = 0
+        self.offset = 0
+        self.final = False
+        self.truncated = False
+        self.run: Run | None = None
+        self.left = ""
+        """The end of what passed through, left for a look together with what comes next."""
+        self._kept: list[tuple[int, str]] | None = None
+        self._loose = 0
+        self._start = 0
+        self._wanted = 0
+        self._held: list[str] | None = None
+        self._tried = 0
+        self._trials = 0
+
+    def push(self, chunk: str) -> None:
+        if self._kept is not None:
+            start = self.offset + len(self.text)
+            self._kept.append((start, chunk))
+            if start >= self._wanted:
+                self._thin_out(self._kept, self._wanted)
+        if self.left:  # it passed through, and came behind all that stands here
+            self.offset -= len(self.left)
+            chunk, self.left = self.left + chunk, ""
+        if self._held is not None:
+            self._held.append(self.text[max(0, self._tried - self.offset) : self.pos])
+        self.offset += self.pos
+        self.text = self.text[self.pos :] + chunk
+        self.pos = 0
+
+    def end(self, truncated: bool) -> None:
+        """No more will come."""
+        if self.left:
+            self.push("")
+        self.final = True
+        self.truncated = truncated
+
+    def pass_through(self, chunk: str) -> None:
+        """Account for text that went by without a look; only while nothing is waiting here."""
+        if self.offset < self._wanted and self._kept is not None:
+            self._kept.append((self.offset + len(self.text), chunk))
+        self.offset += len(chunk)
+
+    @property
+    def here(self) -> int:
+        """How many characters of the whole stream are consumed."""
+        return self.offset + self.pos
+
+    @property
+    def unread(self) -> int:
+        """The place in the whole stream from which on nothing is decided: here, or where the text is kept from."""
+        return self.here if self._kept is None else self._start
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether what was consumed may still be given back, or was consumed on trial."""
+        return self._kept is not None or self._held is not None
+
+    def take_rest(self) -> str:
+        """Consume all that has come."""
+        if self.left:
+            self.push("")
+        rest, self.pos = self.text[self.pos :], len(self.text)
+        return rest
+
+    @property
+    def at_end(self) -> bool:
+        return self.final and self.pos >= len(self.text)
+
+    # -- keeping what was consumed, so that it can be given back -------------------------------------------------
+
+    def keep(self) -> int:
+        """Keep the text from here on, so that ``rewind`` and ``since`` can reach it."""
+        self._kept = [(self.offset, self.text)]
+        self._loose = 0
+        self._wanted = sys.maxsize
+        self._start = self.offset + self.pos
+        return self._start
+
+    def limit(self, end: int | None) -> None:
+        """Beyond ``end`` keep only the newest text; None keeps all again."""
+        self._wanted = sys.maxsize if end is None else end
+
+    def release(self) -> None:
+        self._kept = None
+        self._wanted = 0
+
+    def _thin_out(self, kept: list[tuple[int, str]], limit: int) -> None:
+        self._loose += len(kept[-1][1])
+        if self._loose > 8192:
+            first = bisect_left(kept, (limit, ""))
+            while self._loose > 4096 and first < len(kept) - 1:
+                half = max(1, (len(kept) - first) // 2)
+                self._loose -= sum(len(piece) for _, piece in kept[first : first + half])
+                del kept[first : first + half]
+
+    def since(self, start: int, end: int | None = None) -> str:
+        """The stream from ``start`` up to ``end`` (or up to here), as far as it was kept."""
+        stop = self.here if end is None else end
+        pieces: list[str] = []
+        for begin, chunk in self._kept or ():
+            if begin > start:
+                break
+            piece = chunk[start - begin : stop - begin]
+            pieces.append(piece)
+            start += len(piece)
+        return "".join(pieces)
+
+    def repeats(self, start: int, before: tuple[int, int]) -> bool:
+        """Whether the stream from ``start`` up to here is the same as an earlier part of it, which must be kept."""
+        earlier = self.since(*before)
+        return len(earlier) == before[1] - before[0] and self.since(start) == earlier
+
+    def rewind(self, start: int) -> None:
+        """Go back to ``start``, which must have been kept."""
+        if start < self.offset:
+            self.text = self.since(start, self.offset) + self.text
+            self.offset = start
+        self.pos = start - self.offset
+
+    # -- reading ahead on trial ------------------------------------------------------------------------------------
+
+    def begin_trial(self) -> int:
+        """Hold what is consumed from here on, so that ``go_back`` can return to it; the position of this place.
+
+        Unlike an unconsumed tail, what is held is not copied with every piece that arrives. Trials may be nested.
+        """
+        if not self._trials:
+            self._held = []
+            self._tried = self.here
+        self._trials += 1
+        return self.here
+
+    def go_back(self, place: int) -> None:
+        """Return to a place that lies within the trial."""
+        if place < self.offset and self._held is not None:
+            self.text = "".join(self._held) + self.text
+            self.offset = self._tried
+            self._held.clear()
+        self.pos = place - self.offset
+
+    def end_trial(self, place: int) -> None:
+        """End the trial that was begun last, and go on from ``place``."""
+        self.go_back(place)
+        self._trials -= 1
+        if not self._trials:
+            self._held = None
+
+    # -- looking ---------------------------------------------------------------------------------------------------
+
+    def match(self, mark: Mark) -> Steps[Match | None]:
+        """Consume the mark if it stands here."""
+        while (found := mark.at(self.text, self.pos, self.final)) is MORE:
+            yield
+        if found is not None:
+            self.pos = found.end()
+        return found
+
+    def look(self, mark: Mark | MarkIndex, ahead: int = 0) -> Steps[Match | None]:
+        """The mark at ``ahead`` characters from here, without consuming it."""
+        while (found := mark.at(self.text, self.pos + ahead, self.final)) is MORE:
+            yield
+        return found
+
+    def choose(self, choice: Choice, ahead: int = 0) -> Steps[int | None]:
+        while (index := choice.at(self.text, self.pos + ahead, self.final)) is MORE:
+            yield
+        return index
+
+    def find_nonblank(self, ahead: int = 0) -> Steps[int]:
+        """How far the next character that is not blank stands from here; blanks beyond measure count as text."""
+        while True:
+            head = self.text[self.pos + ahead : self.pos + ahead + 1]
+            if head and not head.isspace():
+                return ahead
+            found = _LAYOUT.match(self.text, self.pos + ahead)
+            end = found.end() if found is not None else self.pos + ahead
+            if end < len(self.text) or self.final or end - self.pos - ahead >= 4096:
+                return end - self.pos
+            yield
+
+    def skip_blanks(self) -> Steps[str]:
+        """Consume blanks; the next character, or "" at the end."""
+        while True:
+            head = self.text[self.pos : self.pos + 1]
+            if head.isspace() and (found := _BLANKS.match(self.text, self.pos)) is not None:
+                self.pos = found.end()
+                head = self.text[self.pos : self.pos + 1]
+            if head or self.final:
+                return head
+            yield
+
+    def peek_run(self, char: str) -> Steps[str]:
+        """The run of one character that begins here, as far as a run can matter."""
+        size = 0
+        while True:
+            while size < 64 and self.text.startswith(char, self.pos + size):
+                size += 1
+            if size == 64 or self.pos + size < len(self.text) or self.final:
+                return char * size
+            yield
+
+    def peek(self, size: int = 1) -> Steps[str]:
+        """The next ``size`` characters, fewer only at the end."""
+        while len(self.text) - self.pos < size and not self.final:
+            yield
+        return self.text[self.pos : self.pos + size]

@@ -1,0 +1,180 @@
+"""The arguments of a call while they are being read.
+
+Strategy. A codec tells keys and values as it finds them, and they become JSON text at once, in pieces. Who takes the
+pieces is decided elsewhere: they wait, leave, or are thrown away (``choose_receiver``).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from toolglot.core.events import Defect, Reason
+from toolglot.core.lenient_json import Value, dump, escape, parse
+from toolglot.core.schema.aliases import Alias
+from toolglot.core.schema.toolset import ANY, Shape, Tool, Typed, conform
+
+_NOTHING = (None, "", "null", "None")
+"""What models write for an optional argument they do not give."""
+
+
+@lru_cache(maxsize=1024)
+def spell_key(key: str) -> str:
+    return f'"{escape(key)}"'
+
+
+def _discard(piece: str) -> None:
+    """Receive the text of an argument that is left out."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Arguments(ABC):
+    """What is known of the arguments of one call, and what is wrong with them."""
+
+    tool: Tool | None
+    repairs: dict[str, None]
+    keys: dict[str, bool] = field(default_factory=dict)
+    """The arguments that were read, and whether each is part of the call: some nulls and undeclared ones are not."""
+    written: bool = False
+    """At least one argument is part of the call."""
+    dropping: bool = False
+    """The string value that is open belongs to an argument that is left out."""
+    flaws: list[Defect] = field(default_factory=list)
+    pending: list[str] = field(default_factory=list)
+    aliases: list[Alias] = field(default_factory=list)
+    """Other keys for arguments of the tool; what they mean is known at the end."""
+    raw: Callable[[str], None] = field(init=False)
+    """Takes JSON text of the arguments, as it is: it waits, or leaves once the call is live."""
+
+    @abstractmethod
+    def choose_receiver(self) -> None:
+        """Decide who takes the next piece of the arguments."""
+
+    def repair(self, name: str) -> None:
+        self.repairs[name] = None
+
+    def flaw(self, reason: Reason, where: str, found: str, expected: str) -> None:
+        self.flaws.append(Defect(reason, where, found, expected))
+
+    def shape(self, key: str) -> Shape:
+        return self.tool.parameters.property_shape(key) if self.tool is not None else ANY
+
+    def declares(self, key: str) -> bool:
+        return self.tool is not None and key in self.tool.parameters.properties
+
+    def admits(self, key: str) -> bool:
+        """Whether the tool declares this argument, or the key may mean one that was not given yet."""
+        return self.declares(key) or bool(self._may_mean(key))
+
+    def _may_mean(self, key: str) -> str:
+        """The argument that the key is an alias of, if that was not given yet."""
+        name = self.tool.aliases.get(key, "") if self.tool is not None else ""
+        return "" if name in self.keys else name
+
+    @property
+    def is_open_ended(self) -> bool:
+        """Whether the tool takes arguments that nobody declared."""
+        return self.tool is None or not self.tool.parameters.properties
+
+    @property
+    def has_required(self) -> bool:
+        """Whether all required arguments were read."""
+        return self.tool is None or self.tool.required.issubset(self.keys)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether nothing is missing, wrong, undeclared or without the quotes it needs."""
+        declared = all(map(self.declares, self.keys))
+        return declared and self.has_required and not self.flaws and "unquoted_value" not in self.repairs
+
+    @property
+    def is_plausible(self) -> bool:
+        """Whether the arguments may be meant for the tool: not all of them are forbidden by its schema."""
+        return not self.keys or any(kept or self.declares(key) for key, kept in self.keys.items())
+
+    def text(self, piece: str) -> None:
+        """More of the string value that is open."""
+        self.raw(escape(piece))
+
+    def _put(self, key: str, value: str) -> None:
+        """A key and its value, or the beginning of it."""
+        if self.keys.get(key):
+            self.flaw(Reason.DUPLICATE_ARGUMENT, f"argument {key}", "a second value", "one value")
+        if name := self._may_mean(key):
+            self._hold(Alias(key, name, len(self.pending) + 1), value)
+        else:
+            self.raw(f"{',' if self.written else '{'}{spell_key(key)}:{value}")
+        self.keys[key] = self.written = True
+
+    def _drops(self, key: str) -> bool:
+        """Whether the tool's schema forbids this argument, so that the call does without it."""
+        if not self.forbids(key) or self._may_mean(key):
+            return False
+        self._omit(key, "dropped_undeclared_argument")
+        return True
+
+    def _omit(self, key: str, repair: str) -> None:
+        self.keys.setdefault(key, False)
+        self.repair(repair)
+
+    def _hold(self, alias: Alias, value: str) -> None:
+        """Let the arguments wait from an alias on, its key in a piece of its own."""
+        self.raw = self.pending.append
+        self.pending += "," if self.written else "{", spell_key(alias.key), f":{value}"
+        self.aliases.append(alias)
+
+    def forbids(self, key: str) -> bool:
+        return self.tool is not None and self.tool.parameters.forbids(key)
+
+    def leave_out(self, keys: list[str]) -> None:
+        """Take arguments out of those that wait."""
+        text = "".join(self.pending)
+        waiting = parse(f"{{{text[1:]}}}").value
+        assert isinstance(waiting, dict)
+        for key in keys:
+            waiting.pop(key, None)
+            self.keys[key] = False
+            self.repair("dropped_undeclared_argument")
+        self.written = text[0] == "," or bool(waiting)
+        self.pending[:] = [text[0] + dump(waiting)[1:-1]] if waiting else []
+
+    def open_text(self, key: str) -> None:
+        if self._drops(key):
+            self.dropping, self.raw = True, _discard
+        else:
+            self._put(key, '"')
+
+    def close_text(self) -> None:
+        if self.dropping:
+            self.dropping = False
+            self.choose_receiver()
+        else:
+            self.raw('"')
+
+    def add(self, key: str, typed: Typed) -> None:
+        """One whole argument."""
+        if self._drops(key):
+            return
+        if typed.defects and typed.value in _NOTHING and self.tool is not None and key not in self.tool.required:
+            self._omit(key, "omitted_null")
+            return
+        self._put(key, dump(typed.value))
+        self.flaws.extend(typed.defects)
+        for name in typed.repairs:
+            self.repair(name)
+
+    def add_members(self, value: Value) -> None:
+        """The members of an object as arguments."""
+        for key, item in value.items() if isinstance(value, dict) else ():
+            self.add_value(key, item)
+
+    def adopt(self, values: Mapping[str, str]) -> None:
+        """The arguments as the client itself reads them, which no schema corrects."""
+        self.tool = None
+        for key, value in values.items():
+            self._put(key, dump(value))
+
+    def add_value(self, key: str, value: Value) -> None:
+        self.add(key, conform(value, self.shape(key), f"argument {key}"))

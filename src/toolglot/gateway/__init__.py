@@ -1,0 +1,1 @@
+"""What happens to one request: routing, delivery, sessions, telemetry."""

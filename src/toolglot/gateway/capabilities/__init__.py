@@ -1,0 +1,1 @@
+"""What upstreams and models can do: profiles, workarounds, learned failures."""

@@ -1,0 +1,1 @@
+"""State kept between the requests of one client."""

@@ -1,0 +1,1 @@
+"""Records, metrics and logs of exchanges."""

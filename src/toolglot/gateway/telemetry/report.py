@@ -1,0 +1,207 @@
+"""How well transformations do, arm beside arm: from the lines of a log, or from the metrics of a gateway.
+
+The measures are those of the plan that asked for them. Of one transformation in one arm:
+
+    transformation rate   answers in which it made a call, of all answers that it met
+    success rate          calls that it made and the client did not complain of, of all attempts
+    error rate            the rest of the attempts
+    tool recognition      calls that it made, of all that were meant: attempts, calls that were skipped, and answers
+                          in which the client found no call
+    without complaint     answers that the client said nothing bad about, the nearest thing to a satisfied user
+
+A near miss (text that was meant as a call to a known tool and could not be read) is an attempt that failed. Native
+calls are counted in the same way, as ``native``: what the upstream made itself, of what it set out to make.
+
+A dry run delivers nothing, so what clients say says nothing about it: only its attempts count.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from toolglot.clients.complaints import NO_TOOL, OF_CALLS
+from toolglot.config.rollout import NATIVE_CALLS, SKIPPED, SUCCESS, UNTOUCHED, Arm
+
+TARGET: Final = 0.95
+"""The success rate that the plan asks for."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What one transformation did in one arm."""
+
+    arm: str
+    answers: int = 0
+    transformed: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+    complaints: Counter[str] = field(default_factory=Counter)
+    tools: Counter[str] = field(default_factory=Counter)
+    conversations: set[str] = field(default_factory=set)
+    confidence_sum: float = 0.0
+    confidence_count: int = 0
+
+    @property
+    def successes(self) -> int:
+        return self.outcomes[SUCCESS]
+
+    @property
+    def skipped(self) -> Counter[str]:
+        return Counter({reason: times for reason, times in self.outcomes.items() if reason in SKIPPED})
+
+    @property
+    def failures(self) -> Counter[str]:
+        return self.outcomes - self.skipped - Counter({SUCCESS: self.successes})
+
+    @property
+    def attempts(self) -> int:
+        return self.successes + self.failures.total()
+
+    @property
+    def broken(self) -> int:
+        """Calls that were delivered and that the client could not use."""
+        told = sum(self.complaints[kind] for kind in OF_CALLS) if self.arm == Arm.ON else 0
+        return min(told, self.successes)
+
+    @property
+    def missed(self) -> int:
+        """Answers in which the client looked for a call and found none."""
+        return self.complaints[NO_TOOL] if self.arm == Arm.ON else 0
+
+    def rates(self) -> dict[str, float | None]:
+        good = self.successes - self.broken
+        meant = self.attempts + self.skipped.total() + self.missed
+        return {
+            "transformation rate": _share(self.transformed, self.answers if self.arm in READ_ARMS else 0),
+            "success rate": _share(good, self.attempts),
+            "error rate": _share(self.attempts - good, self.attempts),
+            "tool recognition": _share(self.successes, meant),
+            "without complaint": _share(max(self.answers - self.complaints.total(), 0), self.answers),
+        }
+
+    @property
+    def confidence(self) -> float | None:
+        return self.confidence_sum / self.confidence_count if self.confidence_count else None
+
+    @property
+    def verdict(self) -> str:
+        rate = self.rates()["success rate"]
+        return "no attempts" if rate is None else "met" if rate >= TARGET else "missed"
+
+    def describe(self) -> dict[str, Any]:
+        """Everything, for machines."""
+        return {
+            "arm": self.arm,
+            "answers": self.answers,
+            "conversations": len(self.conversations),
+            "attempts": self.attempts,
+            "successes": self.successes,
+            "failures": dict(self.failures),
+            "skipped": dict(self.skipped),
+            "complaints": dict(self.complaints),
+            "tools": dict(self.tools),
+            "confidence": self.confidence,
+            "rates": self.rates(),
+            "target": TARGET,
+            "verdict": self.verdict,
+        }
+
+
+READ_ARMS: Final = (Arm.ON, Arm.DRY_RUN)
+"""The arms in which answers are read."""
+
+Groups = dict[str, dict[str, Tally]]
+"""By transformation and arm."""
+
+
+def _share(part: float, whole: float) -> float | None:
+    return part / whole if whole else None
+
+
+def _tally(groups: Groups, transformation: str, arm: str) -> Tally:
+    return groups.setdefault(transformation, {}).setdefault(arm, Tally(arm))
+
+
+# -- from a log --------------------------------------------------------------------------------------------------------
+
+
+def read_log(lines: Iterable[str]) -> tuple[Groups, int]:
+    """The records among the lines of a log, counted, and how many there were."""
+    groups: Groups = {}
+    found = 0
+    for line in lines:
+        record = _record(line)
+        if record is not None:
+            found += 1
+            arms = dict(record["arms"] or UNTOUCHED)
+            if record.get("mode") == NATIVE_CALLS or NATIVE_CALLS in record["outcomes"]:
+                arms[NATIVE_CALLS] = str(Arm.ON)
+            for transformation, arm in arms.items():
+                _add(_tally(groups, transformation, arm), transformation, record)
+    return groups, found
+
+
+def _record(line: str) -> Mapping[str, Any] | None:
+    """The record in a line, whatever a collector of logs has put in front."""
+    begin = line.find("{")
+    if begin < 0 or '"arms"' not in line:
+        return None
+    try:
+        told = json.loads(line[begin:])
+    except ValueError:
+        return None
+    return told if isinstance(told, dict) and isinstance(told.get("arms"), dict) else None
+
+
+def _add(tally: Tally, transformation: str, record: Mapping[str, Any]) -> None:
+    if record["status"] < 400:
+        tally.answers += 1
+    if record["conversation"]:
+        tally.conversations.add(record["conversation"])
+    tally.complaints.update(record["complaints"])
+    would = record["would"] if tally.arm == Arm.DRY_RUN else None
+    told = would or record
+    ends: Mapping[str, int] = told["outcomes"].get(transformation, {})
+    tally.outcomes.update(ends)
+    if SUCCESS in ends:
+        tally.transformed += 1
+        made = record["tools" if transformation == NATIVE_CALLS else "transformed"]
+        tally.tools.update(would["tools"] if would else made)
+        tally.confidence_sum += sum(told["confidences"])
+        tally.confidence_count += len(told["confidences"])
+
+
+# -- from metrics ------------------------------------------------------------------------------------------------------
+
+_SAMPLE = re.compile(r"(?P<name>toolglot_\w+)\{(?P<labels>.*)\} (?P<value>[^ ]+)")
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+COUNTED: Final = {
+    "toolglot_attempts_total": ("outcomes", "outcome"),
+    "toolglot_complaints_total": ("complaints", "complaint"),
+    "toolglot_tools_transformed_total": ("tools", "tool"),
+}
+"""Counters, with the tally that they fill and the label that they are counted by."""
+SUMMED: Final = {
+    "toolglot_answers_total": "answers",
+    "toolglot_answers_transformed_total": "transformed",
+    "toolglot_confidence_count": "confidence_count",
+    "toolglot_confidence_sum": "confidence_sum",
+}
+
+
+def read_metrics(text: str) -> Groups:
+    """The same from the text format of Prometheus; conversations are not told there."""
+    groups: Groups = {}
+    for sample in filter(None, map(_SAMPLE.fullmatch, text.splitlines())):
+        name, labels, value = sample["name"], dict(_LABEL.findall(sample["labels"])), float(sample["value"])
+        if name in COUNTED:
+            kind, label = COUNTED[name]
+            getattr(_tally(groups, labels["transformation"], labels["arm"]), kind)[labels[label]] += int(value)
+        elif name in SUMMED:
+            tally, kind = _tally(groups, labels["transformation"], labels["arm"]), SUMMED[name]
+            setattr(tally, kind, value if kind == "confidence_sum" else int(value))
+    return groups

@@ -1,0 +1,223 @@
+"""Tools shown as text, in each of the ways that models were trained to see them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from toolglot.core.conversation import Tool
+from toolglot.core.lenient_json import parse
+from toolglot.dialects.codecs.sample_templates import Notation
+from toolglot.dialects.spec import Dialect, Manner, Show
+from toolglot.prompting.call_writer import write_ahead, write_call
+from toolglot.prompting.sample_arguments import example_arguments, properties_of, resolve, type_of
+
+_MARK = re.compile(r"<[^<>\s]+>|\[/?\w+\]")
+_EMPTY = {"type": "object", "properties": {}}
+
+
+def list_tools(tools: Sequence[Tool], dialect: Dialect) -> str:
+    """The tools as the models of the dialect expect them, with the marks around the list."""
+    manner = dialect.teach
+    if manner.show is Show.ARRAY:
+        body = _neutralise(dump([_definition(tool) for tool in tools]), manner)
+    else:
+        shown = _show_each(tools, dialect)
+        told = [manner.each[0] + _neutralise(text, manner) + manner.each[1] for text in shown]
+        body = _BETWEEN.get(manner.show, "\n").join(told)
+    return "\n".join(piece for piece in (manner.open, body, manner.close) if piece or piece is body)
+
+
+def _show_each(tools: Sequence[Tool], dialect: Dialect) -> Iterator[str]:
+    if dialect.teach.show is Show.DOCUMENTS:
+        return map(_document, tools, write_examples(tools, dialect.name))
+    show = _SHOWN[dialect.teach.show]
+    return (show(tool, dialect, number) for number, tool in enumerate(tools, 1))
+
+
+def _neutralise(shown: str, manner: Manner) -> str:
+    """The text without the marks that stand around the list and each tool: a description may hold them, and must not
+    end the list. In JSON their first character is written as an escape, elsewhere a blank follows it."""
+    marks = [re.escape(mark) for mark in {manner.open, manner.close, *manner.each} if _MARK.fullmatch(mark)]
+    if not marks:
+        return shown
+    found = re.compile("|".join(marks), re.IGNORECASE)
+    if manner.show in (Show.ARRAY, Show.LINES):
+        return found.sub(lambda mark: f"\\u{ord(mark[0][0]):04x}{mark[0][1:]}", shown)
+    return found.sub(lambda mark: f"{mark[0][0]} {mark[0][1:]}", shown)
+
+
+def dump(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def write_examples(tools: Sequence[Tool], dialect: str) -> list[str]:
+    """A filled call to each of the tools."""
+    calls = [(tool.name, dump(example_arguments(tool.parameters))) for tool in tools]
+    write_ahead(dialect, calls, tools)
+    return [write_call(dialect, name, arguments, tools) for name, arguments in calls]
+
+
+def _definition(tool: Tool) -> dict[str, Any]:
+    inner = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters) or _EMPTY}
+    return {"type": "function", "function": inner}
+
+
+def _line(tool: Tool, dialect: Dialect, number: int) -> str:
+    return dump(_definition(tool))
+
+
+# -- headings, parameters by lines, a filled example -------------------------------------------------------------------
+
+
+def _document(tool: Tool, example: str) -> str:
+    lines = [f"## {tool.name}", f"Description: {tool.description}".rstrip()]
+    parameters = _parameter_lines(tool.parameters, tool.parameters, "")
+    lines += ["Parameters:", *parameters] if parameters else ["Parameters: none"]
+    return "\n".join([*lines, "", "Usage:", example])
+
+
+def _parameter_lines(schema: Mapping[str, Any], root: Mapping[str, Any], indent: str) -> list[str]:
+    lines: list[str] = []
+    for key, inner in properties_of(schema, root).items():
+        lines.append(f"{indent}- {key}: ({_duty(schema, key)}) {_describe(inner, root)}")
+        items = resolve(inner.get("items"), root) if type_of(inner) == "array" else inner
+        if len(indent) < 8:
+            lines += _parameter_lines(items, root, indent + "  ")
+    return lines
+
+
+def _duty(schema: Mapping[str, Any], key: str) -> str:
+    required = schema.get("required")
+    return "required" if isinstance(required, (list, tuple)) and key in required else "optional"
+
+
+def _describe(schema: Mapping[str, Any], root: Mapping[str, Any]) -> str:
+    notes: list[str] = []
+    if isinstance(schema.get("enum"), (list, tuple)):
+        notes.append("one of: " + ", ".join(map(dump, schema["enum"])))
+    if "default" in schema:
+        notes.append(f"default: {dump(schema['default'])}")
+    text = " ".join(str(schema.get("description") or "").split())
+    told = f"{_kind(schema, root)} - {text}" if text else _kind(schema, root)
+    return f"{told} ({'; '.join(notes)})" if notes else told
+
+
+def _kind(schema: Mapping[str, Any], root: Mapping[str, Any]) -> str:
+    kind = type_of(schema)
+    if kind == "array" and isinstance(schema.get("items"), Mapping):
+        return f"array of {_kind(resolve(schema['items'], root), root)}"
+    return kind
+
+
+def _numbered(tool: Tool, dialect: Dialect, number: int) -> str:
+    lines = [f"---- BEGIN FUNCTION #{number}: {tool.name} ----", f"Description: {tool.description}".rstrip()]
+    inner = properties_of(tool.parameters, tool.parameters)
+    lines.append("Parameters:" if inner else "No parameters are required for this function.")
+    for index, (key, schema) in enumerate(inner.items(), 1):
+        kind, _, text = _describe(schema, tool.parameters).partition(" - ")
+        lines.append(f"  ({index}) {key} ({kind}, {_duty(tool.parameters, key)}): {text}".rstrip())
+    return "\n".join([*lines, f"---- END FUNCTION #{number} ----"])
+
+
+# -- elements ----------------------------------------------------------------------------------------------------------
+
+
+def _elements(tool: Tool, dialect: Dialect, number: int) -> str:
+    lines = ["<function>", f"<name>{tool.name}</name>"]
+    if tool.description:
+        lines.append(f"<description>{tool.description}</description>")
+    lines.append("<parameters>")
+    for key, schema in properties_of(tool.parameters, tool.parameters).items():
+        lines += ["<parameter>", f"<name>{key}</name>", f"<type>{type_of(schema)}</type>"]
+        lines += [f"<{word}>{_plain(value)}</{word}>" for word, value in schema.items() if word != "type"]
+        lines.append("</parameter>")
+    if tool.parameters.get("required"):
+        lines.append(f"<required>{dump(tool.parameters['required'])}</required>")
+    return "\n".join([*lines, "</parameters>", "</function>"])
+
+
+def _plain(value: object) -> str:
+    return value if isinstance(value, str) else dump(value)
+
+
+# -- types and stubs ---------------------------------------------------------------------------------------------------
+
+_DEEPEST = 8
+_TYPES = {"integer": "number", "null": "null", "array": "any[]"}
+_HINTS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "array": "list", "object": "dict"}
+
+
+def _types(tool: Tool, dialect: Dialect, number: int) -> str:
+    lines = [f"// {line}" for line in tool.description.splitlines()]
+    inner = _type(tool.parameters, tool.parameters, 0) if properties_of(tool.parameters, tool.parameters) else ""
+    return "\n".join([*lines, f"type {tool.name} = ({f'_: {inner}' if inner else ''}) => any;"])
+
+
+def _type(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> str:
+    if isinstance(schema.get("enum"), (list, tuple)):
+        return " | ".join(map(dump, schema["enum"]))
+    kind = type_of(schema)
+    if depth < _DEEPEST and kind == "array" and "items" in schema:
+        return f"{_type(resolve(schema['items'], root), root, depth + 1)}[]"
+    if depth < _DEEPEST and properties_of(schema, root):
+        return _object_type(schema, root, depth)
+    return _TYPES.get(kind, kind)
+
+
+def _object_type(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> str:
+    lines = ["{"]
+    for key, value in properties_of(schema, root).items():
+        text = " ".join(str(value.get("description") or "").split())
+        lines += [f"// {text}"] if text else []
+        default = f" // default: {dump(value['default'])}" if "default" in value else ""
+        optional = "" if _duty(schema, key) == "required" else "?"
+        lines.append(f"{key}{optional}: {_type(value, root, depth + 1)},{default}")
+    return "\n".join([*lines, "}"])
+
+
+def _stub(tool: Tool, dialect: Dialect, number: int) -> str:
+    members = properties_of(tool.parameters, tool.parameters)
+    ordered = sorted(members, key=lambda key: _duty(tool.parameters, key) != "required")
+    inside = ", ".join(
+        f"{key}: {_HINTS.get(type_of(members[key]), 'object')}"
+        + ("" if _duty(tool.parameters, key) == "required" else f" = {members[key].get('default')!r}")
+        for key in ordered
+    )
+    lines = [f"def {tool.name}({inside}):", f'    """{tool.description}']
+    lines += ["", "    Args:"] if members else []
+    lines += [f"        {key}: {_describe(members[key], tool.parameters)}" for key in ordered]
+    return "\n".join([*lines, '    """', "    pass"])
+
+
+# -- declarations ------------------------------------------------------------------------------------------------------
+
+
+def _declaration(tool: Tool, dialect: Dialect, number: int) -> str:
+    quote = "<escape>" if "<escape>" in dialect.sample else '<|"|>'
+    notation = Notation(":", quote, str, True)
+    told = {"description": tool.description, "parameters": _capitalise(dict(tool.parameters) or _EMPTY)}
+    return f"declaration:{tool.name}{notation.write(parse(dump(told)).value)}"
+
+
+def _capitalise(schema: object) -> object:
+    """Types in capitals, as these declarations have them."""
+    if isinstance(schema, Mapping):
+        return {
+            key: value.upper() if key == "type" and isinstance(value, str) else _capitalise(value)
+            for key, value in schema.items()
+        }
+    return [_capitalise(item) for item in schema] if isinstance(schema, (list, tuple)) else schema
+
+
+_SHOWN: dict[Show, Callable[[Tool, Dialect, int], str]] = {
+    Show.LINES: _line,
+    Show.NUMBERED: _numbered,
+    Show.ELEMENTS: _elements,
+    Show.TYPES: _types,
+    Show.STUBS: _stub,
+    Show.DECLARATIONS: _declaration,
+}
+_BETWEEN = {Show.DOCUMENTS: "\n\n", Show.NUMBERED: "\n\n", Show.TYPES: "\n\n", Show.STUBS: "\n\n"}

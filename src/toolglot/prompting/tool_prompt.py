@@ -1,0 +1,102 @@
+"""The part of the system prompt that tells a model of its tools and how to call them in a dialect."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+
+from toolglot.core.conversation import Choice, Tool
+from toolglot.dialects.spec import Dialect, Show
+from toolglot.prompting.call_writer import record_of, write_call
+from toolglot.prompting.tool_listing import list_tools, write_examples
+
+_ELEMENTS = """You have access to tools that help you accomplish tasks. You must use tools by outputting XML-formatted \
+tool calls.
+
+## Tool Use Rules
+{rules}
+
+## Tool Call Format
+{form}
+
+## Available Tools
+
+{tools}"""
+
+_GENERAL = """# Tools
+
+You can call tools to do what the user asks. These are the tools, with the schema of their arguments:
+
+{tools}
+
+To call a tool, write the call exactly in this form:
+
+{form}
+
+For example:
+
+{example}
+
+Rules:
+{rules}"""
+
+_ANY = Choice()
+
+_ONE = "Use exactly one tool per message"
+_MANY = "You may use several tools in one message: write one complete call after the other"
+
+
+def teach(tools: Sequence[Tool], dialect: str, *, choice: Choice = _ANY, parallel: bool = False) -> str:
+    """What to tell a model that shall call these tools in this dialect; nothing when there is nothing to call."""
+    return _teach(tuple(tools), record_of(dialect).name, choice, parallel)
+
+
+@lru_cache(maxsize=64)
+def _teach(tools: tuple[Tool, ...], dialect: str, choice: Choice, parallel: bool) -> str:
+    record = record_of(dialect)
+    offered = [tool for tool in tools if choice.allows(tool.name)]
+    if not offered:
+        return ""
+    documents = record.teach.show is Show.DOCUMENTS
+    rules = _document_rules(parallel) if documents else _rules(parallel)
+    return (_ELEMENTS if documents else _GENERAL).format(
+        rules="\n".join(f"{number}. {rule}" for number, rule in enumerate([*rules, *_demand(choice)], 1)),
+        form=_form(record),
+        tools=list_tools(offered, record),
+        example=write_examples(offered[:1], record.name)[0],
+    )
+
+
+def _document_rules(parallel: bool) -> list[str]:
+    one = [_ONE, "Every assistant message with a tool request must include exactly one tool call"]
+    return [
+        *([_MANY] if parallel else one),
+        "Format tool calls using XML with the tool name as the tag",
+        "Include all required parameters within parameter tags",
+        "Wait for tool results before proceeding",
+    ]
+
+
+def _rules(parallel: bool) -> list[str]:
+    return [
+        _MANY if parallel else _ONE,
+        "Call only the tools listed above, and give every required argument",
+        "Write text for the user before the call, never behind it",
+        "Stop after the call and wait: the result comes in the next message, never write it yourself",
+        "If no tool is needed, answer without a call",
+    ]
+
+
+def _demand(choice: Choice) -> list[str]:
+    if choice.mode != "required":
+        return []
+    if len(choice.only) == 1:
+        return [f"You must call the tool {choice.only[0]} now"]
+    return ["You must call a tool now, do not answer without one"]
+
+
+def _form(record: Dialect) -> str:
+    values = {"parameter1": "value1", "parameter2": "value2"}
+    parameters = {"type": "object", "properties": {key: {"type": "string"} for key in values}}
+    return write_call(record.name, "tool_name", json.dumps(values), (Tool("tool_name", "", parameters),))

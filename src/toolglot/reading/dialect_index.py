@@ -1,0 +1,356 @@
+"""All dialects at once: every mark that may open, close or follow a call, compiled for one look.
+
+The records are taken apart here. Wrappers, headers, regions, results and noise become choices that the machine asks
+at one place of the text; ``select`` puts wrapper and header together again and says which dialect they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from functools import cached_property, lru_cache
+from itertools import count
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
+
+from toolglot.dialects.patterns import Choice, Mark, MarkIndex, compile_stops, find_stops
+from toolglot.dialects.spec import Call, Commitment, Dialect, Place, Region, Wrap
+
+Header: TypeAlias = str
+Opening: TypeAlias = "Region | Wrap | Header"
+T = TypeVar("T", bound=Opening)
+
+ELEMENT: Header = "<{name}>"
+CLOSED_ELEMENT: Header = "<{name}{attributes}/>{before_end}"
+ELEMENTS: tuple[Header, ...] = (ELEMENT, CLOSED_ELEMENT)
+"""The headers of dialects that use the tool's own name as a tag; they open a call only for names that are known."""
+
+_SNAKE: Header = "<{snake}> <{key}>"
+"""A tag that looks like a tool, and what looks like its first parameter."""
+
+COMMAND: Header = "{command}"
+"""The header of a shell command: any line, so it counts only in a wrapper of its own."""
+
+_LONGEST_NAME = 160
+"""What the slots for names can hold."""
+
+_ROUGH_USES = 4
+"""So many answers with the same tools are read before it pays to compile expressions for these tools."""
+_ANYTHING = re.compile(r"(?=\S)")
+_NEAR, _FAR = 2, 4
+"""How far a mark is looked at behind its first character, to know that none stands there."""
+
+STRAY_THINKING = Mark("</think{ing}>{before_break}", "</think{ing}>{before_mark}", named=False)
+"""The end of thinking that began in the prompt: the last thing on its line, or right before a mark."""
+
+BARE_JSON: tuple[Header, ...] = ("{{", "[{before_object}", "[{before_pair}")
+"""The headers of calls that are nothing but JSON: shown as often as meant."""
+
+SHOWN: tuple[Header, ...] = (*BARE_JSON, CLOSED_ELEMENT)
+"""Headers of what is shown as often as meant: JSON, and elements that might be a page's."""
+
+
+def _mark_names(names: tuple[str, ...]) -> MarkIndex | None:
+    """The known names where a line may begin with one, as they are or with other signs between their words."""
+    spelled = tuple(prefix + _respell(name) for name in _writable(names) for prefix in ("", "functions."))
+    return MarkIndex(*spelled) if spelled else None
+
+
+def _mark_elements(names: tuple[str, ...], unknown: bool) -> MarkIndex | None:
+    """The tags that are known tools; and tags that look like one, where those are to be reported."""
+    spelled = [header.replace("{name}", _literal(name)) for name in _writable(names) for header in ELEMENTS]
+    if unknown:
+        spelled.append(_SNAKE)
+    return MarkIndex(*spelled) if spelled else None
+
+
+def _begin_names(names: tuple[str, ...], depth: int) -> Iterable[str]:
+    """How the known names begin, as far as they are looked at."""
+    spelled = (prefix + name.replace(" ", "") for name in _writable(names) for prefix in ("", "functions."))
+    return dict.fromkeys(_respell(spelling[: depth + 1]) for spelling in spelled)
+
+
+def _begin_elements(names: tuple[str, ...], unknown: bool, depth: int) -> Iterable[str]:
+    """The same for the tags that are known tools."""
+    tags = dict.fromkeys(f"<{_literal(name)}"[: depth + 1] for name in _writable(names))
+    return (*tags, _SNAKE) if unknown else tags
+
+
+def _begin_lists(names: tuple[str, ...], depth: int) -> Iterable[str]:
+    """The same for lists of calls to them."""
+    return dict.fromkeys(f"[{_respell(name.replace(' ', '')[:depth])}" for name in _writable(names))
+
+
+def _writable(names: tuple[str, ...]) -> Iterable[str]:
+    """The names that a header can hold."""
+    return (name for name in names if len(name) <= _LONGEST_NAME)
+
+
+def _literal(name: str) -> str:
+    return name.replace("{", "{{").replace("}", "}}").replace(" ", "")
+
+
+_SIGN = re.compile(r"(?<=.)[._]")
+
+
+def _respell(name: str) -> str:
+    """A name in which dots and underscores stand for each other, as in names that lead through modules."""
+    return _SIGN.sub("{sign}", _literal(name))
+
+
+@dataclass(slots=True)
+class Openings(Generic[T]):
+    """What may open at one kind of place, and the choice over it."""
+
+    entries: list[T]
+    choice: Choice
+
+    @classmethod
+    def of(cls, entries: Iterable[T]) -> Openings[T]:
+        unique = list(dict.fromkeys(entries))
+        return cls(unique, Choice([(entry,) if isinstance(entry, str) else entry.open for entry in unique]))
+
+
+class Landmarks(NamedTuple):
+    """Where to stop in an answer, with certain tools on offer."""
+
+    names: MarkIndex | None
+    elements: MarkIndex | None
+    heads: re.Pattern[str]
+    """What may begin a line, as far as a quick look tells."""
+    stops: re.Pattern[str]
+    line_stops: re.Pattern[str]
+    """The same where every line break matters."""
+
+
+class Choosing(NamedTuple):
+    """What was found at one place."""
+
+    dialect: Dialect
+    call: Call
+    marked: bool
+    repairs: tuple[str, ...]
+
+
+def _belongs(dialect: Dialect, wrap: Wrap | None) -> bool:
+    return wrap in dialect.wrap if wrap is not None else not dialect.wrap
+
+
+def _stands_alone(dialect: Dialect, call: Call) -> bool:
+    return call.place is Place.ANYWHERE and dialect.commitment is Commitment.MARKED
+
+
+def _list_damage(wrap: Wrap | None, call: Call) -> tuple[str, ...]:
+    return tuple(filter(None, (wrap.repair if wrap is not None else "", call.repair)))
+
+
+class Vocabulary:
+    """The records, compiled."""
+
+    def __init__(self, dialects: Sequence[Dialect]) -> None:
+        self.dialects = tuple(dialects)
+        self.by_name = {dialect.name: dialect for dialect in dialects}
+        self._by_header: dict[Header, list[tuple[Dialect, Call]]] = {}
+        for dialect in dialects:
+            for call in dialect.calls:
+                for header in call.header:
+                    self._by_header.setdefault(header, []).append((dialect, call))
+        self._inside: dict[Wrap | None, Openings[Header]] = {}
+        self._closing: dict[Wrap | None, Choice] = {}
+        self._find_once = lru_cache(maxsize=256)(self._find_landmarks)
+        self._uses = lru_cache(maxsize=256)(lambda tools, unknown: count(1))
+        self.commitment = lru_cache(maxsize=1024)(self._find_commitment)
+        self.select = lru_cache(maxsize=4096)(self._select)
+
+    def _regions(self, place: Place) -> list[Region]:
+        return [region for dialect in self.dialects for region in dialect.regions if region.place is place]
+
+    def _wraps(self, place: Place) -> list[Wrap]:
+        wraps = [wrap for dialect in self.dialects for wrap in dialect.wrap if wrap.place is place]
+        return sorted(wraps, key=lambda wrap: bool(wrap.repair))
+
+    def _headers(self, *places: Place) -> list[Header]:
+        calls = [call for dialect in self.dialects for call in dialect.calls]
+        headers = [header for call in calls if call.place in places for header in call.header if header not in ELEMENTS]
+        return sorted(headers, key=self._is_damaged)
+
+    @cached_property
+    def anywhere(self) -> Openings[Opening]:
+        place = Place.ANYWHERE
+        return Openings.of([*self._regions(place), *self._headers(place), *self._wraps(place)])
+
+    @cached_property
+    def at_line(self) -> Openings[Opening]:
+        place = Place.LINE
+        named = [header for header in self._headers(place) if not header.startswith("{name")]
+        return Openings.of([*self._regions(place), *named, *self._wraps(place)])
+
+    @cached_property
+    def at_start(self) -> Openings[Wrap]:
+        return Openings.of(self._wraps(Place.START))
+
+    @cached_property
+    def named(self) -> Openings[Header]:
+        """Headers that begin with the name of the tool itself."""
+        return Openings.of(header for header in self._headers(Place.LINE) if header.startswith("{name"))
+
+    def inside(self, wrap: Wrap) -> Openings[Header]:
+        """Headers inside a wrapper, the loosest last; a wrapper that is ordinary text holds only its own."""
+        owner = wrap if wrap.commitment is not Commitment.MARKED else None
+        found = self._inside.get(owner)
+        if found is None:
+            calls = [call for dialect in self.dialects if owner in (None, *dialect.wrap) for call in dialect.calls]
+            headers = [header for call in calls for header in call.header]
+            headers = [header for header in headers if header not in (*ELEMENTS, COMMAND) or owner is not None]
+            headers.sort(key=lambda header: (header.startswith("{name"), self._is_damaged(header), -len(header)))
+            found = self._inside[owner] = Openings.of(headers)
+        return found
+
+    @cached_property
+    def wraps(self) -> Openings[Wrap]:
+        return Openings.of(wrap for wrap in self._wraps(Place.ANYWHERE) if wrap.commitment is Commitment.MARKED)
+
+    @cached_property
+    def leftovers(self) -> Choice:
+        """What may follow a call and means nothing: closing marks without an opener, ends of turns."""
+        found: dict[str, None] = {}
+        for dialect in self.dialects:
+            for close in (
+                *dialect.turns,
+                *dialect.noise,
+                *dialect.call.close,
+                *(c for wrap in dialect.wrap for c in wrap.close),
+            ):
+                if len(close.strip()) > 1 and "{key}" not in close and close[0] not in "`＜":
+                    found[close] = None
+        return Choice([tuple(found)])
+
+    @cached_property
+    def turns(self) -> Choice:
+        """Marks that end a turn, or begin one of the model's own."""
+        return Choice([tuple(dict.fromkeys(turn for dialect in self.dialects for turn in dialect.turns))])
+
+    @cached_property
+    def lone_heads(self) -> re.Pattern[str]:
+        """Where a mark that opens nothing may stand: the beginnings of turns and of the end of thinking."""
+        return compile_stops(find_stops((*self.turns.marks[0], *STRAY_THINKING.templates), _FAR))
+
+    @cached_property
+    def results(self) -> Choice:
+        """Marks of a tool's result: behind a call, the model has made it up."""
+        return Choice([tuple(dict.fromkeys(result for dialect in self.dialects for result in dialect.results))])
+
+    def landmarks(self, tools: tuple[str, ...], unknown: bool) -> Landmarks:
+        """The landmarks with these tools; ``unknown`` if tags that merely look like one are to be reported.
+
+        To compile them takes as long as to read many answers, so the first ones get rough landmarks, with more stops.
+        """
+        return self._find_once(tools, unknown, next(self._uses(tools, unknown)) <= _ROUGH_USES)
+
+    def _find_landmarks(self, tools: tuple[str, ...], unknown: bool, rough: bool) -> Landmarks:
+        """A line that begins like nothing known is text, and so is the line break before it."""
+        names, elements = _mark_names(tools), _mark_elements(tools, unknown)
+        if rough:
+            return Landmarks(names, elements, _ANYTHING, self._rough_stops, self._line_stops)
+        marks = (*self._at_lines, *_begin_names(tools, _NEAR), *_begin_elements(tools, unknown, _NEAR))
+        heads = compile_stops(find_stops(marks, _NEAR))
+        known = (*_begin_elements(tools, unknown, _FAR), *_begin_lists(tools, _FAR))
+        stops = find_stops((*self._within_lines, *known), _FAR)
+        in_text = compile_stops({"\n": rf"(?!\s{{0,16}}+(?!{heads.pattern})\S)", **stops, "`": ""})
+        return Landmarks(names, elements, heads, in_text, self._line_stops)
+
+    @cached_property
+    def _rough_stops(self) -> re.Pattern[str]:
+        return compile_stops({"\n": "", **find_stops((*self._within_lines, *ELEMENTS, "[{name}"), _NEAR), "`": ""})
+
+    @cached_property
+    def _line_stops(self) -> re.Pattern[str]:
+        return compile_stops({"\n": "", **find_stops((*self._within_lines, *ELEMENTS), _NEAR), "`": ""})
+
+    @cached_property
+    def _at_lines(self) -> tuple[str, ...]:
+        """What may begin at the start of a line, beside the names and tags of tools."""
+        opening = (spelling for entry in self.at_line.entries for spelling in self._spell_out(entry))
+        return ("`", "~", *self._within_lines, *opening, *self.leftovers.marks[0], *self.results.marks[0])
+
+    def _spell_out(self, opening: Opening) -> Iterable[str]:
+        """How something may open; a wrapper that is ordinary text only together with a header of its own."""
+        if isinstance(opening, str):
+            return (opening,)
+        if not isinstance(opening, Wrap) or opening.commitment is Commitment.MARKED:
+            return opening.open
+        return (f"{mark} {header}" for mark in opening.open for header in self.inside(opening).entries)
+
+    @cached_property
+    def _within_lines(self) -> tuple[str, ...]:
+        """What may begin, or end, in the middle of a line, beside the tags of tools."""
+        opening = (spelling for group in self.anywhere.choice.marks for spelling in group)
+        closing = (close for dialect in self.dialects for region in dialect.regions for close in region.close)
+        return (*opening, *closing, *self.turns.marks[0])
+
+    def closing(self, wrap: Wrap | None) -> Choice:
+        """What ends the calls of a wrapper: its own closing marks, or the opener of the next."""
+        found = self._closing.get(wrap)
+        if found is None:
+            closers = wrap.close if wrap is not None and wrap.close else self.all_closers
+            openers = [entry.open for entry in self.wraps.entries]
+            found = self._closing[wrap] = Choice([tuple(dict.fromkeys(closers)), *openers])
+        return found
+
+    @cached_property
+    def all_closers(self) -> tuple[str, ...]:
+        """The closing marks of all wrappers that are never ordinary text."""
+        wraps = (wrap for dialect in self.dialects for wrap in dialect.wrap if wrap.commitment is Commitment.MARKED)
+        return tuple(close for wrap in wraps for close in wrap.close if len(close.strip()) > 1)
+
+    def _is_damaged(self, header: Header) -> bool:
+        return all(call.repair for _, call in self._by_header[header])
+
+    def _find_commitment(self, header: Header) -> Commitment:
+        """A header is tentative when one of its dialects is, or when it counts only at the start of a line."""
+        users = self._by_header.get(header, ())
+        if any(dialect.commitment is Commitment.ALONE and call.place is Place.LINE for dialect, call in users):
+            return Commitment.ALONE
+        tentative = any(
+            dialect.commitment is Commitment.TENTATIVE or call.place is Place.LINE for dialect, call in users
+        )
+        return Commitment.TENTATIVE if tentative else Commitment.MARKED
+
+    def _select(self, wrap: Wrap | None, header: Header, head: str, hint: str) -> Choosing | None:
+        """The dialect that wrapper, header and the first character of the body make together.
+
+        It is marked, so that it may call tools nobody offered, when these belong together, or when the header alone is
+        never ordinary text.
+        """
+        sharing = self._by_header.get(header, [])
+        fitting = [pair for pair in sharing if pair[1].body.accepts(head)] or sharing
+        own = [pair for pair in fitting if _belongs(pair[0], wrap)]
+        open_minded = wrap is None or wrap.commitment is Commitment.MARKED
+        candidates = own or (fitting if open_minded else [])
+        if not candidates:
+            return None
+        dialect, call = next((pair for pair in candidates if pair[0].name == hint), candidates[0])
+        wrapped = wrap is not None and open_minded and bool(own)
+        return Choosing(dialect, call, wrapped or _stands_alone(dialect, call), _list_damage(wrap, call))
+
+    def resolve_hint(self, hint: str) -> str | None:
+        """A dialect's name for a dialect name or a model id; None when nothing knows it."""
+        if hint in ("", "auto"):
+            return ""
+        return hint if hint in self.by_name else self._find_speaker(hint)
+
+    @lru_cache(maxsize=256)  # noqa: B019 - there is one vocabulary, and it lives as long as the process
+    def _find_speaker(self, model: str) -> str | None:
+        """The dialect that a model of this name is known to speak.
+
+        The first glob that fits counts, unless another one is narrower: ``claude-2*`` is narrower than ``claude*``.
+        """
+        name = model.lower().rsplit("/", 1)[-1]
+        known = "*"
+        found: str | None = None
+        for dialect in self.dialects:
+            for glob in dialect.models:
+                if fnmatch(name, glob) and (found is None or (glob != known and fnmatch(glob, known))):
+                    known, found = glob, dialect.name
+        return found

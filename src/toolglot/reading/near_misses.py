@@ -1,0 +1,82 @@
+"""Text that was meant as a call and is none: a near miss, which is counted, or an element that can be reported.
+
+A frame that failed is a near miss if it looks like a call to a known tool beyond its name: a JSON object, an argument
+with its sign, an element inside the tool's element. Prose that only mentions a tool, links and definitions of tools are
+none. So is a frame that announces a call by its marks alone (``<tool_call>`` on a new line, a ``tool_code`` fence) and
+holds an object that cannot be read, and a Python call with a keyword if the answer is nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+
+from toolglot.core.events import Defect, Reason
+from toolglot.core.schema.toolset import Tool
+from toolglot.dialects.partial_call import Frame
+from toolglot.dialects.spec import Commitment, Wrap
+from toolglot.reading.dialect_index import ELEMENTS, Header
+
+LONGEST = 2048
+"""How much of an element is waited for to find its closing tag."""
+
+_ARGUMENT = re.compile(r"=\s*\Z|\{")
+"""What a call has and a mention has not: the sign behind the key of an argument, or an object."""
+_DEFINITION = re.compile(r'"(?:description|parameters|input_?schema|properties|type|strict)"\s*:\s*\Z', re.IGNORECASE)
+"""The key at which a definition of a tool shows that it is no call."""
+_TOOL_FENCE = re.compile(r"[`~]{3,}[ \t]*tool")
+_CLOSERS = re.compile(r"""[\s\]`"';]*""")
+_CHILD = re.compile(r"\s*<(?P<key>[A-Za-z_][\w.-]*)>")
+_PARTIAL_CHILD = re.compile(r"\s*(?:<(?:[A-Za-z_][\w.-]{0,80})?)?\Z")
+_CHILDREN = re.compile(r"<([A-Za-z_][\w.-]*)>(?:(?!</\1>).)*</\1>\s*", re.DOTALL)
+
+
+def is_near_miss(frame: Frame, wrap: Wrap | None, header: Header, read: str, following: str) -> bool:
+    """Whether a frame that failed was meant as a call.
+
+    ``read`` is its text as far as it was read, ``following`` the text that has come behind it.
+    """
+    if frame.known is None:
+        marked = wrap is not None and wrap.commitment is Commitment.MARKED
+        return "{" in read and ((marked and frame.at_line) or _TOOL_FENCE.match(read) is not None)
+    if header in ELEMENTS:
+        return following.lstrip()[:1] == "<" or (frame.at_line and following[:1] == "\n")
+    return _ARGUMENT.search(read) is not None and _DEFINITION.search(read) is None
+
+
+def is_python_call(read: str) -> bool:
+    """Whether a frame that failed is a Python call with a keyword. It was meant as a call only if nothing else is
+    said."""
+    opened = read.find("(")
+    return opened >= 0 and read.endswith((")", ")'", ')"')) and "=" in read[opened:]
+
+
+def skip_closers(text: str, at: int) -> int:
+    """The end of the blanks and closing marks that stand there."""
+    found = _CLOSERS.match(text, at)
+    return found.end() if found is not None else at
+
+
+def begins_child(text: str, at: int) -> re.Match[str] | None:
+    """The opening tag of a child element that stands there, behind blanks."""
+    return _CHILD.match(text, at)
+
+
+def may_begin_child(text: str, at: int) -> bool:
+    """Whether more text may make one."""
+    return _PARTIAL_CHILD.match(text, at) is not None
+
+
+def find_defects(tool: Tool, body: str) -> tuple[Defect, ...]:
+    """What is wrong with an element of a tool that holds nothing but elements; nothing if it holds anything else."""
+    keys: list[str] = []
+    at = len(body) - len(body.lstrip())
+    while (child := _CHILDREN.match(body, at)) is not None:
+        keys.append(child[1])
+        at = child.end()
+    if at < len(body) or not keys:
+        return ()
+    declared = tool.parameters.properties
+    known = ", ".join(declared) or "no argument at all"
+    unknown = [key for key in keys if key not in declared]
+    wrong = (Defect(Reason.MALFORMED, f"argument {key}", "an unknown name", known) for key in unknown)
+    return (*tool.missing(dict.fromkeys(keys)), *wrong)

@@ -1,0 +1,109 @@
+"""The life of the server: start, listen, and an end that lets open answers finish."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import gc
+import json
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from toolglot.config import DEFAULT_DIALECT, Settings
+from toolglot.core import offload
+from toolglot.core.conversation import Call, Conversation, Message, Result, Text, Tool
+from toolglot.core.provenance import find_quotations, list_quotable
+from toolglot.core.schema.toolset import compile_tools
+from toolglot.gateway.telemetry.log import Telemetry, log_to
+from toolglot.prompting.conversation import speak
+from toolglot.reading.reader import Reader
+from toolglot.server.app import Gateway
+from toolglot.server.listener import Listener
+
+COLLECTED_AT = 20_000
+MALLOC_OPTIONS = {-3: 4 << 20, -1: 16 << 20}
+"""glibc's M_MMAP_THRESHOLD and M_TRIM_THRESHOLD. By default a buffer of 128 KB or more is given back to the system when
+it is freed, and every request of that size pays for the page faults of new memory."""
+
+
+async def serve(settings: Settings, ready: Callable[[str], None]) -> None:
+    """Serve until a signal says stop; ``ready`` is told the address."""
+    log_to(level=settings.server.log_level)
+    offload.switch_often()
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError):  # Windows: there Ctrl-C raises instead
+            loop.add_signal_handler(number, stop.set)
+    warm_up(settings)
+    async with listening(settings) as address:
+        settle_memory()
+        ready(address)
+        await stop.wait()
+
+
+@asynccontextmanager
+async def listening(settings: Settings) -> AsyncIterator[str]:
+    """A gateway that serves as long as the context lasts; its address."""
+    secrets = [secret for upstream in settings.upstreams for secret in upstream.secrets]
+    telemetry = Telemetry(log_bodies=settings.server.log_bodies, known_secrets=secrets)
+    gateway, server = Gateway(settings, telemetry), settings.server
+    listener = Listener(gateway, settings.limits.body_bytes, settings.limits.header_bytes)
+    try:
+        yield await listener.open(server.host, server.port, shared=server.workers > 1)
+    finally:
+        gateway.draining = True
+        await listener.close(server.drain_seconds)
+        await gateway.close()
+
+
+def warm_up(settings: Settings) -> None:
+    """Compile what the first requests would have to wait for. Nothing to do where it was done in a parent process."""
+    for dialect in list_dialects(settings):
+        warm_dialect(dialect)
+
+
+def list_dialects(settings: Settings) -> list[str]:
+    """The dialects that will be spoken, as far as the settings tell."""
+    named = [settings.model_for(model.name)[0].dialect for model in settings.models]
+    return list(dict.fromkeys([*named, DEFAULT_DIALECT]))
+
+
+def warm_dialect(dialect: str) -> None:
+    """Do once what each request in this dialect does: describe a tool, write an earlier call, and read a new one."""
+    kinds: tuple[dict[str, Any], ...] = (
+        {"type": "string"},
+        {"type": "integer"},
+        {"type": "boolean"},
+        {"type": "array", "items": {"type": "string"}},
+    )
+    values = ("Hello\n", 1, True, ["a"])
+    keys = ("path", "limit", "force", "items")  # they begin as marks do that are compiled when they are met
+    tool = Tool("warm_up", "", {"type": "object", "properties": dict(zip(keys, kinds, strict=True))})
+    call = Call("1", tool.name, json.dumps(dict(zip(keys, values, strict=True))))
+    messages = (
+        Message("user", (Text("Hello <b> [1]: {}\n"),)),
+        Message("assistant", (call,)),
+        Message("tool", (Result("1", tool.name, (Text("Hello <b> {}\n"),)),)),
+    )
+    ask = Conversation("", messages, (tool,))
+    find_quotations(list_quotable(messages), (tool.name,))
+    written = speak(ask, dialect).conversation.messages[-2].text
+    reader = Reader(compile_tools((tool,), ()), parallel=False)
+    for piece in ("Hello\n", *written):
+        reader.feed(piece)
+    reader.close()
+
+
+def settle_memory() -> None:
+    """What was made at the start stays: the collector need not look at it again, and need not come so often. Freed
+    memory is kept for the next request."""
+    with suppress(AttributeError, OSError, TypeError):  # only glibc has it
+        set_option = ctypes.CDLL(None).mallopt
+        for option, size in MALLOC_OPTIONS.items():
+            set_option(option, size)
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(COLLECTED_AT, 20, 50)

@@ -1,0 +1,209 @@
+"""A server is put to the test: what it makes of tools, natively and as text.
+
+Strategy. Every test is one exchange, as the gateway would make it, in a mode that is set; what the answer shows then
+depends on the server alone. A call that came natively was not read from text, and the record of the exchange tells.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from toolglot.config import Settings, Upstream
+from toolglot.core.errors import ToolglotError
+from toolglot.gateway.capabilities.profiles import Rule
+from toolglot.gateway.exchange import Exchange, Source
+from toolglot.gateway.response_pipeline import reply
+from toolglot.gateway.routing import Knowledge, UnsureError
+from toolglot.gateway.telemetry.log import Telemetry, redact
+from toolglot.server.upstream.discovery import Inquiry, present
+from toolglot.server.upstream.pool import Transport
+from toolglot.wires import all_wires, openai_chat
+
+WEATHER = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "description": "Get the current weather of a city",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    },
+}
+ONE = "What is the weather in Paris? Use the tool get_weather."
+TWO = 'Two things in one answer: call get_weather with {"city": "Paris"} and call get_weather with {"city": "Oslo"}.'
+NONE = "Say hello."
+LONGEST = 300
+"""Tokens of an answer: enough for two calls."""
+
+DIALECTS = ("hermes", "roo_xml")
+YES, NO, FAILED = "yes", "no", "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """One request: how it is asked, and how many calls its answer must have."""
+
+    name: str
+    mode: str
+    question: str = ONE
+    calls: int = 1
+    stream: bool = False
+    dialect: str = ""
+    fields: tuple[tuple[str, Any], ...] = ()
+
+
+TESTS = (
+    Test("native call", "native"),
+    Test("native, streamed", "native", stream=True),
+    Test("native, two calls", "native", TWO, 2, fields=(("parallel_tool_calls", True),)),
+    Test("native, required", "native", NONE, fields=(("tool_choice", "required"),)),
+    *(Test(f"text, {dialect}", "text", dialect=dialect) for dialect in DIALECTS),
+    *(Test(f"text, {dialect}, streamed", "text", dialect=dialect, stream=True) for dialect in DIALECTS),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a test showed."""
+
+    name: str
+    result: str
+    detail: str
+    seconds: float
+
+
+class Probe:
+    """The tests of one model of one upstream."""
+
+    def __init__(self, settings: Settings, knowledge: Knowledge, clock: Callable[[], float]) -> None:
+        self.settings = settings
+        self.knowledge = knowledge
+        self.clock = clock
+        self.numbers = iter(range(1, 1 << 30))
+        model, self.upstream = settings.model_for("")
+        self.model = model.model
+
+    async def list_models(self) -> Finding:
+        """Whether it tells its models; the first one is asked where none was named."""
+        began = self.clock()
+        try:
+            told = json.loads(await self.fetch("GET", self.upstream.endpoint("/models")))
+            names = [one["id"] for one in told["data"]]
+        except (ToolglotError, ValueError, KeyError, TypeError) as error:
+            return Finding("models", NO, self.clean(str(error)), self.clock() - began)
+        self.model = self.model or (names[0] if names else "")
+        shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+        return Finding("models", YES, shown, self.clock() - began)
+
+    async def ask_facts(self) -> tuple[Finding, Rule]:
+        """What it tells of itself, and the rule that holds for it now."""
+        began = self.clock()
+        try:
+            rule = self.knowledge.find_rule(self.upstream, self.model)
+        except UnsureError:
+            async with fresh_transport() as transport:
+                await Inquiry(transport, self.knowledge).ask(self.upstream, self.model, present(self.upstream))
+            rule = self.knowledge.find_rule(self.upstream, self.model)
+        return Finding("profile", "native" if rule.native else "text", rule.name, self.clock() - began), rule
+
+    async def run(self, test: Test) -> Finding:
+        began = self.clock()
+        try:
+            exchange = self.make(test)
+            body = await self.fetch("POST", exchange.address, exchange.request, exchange)
+            calls = read_calls(reply(exchange, body, streamed=body.lstrip().startswith((b"data:", b"event:", b":"))))
+        except ToolglotError as error:
+            return Finding(test.name, FAILED, self.clean(error.message), self.clock() - began)
+        result, detail = judge(test, calls, exchange.watch.read_as)
+        return Finding(test.name, result, detail, self.clock() - began)
+
+    def make(self, test: Test) -> Exchange:
+        tools = replace(self.settings.tool_calling, dialect=test.dialect)
+        asked = {
+            "model": self.model,
+            "messages": [{"role": "user", "content": test.question}],
+            "tools": [WEATHER],
+            "temperature": 0,
+            "max_tokens": LONGEST,
+            "stream": test.stream,
+            **dict(test.fields),
+        }
+        source = Source(self.knowledge.now, lambda: str(next(self.numbers)))
+        watch = Telemetry().begin("probe", openai_chat.NAME)
+        settings = replace(self.settings, tool_calling=tools)
+        return Exchange(_WIRE, json.dumps(asked).encode(), {}, settings, source, watch, self.knowledge, test.mode)
+
+    async def fetch(self, method: str, url: str, body: bytes | None = None, exchange: Exchange | None = None) -> bytes:
+        headers = present(self.upstream)
+        async with fresh_transport() as transport, transport.send(method, url, self.upstream, headers, body) as reply:
+            whole = await reply.whole()
+            if reply.status >= 300:
+                raise (exchange.upstream_wire if exchange else _WIRE).decode_error(reply.status, whole)
+            return whole
+
+    def clean(self, text: str) -> str:
+        return " ".join(redact(text, self.upstream.secrets).split())[:200]
+
+
+@asynccontextmanager
+async def fresh_transport() -> AsyncIterator[Transport]:
+    """Connections that nobody used before: what is tested is the server, not how long it keeps one open."""
+    transport = Transport()
+    try:
+        yield transport
+    finally:
+        await transport.close()
+
+
+_WIRE = all_wires()[openai_chat.NAME]
+
+
+def read_calls(reply: bytes) -> list[str]:
+    """The arguments of the calls in a whole answer."""
+    message = json.loads(reply)["choices"][0]["message"]
+    return [call["function"]["arguments"] for call in message.get("tool_calls") or ()]
+
+
+def judge(test: Test, calls: list[str], read_as: list[str]) -> tuple[str, str]:
+    """Whether the answer is what was asked for, and what is to be said of it."""
+    if not calls:
+        return NO, "an answer without a call"
+    shown = "; ".join(calls)
+    if test.mode == "native" and read_as:
+        return NO, f"the call came as text ({', '.join(read_as)})"
+    if not all(_is_object(call) for call in calls):
+        return NO, f"the arguments are no object: {shown}"
+    if len(calls) < test.calls:
+        return NO, f"{len(calls)} call instead of {test.calls}: {shown}"
+    return YES, shown if not read_as else f"{shown} (read as {', '.join(read_as)})"
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except ValueError:
+        return False
+
+
+def suggest(upstream: Upstream, model: str, findings: Mapping[str, Finding], known: Rule) -> Iterator[str]:
+    """The lines of a profile that say what was found."""
+    passed = {name for name, finding in findings.items() if finding.result == YES}
+    native = {"native call", "native, streamed"} <= passed
+    spoken = [name for name in DIALECTS if {f"text, {name}", f"text, {name}, streamed"} <= passed]
+    yield "[[rule]]"
+    yield f"name = {json.dumps(f'probed: {model}')}"
+    yield f"address = [{json.dumps(urlsplit(upstream.base_url).netloc.rpartition('@')[2])}]"
+    yield f"model = [{json.dumps(model)}]"
+    yield f"native = {json.dumps(native)}"
+    if native:
+        yield f"parallel = {json.dumps('native, two calls' in passed)}"
+    if spoken and not native:
+        yield f"dialect = {json.dumps(spoken[0])}"
+    for name in ("reasoning", "structured"):
+        if getattr(known, name):
+            yield f"{name} = {json.dumps(getattr(known, name))}"
+    if known.quirks:
+        yield f"quirks = {json.dumps(list(known.quirks))}"

@@ -1,0 +1,109 @@
+"""What reaches the simulated model: one request of the chat wire, as far as a model would notice it.
+
+The tools are known only from the request itself: natively from ``tools``, or from the system prompt if that teaches
+some. The question is the last thing the user said; a result is what a tool gave back, natively or as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from toolglot.core.conversation import Tool
+from toolglot.core.errors import ClientError
+from toolglot.sim.prompt_parsers import find_tools
+from toolglot.sim.prompt_reading import split_result, taught_choice
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """``choice`` is none, auto or required, or the name of the one tool that must be called."""
+
+    model: str
+    question: str
+    tools: tuple[Tool, ...]
+    native: bool
+    taught: str = ""
+    result: str | None = None
+    choice: str = "auto"
+    stream: bool = False
+    wants_usage: bool = False
+    limit: int | None = None
+
+
+def parse_request(body: Any) -> Asked:
+    """Take a request body apart; refuse what no server would answer."""
+    if not isinstance(body, Mapping):
+        raise ClientError("the request body must be a JSON object")
+    messages = body.get("messages")
+    if not isinstance(messages, list) or not messages or not all(isinstance(entry, Mapping) for entry in messages):
+        raise ClientError("'messages' must be a list of messages, at least one")
+    native = read_tools(body.get("tools"))
+    prompt = "\n\n".join(read_text(entry) for entry in messages if entry.get("role") in ("system", "developer"))
+    tools = native or find_tools(prompt)
+    question, result = _read_turn(messages)
+    options = body.get("stream_options")
+    return Asked(
+        model=str(body.get("model") or ""),
+        question=question,
+        tools=tools,
+        native=bool(native),
+        taught="" if native else prompt,
+        result=result,
+        choice=_read_choice(body.get("tool_choice")) if native else taught_choice(prompt),
+        stream=body.get("stream") is True,
+        wants_usage=isinstance(options, Mapping) and options.get("include_usage") is True,
+        limit=_read_limit(body),
+    )
+
+
+def read_text(message: Mapping[str, Any]) -> str:
+    """The text of a message: its content may be a string, parts, or nothing."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    texts = [part.get("text") for part in parts if isinstance(part, Mapping)]
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def read_tools(tools: Any) -> tuple[Tool, ...]:
+    """The function tools of a request; what is no such tool is passed over, as servers do."""
+    found: dict[str, Tool] = {}
+    for entry in tools if isinstance(tools, list) else []:
+        function = entry.get("function") if isinstance(entry, Mapping) else None
+        name = function.get("name") if isinstance(function, Mapping) else None
+        if isinstance(function, Mapping) and isinstance(name, str) and name.strip():
+            parameters = function.get("parameters")
+            schema = parameters if isinstance(parameters, Mapping) else {}
+            found.setdefault(name, Tool(name, str(function.get("description") or ""), schema))
+    return tuple(found.values())
+
+
+def _read_turn(messages: Sequence[Mapping[str, Any]]) -> tuple[str, str | None]:
+    """The last question of the user, and the result that came after it, if one did."""
+    result: str | None = None
+    for number, message in reversed(list(enumerate(messages))):
+        role, text = message.get("role"), read_text(message)
+        if role in ("tool", "function"):
+            result = text if result is None else f"{text}\n{result}"
+        elif role == "user":
+            spoken = any(earlier.get("role") == "assistant" for earlier in messages[:number])
+            asked, found = split_result(text) if spoken else (text, None)
+            if found is None or asked:
+                return asked, result
+            result = found if result is None else f"{found}\n{result}"
+    return "", result
+
+
+def _read_choice(choice: Any) -> str:
+    if isinstance(choice, Mapping):
+        function = choice.get("function")
+        return str(function.get("name")) if isinstance(function, Mapping) else "auto"
+    return choice if isinstance(choice, str) else "auto"
+
+
+def _read_limit(body: Mapping[str, Any]) -> int | None:
+    limits = [body.get(name) for name in ("max_completion_tokens", "max_tokens")]
+    return next((limit for limit in limits if isinstance(limit, int) and limit > 0), None)

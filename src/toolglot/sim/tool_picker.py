@@ -1,0 +1,281 @@
+"""The rule-based mind of the simulated model: it picks an offered tool by the words of the question.
+
+*Strategy.* Three ways, in this order. A question may name the call itself (``call read with {"filePath": "a"}``), once
+or several times. It may show an intent, such as ``write "X" to FILE`` or ``run COMMAND``; the intent names facts
+and the tools that serve it. Or its words may overlap with the name and the description of a tool. What matches no tool
+gets a plain answer, and so does a result, whose first line is quoted.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from toolglot.core.conversation import Tool
+from toolglot.sim.answer import Answer, Calling
+from toolglot.sim.argument_filler import QUOTED, fill, gather_facts, kind_of, split_words
+from toolglot.sim.request import Asked
+
+QUOTE_LENGTH = 200
+DECODER = json.JSONDecoder()
+ASIDE = re.compile(r"<(?P<tag>[a-z]+[_-][a-z_-]+)>.*?</(?P=tag)>", re.S)
+"""Context that clients put into a user message: reminders, details of the environment."""
+
+CALL_BY_NAME = re.compile(
+    r"\b(?:call|use|invoke)\s+(?:the\s+)?(?:tool\s+)?[`\"']?(?P<name>[\w.:-]+)[`\"']?[^{}\n]*?(?=\{)"
+)
+
+_QUOTE = r"\"[^\"]*\"|'[^']*'|`[^`]+`|“[^”]*”|```.*?```"
+_PATH = rf"(?:{_QUOTE}|[~\w./\\@-]*[\w/])"
+_FILE = rf"(?:{_QUOTE}|[~\w./\\@-]*(?:\.[A-Za-z]\w*|/[\w@.-]+|file\b))"
+_THE = r"(?:(?:the|a|an|my|this|new)\s+)*"
+_HERE = r"(?:current|this|working)\s+(?:working\s+)?(?:directory|folder)"
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """A wish that a pattern finds. ``tools`` are words of the names of tools that serve it, the best first;
+    ``shell`` is the command that serves it where only a shell is offered."""
+
+    name: str
+    pattern: re.Pattern[str]
+    tools: tuple[str, ...]
+    shell: str = ""
+
+
+def _intent(name: str, pattern: str, tools: str, shell: str = "") -> Intent:
+    return Intent(name, re.compile(pattern, re.I | re.S), tuple(tools.split()), shell)
+
+
+SHELL_WORDS = "bash shell run execute exec command terminal cmd powershell"
+WRITE_WORDS = "write create save put add insert"
+INTENTS = (
+    _intent(
+        "edit",
+        rf"\b(?:replace|change)\s+(?P<old>{_QUOTE})\s+(?:with|to|by|into)\s+(?P<new>{_QUOTE})\s+in\s+{_THE}(?:file\s+)?(?P<path>{_PATH})",
+        "edit replace str update patch modify",
+    ),
+    _intent(
+        "write",
+        rf"\b(?:write|put|save|add)\s+{_THE}(?:text\s+|content\s+|line\s+)?(?P<content>{_QUOTE})\s+(?:in|to|into)\s+{_THE}(?:file\s+)?"
+        rf"(?:called\s+|named\s+)?(?P<path>{_PATH})",
+        WRITE_WORDS,
+        "printf %s {content} > {path}",
+    ),
+    _intent(
+        "write",
+        rf"\b(?:create|make|write|add)\s+{_THE}file\s+(?:called\s+|named\s+|at\s+)?(?P<path>{_PATH})\s+"
+        rf"(?:with|containing|that\s+contains|that\s+says|saying)\s+{_THE}(?:contents?|text)?\s*:?\s*(?P<content>{_QUOTE}|.+)",
+        WRITE_WORDS,
+        "printf %s {content} > {path}",
+    ),
+    _intent(
+        "write",
+        rf"\b(?:write|put|save)\s+(?P<content>.+)\s+(?:in|to|into)\s+{_THE}(?:file\s+)?(?:called\s+|named\s+)?(?P<path>{_FILE})",
+        WRITE_WORDS,
+        "printf %s {content} > {path}",
+    ),
+    _intent(
+        "list",
+        rf"\b(?:list|show|what|which)\s+(?:me\s+)?(?:all\s+|are\s+)*{_THE}(?:files|contents|entries|directory)\b"
+        rf"(?:.*?\b(?:in|of|under|inside)\s+(?!{_THE}{_HERE}){_THE}(?:directory\s+|folder\s+)?(?P<path>{_PATH}))?",
+        "list ls dir directory tree",
+        "ls {path}",
+    ),
+    _intent(
+        "read",
+        rf"\b(?:read|open|show|cat|display|view|print|look\s+at|check|what(?:'s|’s|\s+is|\s+does)|contents?\s+of)\s+"
+        rf"(?:me\s+)?(?:in\s+|of\s+)*{_THE}(?:contents?\s+of\s+)?{_THE}(?:file\s+)?(?P<path>{_FILE})",
+        "read open view cat show get",
+        "cat {path}",
+    ),
+    _intent(
+        "install",
+        rf"\binstall\s+{_THE}(?:npm\s+)?(?P<package>[\w@/.-]+)(?:\s+(?:npm\s+)?package)",
+        SHELL_WORDS,
+        "npm install {package}",
+    ),
+    _intent(
+        "fetch",
+        r"\b(?:fetch|open|get|browse|download|visit|read|show|look\s+at)\b.*?(?P<url>https?://[^\s\"'`<>)]+)",
+        "fetch browse url web download http",
+        "curl -sL {url}",
+    ),
+    _intent(
+        "search",
+        rf"\b(?:search(?:\s+for)?|grep(?:\s+for)?|look\s+for|find)\s+(?P<pattern>{_QUOTE})"
+        rf"(?:.*?\b(?:in|under|inside)\s+{_THE}(?P<path>{_PATH}))?",
+        "grep search find",
+        "grep -rn {pattern} .",
+    ),
+    _intent(
+        "run",
+        rf"\b(?:run|execute|exec)\s+{_THE}(?:shell\s+|bash\s+)?(?:command\s*)?:?\s*"
+        rf"(?P<command>{_QUOTE}|.+?)(?=\s+(?:to|and|so|then)\s+(?:check|see|verify|find|tell|show|report|give|then|that)\b|[.?!]?\s*\Z|\n)",
+        SHELL_WORDS,
+        "{command}",
+    ),
+)
+"""All intents; the one that begins first in the question wins, and of those the first here."""
+
+STOPWORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "a an and are as at be by can could do does for from get give have how i in is it its me my of on or please "
+        "show tell that the then this to use used using was what when where which who will with would you your",
+    )
+)
+NEEDED = {"path", "command", "url", "old", "new", "place"}
+"""Kinds of parameters that are not made up for a tool that was only guessed."""
+
+SHORT_WORD = 3
+"""Words up to this length end many names by chance."""
+
+ENOUGH = 3.0
+"""How much overlap makes a tool fit: a word of its name, or three of its description."""
+
+
+def think(asked: Asked) -> Answer:
+    """The answer to a request."""
+    if asked.result is not None:
+        return Answer(f"Done. The tool said: {quote(asked.result)}")
+    if not asked.tools or asked.choice == "none":
+        return Answer(f"This is a simulated model. You said: {quote(asked.question)}")
+    calls = find_calls(asked.question, asked.tools)
+    if not calls and asked.choice != "auto":
+        forced = [tool for tool in asked.tools if tool.name == asked.choice] or list(asked.tools)
+        calls = (make_call(_rank(asked.question, forced)[0][1], asked.question, {}),)
+    if not calls:
+        return Answer(f"This is a simulated model, and no tool fits. You said: {quote(asked.question)}")
+    return Answer(f"I'll use the {calls[0].name} tool.", calls)
+
+
+def quote(text: str) -> str:
+    """The first line that says something, as inline code, so that nothing in it is taken for a call."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return "`" + line[:QUOTE_LENGTH].replace("`", "'") + "`" if line else "nothing"
+
+
+def find_calls(question: str, tools: Sequence[Tool]) -> tuple[Calling, ...]:
+    """The calls that a question asks for; none if no tool fits."""
+    question = _unwrap(ASIDE.sub("", question).strip())
+    if spelled := _spelled_calls(question, tools):
+        return spelled
+    found = _serve_intent(question, tools)
+    if found is None:
+        found = _serve_words(question, tools)
+    return (found,) if found else ()
+
+
+def _unwrap(question: str) -> str:
+    """The question itself; some clients send it as a string literal."""
+    try:
+        literal = json.loads(question) if question.startswith('"') else question
+    except ValueError:
+        return question
+    return literal if isinstance(literal, str) else question
+
+
+def make_call(tool: Tool, question: str, named: Mapping[str, str]) -> Calling:
+    arguments = fill(tool, gather_facts(question, named))
+    return Calling(tool.name, json.dumps(arguments, ensure_ascii=False))
+
+
+def _spelled_calls(question: str, tools: Sequence[Tool]) -> tuple[Calling, ...]:
+    """Calls that the question spells out, with their arguments as JSON."""
+    names = {tool.name for tool in tools}
+    calls: list[Calling] = []
+    for found in CALL_BY_NAME.finditer(question):
+        try:
+            _, end = DECODER.raw_decode(question, found.end())
+        except ValueError:
+            continue
+        if found["name"] in names:
+            calls.append(Calling(found["name"], question[found.end() : end]))
+    return tuple(calls)
+
+
+# By intent
+
+
+def _serve_intent(question: str, tools: Sequence[Tool]) -> Calling | None:
+    matches = [(intent, found) for intent in INTENTS if (found := intent.pattern.search(question))]
+    for intent, found in sorted(matches, key=lambda match: match[1].start()):
+        named = {kind: _unquote(value) for kind, value in found.groupdict().items() if value}
+        if intent.shell:
+            named.setdefault("path", ".")
+            named["command"] = intent.shell.format_map(_Quoted(named))
+        if (tool := _pick(intent.tools, named, tools)) is not None:
+            return make_call(tool, question, named)
+        if intent.shell and (shell := _pick(tuple(SHELL_WORDS.split()), named, tools)):
+            return make_call(shell, question, named)
+    return None
+
+
+class _Quoted(dict[str, str]):
+    """Values as words of a shell; only a command is one already."""
+
+    def __getitem__(self, key: str) -> str:
+        value = self.get(key, "")
+        return value if key == "command" or not value else shlex.quote(value)
+
+
+def _pick(words: tuple[str, ...], named: Mapping[str, str], tools: Sequence[Tool]) -> Tool | None:
+    """The tool whose name serves an intent best; a tool that cannot take what was named does not count."""
+    best: tuple[float, Tool] | None = None
+    for tool in tools:
+        ranks = [rank for rank, word in enumerate(words) if _is_named(tool, word)]
+        kinds = {kind_of(name) for name in tool.parameters.get("properties", {})}
+        fit = len(kinds & named.keys()) - 0.1 * len(split_words(tool.name))
+        if not ranks or (kinds and not kinds & named.keys()):
+            continue
+        score = fit - 0.2 * min(ranks)
+        if best is None or score > best[0]:
+            best = (score, tool)
+    return best[1] if best else None
+
+
+def _is_named(tool: Tool, word: str) -> bool:
+    """Whether a word is one of the name, or ends a name written as one word: ``webfetch``, but not ``input``."""
+    return word in split_words(tool.name) or (len(word) > SHORT_WORD and tool.name.endswith(word))
+
+
+def _unquote(text: str) -> str:
+    if fenced := re.fullmatch(r"```[^\n`]*\n(.*?)\n?```", text, re.S):
+        return fenced[1]
+    quoted = QUOTED.fullmatch(text)
+    return next((group for group in quoted.groups() if group is not None), "") if quoted else text.strip()
+
+
+# By words
+
+
+def _serve_words(question: str, tools: Sequence[Tool]) -> Calling | None:
+    """The tool that shares the most words with the question, unless too much of its call would be made up."""
+    score, tool = _rank(question, tools)[0]
+    facts = gather_facts(question, {})
+    arguments = fill(tool, facts)
+    if score < ENOUGH or any(kind_of(name) in NEEDED for name in facts.invented):
+        return None
+    return Calling(tool.name, json.dumps(arguments, ensure_ascii=False))
+
+
+def _rank(question: str, tools: Sequence[Tool]) -> list[tuple[float, Tool]]:
+    """Tools by how many words they share with the question, the best first."""
+    said = {_stem(word) for word in split_words(question)} - STOPWORDS
+    ranked = [(_overlap(said, tool), tool) for tool in tools]
+    return sorted(ranked, key=lambda entry: -entry[0])
+
+
+def _overlap(said: set[str], tool: Tool) -> float:
+    named = {_stem(word) for word in split_words(tool.name)} - STOPWORDS
+    described = {_stem(word) for word in split_words(tool.description[:300])} - STOPWORDS
+    asked = {_stem(word) for name in tool.parameters.get("properties", {}) for word in split_words(name)}
+    return 3.0 * len(said & named) + len(said & (described - named)) + 0.5 * len(said & (asked - named))
+
+
+def _stem(word: str) -> str:
+    return re.sub(r"(?:ing|ed|es|s)$", "", word) if len(word) > 4 else word

@@ -1,0 +1,56 @@
+"""Errors on the Messages wire.
+
+{"type": "error", "error": {"type": "invalid_request_error", "message": "..."}}
+"""
+
+from __future__ import annotations
+
+from toolglot.core.errors import RefusedError, ToolglotError
+from toolglot.core.json_numbers import encode
+from toolglot.wires.json_fields import parse_reply, text_at
+
+SERVER_KIND = "api_error"
+KINDS = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    409: "conflict_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    500: SERVER_KIND,
+    504: "timeout_error",
+    529: "overloaded_error",
+}
+
+
+def describe(told: object) -> tuple[str, str]:
+    """Kind and message of an error, whichever way a server writes it."""
+    inner = told.get("error", told) if isinstance(told, dict) else told
+    if not isinstance(inner, dict):
+        return RefusedError.code, str(inner)
+    message = text_at(inner, "message") or text_at(inner, "detail") or str(inner)
+    return text_at(inner, "type") or RefusedError.code, message
+
+
+def decode_error(status: int, body: bytes) -> RefusedError:
+    """The error that an upstream answered with."""
+    told = parse_reply(body)
+    if told is None:
+        return RefusedError(f"The upstream answered with status {status}.", status)
+    kind, message = describe(told)
+    return RefusedError(message, status, kind, kind if kind in KINDS.values() else None)
+
+
+def encode_error(error: ToolglotError) -> bytes:
+    """An error as the body of a reply."""
+    told: str = getattr(error, "kind", None) or ""
+    kind = KINDS.get(error.status) or (KINDS[400] if error.status < 500 else SERVER_KIND)
+    return encode_failure(told if told in KINDS.values() else kind, error.message)
+
+
+def encode_failure(kind: str, message: str) -> bytes:
+    """Kinds that the wire does not know are faults of the server, which agents ask again after."""
+    known = kind if kind in KINDS.values() else SERVER_KIND
+    return encode({"type": "error", "error": {"type": known, "message": message}})

@@ -1,0 +1,302 @@
+"""What a client asks on the Messages wire.
+
+    {"model": "claude-sonnet-4-5", "max_tokens": 1024, "system": "Be brief.",
+     "messages": [{"role": "user", "content": "What is the time?"},
+                  {"role": "assistant", "content": [
+                      {"type": "tool_use", "id": "toolu_1", "name": "tell_time", "input": {}}]},
+                  {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "12:00"}]}],
+     "tools": [{"name": "tell_time", "input_schema": {"type": "object"}}]}
+
+Results stand in messages of the user here; they get messages of their own, before what the user says beside them.
+Fields that are not modelled travel in ``Conversation.extra`` under their own names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from toolglot.core.conversation import (
+    Call,
+    Choice,
+    Conversation,
+    Foreign,
+    Image,
+    Limits,
+    Message,
+    Part,
+    Reasoning,
+    Result,
+    Role,
+    Text,
+    Tool,
+    Tools,
+)
+from toolglot.core.errors import RequestError, ToolResultsError
+from toolglot.wires.anthropic_messages.ids import EFFORT, NAME, REDACTED, read_signature
+from toolglot.wires.anthropic_messages.text_editor import TYPE_PREFIX, define_text_editor
+from toolglot.wires.json_fields import (
+    NO_TOOLS,
+    Offer,
+    adapt_body,
+    check_choice,
+    check_messages,
+    number_at,
+    parse_body,
+    text_at,
+    texts_at,
+    whole_at,
+    write_arguments,
+)
+from toolglot.wires.protocol import Asked
+from toolglot.wires.translation import read_effort, table_at
+
+ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
+MODELLED = frozenset(("model", "messages", "system", "tools", "tool_choice", "stream", "max_tokens")) | {
+    "temperature",
+    "top_p",
+    "top_k",
+    "stop_sequences",
+}
+MODES: Mapping[str, Choice] = {"auto": Choice(), "any": Choice("required"), "none": Choice("none")}
+TOOL_FIELDS = ("tools", "tool_choice")
+CHARACTERS_PER_TOKEN = 4
+
+
+def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
+    """The request in neutral words; ``RequestError`` names the field that cannot be meant."""
+    asked = parse_body(body, _decode_tools)
+    tools, notes = asked.get("tools", NO_TOOLS)
+    messages = [
+        *_decode_system(asked.get("system")),
+        *(
+            decoded
+            for at, message in enumerate(check_messages(asked))
+            for decoded in _decode_message(message, f"messages[{at}]")
+        ),
+    ]
+    choice = asked.get("tool_choice")
+    conversation = Conversation(
+        model=text_at(asked, "model"),
+        messages=tuple(messages),
+        tools=tools,
+        choice=check_choice(_decode_choice(choice), tools),
+        limits=_decode_limits(asked, choice),
+        extra={key: value for key, value in asked.items() if key not in MODELLED},
+    )
+    ids = frozenset([call.id for message in messages if message.role == "assistant" for call in message.calls])
+    modelled = frozenset([".".join(EFFORT)] if conversation.limits.effort else ())
+    return Asked(conversation, asked.get("stream") is True, True, notes, {"ids": ids}, modelled=modelled)
+
+
+# -- messages ----------------------------------------------------------------------------------------------------------
+
+
+def _decode_system(system: object) -> list[Message]:
+    parts = _decode_content(system, "system")
+    if any(isinstance(part, Reasoning | Call | Result) for part in parts):
+        raise RequestError("system must be a text or a list of text blocks.", "system")
+    return [Message("system", tuple(parts))] if parts else []
+
+
+def _decode_message(message: object, where: str) -> Iterable[Message]:
+    if not isinstance(message, dict):
+        raise RequestError(f"{where} must be an object with a role and content.", where)
+    role = ROLES.get(text_at(message, "role"))
+    if role is None:
+        raise RequestError(f"{where}.role must be one of {', '.join(ROLES)}.", f"{where}.role")
+    parts = _decode_content(message.get("content"), f"{where}.content")
+    results = tuple([part for part in parts if isinstance(part, Result)])
+    rest = tuple([part for part in parts if not isinstance(part, Result)]) if results else tuple(parts)
+    if results:
+        yield Message("tool", results)
+    if rest or not results:
+        try:
+            yield Message(role, rest)
+        except ValueError as error:
+            raise RequestError(f"{where}.content: {error}.", f"{where}.content") from None
+
+
+def _decode_content(content: object, where: str) -> list[Part]:
+    if content is None:
+        return []
+    if isinstance(content, str):
+        return [Text(content)]
+    if not isinstance(content, list):
+        raise RequestError(f"{where} must be text or a list of blocks.", where)
+    return [_decode_block(block, f"{where}[{at}]") for at, block in enumerate(content)]
+
+
+def _decode_block(block: object, where: str) -> Part:
+    if not isinstance(block, dict):
+        raise RequestError(f"{where} must be a content block.", where)
+    read = _BLOCKS.get(text_at(block, "type"))
+    return read(block, where) if read else Foreign(NAME, block)
+
+
+def _decode_image(block: Mapping[str, Any], where: str) -> Part:
+    source = block.get("source")
+    source = source if isinstance(source, dict) else {}
+    if source.get("type") == "url" and text_at(source, "url"):
+        return Image(url=source["url"])
+    if source.get("type") == "base64" and text_at(source, "data"):
+        return Image(data=source["data"], media_type=text_at(source, "media_type") or "image/png")
+    return Foreign(NAME, block)
+
+
+def _decode_document(block: Mapping[str, Any], where: str) -> Part:
+    """A document that is plain text is text; any other only its own wire understands."""
+    source = block.get("source")
+    if not isinstance(source, dict) or source.get("type") != "text":
+        return Foreign(NAME, block)
+    title = text_at(block, "title")
+    return Text(f"{title}\n\n{text_at(source, 'data')}" if title else text_at(source, "data"))
+
+
+def _decode_call(block: Mapping[str, Any], where: str) -> Part:
+    name = text_at(block, "name")
+    if not name.strip():
+        raise RequestError(f"{where}.name must name a tool.", f"{where}.name")
+    return Call(text_at(block, "id"), name, write_arguments(block.get("input")))
+
+
+def _decode_thinking(block: Mapping[str, Any], where: str) -> Part:
+    kind, seal = read_signature(text_at(block, "signature"))
+    return Reasoning(text_at(block, "thinking"), seal, kind)
+
+
+def _decode_result(block: Mapping[str, Any], where: str) -> Part:
+    call_id = text_at(block, "tool_use_id")
+    if not call_id:
+        raise ToolResultsError(f"Invalid tool results: {where} has no tool_use_id.", f"{where}.tool_use_id")
+    content = block.get("content")
+    parts = _decode_content(content, f"{where}.content")
+    return Result(call_id, "", tuple(map(_tell_part, parts)), block.get("is_error") is True)
+
+
+def _tell_part(part: Part) -> Text | Image:
+    """A part of a result. One that only this wire knows is told as text."""
+    if isinstance(part, (Text, Image)):
+        return part
+    told = dict(part.data) if isinstance(part, Foreign) else {}
+    if told.get("type") == "tool_reference":
+        return Text(f"The tool {told.get('tool_name')} can be called now.")
+    return Text(write_arguments(told))
+
+
+_BLOCKS: Mapping[str, Callable[[Mapping[str, Any], str], Part]] = {
+    "text": lambda block, where: Text(text_at(block, "text")),
+    "image": _decode_image,
+    "document": _decode_document,
+    "tool_use": _decode_call,
+    "tool_result": _decode_result,
+    "thinking": _decode_thinking,
+    "redacted_thinking": lambda block, where: Reasoning("", text_at(block, "data"), REDACTED),
+}
+
+
+# -- tools and the choice among them -----------------------------------------------------------------------------------
+
+
+def _is_text_editor(entry: Any) -> bool:
+    return (
+        isinstance(entry, dict)
+        and text_at(entry, "type").startswith(TYPE_PREFIX)
+        and bool(text_at(entry, "name").strip())
+    )
+
+
+def _decode_tools(tools: object) -> Offer:
+    """Every plain tool, deferred ones too; those that only the provider knows or runs are skipped and noted. The editor
+    of the provider is run by the client, and what it can do is known."""
+    if tools is None:
+        return NO_TOOLS
+    if not isinstance(tools, list):
+        raise RequestError("tools must be a list.", "tools")
+    found: dict[str, Tool] = {}
+    notes: list[str] = []
+    for at, entry in enumerate(tools):
+        if (
+            isinstance(entry, dict)
+            and text_at(entry, "type").startswith(TYPE_PREFIX)
+            and text_at(entry, "name").strip()
+        ):
+            known = define_text_editor(entry["name"])
+            found.setdefault(known.name, known)
+            continue
+        problem = _problem_with(entry, found)
+        if problem:
+            notes.append(f"tools[{at}] skipped: {problem}")
+            continue
+        found[entry["name"]] = Tool(entry["name"], text_at(entry, "description"), entry.get("input_schema") or {})
+    return Tools(found.values()), tuple(notes)
+
+
+def _problem_with(entry: object, found: Mapping[str, Tool]) -> str:
+    if not isinstance(entry, dict):
+        return "not an object"
+    if entry.get("type") not in (None, "custom"):
+        return f"{entry['type']} is a tool of the provider"
+    name = entry.get("name")
+    if not isinstance(name, str) or not name.strip():
+        return "no name"
+    if not isinstance(entry.get("input_schema") or {}, dict):
+        return "its input_schema is no JSON Schema"
+    return f"a second tool named {name}" if name in found else ""
+
+
+def _decode_choice(choice: object) -> Choice:
+    if choice is None:
+        return Choice()
+    kind = choice.get("type") if isinstance(choice, dict) else choice
+    if kind == "tool" and isinstance(choice, dict) and text_at(choice, "name").strip():
+        return Choice.one(choice["name"])
+    if not isinstance(kind, str) or kind not in MODES:
+        raise RequestError("tool_choice must be one of auto, any, none, or tool with a name.", "tool_choice")
+    return MODES[kind]
+
+
+def _decode_limits(asked: Mapping[str, Any], choice: object) -> Limits:
+    alone = choice.get("disable_parallel_tool_use") if isinstance(choice, dict) else None
+    return Limits(
+        max_tokens=whole_at(asked, "max_tokens"),
+        temperature=number_at(asked, "temperature"),
+        top_p=number_at(asked, "top_p"),
+        top_k=whole_at(asked, "top_k"),
+        stop=texts_at(asked, "stop_sequences"),
+        parallel_calls=not alone if isinstance(alone, bool) else None,
+        effort=read_effort(table_at(asked, EFFORT[0]).get(EFFORT[1])),
+    )
+
+
+# -- besides -----------------------------------------------------------------------------------------------------------
+
+
+def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
+    """The request as it is, but for the model's name and, if so wished, for everything about tools."""
+    return adapt_body(body, model, TOOL_FIELDS if without_tools else ())
+
+
+def count_tokens(asked: Asked) -> int:
+    """How long a request is, estimated: nobody here knows the tokens of a model."""
+    conversation = asked.conversation
+    tools = [tool.name + tool.description + write_arguments(dict(tool.parameters)) for tool in conversation.tools]
+    texts = [text for message in conversation.messages for part in message.parts for text in _texts_of(part)]
+    return max(1, sum(map(len, [*tools, *texts])) // CHARACTERS_PER_TOKEN)
+
+
+def _texts_of(part: Part) -> list[str]:
+    match part:
+        case Text(text=text) | Reasoning(text=text):
+            return [text]
+        case Call(name=name, arguments=arguments):
+            return [name, arguments]
+        case Result(content=content):
+            return [text for inner in content for text in _texts_of(inner)]
+    return []
+
+
+def answer_count(body: bytes, models: Sequence[str]) -> bytes:
+    return msgspec.json.encode({"input_tokens": count_tokens(decode_request(body, {}))})

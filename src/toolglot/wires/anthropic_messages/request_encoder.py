@@ -1,0 +1,201 @@
+"""A conversation as a request of the Messages wire.
+
+Strategy. The wire is strict about the order of things, so the conversation is put in order first: results directly
+behind the turn that called, before anything else the user says; neighbours of one role are one turn; a call that was
+never answered is answered here, with an error that says so; every id is there once and in the allowed letters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
+from typing import Any
+
+from toolglot.core.conversation import (
+    Call,
+    Choice,
+    Conversation,
+    Foreign,
+    Image,
+    Message,
+    Reasoning,
+    Result,
+    Text,
+    Tool,
+)
+from toolglot.core.json_numbers import encode
+from toolglot.wires.anthropic_messages.ids import EFFORT, EFFORT_WORDS, NAME, REDACTED, Ids
+from toolglot.wires.json_fields import read_arguments
+from toolglot.wires.translation import write_effort
+
+MAX_TOKENS = 4096
+"""The wire demands a limit; this one is set where the client set none."""
+
+HOTTEST = 1.0
+UNANSWERED = "No result of this call is known."
+
+Block = dict[str, Any]
+
+
+def encode_request(conversation: Conversation, *, stream: bool, wants_usage: bool) -> bytes:
+    """The same request in the words of this wire."""
+    leading = list(takewhile(lambda message: message.role == "system", conversation.messages))
+    turns = Turns()
+    for message in _in_order(conversation.messages[len(leading) :]):
+        turns.take(message)
+    turns.settle()
+    if not turns.turns and leading:
+        # the wire wants to be asked by somebody
+        turns.take(Message("user", leading.pop().parts))
+    request: dict[str, Any] = {"model": conversation.model, **conversation.extra}
+    request |= _encode_system(leading)
+    request |= {"messages": turns.turns, **_encode_limits(conversation)}
+    choice = conversation.choice
+    # one tool that must be called can be named; where others may be chosen, only those are offered
+    offered = () if _names_one(choice) else choice.only
+    tools = [tool for tool in conversation.tools if not offered or tool.name in offered]
+    if tools:
+        request["tools"] = [_encode_tool(tool) for tool in tools]
+        request |= _encode_choice(choice, conversation.limits.parallel_calls)
+    if stream:
+        request["stream"] = True
+    return encode(request)
+
+
+def _encode_system(messages: Iterable[Message]) -> dict[str, Any]:
+    parts = [part for message in messages for part in message.parts]
+    system = [{"type": "text", "text": part.text} for part in parts if isinstance(part, Text) and part.text.strip()]
+    if not system:
+        return {}
+    return {"system": system[0]["text"] if len(system) == 1 else system}
+
+
+def _in_order(messages: Sequence[Message]) -> Iterable[Message]:
+    """Results before all that stands between them and the turn that called."""
+    others: list[Message] = []
+    for message in messages:
+        if message.role == "assistant":
+            yield from others
+            others = []
+        if message.role in ("assistant", "tool"):
+            yield message
+        else:
+            others.append(message)
+    yield from others
+
+
+class Turns:
+    """The messages of a request while they are written."""
+
+    def __init__(self) -> None:
+        self.turns: list[dict[str, Any]] = []
+        self.ids = Ids()
+        self.given: dict[str, str] = {}
+        self.waiting: list[str] = []
+
+    def take(self, message: Message) -> None:
+        role = "user" if message.role == "tool" else message.role
+        goes_on = bool(self.turns) and role == self.turns[-1]["role"] == "assistant"
+        if message.role != "tool" and not goes_on:
+            self.settle()
+        blocks = [block for part in message.parts for block in self.encode_part(part)]
+        if blocks:
+            self.add(role, blocks)
+
+    def add(self, role: str, blocks: list[Block]) -> None:
+        if self.turns and self.turns[-1]["role"] == role:
+            self.turns[-1]["content"] += blocks
+        else:
+            self.turns.append({"role": role, "content": blocks})
+
+    def settle(self) -> None:
+        """Answer the calls that nobody answered."""
+        missing, self.waiting = self.waiting, []
+        if missing:
+            self.add("user", [_encode_result(call_id, (Text(UNANSWERED),), True) for call_id in missing])
+
+    def encode_part(self, part: object) -> list[Block]:
+        match part:
+            case Text(text=text):
+                return [{"type": "text", "text": text}] if text.strip() else []
+            case Image():
+                return [_encode_image(part)]
+            case Call():
+                return [self.encode_call(part)]
+            case Result(call_id=call_id):
+                given = self.given.get(call_id) or self.ids.give(call_id)
+                self.waiting = [other for other in self.waiting if other != given]
+                return [_encode_result(given, part.content, part.error)]
+            case Reasoning():
+                return _encode_thought(part)
+            case Foreign(wire=wire, data=data) if wire == NAME:
+                return [dict(data)]
+        return []
+
+    def encode_call(self, call: Call) -> Block:
+        given = self.given[call.id] = self.ids.give(call.id)
+        self.waiting.append(given)
+        return {"type": "tool_use", "id": given, "name": call.name, "input": read_arguments(call.arguments)}
+
+
+def _encode_thought(thought: Reasoning) -> list[Block]:
+    """Only thinking that this wire itself has signed may go back to it."""
+    if thought.kind == REDACTED:
+        return [{"type": "redacted_thinking", "data": thought.seal}]
+    if thought.kind == NAME and thought.seal:
+        return [{"type": "thinking", "thinking": thought.text, "signature": thought.seal}]
+    return []
+
+
+def _encode_image(image: Image) -> Block:
+    if image.url:
+        return {"type": "image", "source": {"type": "url", "url": image.url}}
+    return {"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": image.data}}
+
+
+def _encode_result(call_id: str, content: Iterable[Text | Image], error: bool) -> Block:
+    told = [_encode_image(part) if isinstance(part, Image) else {"type": "text", "text": part.text} for part in content]
+    told = [block for block in told if block.get("text", "image").strip()]
+    block: Block = {"type": "tool_result", "tool_use_id": call_id}
+    if told:
+        block["content"] = told[0]["text"] if len(told) == 1 and "text" in told[0] else told
+    return block | {"is_error": True} if error else block
+
+
+def _encode_tool(tool: Tool) -> dict[str, Any]:
+    told: dict[str, Any] = {"name": tool.name}
+    if tool.description:
+        told["description"] = tool.description
+    return told | {"input_schema": {"type": "object", **tool.parameters}}
+
+
+def _names_one(choice: Choice) -> bool:
+    return choice.mode == "required" and len(choice.only) == 1
+
+
+def _encode_choice(choice: Choice, parallel: bool | None) -> dict[str, Any]:
+    if choice.mode == "none":
+        return {"tool_choice": {"type": "none"}}
+    if _names_one(choice):
+        told: dict[str, Any] = {"type": "tool", "name": choice.only[0]}
+    else:
+        told = {"type": "any" if choice.mode == "required" else "auto"}
+    if parallel is not None:
+        told["disable_parallel_tool_use"] = not parallel
+    return {} if told == {"type": "auto"} else {"tool_choice": told}
+
+
+def _encode_limits(conversation: Conversation) -> dict[str, Any]:
+    """Of temperature and nucleus only one may be told, and nothing hotter than this wire knows."""
+    limits = conversation.limits
+    told: dict[str, Any] = {"max_tokens": limits.max_tokens or MAX_TOKENS}
+    if limits.temperature is not None:
+        told["temperature"] = min(limits.temperature, HOTTEST)
+    elif limits.top_p is not None:
+        told["top_p"] = limits.top_p
+    if limits.top_k is not None:
+        told["top_k"] = limits.top_k
+    if limits.effort not in ("", "none") and EFFORT[0] not in conversation.extra:
+        told[EFFORT[0]] = {EFFORT[1]: write_effort(limits.effort, EFFORT_WORDS)}
+    stops = [stop for stop in limits.stop if stop.strip()]
+    return told | {"stop_sequences": stops} if stops else told

@@ -1,0 +1,306 @@
+"""What comes back on the Messages wire, whole and streamed, read into events.
+
+    event: content_block_delta
+    data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"I'll "}}
+
+Strategy. A whole answer is read as a stream of blocks that come in one piece each. The wire ends a block also where the
+limit cut it, so whether a call is complete is known from its arguments; if they are no JSON, the end of the answer says
+whether it was cut or is rejected.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from toolglot.core.events import (
+    CallArguments,
+    CallEnded,
+    CallStarted,
+    Event,
+    Failed,
+    Finished,
+    Foreign,
+    Reason,
+    ReasoningDelta,
+    ReasoningSealed,
+    Started,
+    TextDelta,
+    Usage,
+)
+from toolglot.wires.anthropic_messages.errors import describe
+from toolglot.wires.anthropic_messages.ids import NAME, REDACTED, Place, read_signature
+from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_reply, text_at, write_arguments
+from toolglot.wires.protocol import Whole
+from toolglot.wires.sse import EventStream
+
+FINISHES = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content_filter",
+}
+EVENT = b"event:"
+INPUTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+
+
+class _Call:
+    """A call while it is read: its number, the input it began with, the pieces that came."""
+
+    __slots__ = ("index", "input", "pieces")
+
+    def __init__(self, index: int, given: object) -> None:
+        self.index = index
+        self.input = given
+        self.pieces: list[str] = []
+
+    def is_complete(self) -> bool:
+        try:
+            return isinstance(json.loads("".join(self.pieces)), dict)
+        except ValueError:
+            return False
+
+    def find_fault(self) -> Reason | None:
+        return find_fault("".join(self.pieces))
+
+
+class Reader:
+    """Reads what one answer is made of into events; ``whole``: in one piece."""
+
+    whole = True
+
+    def __init__(self, new_id: Callable[[], str]) -> None:
+        self.new_id = new_id
+        self.over = False
+        self.finish = ""
+        self.usage: dict[str, Any] = {}
+        self.blocks: dict[object, _Call] = {}
+        self.seals: dict[object, list[str]] = {}
+        self.unfinished: list[_Call] = []
+        self.calls = 0
+        self.tidy = True
+        self.place = Place()
+
+    def read(self, data: bytes, events: list[Event]) -> None:
+        told = parse_reply(data)
+        if told is None:
+            text = data.decode(errors="replace")[:80]
+            self.fail(events, "upstream_invalid", f"The upstream sent no reply but {text!r}.")
+            return
+        step = _STEPS.get(text_at(told, "type"))
+        if step is not None:
+            step(self, told, events)
+        elif "error" in told:
+            self.tell_error(told, events)
+
+    # -- the steps of a stream -----------------------------------------------------------------------------------------
+
+    def start(self, told: Mapping[str, Any], events: list[Event]) -> None:
+        message = told.get("message")
+        message = message if isinstance(message, dict) else {}
+        events.append(Started(text_at(message, "id"), text_at(message, "model")))
+        self.tidy = self.tidy and self.place.begun < 0
+        self.place = Place(0)
+        self.count(message)
+
+    def start_block(self, told: Mapping[str, Any], events: list[Event]) -> None:
+        block = told.get("content_block")
+        if not isinstance(block, dict):
+            self.tidy = False
+            return
+        self.step_to(told.get("index"), block)
+        match text_at(block, "type"):
+            case "text":
+                self.say(TextDelta, text_at(block, "text"), events)
+            case "thinking":
+                self.say(ReasoningDelta, text_at(block, "thinking"), events)
+                self.sign(told, text_at(block, "signature"))
+            case "redacted_thinking":
+                events.append(ReasoningSealed(text_at(block, "data"), REDACTED))
+            case "tool_use":
+                call = self.blocks[told.get("index")] = _Call(self.calls, block.get("input"))
+                self.calls += 1
+                events.append(CallStarted(call.index, text_at(block, "id") or self.new_id(), text_at(block, "name")))
+            case _:
+                events.append(Foreign(NAME, block))
+
+    def step_to(self, index: object, block: Mapping[str, Any]) -> None:
+        """A block begins; in a tidy answer after the one before it has ended, and it can be named."""
+        kind, call = text_at(block, "type"), -1
+        if kind == "tool_use":
+            call = self.calls
+            given = isinstance(block.get("input"), dict) if self.whole else not block.get("input")
+            self.tidy = self.tidy and bool(text_at(block, "id") and text_at(block, "name")) and given
+        self.tidy = self.tidy and not self.place.kind and index == self.place.begun
+        self.place = Place(self.place.begun + 1, kind, call)
+
+    def check(self, told: Mapping[str, Any]) -> None:
+        """Whether what goes on or ends is the block that is open."""
+        if not self.place.kind or told.get("index") != self.place.begun - 1:
+            self.tidy = False
+
+    def sign(self, told: Mapping[str, Any], signature: str) -> None:
+        if signature:
+            self.seals.setdefault(told.get("index"), []).append(signature)
+
+    def say(self, kind: type[TextDelta] | type[ReasoningDelta], text: str, events: list[Event]) -> None:
+        if text:
+            events.append(kind(text))
+
+    def continue_block(self, told: Mapping[str, Any], events: list[Event]) -> None:
+        delta = told.get("delta")
+        self.check(told)
+        if not isinstance(delta, dict):
+            return
+        match delta.get("type"):
+            case "text_delta":
+                self.say(TextDelta, text_at(delta, "text"), events)
+            case "thinking_delta":
+                self.say(ReasoningDelta, text_at(delta, "thinking"), events)
+            case "signature_delta":
+                self.sign(told, text_at(delta, "signature"))
+            case "input_json_delta":
+                call, piece = self.blocks.get(told.get("index")), text_at(delta, "partial_json")
+                if call is not None and piece:
+                    call.pieces.append(piece)
+                    events.append(CallArguments(call.index, piece))
+
+    def stop_block(self, told: Mapping[str, Any], events: list[Event]) -> None:
+        self.check(told)
+        self.place = Place(self.place.begun)
+        call = self.blocks.pop(told.get("index"), None)
+        if call is not None:
+            self.stop_call(call, events)
+        kind, seal = read_signature("".join(self.seals.pop(told.get("index"), ())))
+        if seal:
+            events.append(ReasoningSealed(seal, kind))
+
+    def stop_call(self, call: _Call, events: list[Event]) -> None:
+        if not call.pieces:
+            # some servers put all of the input into the beginning of its block
+            call.pieces.append(write_arguments(call.input))
+            events.append(CallArguments(call.index, call.pieces[0]))
+        if call.is_complete():
+            events.append(CallEnded(call.index))
+        else:
+            self.unfinished.append(call)
+            self.tidy = False
+
+    def sum_up(self, told: Mapping[str, Any], events: list[Event]) -> None:
+        delta = told.get("delta")
+        self.finish = text_at(delta, "stop_reason") if isinstance(delta, dict) else self.finish
+        self.count(told)
+
+    def tell_error(self, told: Mapping[str, Any], events: list[Event]) -> None:
+        self.fail(events, *describe(told))
+
+    def end(self, told: Mapping[str, Any], events: list[Event]) -> None:
+        """The upstream says that this was all."""
+        if self.over:
+            return
+        self.over = True
+        finish = FINISHES.get(self.finish, "stop")
+        if finish != "length":
+            faults = {call.index: call.find_fault() for call in (*self.unfinished, *self.blocks.values())}
+            stopped = [call.index for call in self.unfinished]
+            if finish == "content_filter":
+                stopped = [index for index in stopped if faults[index] is not Reason.TRUNCATED]
+            events += [end_call(index, faults[index]) for index in stopped]
+            if Reason.TRUNCATED in faults.values() and finish != "content_filter":
+                finish, self.tidy = "length", False
+        events.append(Finished(finish, _read_usage(self.usage) if self.usage else None))
+
+    def read_message(self, told: Mapping[str, Any], events: list[Event]) -> None:
+        """An answer in one piece."""
+        self.start({"message": told}, events)
+        for at, block in enumerate(dicts_in(told.get("content"))):
+            self.start_block({"index": at, "content_block": block}, events)
+            self.stop_block({"index": at}, events)
+        self.sum_up({"delta": told}, events)
+        self.end(told, events)
+
+    # -- what they share -----------------------------------------------------------------------------------------------
+
+    def count(self, holder: Mapping[str, Any]) -> None:
+        usage = holder.get("usage")
+        if isinstance(usage, dict):
+            self.usage |= {key: value for key, value in usage.items() if value is not None}
+
+    def fail(self, events: list[Event], kind: str, message: str) -> None:
+        self.over, self.tidy = True, False
+        events.append(Failed(kind, message))
+
+
+_STEPS: Mapping[str, Callable[[Reader, Mapping[str, Any], list[Event]], None]] = {
+    "message_start": Reader.start,
+    "content_block_start": Reader.start_block,
+    "content_block_delta": Reader.continue_block,
+    "content_block_stop": Reader.stop_block,
+    "message_delta": Reader.sum_up,
+    "message_stop": Reader.end,
+    "message": Reader.read_message,
+    "error": Reader.tell_error,
+}
+
+
+class StreamReader(Reader):
+    """Reads a streamed answer, piece by piece."""
+
+    whole = False
+
+    def __init__(self, new_id: Callable[[], str]) -> None:
+        super().__init__(new_id)
+        self.stream = EventStream()
+
+    def feed(self, piece: bytes) -> list[Event]:
+        if self.place.begun < 0 and not self.stream.waiting and not EVENT.startswith(piece[: len(EVENT)]):
+            self.tidy = False  # clients of this wire go by the names of events
+        return self.take(self.stream.feed(piece))
+
+    @property
+    def between(self) -> bool:
+        """A signature is told with the end of its block."""
+        return not (self.finish or self.stream.waiting or self.seals)
+
+    def measure(self, pieces: Sequence[bytes]) -> int:
+        return 0 if self.finish or self.seals else self.stream.measure(pieces)
+
+    def close(self) -> list[Event]:
+        """The connection is over. An answer that did not say so itself was cut."""
+        events = self.take(self.stream.close())
+        self.tidy = self.tidy and self.over
+        if self.finish:
+            self.end({}, events)
+        elif not self.over:
+            self.fail(events, "upstream_closed", "The upstream closed the connection in the middle of its answer.")
+        return events
+
+    def take(self, pieces: list[bytes]) -> list[Event]:
+        events: list[Event] = []
+        for data in pieces:
+            if not self.over and data != b"[DONE]":
+                self.read(data, events)
+        return events
+
+
+def read_reply(body: bytes, new_id: Callable[[], str]) -> Whole:
+    """A whole answer."""
+    reader = Reader(new_id)
+    events: list[Event] = []
+    reader.read(body, events)
+    if not reader.over:
+        reader.fail(events, "upstream_invalid", "The upstream's answer is no message.")
+    return Whole(events, reader.tidy and bool(reader.finish))
+
+
+def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
+    return read_reply(body, new_id).events
+
+
+def _read_usage(told: Mapping[str, Any]) -> Usage:
+    """Here the input is told without what came from a cache or went there; elsewhere it is told with it."""
+    given, made = sum(count_at(told, key) for key in INPUTS), count_at(told, "output_tokens")
+    return Usage(given, made, given + made, told)

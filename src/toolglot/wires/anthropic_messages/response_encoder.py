@@ -1,0 +1,295 @@
+"""Answers on the Messages wire, whole and streamed, written from events.
+
+    event: content_block_start
+    data: {"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"toolu_1","name":"read",
+           "input":{}}}
+
+Strategy. An answer is a row of blocks, numbered without a gap, and only one of them is open at a time. Events may mix
+calls, so what belongs to a later block waits until the open one is complete: text is, as soon as something else comes;
+a call, when it has ended or its arguments are whole. Around a delta everything is the same for a block, so a delta is a
+prefix, an escaped string and a suffix.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from toolglot.core.events import (
+    CallArguments,
+    CallEnded,
+    CallStarted,
+    Event,
+    Failed,
+    Finished,
+    ReasoningDelta,
+    ReasoningSealed,
+    TextDelta,
+    Usage,
+)
+from toolglot.core.json_numbers import encode
+from toolglot.wires.anthropic_messages.errors import encode_failure
+from toolglot.wires.anthropic_messages.ids import REDACTED, Ids, Place, write_signature
+from toolglot.wires.json_fields import read_arguments
+from toolglot.wires.protocol import Answerer, Asked
+from toolglot.wires.translation import CACHED, THOUGHT, count_told
+
+STOPS = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens", "content_filter": "refusal"}
+CACHES = ("cache_creation_input_tokens", "cache_read_input_tokens")
+PING = b'event: ping\ndata: {"type":"ping"}\n\n'
+STOP = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
+DELTA = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":{'
+END = b"}}\n\n"
+
+
+class Block:
+    """One block: how it opens, what it still has to say, and whether it has said all."""
+
+    __slots__ = ("arguments", "complete", "kind", "opening", "prefix", "waiting")
+
+    def __init__(self, kind: str, opening: Mapping[str, Any]) -> None:
+        self.kind = kind
+        self.opening = opening
+        self.prefix = b""
+        self.waiting: list[bytes] = []
+        self.arguments: list[str] = []
+        self.complete = False
+
+    def may_close(self) -> bool:
+        if self.complete or self.kind != "tool_use":
+            return True
+        try:
+            json.loads("".join(self.arguments))
+        except ValueError:
+            return False
+        return True
+
+
+class StreamWriter:
+    """Writes one streamed answer."""
+
+    def __init__(self, answerer: Answerer, asked: Asked) -> None:
+        self.ids = Ids(asked.memory.get("ids", ()), answerer.id)
+        self.answerer = answerer
+        self.begun = False
+        self.numbered = 0
+        self.open: Block | None = None
+        self.queue: deque[Block] = deque()
+        self.last: Block | None = None
+        self.calls: dict[int, Block] = {}
+
+    def write(self, events: Iterable[Event]) -> bytes:
+        """The events of the wire for these, in one piece."""
+        out: list[bytes] = []
+        for event in events:
+            step = _STEPS.get(type(event))
+            if step is not None:
+                if not self.begun and type(event) is not Failed:
+                    self.begin(out)
+                step(self, event, out)
+        return b"".join(out)
+
+    def resume(self, place: Place) -> None:
+        """Somebody else wrote this answer as far as here."""
+        self.begun, self.numbered = True, place.begun
+        if place.kind:
+            self.open = self.last = block = Block(place.kind, {})
+            block.prefix = DELTA % (place.begun - 1)
+            block.arguments.append("")
+            self.calls[place.call] = block
+
+    def beat(self) -> bytes:
+        """The wire has a sign of life of its own."""
+        out: list[bytes] = []
+        if not self.begun:
+            self.begin(out)
+        return b"".join((*out, PING))
+
+    def begin(self, out: list[bytes]) -> None:
+        self.begun = True
+        message = _frame(self.answerer) | {"usage": {"input_tokens": 0, "output_tokens": 0}}
+        out += (b'event: message_start\ndata: {"type":"message_start","message":', encode(message), b"}\n\n")
+
+    # -- events --------------------------------------------------------------------------------------------------------
+
+    def say(self, event: TextDelta, out: list[bytes]) -> None:
+        block = self.going_on("text", {"type": "text", "text": ""}, out)
+        self.put(block, b'"type":"text_delta","text":' + encode(event.text), out)
+
+    def think(self, event: ReasoningDelta, out: list[bytes]) -> None:
+        block = self.going_on("thinking", THINKING, out)
+        self.put(block, b'"type":"thinking_delta","thinking":' + encode(event.text), out)
+
+    def seal(self, event: ReasoningSealed, out: list[bytes]) -> None:
+        if event.kind == REDACTED:
+            block = self.add(Block("redacted", {"type": "redacted_thinking", "data": event.seal}), out)
+        else:
+            block = self.going_on("thinking", THINKING, out)
+            signature = write_signature(event.kind, event.seal)
+            self.put(block, b'"type":"signature_delta","signature":' + encode(signature), out)
+        self.complete(block, out)
+
+    def start_call(self, event: CallStarted, out: list[bytes]) -> None:
+        opening = {"type": "tool_use", "id": self.ids.give(event.id), "name": event.name, "input": {}}
+        self.calls[event.index] = block = Block("tool_use", opening)
+        self.add(block, out)
+
+    def argue(self, event: CallArguments, out: list[bytes]) -> None:
+        block = self.calls[event.index]
+        block.arguments.append(event.fragment)
+        self.put(block, b'"type":"input_json_delta","partial_json":' + encode(event.fragment), out)
+
+    def end_call(self, event: CallEnded, out: list[bytes]) -> None:
+        block = self.calls[event.index]
+        if not block.arguments:
+            self.argue(CallArguments(event.index, "{}"), out)
+        self.complete(block, out)
+
+    def finish(self, event: Finished, out: list[bytes]) -> None:
+        while self.open or self.queue:
+            self.close(out)
+            self.advance(out)
+        delta = {"stop_reason": STOPS.get(event.reason, "end_turn"), "stop_sequence": None}
+        told = {"type": "message_delta", "delta": delta, "usage": _tell_usage(event.usage)}
+        out += (b"event: message_delta\ndata: ", encode(told), b"\n\n", STOP)
+
+    def fail(self, event: Failed, out: list[bytes]) -> None:
+        """Blocks that are open stay open: nobody shall take a call for complete."""
+        out.append(interject(event, begun=self.begun))
+
+    # -- blocks --------------------------------------------------------------------------------------------------------
+
+    def going_on(self, kind: str, opening: Mapping[str, Any], out: list[bytes]) -> Block:
+        """The last block if it is of this kind and goes on, or a new one."""
+        last = self.last
+        if last is not None and last.kind == kind and not last.complete:
+            return last
+        return self.add(Block(kind, opening), out)
+
+    def add(self, block: Block, out: list[bytes]) -> Block:
+        self.last = block
+        self.queue.append(block)
+        self.advance(out)
+        return block
+
+    def put(self, block: Block, delta: bytes, out: list[bytes]) -> None:
+        if block is self.open:
+            out += (block.prefix, delta, END)
+        elif block.prefix:
+            # a call whose arguments were whole goes on: the block is closed, and there is no place for it any more
+            pass
+        else:
+            block.waiting.append(delta)
+
+    def complete(self, block: Block, out: list[bytes]) -> None:
+        block.complete = True
+        if block is self.open:
+            self.close(out)
+            self.advance(out)
+
+    def advance(self, out: list[bytes]) -> None:
+        """Open what waits, as far as blocks before it may be closed."""
+        while self.queue and (self.open is None or self.open.may_close()):
+            self.close(out)
+            self.open = block = self.queue.popleft()
+            told = {"type": "content_block_start", "index": self.numbered, "content_block": block.opening}
+            out += (b"event: content_block_start\ndata: ", encode(told), b"\n\n")
+            block.prefix = DELTA % self.numbered
+            self.numbered += 1
+            for delta in block.waiting:
+                self.put(block, delta, out)
+            if block.complete:
+                self.close(out)
+
+    def close(self, out: list[bytes]) -> None:
+        if self.open is not None:
+            told = b'event: content_block_stop\ndata: {"type":"content_block_stop","index":%d}\n\n'
+            out.append(told % (self.numbered - 1))
+            self.open = None
+
+
+def interject(failure: Failed | None, *, begun: bool) -> bytes:
+    """A sign of life, or a failure, inside a stream that an upstream writes: no second message begins."""
+    if failure is None:
+        return PING
+    return b"event: error\ndata: " + encode_failure(failure.kind, failure.message) + b"\n\n"
+
+
+THINKING = {"type": "thinking", "thinking": "", "signature": ""}
+_STEPS: Mapping[type, Callable[[StreamWriter, Any, list[bytes]], None]] = {
+    TextDelta: StreamWriter.say,
+    ReasoningDelta: StreamWriter.think,
+    ReasoningSealed: StreamWriter.seal,
+    CallStarted: StreamWriter.start_call,
+    CallArguments: StreamWriter.argue,
+    CallEnded: StreamWriter.end_call,
+    Finished: StreamWriter.finish,
+    Failed: StreamWriter.fail,
+}
+
+
+def encode_reply(events: Iterable[Event], answerer: Answerer, asked: Asked) -> bytes:
+    """A whole answer. Calls that were cut are not in it."""
+    content: list[dict[str, Any]] = []
+    calls: dict[int, tuple[dict[str, Any], list[str]]] = {}
+    cut: dict[int, dict[str, Any]] = {}
+    ids = Ids(asked.memory.get("ids", ()), answerer.id)
+    finished = Finished("stop")
+    for event in events:
+        match event:
+            case TextDelta(text=text):
+                _last(content, "text", {"type": "text", "text": ""})["text"] += text
+            case ReasoningDelta(text=text):
+                _last(content, "thinking", THINKING)["thinking"] += text
+            case ReasoningSealed(seal=seal, kind=kind) if kind == REDACTED:
+                content.append({"type": "redacted_thinking", "data": seal})
+            case ReasoningSealed(seal=seal, kind=kind):
+                _last(content, "thinking", THINKING)["signature"] = write_signature(kind, seal)
+            case CallStarted(index=index):
+                cut[index] = {"type": "tool_use", "id": ids.give(event.id), "name": event.name, "input": {}}
+                calls[index] = (cut[index], [])
+                content.append(cut[index])
+            case CallArguments(index=index):
+                calls[index][1].append(event.fragment)
+            case CallEnded(index=index):
+                call, fragments = calls[index]
+                call["input"] = read_arguments("".join(fragments))
+                del cut[index]
+            case Finished():
+                finished = event
+    told = [block for block in content if not any(block is call for call in cut.values())]
+    stop = STOPS.get(finished.reason, "end_turn")
+    return encode(_frame(answerer) | {"content": told, "stop_reason": stop, "usage": _tell_usage(finished.usage)})
+
+
+def _last(content: list[dict[str, Any]], kind: str, opening: Mapping[str, Any]) -> dict[str, Any]:
+    """The last block if it is of this kind and open, or a new one."""
+    if not content or content[-1]["type"] != kind or content[-1].get("signature"):
+        content.append(dict(opening))
+    return content[-1]
+
+
+def _frame(answerer: Answerer) -> dict[str, Any]:
+    return {
+        "id": f"msg_{answerer.id}",
+        "type": "message",
+        "role": "assistant",
+        "model": answerer.model,
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+    }
+
+
+def _tell_usage(usage: Usage | None) -> dict[str, Any]:
+    """What came from a cache is told apart here, and what was thought."""
+    usage = usage or Usage()
+    caches = {key: usage.told[key] for key in CACHES if isinstance(usage.told.get(key), int)}
+    if not caches and (cached := count_told(usage.told, CACHED)):
+        caches = {CACHES[1]: cached}
+    given = max(0, usage.input_tokens - sum(caches.values()))
+    told: dict[str, Any] = {"input_tokens": given, "output_tokens": usage.output_tokens, **caches}
+    thought = count_told(usage.told, THOUGHT)
+    return told | {"output_tokens_details": {"thinking_tokens": thought}} if thought else told

@@ -1,0 +1,290 @@
+"""Requests on the Gemini wire, ``POST /v1beta/models/{model}:generateContent``, read.
+
+    {"systemInstruction": {"parts": [{"text": "Be brief."}]},
+     "contents": [{"role": "user", "parts": [{"text": "..."}]},
+                  {"role": "model", "parts": [{"functionCall": {"name": "read", "args": {}}}]},
+                  {"role": "user", "parts": [{"functionResponse": {"name": "read", "response": {"output": "..."}}}]}],
+     "tools": [{"functionDeclarations": [{"name": "read", "parametersJsonSchema": {...}}]}]}
+
+Strategy. Chats of the vendor's own package send every piece of a stream back as a content of its own, so what the model
+said in a row is one message again, and texts that meet are one. Ids of calls may be missing: a call is given one by its
+number, which is the same in every turn, and a result finds its call by id, by name, or by its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from toolglot.core.conversation import (
+    Call,
+    Choice,
+    Conversation,
+    Foreign,
+    Image,
+    Limits,
+    Message,
+    Mode,
+    Part,
+    Reasoning,
+    Result,
+    Text,
+    Tool,
+    Tools,
+)
+from toolglot.core.errors import RequestError
+from toolglot.wires.gemini.field_names import (
+    EFFORT,
+    NAME,
+    THINKING,
+    pick,
+    pick_table,
+    pick_text,
+    read_schema,
+    read_seal,
+    unify,
+)
+from toolglot.wires.json_fields import (
+    NO_TOOLS,
+    Offer,
+    check_choice,
+    dicts_in,
+    number_at,
+    parse_body,
+    text_at,
+    texts_at,
+    whole_at,
+    write_arguments,
+)
+from toolglot.wires.protocol import Asked
+from toolglot.wires.translation import read_effort
+
+STREAMING = "streamGenerateContent"
+INCLUDED = "includeThoughts"
+MODES: Mapping[str, Mode] = {"ANY": "required", "NONE": "none"}
+MODELLED = frozenset(("contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "model"))
+CHOICE = "toolConfig.functionCallingConfig"
+LIMITED = frozenset(("maxOutputTokens", "temperature", "topP", "topK", "seed", "stopSequences", "candidateCount"))
+
+
+def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
+    """The request in neutral words; ``path`` also tells the model, and whether and how a stream is wanted."""
+    asked = unify(parse_body(body, _decode_tools))
+    settings = unify(pick_table(asked, "generationConfig"))
+    if settings.get("candidateCount") not in (None, 1):
+        where = "generationConfig.candidateCount"
+        raise RequestError("Only one answer can be given to a request: candidateCount must be 1.", where)
+    tools, skipped = asked.get("tools", NO_TOOLS)
+    notes = list(skipped)
+    transcript = Transcript(notes)
+    instruction = asked.get("systemInstruction")
+    if instruction:
+        transcript.messages.append(Message("system", tuple(_decode_system(instruction))))
+    contents = asked.get("contents")
+    listed = contents if isinstance(contents, list) else [contents]
+    for at, content in enumerate(listed):
+        transcript.take(content, f"contents[{at}]")
+    rest = {key: value for key, value in settings.items() if key not in LIMITED}
+    extra = {key: value for key, value in asked.items() if key not in MODELLED}
+    conversation = Conversation(
+        model=path.get("model", "") or text_at(asked, "model"),
+        messages=transcript.close(),
+        tools=tools,
+        choice=_decode_choice(pick_table(pick_table(asked, "toolConfig"), "functionCallingConfig"), tools),
+        limits=_decode_limits(settings),
+        extra=extra | ({"generationConfig": rest} if rest else {}),
+    )
+    stream = path.get("method") == STREAMING
+    thoughts = pick(pick_table(settings, THINKING), INCLUDED) is True
+    listing = stream and path.get("alt") != "sse"
+    memory = {"thoughts": thoughts, "list": listing}
+    told_too = [EFFORT, INCLUDED] if conversation.limits.effort else [INCLUDED]
+    modelled = frozenset([f"generationConfig.{THINKING}.{key}" for key in told_too])
+    told = (tuple(notes), memory, "application/json" if listing else "")
+    return Asked(conversation, stream, True, *told, modelled=modelled)
+
+
+def _decode_system(instruction: object) -> list[Part]:
+    if isinstance(instruction, str):
+        return [Text(instruction)]
+    if not isinstance(instruction, dict):
+        raise RequestError("systemInstruction must be a content with parts.", "systemInstruction")
+    return [_decode_part(part) for part in dicts_in(instruction.get("parts"))]
+
+
+# -- contents ----------------------------------------------------------------------------------------------------------
+
+
+class Transcript:
+    """Contents becoming messages."""
+
+    def __init__(self, notes: list[str]) -> None:
+        self.notes = notes
+        self.messages: list[Message] = []
+        self.said: list[Part] = []
+        self.calls = 0
+        self.waiting: dict[str, str] = {}
+        self.seen: set[str] = set()
+
+    def take(self, content: object, where: str) -> None:
+        if isinstance(content, str):
+            content = {"parts": [{"text": content}]}
+        if not isinstance(content, dict):
+            raise RequestError(f"{where} must be a content with a role and parts.", where)
+        parts = content.get("parts")
+        if parts is not None and not isinstance(parts, list):
+            raise RequestError(f"{where}.parts must be a list.", f"{where}.parts")
+        role = content.get("role")
+        if role == "model":
+            for part in dicts_in(parts):
+                self.say(part, where)
+        elif role in (None, "", "user", "function", "system"):
+            self.hear(dicts_in(parts), role == "system")
+        else:
+            raise RequestError(f"{where}.role must be user or model.", f"{where}.role")
+
+    def close(self) -> tuple[Message, ...]:
+        if self.said:
+            self.messages.append(Message("assistant", tuple(self.said)))
+            self.said = []
+        return tuple(self.messages)
+
+    def hear(self, parts: list[dict[str, Any]], instructed: bool) -> None:
+        """What the user says, and what tools gave back."""
+        self.close()
+        told = [self.settle(found) for part in parts if (found := pick_table(part, "functionResponse"))]
+        if told:
+            self.messages.append(Message("tool", tuple(told)))
+        rest = [_decode_part(part) for part in parts if not pick_table(part, "functionResponse")]
+        if rest or not told:
+            self.messages.append(Message("system" if instructed else "user", tuple(rest)))
+
+    def settle(self, told: Mapping[str, Any]) -> Result:
+        name, given = text_at(told, "name"), text_at(told, "id")
+        call_id = given if given in self.waiting else self.guess(name) or given
+        self.waiting.pop(call_id, None)
+        content, error = _decode_result(told)
+        return Result(call_id, name, content, error)
+
+    def guess(self, name: str) -> str:
+        """The call that a result means: the first to that tool, or the only one that waits."""
+        named = [call_id for call_id, called in self.waiting.items() if called == name]
+        waiting = named or (list(self.waiting) if len(self.waiting) == 1 else [])
+        return waiting[0] if waiting else ""
+
+    def say(self, part: Mapping[str, Any], where: str) -> None:
+        """What the model said. A signature belongs to the thoughts before the part that carries it."""
+        seal, kind = read_seal(part)
+        if part.get("thought") is True:
+            self.think(text_at(part, "text"), seal, kind)
+            return
+        if seal:
+            self.think("", seal, kind)
+        called = pick_table(part, "functionCall")
+        if called:
+            self.said.append(self.call(called, where))
+        elif isinstance(part.get("text"), str):
+            if self.said and isinstance(self.said[-1], Text):
+                self.said[-1] = Text(self.said[-1].text + part["text"])
+            elif part["text"]:
+                self.said.append(Text(part["text"]))
+        else:
+            self.said.append(_decode_part(part))
+
+    def think(self, text: str, seal: str, kind: str) -> None:
+        last = self.said[-1] if self.said else None
+        if isinstance(last, Reasoning) and not last.seal:
+            self.said[-1] = replace(last, text=last.text + text, seal=seal, kind=kind)
+        elif text or seal:
+            self.said.append(Reasoning(text, seal, kind))
+
+    def call(self, called: Mapping[str, Any], where: str) -> Call:
+        self.calls += 1
+        name = text_at(called, "name").strip()
+        if not name:
+            self.notes.append(f"{where} names no tool")
+        call_id = text_at(called, "id")
+        if not call_id or call_id in self.seen:
+            call_id = f"{call_id or 'call'}_{self.calls}"
+        self.seen.add(call_id)
+        self.waiting[call_id] = name
+        return Call(call_id, name or "unnamed", write_arguments(called.get("args") or {}))
+
+
+def _decode_part(part: Mapping[str, Any]) -> Part:
+    if isinstance(part.get("text"), str):
+        return Text(part["text"])
+    return _decode_image(part) or Foreign(NAME, part)
+
+
+def _decode_image(part: Mapping[str, Any]) -> Image | None:
+    inline, file = pick_table(part, "inlineData"), pick_table(part, "fileData")
+    media_type = pick_text(inline or file, "mimeType")
+    if media_type and not media_type.startswith("image/"):
+        return None
+    if data := text_at(inline, "data"):
+        return Image(data=data.replace("-", "+").replace("_", "/"), media_type=media_type or "image/png")
+    url = pick_text(file, "fileUri")
+    return Image(url=url, media_type=media_type) if url else None
+
+
+def _decode_result(told: Mapping[str, Any]) -> tuple[tuple[Text | Image, ...], bool]:
+    """What a tool gave back. One word around a text is the wire's, anything else is the tool's own."""
+    response = told.get("response")
+    error = isinstance(response, dict) and bool(response.get("error")) and "output" not in response
+    if isinstance(response, dict) and len(response) == 1:
+        key, value = next(iter(response.items()))
+        response = value if key in ("output", "result", "error") else response
+    text = response if isinstance(response, str) else write_arguments(response) if response is not None else ""
+    images = [image for part in dicts_in(told.get("parts")) if (image := _decode_image(part))]
+    return ((Text(text),) if text or not images else ()) + tuple(images), error
+
+
+# -- tools, choice, limits ---------------------------------------------------------------------------------------------
+
+
+def _decode_tools(tools: object) -> Offer:
+    """Every tool that can be used; those that a server would have to run are skipped and noted."""
+    if tools is not None and not isinstance(tools, list | dict):
+        raise RequestError("tools must be a list.", "tools")
+    found: dict[str, Tool] = {}
+    notes: list[str] = []
+    for at, entry in enumerate(dicts_in([tools] if isinstance(tools, dict) else tools)):
+        hosted = [key for key in unify(entry) if key != "functionDeclarations"]
+        notes += [f"tools[{at}] skipped: not a function but {key!r}" for key in hosted]
+        for number, declared in enumerate(dicts_in(pick(entry, "functionDeclarations"))):
+            name = text_at(declared, "name")
+            problem = "no name" if not name.strip() else f"a second tool named {name}" if name in found else ""
+            if problem:
+                notes.append(f"tools[{at}].functionDeclarations[{number}] skipped: {problem}")
+            else:
+                found[name] = Tool(name, text_at(declared, "description"), _decode_parameters(declared))
+    return Tools(found.values()), tuple(notes)
+
+
+def _decode_parameters(declared: Mapping[str, Any]) -> dict[str, Any]:
+    schema = pick(declared, "parametersJsonSchema")
+    return schema if isinstance(schema, dict) else read_schema(pick_table(declared, "parameters"))
+
+
+def _decode_choice(config: Mapping[str, Any], tools: tuple[Tool, ...]) -> Choice:
+    mode = MODES.get(pick_text(config, "mode").upper(), "auto")
+    listed = pick(config, "allowedFunctionNames")
+    names = [name for name in listed if isinstance(name, str) and name] if isinstance(listed, list) else []
+    return check_choice(Choice(mode, tuple(dict.fromkeys(names)) if mode != "none" else ()), tools, CHOICE)
+
+
+def _decode_limits(settings: Mapping[str, Any]) -> Limits:
+    where = "generationConfig."
+    thinking = pick_table(settings, THINKING)
+    return Limits(
+        max_tokens=whole_at(settings, "maxOutputTokens", where),
+        temperature=number_at(settings, "temperature", where),
+        top_p=number_at(settings, "topP", where),
+        top_k=whole_at(settings, "topK", where),
+        seed=whole_at(settings, "seed", where),
+        stop=texts_at(settings, "stopSequences", where),
+        effort=read_effort(pick_text(thinking, EFFORT)),
+    )

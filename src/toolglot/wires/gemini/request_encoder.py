@@ -1,0 +1,154 @@
+"""Requests on the Gemini wire, written.
+
+There are only two roles, and no place for a system message in the middle: it becomes one of the user. Results of one
+turn stand together. The first call of a turn carries the signature that its model gave it, or the one that stands for
+none, because newer models refuse calls without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby, takewhile
+from mimetypes import guess_type
+from typing import Any
+
+from toolglot.core.conversation import (
+    Call,
+    Choice,
+    Conversation,
+    Foreign,
+    Image,
+    Message,
+    Part,
+    Reasoning,
+    Result,
+    Text,
+)
+from toolglot.core.errors import RequestError
+from toolglot.core.json_numbers import encode
+from toolglot.wires.gemini.field_names import EFFORT, EFFORT_WORDS, NAME, THINKING, UNSEALED, unify
+from toolglot.wires.json_fields import parse_body, read_arguments
+from toolglot.wires.translation import write_effort
+
+LIMITS = {
+    "maxOutputTokens": "max_tokens",
+    "temperature": "temperature",
+    "topP": "top_p",
+    "topK": "top_k",
+    "seed": "seed",
+}
+MODES = {"auto": "AUTO", "required": "ANY", "none": "NONE"}
+
+
+def encode_request(conversation: Conversation, *, stream: bool, wants_usage: bool) -> bytes:
+    """The same request in the words of this wire."""
+    leading = list(takewhile(lambda message: message.role == "system", conversation.messages))
+    request: dict[str, Any] = {}
+    if leading:
+        request["systemInstruction"] = {"parts": [_encode_part(part) for each in leading for part in each.parts]}
+    request["contents"] = list(_encode_contents(conversation.messages[len(leading) :]))
+    request |= {key: value for key, value in conversation.extra.items() if key != "generationConfig"}
+    request |= _encode_tools(conversation)
+    settings = dict(conversation.extra.get("generationConfig", {}))
+    limits = conversation.limits
+    settings |= {key: value for key, name in LIMITS.items() if (value := getattr(limits, name)) is not None}
+    if limits.stop:
+        settings["stopSequences"] = list(limits.stop)
+    if limits.effort and THINKING not in settings:
+        settings[THINKING] = {EFFORT: write_effort(limits.effort, EFFORT_WORDS).upper()}
+    if settings:
+        request["generationConfig"] = settings
+    return encode(request)
+
+
+def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
+    """The request as it is, if so wished without anything about tools. The model's name is no part of it."""
+    if not without_tools:
+        return body
+    dropped = ("tools", "toolConfig")
+    return encode({key: value for key, value in unify(parse_body(body)).items() if key not in dropped})
+
+
+def _encode_tools(conversation: Conversation) -> dict[str, Any]:
+    """The tools. A choice among some that does not require a call has no word here: only those are offered."""
+    choice = conversation.choice
+    narrowed = choice.only if choice.mode == "auto" else ()
+    offered = [tool for tool in conversation.tools if not narrowed or tool.name in narrowed]
+    if not offered:
+        return {}
+    declared = [
+        {"name": tool.name, "description": tool.description, "parametersJsonSchema": dict(tool.parameters)}
+        for tool in offered
+    ]
+    told: dict[str, Any] = {"tools": [{"functionDeclarations": declared}]}
+    return told if choice.mode == "auto" else told | {"toolConfig": {"functionCallingConfig": _encode_choice(choice)}}
+
+
+def _encode_choice(choice: Choice) -> dict[str, Any]:
+    told: dict[str, Any] = {"mode": MODES[choice.mode]}
+    return told | {"allowedFunctionNames": list(choice.only)} if choice.only else told
+
+
+def _encode_contents(messages: Iterable[Message]) -> Iterator[dict[str, Any]]:
+    names: dict[str, str] = {}
+    for role, group in groupby(messages, key=lambda message: message.role):
+        if role == "tool":
+            results = [part for message in group for part in message.parts if isinstance(part, Result)]
+            yield {"role": "user", "parts": [_encode_result(result, names) for result in results]}
+            continue
+        for message in group:
+            names |= {call.id: call.name for call in message.calls}
+            if role == "assistant":
+                parts = _encode_turn(message.parts)
+            else:
+                parts = [_encode_part(part) for part in message.parts] or [{"text": ""}]
+            if parts:
+                yield {"role": "model" if role == "assistant" else "user", "parts": parts}
+
+
+def _encode_turn(parts: Iterable[Part]) -> list[dict[str, Any]]:
+    """What the model said. A seal goes to the part behind the thoughts."""
+    encoded: list[dict[str, Any]] = []
+    seal, sealed = "", False
+    for part in parts:
+        if isinstance(part, Reasoning):
+            if part.kind == NAME:
+                seal = part.seal or seal
+                encoded += [{"text": part.text, "thought": True}] if part.text else []
+            continue
+        told = _encode_call(part) if isinstance(part, Call) else _encode_part(part)
+        if isinstance(part, Call):
+            seal, sealed = seal or ("" if sealed else UNSEALED), True
+        encoded.append(told | {"thoughtSignature": seal} if seal else told)
+        seal = ""
+    if seal:
+        encoded.append({"text": "", "thoughtSignature": seal})
+    return encoded
+
+
+def _encode_call(call: Call) -> dict[str, Any]:
+    return {"functionCall": {"id": call.id, "name": call.name, "args": read_arguments(call.arguments)}}
+
+
+def _encode_result(result: Result, names: Mapping[str, str]) -> dict[str, Any]:
+    text = "".join(part.text for part in result.content if isinstance(part, Text))
+    told: dict[str, Any] = {
+        "id": result.call_id,
+        "name": result.name or names.get(result.call_id, "unknown"),
+        "response": {"error" if result.error else "output": text},
+    }
+    images = [_encode_part(part) for part in result.content if isinstance(part, Image)]
+    return {"functionResponse": told | {"parts": images} if images else told}
+
+
+def _encode_part(part: Part) -> dict[str, Any]:
+    if isinstance(part, Text):
+        return {"text": part.text}
+    if isinstance(part, Image) and part.data:
+        return {"inlineData": {"mimeType": part.media_type, "data": part.data}}
+    if isinstance(part, Image):
+        media_type = part.media_type or guess_type(part.url)[0]
+        return {"fileData": {"fileUri": part.url, **({"mimeType": media_type} if media_type else {})}}
+    if isinstance(part, Foreign) and part.wire == NAME:
+        return dict(part.data)
+    raise RequestError("The request holds a part that the upstream's protocol has no word for.", "messages")

@@ -1,0 +1,208 @@
+"""What comes back on the Gemini wire, whole and streamed, read into events.
+
+    data: {"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"read","args":{"path":"x"}},
+           "thoughtSignature":"..."}]},"finishReason":"STOP","index":0}],"usageMetadata":{...},"responseId":"..."}
+
+A call comes whole. Nothing says that the stream is over but its end, and a reason to finish that came before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from toolglot.core.errors import RefusedError
+from toolglot.core.events import (
+    CallArguments,
+    CallStarted,
+    Event,
+    Failed,
+    Finished,
+    Foreign,
+    Reason,
+    ReasoningDelta,
+    ReasoningSealed,
+    Started,
+    TextDelta,
+    Usage,
+)
+from toolglot.core.json_numbers import decode
+from toolglot.wires.gemini.errors import describe
+from toolglot.wires.gemini.field_names import NAME, pick_table, pick_text, read_seal
+from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_reply, text_at, write_arguments
+from toolglot.wires.protocol import Whole
+from toolglot.wires.sse import EventStream
+
+FILTERED = ("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII")
+FILTERED_IMAGES = ("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION")
+FINISHES = {
+    "MAX_TOKENS": "length",
+    "CONTINUATION": "length",
+    **dict.fromkeys(FILTERED + FILTERED_IMAGES, "content_filter"),
+}
+BROKEN = ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE")
+"""Reasons that mean: there was to be a call, and there is none."""
+
+
+class Reader:
+    """Reads the replies of one answer into events; a whole reply is an answer of one piece."""
+
+    def __init__(self, new_id: Callable[[], str]) -> None:
+        self.new_id = new_id
+        self.started = False
+        self.over = False
+        self.tidy = True
+        self.calls = 0
+        self.finish = ""
+        self.problem = ""
+        self.usage: Usage | None = None
+
+    def read(self, told: Mapping[str, Any], events: list[Event]) -> None:
+        """What one reply, or one piece of it, says."""
+        if self.over:
+            return
+        if not self.started:
+            self.started = True
+            events.append(Started(pick_text(told, "responseId"), pick_text(told, "modelVersion")))
+        if told.get("error"):
+            self.fail(events, *describe(told))
+            return
+        if counted := pick_table(told, "usageMetadata"):
+            self.usage = _read_usage(counted)
+        for candidate in dicts_in(told.get("candidates")):
+            if not candidate.get("index"):
+                self.choose(candidate, events)
+        if pick_text(pick_table(told, "promptFeedback"), "blockReason"):
+            self.finish = "SAFETY"
+
+    def choose(self, candidate: Mapping[str, Any], events: list[Event]) -> None:
+        for part in dicts_in(pick_table(candidate, "content").get("parts")):
+            self.take(part, events)
+        self.finish = pick_text(candidate, "finishReason") or self.finish
+        self.problem = pick_text(candidate, "finishMessage") or self.problem
+
+    def take(self, part: Mapping[str, Any], events: list[Event]) -> None:
+        seal, kind = read_seal(part)
+        text = text_at(part, "text")
+        thought = part.get("thought") is True
+        if thought and text:
+            events.append(ReasoningDelta(text))
+        if seal:
+            events.append(ReasoningSealed(seal, kind))
+        called = pick_table(part, "functionCall")
+        if called:
+            self.call(called, events)
+        elif text and not thought:
+            events.append(TextDelta(text))
+        elif "text" not in part and not thought:
+            events.append(Foreign(NAME, part))
+
+    def call(self, called: Mapping[str, Any], events: list[Event]) -> None:
+        index = self.calls
+        self.calls += 1
+        events.append(CallStarted(index, text_at(called, "id") or self.new_id(), text_at(called, "name")))
+        given = called.get("args") or {}
+        arguments = write_arguments(given)
+        fault = None if isinstance(given, dict) else find_fault(arguments) and Reason.MALFORMED
+        self.tidy = self.tidy and fault is None
+        events.append(CallArguments(index, arguments))
+        events.append(end_call(index, fault))
+
+    def fail(self, events: list[Event], kind: str, message: str) -> None:
+        self.over, self.tidy = True, False
+        events.append(Failed(kind, message))
+
+    def end(self, events: list[Event]) -> None:
+        """The upstream says that this was all."""
+        if self.over:
+            return
+        if self.finish in BROKEN:
+            self.fail(events, self.finish.lower(), self.problem or f"The model ended its answer with {self.finish}.")
+            return
+        self.over = True
+        finish = FINISHES.get(self.finish, "stop")
+        events.append(Finished("tool_calls" if self.calls and finish == "stop" else finish, self.usage))
+
+
+class StreamReader(Reader):
+    """Reads a streamed answer."""
+
+    place = None
+
+    def __init__(self, new_id: Callable[[], str]) -> None:
+        super().__init__(new_id)
+        self.stream = EventStream()
+
+    @property
+    def between(self) -> bool:
+        return not (self.finish or self.stream.waiting)
+
+    def measure(self, pieces: Sequence[bytes]) -> int:
+        return 0 if self.finish else self.stream.measure(pieces)
+
+    def feed(self, piece: bytes) -> list[Event]:
+        events: list[Event] = []
+        for data in self.stream.feed(piece):
+            self.read(_parse(data), events)
+        return events
+
+    def close(self) -> list[Event]:
+        """The connection is over. An answer without a reason to finish was cut."""
+        events: list[Event] = []
+        for data in self.stream.close():
+            self.read(_parse(data), events)
+        if self.finish:
+            self.end(events)
+        elif not self.over:
+            self.fail(events, "upstream_closed", "The upstream closed the connection in the middle of its answer.")
+        return events
+
+
+def read_reply(body: bytes, new_id: Callable[[], str]) -> Whole:
+    """A whole answer. A stream that was not asked for as events is a list of its pieces."""
+    reader, events = Reader(new_id), list[Event]()
+    listed = _parse_list(body)
+    for told in listed or [_parse(body)]:
+        reader.read(told, events)
+    if not reader.over and not reader.finish and not events[1:]:
+        reader.fail(events, "upstream_invalid", "The upstream's answer holds neither text nor calls.")
+    reader.end(events)
+    return Whole(events, reader.tidy and bool(reader.finish) and not listed)
+
+
+def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
+    return read_reply(body, new_id).events
+
+
+def decode_error(status: int, body: bytes) -> RefusedError:
+    """The error that an upstream answered with."""
+    told = next(iter(_parse_list(body)), parse_reply(body))
+    if told is None:
+        return RefusedError(f"The upstream answered with status {status}.", status)
+    code, message = describe(told)
+    return RefusedError(message, status, code)
+
+
+def _parse_list(data: bytes) -> list[dict[str, Any]]:
+    if data.lstrip()[:1] != b"[":
+        return []
+    try:
+        return dicts_in(decode(data))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return []
+
+
+def _parse(data: bytes) -> dict[str, Any]:
+    told = parse_reply(data)
+    if told is not None:
+        return told
+    text = data.decode(errors="replace")[:80]
+    return {"error": {"status": "upstream_invalid", "message": f"The upstream sent no reply but {text!r}."}}
+
+
+def _read_usage(told: Mapping[str, Any]) -> Usage:
+    given = count_at(told, "promptTokenCount") + count_at(told, "toolUsePromptTokenCount")
+    made = count_at(told, "candidatesTokenCount") + count_at(told, "thoughtsTokenCount")
+    return Usage(given, made, count_at(told, "totalTokenCount"), told)

@@ -1,0 +1,303 @@
+"""JSON as wires meet it: bodies and their fields, looked at one by one, and written again."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import lru_cache
+from sys import float_info
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from toolglot.core.conversation import Choice, Tool, Tools
+from toolglot.core.errors import RequestError
+from toolglot.core.events import CallEnded, CallRejected, Defect, Event, Reason
+from toolglot.core.json_numbers import decode, decode_anything, decode_patiently, encode
+
+_ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>u[dD][89a-fA-F]..)|.)", re.DOTALL)
+
+
+Offer: TypeAlias = tuple[Tools, tuple[str, ...]]
+"""Tools on offer, and notes on those that cannot be used."""
+
+NO_TOOLS: Final[Offer] = (Tools(), ())
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_SHARED = 1 << 20
+"""Agents send the same tools with every turn; lists up to this length are read once."""
+_LOOKED_AT = 1 << 20
+_DEEP = 100
+_TOKEN = re.compile(rb'(?s)"(?P<key>(?:[^"\\]|\\.)*)"(?=\s*:)|"(?:[^"\\]|\\.)*"|[\[\]{}]')
+_BYTE = re.compile(r"\(byte (\d+)\)")
+_PATH = re.compile(r" - at `.*`$")
+_OPEN = ("", "-", ".", "e", "e-", "e+")
+"""What is left of JSON that ended too soon, after all that can be read: nothing, or the middle of a number."""
+
+
+def parse_body(body: bytes, read_tools: Callable[[Any], Any] | None = None) -> dict[str, Any]:
+    """The object that a request is. Half a surrogate pair, where a client cut a text inside an emoji, is replaced.
+
+    In the place of the tools stands what ``read_tools`` makes of them. Other requests may share it, so it must stay as
+    it is."""
+    try:
+        written = _FIELDS.decode(body)
+        tools = written.pop("tools", None) if read_tools else None
+        asked = {name: decode(bytes(value)) for name, value in written.items()}
+        if read_tools and tools is not None:
+            read = _read_once if len(tools) <= _SHARED else _read_large_once
+            asked["tools"] = read(bytes(tools), read_tools)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        asked = _parse_patiently(body)
+        if read_tools and "tools" in asked:
+            asked["tools"] = read_tools(asked["tools"])
+    return asked
+
+
+def adapt_body(body: bytes, model: str, without: Collection[str] = ()) -> bytes:
+    """The same request for a model of this name, without some fields. All others stay as they were written."""
+    try:
+        asked: dict[str, Any] = dict(_FIELDS.decode(body))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        asked = _parse_patiently(body)
+    named = msgspec.Raw(msgspec.json.encode(model))
+    if (not model or asked.get("model") == named) and not any(name in asked for name in without):
+        return body
+    return encode({name: value for name, value in asked.items() if name not in without} | {"model": named})
+
+
+def _read(written: bytes, read: Callable[[Any], Any]) -> Any:
+    return read(decode(written))
+
+
+_read_once = lru_cache(maxsize=64)(_read)
+_read_large_once = lru_cache(maxsize=4)(_read)
+
+
+def _parse_patiently(body: bytes) -> dict[str, Any]:
+    try:
+        try:
+            asked = decode(body)
+        except msgspec.DecodeError:
+            if b"\\ud" not in body.lower():
+                raise
+            asked = decode(_ESCAPE.sub(lambda found: b"\\ufffd" if found["half"] else found[0], body))
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        where, problem = _find_broken_field(body, str(error)), _PATH.sub("", str(error))
+        raise RequestError(f"The body is not valid JSON{f', in {where}' if where else ''}: {problem}.", where) from None
+    if not isinstance(asked, dict):
+        raise RequestError("The body must be a JSON object.")
+    return asked
+
+
+def _find_broken_field(body: bytes, problem: str) -> str | None:
+    """The field of a request in which a decoder found a problem, if that can be told."""
+    if found := _BYTE.search(problem):
+        return find_field(body, int(found[1]))
+    try:
+        fields = _FIELDS.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    for name, value in fields.items():
+        try:
+            decode(bytes(value))
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return name
+    return None
+
+
+def find_field(body: bytes, end: int = _LOOKED_AT) -> str | None:
+    """The field of a request that stands before a position, or the first one that is nested too deeply.
+
+    Only for errors: it is slow, so it looks at the beginning of a body only.
+    """
+    depth, name = 0, None
+    for found in _TOKEN.finditer(body, 0, min(end, _LOOKED_AT)):
+        token = found[0]
+        if token[:1] == b'"':
+            name = found["key"] if depth == 1 and found["key"] is not None else name
+        else:
+            depth += 1 if token in b"[{" else -1
+            if depth > _DEEP:
+                break
+    else:
+        if end >= len(body):
+            return None
+    return name.decode(errors="replace")[:100] if name else None
+
+
+def parse_reply(data: bytes) -> dict[str, Any] | None:
+    """The object that an upstream sent, if it is one."""
+    try:
+        told = decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        # half a surrogate pair, bytes that are no UTF-8: what can be read is read
+        try:
+            told = decode_anything(data.decode(errors="replace"))
+        except (ValueError, RecursionError):
+            return None
+    except RecursionError:
+        return None
+    return told if isinstance(told, dict) else None
+
+
+def text_at(holder: Mapping[str, Any], key: str) -> str:
+    value = holder.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def count_at(holder: Mapping[str, Any], key: str) -> int:
+    value = holder.get(key)
+    return value if isinstance(value, int) else 0
+
+
+_FAR: Final = float_info.max
+"""The largest number that every upstream can read."""
+
+
+def number_at(holder: Mapping[str, Any], key: str, where: str = "") -> float | None:
+    value = holder.get(key)
+    if value is None or (isinstance(value, int | float) and not isinstance(value, bool) and -_FAR <= value <= _FAR):
+        return value
+    raise RequestError(f"{where}{key} must be a number.", f"{where}{key}")
+
+
+def whole_at(holder: Mapping[str, Any], key: str, where: str = "") -> int | None:
+    value = number_at(holder, key, where)
+    return None if value is None else int(value)
+
+
+def texts_at(holder: Mapping[str, Any], key: str, where: str = "") -> tuple[str, ...]:
+    """A list of texts, for which some clients write one text."""
+    value = holder.get(key)
+    texts = (value,) if isinstance(value, str) else () if value is None else value
+    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+        raise RequestError(f"{where}{key} must be a list of texts.", f"{where}{key}")
+    return tuple(filter(None, texts))
+
+
+def dicts_in(listed: object) -> list[dict[str, Any]]:
+    """The objects of a list; what is none is passed over."""
+    return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+
+
+def check_messages(asked: Mapping[str, Any]) -> list[Any]:
+    messages = asked.get("messages")
+    if not isinstance(messages, list) or not messages:
+        raise RequestError("A request needs a list of messages that is not empty.", "messages")
+    return messages
+
+
+def check_choice(choice: Choice, tools: Iterable[Tool], where: str = "tool_choice") -> Choice:
+    """A choice among the tools that are there."""
+    known = {tool.name for tool in tools}
+    for name in choice.only:
+        if name not in known:
+            raise RequestError(f"{where} names {name}, which is not among the tools.", where)
+    if choice.mode == "required" and not known:
+        raise RequestError(f"{where} requires a call, but no usable tool is offered.", where)
+    return choice
+
+
+NO_ARGUMENTS: tuple[object, ...] = (None, [], "")
+"""What servers write in the place of an empty object."""
+
+
+def read_arguments(text: str) -> dict[str, Any]:
+    """Arguments as an object; text that is none becomes the one argument ``arguments``."""
+    try:
+        told = decode_patiently(text) if text.strip() else {}
+    except ValueError:
+        told = text
+    if told in NO_ARGUMENTS:
+        return {}
+    return told if isinstance(told, dict) else {"arguments": told}
+
+
+def write_arguments(told: object) -> str:
+    """Arguments as compact JSON text."""
+    if isinstance(told, str):
+        return told or "{}"
+    return encode({} if told is None else told).decode()
+
+
+def find_fault(arguments: str) -> Reason | None:
+    """What is wrong with the arguments of a native call: they end too soon or are no JSON object. None if they can be
+    read.
+
+    No arguments at all are fine, whatever stands for them. So are line breaks that stand in strings as they are, and
+    half a surrogate pair.
+    """
+    try:
+        told = decode(arguments.encode())
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        return _judge(arguments, "truncated" in str(error)) if arguments.strip() else None
+    return _check_object(told)
+
+
+def _check_object(told: object) -> Reason | None:
+    return None if isinstance(told, dict) or told in NO_ARGUMENTS else Reason.MALFORMED
+
+
+def _judge(arguments: str, doubted: bool) -> Reason | None:
+    """The same for what is not strictly JSON."""
+    try:
+        return _check_object(decode_patiently(arguments))
+    except json.JSONDecodeError as error:
+        rest = arguments[error.pos :].rstrip().lower()
+        cut = doubted or rest in _OPEN or error.msg.startswith("Unterminated string")
+        return Reason.TRUNCATED if cut else Reason.MALFORMED
+    except (ValueError, RecursionError):
+        pass
+    return None
+
+
+def end_call(index: int, fault: Reason | None) -> Event:
+    """The end of a native call of which the upstream says that it is complete: rejected if its arguments are not."""
+    if fault is None:
+        return CallEnded(index)
+    found = "an end in the middle" if fault is Reason.TRUNCATED else "something else"
+    return CallRejected("", fault, None, (Defect(fault, "arguments", found, "a JSON object"),), index=index)
+
+
+def read_functions(tools: object) -> Offer:
+    """Tools in the form that most wires share: every one that can be used. The others are skipped and noted, because
+    agents send more than they need."""
+    if tools is None:
+        return NO_TOOLS
+    if not isinstance(tools, list):
+        raise RequestError("tools must be a list.", "tools")
+    found: dict[str, Tool] = {}
+    notes: list[str] = []
+    for at, entry in enumerate(tools):
+        problem = _problem_with(entry, found)
+        if problem:
+            notes.append(f"tools[{at}] skipped: {problem}")
+            continue
+        told = entry["function"]
+        parameters = told.get("parameters")
+        found[told["name"]] = Tool(
+            told["name"], text_at(told, "description"), parameters if isinstance(parameters, dict) else {}
+        )
+    return Tools(found.values()), tuple(notes)
+
+
+def _problem_with(entry: object, found: Mapping[str, Tool]) -> str:
+    if not isinstance(entry, dict):
+        return "not an object"
+    told = entry.get("function")
+    if not isinstance(told, dict):
+        return f"not a function but {entry.get('type')!r}"
+    name = told.get("name")
+    if not isinstance(name, str) or not name.strip():
+        return "no name"
+    if told.get("parameters") is not None and not isinstance(told["parameters"], dict):
+        return "its parameters are no JSON Schema"
+    return f"a second tool named {name}" if name in found else ""
+
+
+def write_function(tool: Tool) -> dict[str, Any]:
+    told: dict[str, Any] = {"name": tool.name}
+    if tool.description:
+        told["description"] = tool.description
+    return {"type": "function", "function": told | {"parameters": dict(tool.parameters)}}

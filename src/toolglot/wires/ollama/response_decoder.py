@@ -1,0 +1,139 @@
+"""What comes back on the wire of Ollama: one JSON object, or one per line.
+
+    {"model":"qwen3","created_at":"2025-07-07T20:22:19Z","message":{"role":"assistant","content":"I'll "},"done":false}
+
+Calls come whole, and the reason of the end does not tell them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from toolglot.core.errors import RefusedError
+from toolglot.core.events import (
+    CallArguments,
+    CallStarted,
+    Event,
+    Failed,
+    Finished,
+    Reason,
+    ReasoningDelta,
+    Started,
+    TextDelta,
+    Usage,
+)
+from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_reply, text_at, write_arguments
+from toolglot.wires.protocol import Whole
+
+
+class StreamReader:
+    """Reads an answer line by line, however the lines are cut."""
+
+    place = None
+
+    def __init__(self, new_id: Callable[[], str]) -> None:
+        self.new_id = new_id
+        self.started = False
+        self.over = False
+        self.tidy = True
+        self.calls = 0
+        self.rest: list[bytes] = []
+
+    @property
+    def between(self) -> bool:
+        return not self.rest
+
+    def measure(self, pieces: Sequence[bytes]) -> int:
+        return sum(map(len, pieces)) - len(self.rest[0]) if len(self.rest) == 1 else 0
+
+    def feed(self, piece: bytes) -> list[Event]:
+        events: list[Event] = []
+        if b"\n" in piece:
+            *lines, tail = b"".join((*self.rest, piece)).split(b"\n")
+            self.rest = [tail] if tail else []
+            for line in lines:
+                self.read(line, events)
+        elif piece:
+            self.rest.append(piece)
+        return events
+
+    def close(self) -> list[Event]:
+        """The connection is over. An answer that did not say so itself was cut."""
+        events: list[Event] = []
+        self.read(b"".join(self.rest), events)
+        if not self.over:
+            self.fail(events, "upstream_closed", "The upstream closed the connection in the middle of its answer.")
+        return events
+
+    def read(self, line: bytes, events: list[Event]) -> None:
+        if self.over or not line.strip():
+            return
+        told = parse_reply(line)
+        if told is None:
+            text = line.decode(errors="replace")[:80]
+            self.fail(events, "upstream_invalid", f"The upstream sent no reply but {text!r}.")
+        elif told.get("error"):
+            self.fail(events, RefusedError.code, str(told["error"]))
+        else:
+            self.take(told, events)
+
+    def take(self, told: Mapping[str, Any], events: list[Event]) -> None:
+        if not self.started:
+            self.started = True
+            events.append(Started("", text_at(told, "model")))
+        message = told.get("message")
+        if isinstance(message, dict):
+            if thought := text_at(message, "thinking"):
+                events.append(ReasoningDelta(thought))
+            if text := text_at(message, "content"):
+                events.append(TextDelta(text))
+            for call in dicts_in(message.get("tool_calls")):
+                self.take_call(call, events)
+        if told.get("done") is True:
+            self.end(told, events)
+
+    def take_call(self, call: Mapping[str, Any], events: list[Event]) -> None:
+        function = call.get("function")
+        function = function if isinstance(function, dict) else {}
+        index, self.calls = self.calls, self.calls + 1
+        given = function.get("arguments")
+        arguments = write_arguments(given)
+        fault = None if isinstance(given, dict) else find_fault(arguments) and Reason.MALFORMED
+        self.tidy = self.tidy and fault is None
+        events += (
+            CallStarted(index, text_at(call, "id") or self.new_id(), text_at(function, "name")),
+            CallArguments(index, arguments),
+            end_call(index, fault),
+        )
+
+    def end(self, told: Mapping[str, Any], events: list[Event]) -> None:
+        self.over = True
+        reason = "length" if told.get("done_reason") == "length" else "tool_calls" if self.calls else "stop"
+        given, made = count_at(told, "prompt_eval_count"), count_at(told, "eval_count")
+        events.append(Finished(reason, Usage(given, made, given + made, {}) if given or made else None))
+
+    def fail(self, events: list[Event], kind: str, message: str) -> None:
+        self.over, self.tidy = True, False
+        events.append(Failed(kind, message))
+
+
+def read_reply(body: bytes, new_id: Callable[[], str]) -> Whole:
+    """A whole answer; also one that comes in lines all the same."""
+    reader, events = StreamReader(new_id), list[Event]()
+    if parse_reply(body) is None:
+        return Whole([*reader.feed(body), *reader.close()], tidy=False)
+    reader.read(body, events)
+    if not reader.over:
+        events += reader.close()
+    return Whole(events, reader.tidy)
+
+
+def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
+    return read_reply(body, new_id).events
+
+
+def decode_error(status: int, body: bytes) -> RefusedError:
+    """The error that an upstream answered with."""
+    told = parse_reply(body) or {}
+    return RefusedError(text_at(told, "error") or f"The upstream answered with status {status}.", status)

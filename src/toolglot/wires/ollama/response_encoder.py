@@ -1,0 +1,152 @@
+"""Answers on the wire of Ollama, whole and streamed, written from events: one JSON object per line.
+
+The wire has no place for a call that is not whole, so a call waits for its end. One that never ends is not told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from toolglot.core.errors import ToolglotError
+from toolglot.core.events import (
+    CallArguments,
+    CallEnded,
+    CallStarted,
+    Event,
+    Failed,
+    Finished,
+    ReasoningDelta,
+    TextDelta,
+    Usage,
+)
+from toolglot.core.json_numbers import encode
+from toolglot.wires.json_fields import read_arguments
+from toolglot.wires.protocol import Answerer, Asked
+from toolglot.wires.whole_calls import Told, WholeCalls
+
+
+class StreamWriter:
+    """Writes one streamed answer."""
+
+    def __init__(self, answerer: Answerer, asked: Asked) -> None:
+        self.head = encode(_head(answerer))[:-1]
+        self.calls = WholeCalls()
+
+    def write(self, events: Iterable[Event]) -> bytes:
+        """The lines for these events, in one piece."""
+        out = []
+        for event in events:
+            step = _STEPS.get(type(event))
+            if step is not None:
+                out.append(step(self, event))
+        return b"".join(out)
+
+    def resume(self, place: object) -> None:
+        """Somebody else wrote the beginning of this answer: every line stands for itself."""
+
+    def beat(self) -> bytes:
+        """A line that says nothing."""
+        return self.line(b'"content":""')
+
+    def line(self, told: bytes) -> bytes:
+        return self.head + b',"message":{"role":"assistant",' + told + b'},"done":false}\n'
+
+    def say(self, event: TextDelta) -> bytes:
+        line = self.line(b'"content":' + encode(event.text))
+        return self.tell(self.calls.settle()) + line if self.calls.calls else line
+
+    def think(self, event: ReasoningDelta) -> bytes:
+        return self.line(b'"content":"","thinking":' + encode(event.text))
+
+    def start_call(self, event: CallStarted) -> bytes:
+        self.calls.start(event)
+        return b""
+
+    def argue(self, event: CallArguments) -> bytes:
+        self.calls.argue(event)
+        return b""
+
+    def end_call(self, event: CallEnded) -> bytes:
+        return self.tell(self.calls.end(event))
+
+    def tell(self, calls: list[Told]) -> bytes:
+        return b"".join([self.line(b'"content":"","tool_calls":' + encode([_encode_call(*call)])) for call in calls])
+
+    def finish(self, event: Finished) -> bytes:
+        out = self.tell(self.calls.drain())
+        told = {"message": {"role": "assistant", "content": ""}, **_sum_up(event.reason, event.usage)}
+        return out + self.head + b"," + encode(told)[1:] + b"\n"
+
+    def fail(self, event: Failed) -> bytes:
+        return encode({"error": event.message}) + b"\n"
+
+
+_STEPS: Mapping[type, Callable[[StreamWriter, Any], bytes]] = {
+    TextDelta: StreamWriter.say,
+    ReasoningDelta: StreamWriter.think,
+    CallStarted: StreamWriter.start_call,
+    CallArguments: StreamWriter.argue,
+    CallEnded: StreamWriter.end_call,
+    Finished: StreamWriter.finish,
+    Failed: StreamWriter.fail,
+}
+
+
+def encode_reply(events: Iterable[Event], answerer: Answerer, asked: Asked) -> bytes:
+    """A whole answer. Calls that were cut are not in it."""
+    text, thought = "", ""
+    calls = WholeCalls()
+    complete: list[dict[str, Any]] = []
+    finished = Finished("stop")
+    for event in events:
+        match event:
+            case TextDelta():
+                text += event.text
+            case ReasoningDelta():
+                thought += event.text
+            case CallStarted():
+                calls.start(event)
+            case CallArguments():
+                calls.argue(event)
+            case CallEnded():
+                complete += [_encode_call(*call) for call in calls.end(event)]
+            case Finished():
+                finished = event
+    complete += [_encode_call(*call) for call in calls.drain()]
+    message: dict[str, Any] = {"role": "assistant", "content": text}
+    if thought:
+        message["thinking"] = thought
+    if complete:
+        message["tool_calls"] = complete
+    return encode(_head(answerer) | {"message": message} | _sum_up(finished.reason, finished.usage))
+
+
+def encode_error(error: ToolglotError) -> bytes:
+    """An error as the body of a reply."""
+    return encode({"error": error.message})
+
+
+def _head(answerer: Answerer) -> dict[str, Any]:
+    created = datetime.fromtimestamp(answerer.created, UTC)
+    return {"model": answerer.model, "created_at": created.strftime("%Y-%m-%dT%H:%M:%SZ")}
+
+
+def _encode_call(started: CallStarted, arguments: str) -> dict[str, Any]:
+    function = {"index": started.index, "name": started.name, "arguments": read_arguments(arguments)}
+    return {"id": started.id, "function": function}
+
+
+def _sum_up(reason: str, usage: Usage | None) -> dict[str, Any]:
+    usage = usage or Usage()
+    return {
+        "done": True,
+        "done_reason": "length" if reason == "length" else "stop",
+        "total_duration": 0,
+        "load_duration": 0,
+        "prompt_eval_count": usage.input_tokens,
+        "prompt_eval_duration": 0,
+        "eval_count": usage.output_tokens,
+        "eval_duration": 0,
+    }

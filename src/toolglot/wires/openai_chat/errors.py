@@ -1,0 +1,59 @@
+"""Errors on the chat wire.
+
+{"error": {"message": "...", "type": "invalid_request_error", "param": "messages[2]", "code": "invalid_tool_results"}}
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+from toolglot.core.errors import RefusedError, ToolglotError
+from toolglot.core.json_numbers import encode
+
+SERVER_KIND = "server_error"
+"""Agents look for this word before they ask again."""
+
+
+KINDS = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
+
+
+def _kind_of(status: int) -> str:
+    return KINDS.get(status) or ("invalid_request_error" if status < 500 else SERVER_KIND)
+
+
+def describe(error: object) -> tuple[str, str]:
+    """Code and message of an error, whichever way a server writes it."""
+    if not isinstance(error, dict):
+        return RefusedError.code, str(error)
+    inner = error.get("error")
+    if isinstance(inner, (dict, str)):
+        return describe(inner)
+    message = error.get("message") or error.get("detail") or error.get("msg")
+    code = error.get("code") or error.get("type") or RefusedError.code
+    return str(code), message if isinstance(message, str) else json.dumps(error)
+
+
+def decode_error(status: int, body: bytes) -> RefusedError:
+    """The error that an upstream answered with."""
+    try:
+        told = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return RefusedError(f"The upstream answered with status {status}.", status)
+    code, message = describe(told)
+    inner = told.get("error", told) if isinstance(told, dict) else {}
+    kind = inner.get("type") if isinstance(inner, dict) else None
+    return RefusedError(message, status, code, kind if isinstance(kind, str) else None)
+
+
+def encode_error(error: ToolglotError) -> bytes:
+    """An error as the body of a reply."""
+    kind = getattr(error, "kind", None) or _kind_of(error.status)
+    return encode_failure(error.code, error.message, kind, getattr(error, "where", None))
+
+
+def encode_failure(code: str, message: str, kind: str = SERVER_KIND, where: str | None = None) -> bytes:
+    told: dict[str, Any] = {"message": message, "type": kind, "param": where, "code": code}
+    return encode({"error": told})

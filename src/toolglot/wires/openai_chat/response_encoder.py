@@ -1,0 +1,184 @@
+"""Answers on the chat wire, whole and streamed, written from events.
+
+    data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":
+          {"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"read","arguments":""}}]},
+          "finish_reason":null}]}
+
+Strategy. Everything around a delta is the same in every chunk of an answer, so a chunk is a prefix, an escaped string
+and a suffix. Clients join strings that are sent twice: role, id and name are each written once. Every answer ends with
+a reason, because agents ask again for ever when it is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from toolglot.core.events import (
+    CallArguments,
+    CallEnded,
+    CallStarted,
+    Event,
+    Failed,
+    Finished,
+    Foreign,
+    ReasoningDelta,
+    ReasoningSealed,
+    TextDelta,
+    Usage,
+)
+from toolglot.core.json_numbers import encode
+from toolglot.wires.openai_chat.errors import encode_failure
+from toolglot.wires.openai_chat.signatures import NAME, write_signature
+from toolglot.wires.protocol import Answerer, Asked
+from toolglot.wires.translation import CACHED, THOUGHT, count_told
+
+OPEN = b'},"finish_reason":null}]}\n\n'
+"""What follows a delta as long as more is to come."""
+
+DONE = b"data: [DONE]\n\n"
+ARGUMENTS = b'"tool_calls":[{"index":%d,"function":{"arguments":%b}}]'
+
+
+class StreamWriter:
+    """Writes one streamed answer."""
+
+    def __init__(self, answerer: Answerer, asked: Asked) -> None:
+        told = {
+            "id": f"chatcmpl-{answerer.id}",
+            "object": "chat.completion.chunk",
+            "created": answerer.created,
+            "model": answerer.model,
+        }
+        self.bare = head = b"data: " + encode(told)[:-1] + b',"choices":['
+        self.prefix = head + b'{"index":0,"delta":{'
+        self.role = b'"role":"assistant",'
+        self.wants_usage = asked.wants_usage
+        self.seal = ""
+
+    def write(self, events: Sequence[Event]) -> bytes:
+        """The chunks for these events, in one piece."""
+        return self.step(events[0]) if len(events) == 1 else b"".join(map(self.step, events))
+
+    def step(self, event: Event) -> bytes:
+        if type(event) is TextDelta:
+            delta = b'"content":' + encode(event.text)
+        elif type(event) is CallArguments:
+            delta = ARGUMENTS % (event.index, encode(event.fragment))
+        elif type(event) is ReasoningDelta:
+            delta = b'"reasoning_content":' + encode(event.text)
+        else:
+            return STEPS[type(event)](self, event) if type(event) in STEPS else b""
+        first, self.role = self.role, b""
+        return self.prefix + first + delta + OPEN
+
+    def resume(self, place: object) -> None:
+        """Somebody else wrote the beginning of this answer."""
+        self.role = b""
+
+    def beat(self) -> bytes:
+        """A delta that says nothing: some clients count only data as a sign of life."""
+        return self.prefix + OPEN
+
+    def put(self, told: dict[str, Any]) -> bytes:
+        """A delta with these fields."""
+        first, self.role = self.role, b""
+        return b"".join((self.prefix, first, encode(told)[1:-1], OPEN))
+
+    def start_call(self, event: CallStarted) -> bytes:
+        seal, self.seal = self.seal, ""
+        function = {"name": event.name, "arguments": ""}
+        told = {"index": event.index, "id": event.id, "type": "function", "function": function}
+        return self.put({"tool_calls": [told | write_signature(seal)]})
+
+    def keep_seal(self, event: ReasoningSealed) -> bytes:
+        """A signature of this wire waits for the call behind it; those of others have no place here."""
+        self.seal = event.seal if event.kind == NAME else self.seal
+        return b""
+
+    def carry(self, event: Foreign) -> bytes:
+        return self.put(event.data) if event.wire == NAME else b""
+
+    def finish(self, event: Finished) -> bytes:
+        before = self.put(write_signature(self.seal)) if self.seal else b""
+        first, self.role = self.role[:-1], b""
+        told = before + self.prefix + first + b'},"finish_reason":' + encode(event.reason) + b"}]}\n\n"
+        if self.wants_usage:
+            told += self.bare + b'],"usage":' + encode(_tell_usage(event.usage)) + b"}\n\n"
+        return told + DONE
+
+    def fail(self, event: Failed) -> bytes:
+        return b"data: " + encode_failure(event.kind, event.message) + b"\n\n"
+
+
+STEPS: dict[type, Callable[[StreamWriter, Any], bytes]] = {
+    CallStarted: StreamWriter.start_call,
+    ReasoningSealed: StreamWriter.keep_seal,
+    Foreign: StreamWriter.carry,
+    Finished: StreamWriter.finish,
+    Failed: StreamWriter.fail,
+}
+
+
+def encode_reply(events: Iterable[Event], answerer: Answerer, asked: Asked) -> bytes:
+    """A whole answer. Calls that were cut are not in it."""
+    texts: dict[type, list[str]] = {TextDelta: [], ReasoningDelta: []}
+    calls: dict[int, tuple[CallStarted, list[str]]] = {}
+    complete: dict[int, dict[str, Any]] = {}
+    others: dict[str, Any] = {}
+    finished, seal = Finished("stop"), ""
+    signed: dict[int, str] = {}
+    for event in events:
+        match event:
+            case TextDelta() | ReasoningDelta():
+                texts[type(event)].append(event.text)
+            case ReasoningSealed(kind=kind) if kind == NAME:
+                seal = event.seal
+            case Foreign(wire=wire, data=data) if wire == NAME:
+                others |= data
+            case CallStarted():
+                calls[event.index] = (event, [])
+                signed[event.index], seal = seal, ""
+            case CallArguments():
+                calls[event.index][1].append(event.fragment)
+            case CallEnded():
+                complete[event.index] = _encode_call(*calls[event.index]) | write_signature(signed[event.index])
+            case Finished():
+                finished = event
+    text, thought = "".join(texts[TextDelta]), "".join(texts[ReasoningDelta])
+    message: dict[str, Any] = {"role": "assistant", "content": text if text or not complete else None, **others}
+    message |= write_signature(seal)
+    if thought:
+        message["reasoning_content"] = thought
+    if complete:
+        message["tool_calls"] = [complete[index] for index in sorted(complete)]
+    reply = {
+        "id": f"chatcmpl-{answerer.id}",
+        "object": "chat.completion",
+        "created": answerer.created,
+        "model": answerer.model,
+        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": finished.reason}],
+        "usage": _tell_usage(finished.usage),
+    }
+    return encode(reply)
+
+
+def _encode_call(started: CallStarted, fragments: list[str]) -> dict[str, Any]:
+    function = {"name": started.name, "arguments": "".join(fragments)}
+    return {"id": started.id, "type": "function", "function": function}
+
+
+def _tell_usage(usage: Usage | None) -> dict[str, Any]:
+    usage = usage or Usage()
+    told: dict[str, Any] = {
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": usage.output_tokens,
+        "total_tokens": usage.total_tokens or usage.input_tokens + usage.output_tokens,
+    }
+    if "prompt_tokens" in usage.told:
+        return told | {**usage.told}
+    if cached := count_told(usage.told, CACHED):
+        told["prompt_tokens_details"] = {"cached_tokens": cached}
+    if thought := count_told(usage.told, THOUGHT):
+        told["completion_tokens_details"] = {"reasoning_tokens": thought}
+    return told

@@ -1,0 +1,377 @@
+"""An answer on the Responses wire as a row of items, each with its ladder of steps.
+
+    added -> part added -> deltas -> text done -> part done -> item done
+
+Strategy. Clients take their items from different steps (one only from the last, another only from the deltas), so
+every item climbs the whole ladder. A whole answer is what stands at the top of it. Calls may be open side by side.
+
+A call that was cut is never done, because an agent runs whatever is; one that has no end fails the answer.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from toolglot.core.events import (
+    CallArguments,
+    CallEnded,
+    CallStarted,
+    Event,
+    Failed,
+    Finished,
+    Foreign,
+    ReasoningDelta,
+    ReasoningSealed,
+    TextDelta,
+    Usage,
+)
+from toolglot.wires.openai_responses.errors import tell_failure
+from toolglot.wires.openai_responses.request_decoder import NAME
+from toolglot.wires.openai_responses.stream_position import Mark
+from toolglot.wires.openai_responses.tools import INPUT
+from toolglot.wires.protocol import Answerer, Asked
+from toolglot.wires.translation import CACHED, THOUGHT, count_told, lend_seal
+
+Step: TypeAlias = tuple[str, dict[str, Any]]
+CUT = {"length": "max_output_tokens", "content_filter": "content_filter"}
+
+
+@dataclass(slots=True)
+class Item(ABC):
+    """One item of the output. ``at`` is its place."""
+
+    id: str
+    at: int
+    pieces: list[str] = field(default_factory=list)
+
+    @abstractmethod
+    def tell(self, status: str) -> dict[str, Any]: ...
+
+    def start(self) -> list[Step]:
+        return [self.move("added", "in_progress")]
+
+    @abstractmethod
+    def add(self, text: str) -> list[Step]: ...
+
+    @abstractmethod
+    def end(self, status: str = "completed") -> list[Step]: ...
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+    def move(self, step: str, status: str) -> Step:
+        return f"response.output_item.{step}", {"output_index": self.at, "item": self.tell(status)}
+
+    def step(self, kind: str, **fields: Any) -> Step:
+        return f"response.{kind}", {"item_id": self.id, "output_index": self.at, **fields}
+
+
+class Said(Item):
+    """A message."""
+
+    __slots__ = ()
+
+    def part(self, text: str) -> dict[str, Any]:
+        return {"type": "output_text", "annotations": [], "logprobs": [], "text": text}
+
+    def tell(self, status: str) -> dict[str, Any]:
+        content = [] if status == "in_progress" else [self.part(self.text)]
+        return {"id": self.id, "type": "message", "status": status, "role": "assistant", "content": content}
+
+    def start(self) -> list[Step]:
+        return [*Item.start(self), self.step("content_part.added", content_index=0, part=self.part(""))]
+
+    def add(self, text: str) -> list[Step]:
+        self.pieces.append(text)
+        return [self.step("output_text.delta", content_index=0, delta=text, logprobs=[])]
+
+    def end(self, status: str = "completed") -> list[Step]:
+        return [
+            self.step("output_text.done", content_index=0, text=self.text, logprobs=[]),
+            self.step("content_part.done", content_index=0, part=self.part(self.text)),
+            self.move("done", status),
+        ]
+
+
+@dataclass(slots=True)
+class Thought(Item):
+    """Reasoning. It is told as a summary, the one form that every client shows."""
+
+    seal: str = ""
+
+    def part(self, text: str) -> dict[str, Any]:
+        return {"type": "summary_text", "text": text}
+
+    def tell(self, status: str) -> dict[str, Any]:
+        told: dict[str, Any] = {"id": self.id, "type": "reasoning"}
+        told["summary"] = [self.part(self.text)] if self.pieces and status != "in_progress" else []
+        return told | {"encrypted_content": self.seal} if self.seal else told
+
+    def add(self, text: str) -> list[Step]:
+        first = not self.pieces
+        self.pieces.append(text)
+        opened = [self.step("reasoning_summary_part.added", summary_index=0, part=self.part(""))] if first else []
+        return [*opened, self.step("reasoning_summary_text.delta", summary_index=0, delta=text)]
+
+    def end(self, status: str = "completed") -> list[Step]:
+        if not self.pieces:
+            return [self.move("done", status)]
+        return [
+            self.step("reasoning_summary_text.done", summary_index=0, text=self.text),
+            self.step("reasoning_summary_part.done", summary_index=0, part=self.part(self.text)),
+            self.move("done", status),
+        ]
+
+
+@dataclass(slots=True)
+class Called(Item):
+    """A call of a function."""
+
+    call: CallStarted = field(kw_only=True)
+    name: str = ""
+    namespace: str = ""
+
+    def tell(self, status: str) -> dict[str, Any]:
+        told = {"id": self.id, "type": "function_call", "status": status, "arguments": self.text}
+        told |= {"call_id": self.call.id, "name": self.name}
+        return told | {"namespace": self.namespace} if self.namespace else told
+
+    def add(self, text: str) -> list[Step]:
+        self.pieces.append(text)
+        return [self.step("function_call_arguments.delta", delta=text)]
+
+    def end(self, status: str = "completed") -> list[Step]:
+        done = self.step("function_call_arguments.done", name=self.name, arguments=self.text)
+        return [done, self.move("done", status)]
+
+
+class CalledRaw(Called):
+    """A call of a custom tool: its text is inside the arguments, and is taken out when they are complete."""
+
+    __slots__ = ()
+
+    def tell(self, status: str) -> dict[str, Any]:
+        told = {"id": self.id, "type": "custom_tool_call", "status": status, "call_id": self.call.id}
+        told |= {"name": self.name, "input": unwrap(self.text) if status != "in_progress" else ""}
+        return told | {"namespace": self.namespace} if self.namespace else told
+
+    def add(self, text: str) -> list[Step]:
+        self.pieces.append(text)
+        return []
+
+    def end(self, status: str = "completed") -> list[Step]:
+        text = unwrap(self.text)
+        return [
+            self.step("custom_tool_call_input.delta", delta=text),
+            self.step("custom_tool_call_input.done", input=text),
+            self.move("done", status),
+        ]
+
+
+def unwrap(arguments: str) -> str:
+    """The raw text that the arguments of a custom call stand for, also where the model called it something else."""
+    try:
+        told = json.loads(arguments)
+    except ValueError:
+        return arguments
+    if not isinstance(told, dict):
+        return told if isinstance(told, str) else arguments
+    text = told.get(INPUT, next(iter(told.values()), "") if len(told) == 1 else None)
+    return text if isinstance(text, str) else arguments
+
+
+def _regain(at: int, told: Mapping[str, Any], index: int) -> Item:
+    """An item that somebody else began."""
+    if told["type"] == "function_call":
+        call = CallStarted(index, told["call_id"], told["name"])
+        return Called(told["id"], at, name=told["name"], namespace=str(told.get("namespace") or ""), call=call)
+    return Thought(told["id"], at) if told["type"] == "reasoning" else Said(told["id"], at)
+
+
+class Ladder:
+    """The steps of one answer."""
+
+    def __init__(self, answerer: Answerer, asked: Asked) -> None:
+        self.token = answerer.id
+        self.keep = asked.keep
+        self.custom = asked.memory.get("custom", frozenset())
+        self.namespaces: Mapping[str, tuple[str, str]] = asked.memory.get("namespaces", {})
+        self.response: dict[str, Any] = {
+            "id": f"resp_{answerer.id}",
+            "object": "response",
+            "created_at": answerer.created,
+            "status": "in_progress",
+            "background": False,
+            "error": None,
+            "incomplete_details": None,
+            "instructions": None,
+            "metadata": {},
+            "model": answerer.model,
+            "output": [],
+            "parallel_tool_calls": asked.conversation.limits.parallel_calls is not False,
+            "store": self.keep is not None,
+            "temperature": asked.conversation.limits.temperature,
+            "tool_choice": "auto",
+            "tools": [],
+            "top_p": asked.conversation.limits.top_p,
+            "usage": None,
+        }
+        self.output: list[dict[str, Any] | None] = []
+        self.open: Item | None = None
+        self.calls: dict[int, Called] = {}
+        self.failure: Failed | None = None
+
+    def resume(self, response: Mapping[str, Any], marks: Iterable[Mark]) -> None:
+        """Somebody else took the first steps, and this happened to the items."""
+        self.response |= response
+        items: dict[int, Item] = {}
+        calls: dict[int, int] = {}
+        for at, told, done in marks:
+            if isinstance(told, str):
+                items[at].pieces.append(told)
+            elif done:
+                self.output[at] = dict(told)
+                items.pop(at, None)
+            else:
+                self.output.append(None)
+                if "call_id" in told:
+                    calls[at] = len(calls)
+                items[at] = _regain(at, told, calls.get(at, -1))
+        self.calls = {item.call.index: item for item in items.values() if isinstance(item, Called)}
+        self.open = next((item for item in items.values() if not isinstance(item, Called)), None)
+
+    def take(self, event: Event) -> list[Step]:
+        """The steps that an event takes."""
+        known = _TAKEN.get(type(event))
+        return known(self, event) if known is not None else []
+
+    def place(self) -> tuple[str, int]:
+        """A token and a place for the next item."""
+        self.output.append(None)
+        return f"{self.token}_{len(self.output) - 1}", len(self.output) - 1
+
+    def close(self, item: Item | None, status: str = "completed") -> list[Step]:
+        if item is None:
+            return []
+        self.output[item.at] = item.tell(status)
+        return item.end(status)
+
+    def pause(self, status: str = "completed") -> list[Step]:
+        """What is being said ends here."""
+        item, self.open = self.open, None
+        return self.close(item, status)
+
+    def say(self, event: TextDelta) -> list[Step]:
+        if isinstance(self.open, Said):
+            return self.open.add(event.text)
+        steps = self.pause()
+        token, at = self.place()
+        self.open = Said(f"msg_{token}", at)
+        return [*steps, *self.open.start(), *self.open.add(event.text)]
+
+    def think(self, event: ReasoningDelta) -> list[Step]:
+        steps, thought = self.start_thought()
+        return [*steps, *thought.add(event.text)]
+
+    def start_thought(self) -> tuple[list[Step], Thought]:
+        if isinstance(self.open, Thought):
+            return [], self.open
+        steps = self.pause()
+        token, at = self.place()
+        self.open = thought = Thought(f"rs_{token}", at)
+        return [*steps, *thought.start()], thought
+
+    def seal(self, event: ReasoningSealed) -> list[Step]:
+        steps, thought = self.start_thought()
+        thought.seal = lend_seal(event.seal, event.kind, NAME)
+        return [*steps, *self.pause()]
+
+    def call(self, event: CallStarted) -> list[Step]:
+        steps = self.pause()
+        token, at = self.place()
+        namespace, name = self.namespaces.get(event.name, ("", event.name))
+        if event.name in self.custom:
+            call: Called = CalledRaw(f"ctc_{token}", at, name=name, namespace=namespace, call=event)
+        else:
+            call = Called(f"fc_{token}", at, name=name, namespace=namespace, call=event)
+        self.calls[event.index] = call
+        return [*steps, *call.start()]
+
+    def argue(self, event: CallArguments) -> list[Step]:
+        return self.calls[event.index].add(event.fragment)
+
+    def end_call(self, event: CallEnded) -> list[Step]:
+        return self.close(self.calls.pop(event.index))
+
+    def carry(self, event: Foreign) -> list[Step]:
+        """An item that only this wire knows, such as a search that the upstream has made."""
+        if event.wire != NAME:
+            return []
+        steps = self.pause()
+        _, at = self.place()
+        self.output[at] = event.data
+        told = {"output_index": at, "item": event.data}
+        return [*steps, ("response.output_item.added", told), ("response.output_item.done", told)]
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
+    def finish(self, event: Finished) -> list[Step]:
+        cut = CUT.get(event.reason)
+        steps = self.pause("incomplete" if cut else "completed")
+        left = [] if cut else list(self.calls.values())
+        if left:
+            names = ", ".join(call.name for call in left)
+            return [*steps, *self.fail(Failed("refused_call", f"The call of {names} has no end and was not made."))]
+        if cut:
+            self.response["incomplete_details"] = {"reason": cut}
+        return [*steps, self.stop("incomplete" if cut else "completed", tell_usage(event.usage))]
+
+    def fail(self, event: Failed) -> list[Step]:
+        """Told twice: some clients look for a response that failed, others only for an error, flat or nested. And some
+        cannot read a failed response without an error beside it."""
+        self.failure = event
+        told = {"code": event.kind, "message": event.message}
+        self.response["error"] = told
+        kind, failed = self.stop("failed")
+        return [(kind, {**failed, "error": told}), tell_error(event)]
+
+    def stop(self, status: str, usage: dict[str, Any] | None = None) -> Step:
+        output = [item for item in self.output if item is not None]
+        self.response |= {"status": status, "output": output, "usage": usage}
+        if self.keep is not None and status != "failed":
+            self.keep(self.response["id"], output)
+        return f"response.{status}", {"response": self.response}
+
+
+_TAKEN: Mapping[type, Callable[[Ladder, Any], list[Step]]] = {
+    TextDelta: Ladder.say,
+    ReasoningDelta: Ladder.think,
+    ReasoningSealed: Ladder.seal,
+    CallStarted: Ladder.call,
+    CallArguments: Ladder.argue,
+    CallEnded: Ladder.end_call,
+    Foreign: Ladder.carry,
+    Finished: Ladder.finish,
+    Failed: Ladder.fail,
+}
+
+
+def tell_error(failure: Failed) -> Step:
+    told = tell_failure(failure.kind, failure.message)
+    return "error", {**told, "type": "error", "error": told}
+
+
+def tell_usage(usage: Usage | None) -> dict[str, Any]:
+    usage = usage or Usage()
+    return {
+        "input_tokens": usage.input_tokens,
+        "input_tokens_details": {"cached_tokens": count_told(usage.told, CACHED)},
+        "output_tokens": usage.output_tokens,
+        "output_tokens_details": {"reasoning_tokens": count_told(usage.told, THOUGHT)},
+        "total_tokens": usage.total_tokens or usage.input_tokens + usage.output_tokens,
+    }

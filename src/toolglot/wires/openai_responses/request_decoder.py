@@ -1,0 +1,265 @@
+"""Requests on the Responses wire, ``POST /v1/responses``, read.
+
+    {"model": "m", "instructions": "Be brief.", "stream": true, "tools": [{"type": "function", "name": "read", ...}],
+     "input": [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "..."}]},
+               {"type": "reasoning", "summary": [{"type": "summary_text", "text": "..."}], "encrypted_content": "..."},
+               {"type": "function_call", "call_id": "call_1", "name": "read", "arguments": "{}"},
+               {"type": "function_call_output", "call_id": "call_1", "output": "..."}]}
+
+Strategy. Input is a row of items; everything that the assistant said, thought and called in a row becomes one message,
+in the order of the items. What a request refers to was put in its place before (``recall``) if it was known here. A
+reference that is left can only mean something to an upstream of this wire; everywhere else the request is refused, with
+a word on what to do instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from toolglot.core.conversation import (
+    Call,
+    Conversation,
+    Foreign,
+    Image,
+    Limits,
+    Message,
+    Part,
+    Reasoning,
+    Result,
+    Role,
+    Text,
+)
+from toolglot.core.errors import RequestError, ToolResultsError
+from toolglot.wires.json_fields import adapt_body, number_at, parse_body, text_at, whole_at, write_arguments
+from toolglot.wires.openai_responses.previous_responses import PREVIOUS, REFERENCE
+from toolglot.wires.openai_responses.tools import INPUT, Shelf, decode_choice, fill_shelf, flatten_name
+from toolglot.wires.protocol import Asked, read_error
+from toolglot.wires.translation import read_effort, read_image, regain_seal, table_at
+
+NAME = "openai_responses"
+TOOL_FIELDS = ("tools", "tool_choice", "parallel_tool_calls")
+ROLES: Mapping[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
+STATEFUL = (PREVIOUS, "conversation", "prompt", "background")
+"""Fields that point to something that a server has kept, or is to keep."""
+
+MODELLED = frozenset(
+    ("model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "stream", "stream_options")
+) | {"max_output_tokens", "temperature", "top_p", "store", *STATEFUL}
+
+EFFORT = ("reasoning", "effort")
+"""Where it stands how much a model is to think."""
+
+TOOL_ITEMS = ("additional_tools", "tool_search_output")
+"""Items that bring tools with them."""
+
+
+def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
+    """The request in neutral words; ``RequestError`` names the field that cannot be meant."""
+    asked = parse_body(body, fill_shelf)
+    items = _list_items(asked.get("input"))
+    shelf = _add_tools(asked.get("tools"), items)
+    notes = list(shelf.notes)
+    transcript = Transcript(items, notes)
+    instructions = asked.get("instructions")
+    if instructions:
+        transcript.say("system", _decode_content(instructions, "instructions"))
+    for at, item in enumerate(items):
+        transcript.take(item, f"input[{at}]")
+    conversation = Conversation(
+        model=text_at(asked, "model"),
+        messages=transcript.close(),
+        tools=shelf.offered,
+        choice=decode_choice(asked.get("tool_choice"), shelf.tools),
+        limits=_decode_limits(asked),
+        extra={key: value for key, value in asked.items() if key not in MODELLED},
+    )
+    bond = _find_bond(asked) or transcript.bond
+    if not conversation.messages and bond is None:
+        raise RequestError("A request needs input that is not empty.", "input")
+    streamed, kept = asked.get("stream") is True, asked.get("store") is not False
+    modelled = frozenset([".".join(EFFORT)] if conversation.limits.effort else ())
+    told = (tuple(notes), shelf.memory())
+    retold = frozenset((*shelf.custom, *shelf.namespaces))
+    return Asked(conversation, streamed, True, *told, bond=bond, kept=kept, modelled=modelled, retold=retold)
+
+
+def _add_tools(begun: Shelf | None, items: list[dict[str, Any]]) -> Shelf:
+    """All tools: those of the request, which other requests may share, and those that items bring with them."""
+    bringing = [(at, item) for at, item in enumerate(items) if item.get("type") in TOOL_ITEMS]
+    shelf = Shelf(begun) if begun is None or bringing else begun
+    for at, item in bringing:
+        shelf.add(item.get("tools"), f"input[{at}].tools")
+    return shelf
+
+
+def _find_bond(asked: Mapping[str, Any]) -> RequestError | None:
+    """Why the request could not go to a server of another kind, if it speaks of something that its server keeps."""
+    for key in STATEFUL:
+        if asked.get(key):
+            known = "it is not known here (any more)" if key == PREVIOUS else "nothing of that kind is kept here"
+            return RequestError(f"{key} cannot be honoured: {known}. Send the whole history in input.", key)
+    return None
+
+
+def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
+    """The request as it is, but for the model's name and, if so wished, for everything about tools."""
+    return adapt_body(body, model, TOOL_FIELDS if without_tools else ())
+
+
+def _list_items(given: object) -> list[dict[str, Any]]:
+    if isinstance(given, str):
+        return [{"role": "user", "content": given}]
+    if not isinstance(given, list):
+        raise RequestError("input must be text or a list of items.", "input")
+    for at, item in enumerate(given):
+        if not isinstance(item, dict):
+            raise RequestError(f"input[{at}] must be an object.", f"input[{at}]")
+    return given
+
+
+def _decode_limits(asked: Mapping[str, Any]) -> Limits:
+    parallel = asked.get("parallel_tool_calls")
+    return Limits(
+        max_tokens=whole_at(asked, "max_output_tokens"),
+        temperature=number_at(asked, "temperature"),
+        top_p=number_at(asked, "top_p"),
+        parallel_calls=parallel if isinstance(parallel, bool) else None,
+        effort=read_effort(table_at(asked, EFFORT[0]).get(EFFORT[1])),
+    )
+
+
+# -- items -------------------------------------------------------------------------------------------------------------
+
+
+class Transcript:
+    """Items becoming messages."""
+
+    def __init__(self, items: list[dict[str, Any]], notes: list[str]) -> None:
+        self.known = {text_at(item, "id"): item for item in items if item.get("type") != REFERENCE}
+        self.notes = notes
+        self.messages: list[Message] = []
+        self.said: list[Part] = []
+        self.bond: RequestError | None = None
+
+    def take(self, item: dict[str, Any], where: str) -> None:
+        kind = text_at(item, "type") or ("message" if "role" in item else "")
+        if kind in TOOL_ITEMS:
+            return
+        if kind == REFERENCE:
+            self.resolve(item, where)
+        elif kind in _ITEMS:
+            _ITEMS[kind](self, item, where)
+        else:
+            self.notes.append(f"{where} skipped: items of type {kind!r} mean nothing here")
+
+    def resolve(self, item: Mapping[str, Any], where: str) -> None:
+        """Take the item that is meant, if it stands in the same request."""
+        found = self.known.get(text_at(item, "id"))
+        if found is not None:
+            self.take(found, where)
+            return
+        self.bond = RequestError(
+            f"{where} refers to the item {item.get('id')}, which is not known here (any more). "
+            "Send the item itself (set store to false).",
+            where,
+        )
+
+    def say(self, role: Role, parts: list[Part]) -> None:
+        if role == "assistant":
+            self.said += parts
+            return
+        self.pause()
+        self.messages.append(Message(role, tuple(parts)))
+
+    def pause(self) -> None:
+        """The assistant's turn is over."""
+        if self.said:
+            self.messages.append(Message("assistant", tuple(self.said)))
+            self.said = []
+
+    def close(self) -> tuple[Message, ...]:
+        self.pause()
+        return tuple(self.messages)
+
+    def take_message(self, item: Mapping[str, Any], where: str) -> None:
+        role = ROLES.get(text_at(item, "role"))
+        if role is None:
+            raise RequestError(f"{where}.role must be one of {', '.join(ROLES)}.", f"{where}.role")
+        self.say(role, _decode_content(item.get("content"), f"{where}.content"))
+
+    def take_reasoning(self, item: Mapping[str, Any], where: str) -> None:
+        told = [_join_texts(item.get(key)) for key in ("summary", "content")]
+        seal, kind = regain_seal(text_at(item, "encrypted_content"), NAME)
+        self.said.append(Reasoning(told[0] or told[1], seal, kind))
+
+    def take_call(self, item: Mapping[str, Any], where: str) -> None:
+        arguments = item.get("arguments")
+        if item.get("type") == "custom_tool_call":
+            arguments = {INPUT: item.get("input", "")}
+        name = flatten_name(text_at(item, "namespace"), text_at(item, "name").strip())
+        if not name:
+            self.notes.append(f"{where} names no tool")
+        self.said.append(Call(text_at(item, "call_id"), name or "unnamed", write_arguments(arguments)))
+
+    def take_result(self, item: Mapping[str, Any], where: str) -> None:
+        if "output" not in item:
+            raise ToolResultsError(f"Invalid tool results: {where} has no output.", f"{where}.output")
+        output = item["output"]
+        if output is not None and not isinstance(output, str | list):
+            output = write_arguments(output)
+        parts = _decode_content(output, f"{where}.output")
+        content = tuple(part if isinstance(part, Text | Image) else Text(_tell_foreign(part)) for part in parts)
+        self.pause()
+        self.messages.append(Message("tool", (read_error(Result(text_at(item, "call_id"), "", content)),)))
+
+
+_ITEMS: Mapping[str, Callable[[Transcript, dict[str, Any], str], None]] = {
+    "message": Transcript.take_message,
+    "reasoning": Transcript.take_reasoning,
+    "function_call": Transcript.take_call,
+    "custom_tool_call": Transcript.take_call,
+    "function_call_output": Transcript.take_result,
+    "custom_tool_call_output": Transcript.take_result,
+}
+
+
+def _tell_foreign(part: Part) -> str:
+    return write_arguments(dict(part.data)) if isinstance(part, Foreign) else str(part)
+
+
+# -- content -----------------------------------------------------------------------------------------------------------
+
+
+def _join_texts(parts: object) -> str:
+    listed = parts if isinstance(parts, list) else []
+    return "\n\n".join(part["text"] for part in listed if isinstance(part, dict) and isinstance(part.get("text"), str))
+
+
+def _decode_content(content: object, where: str) -> list[Part]:
+    if content is None:
+        return []
+    if isinstance(content, str):
+        return [Text(content)]
+    if not isinstance(content, list):
+        raise RequestError(f"{where} must be text, a list of parts, or null.", where)
+    return [_decode_part(part, f"{where}[{at}]") for at, part in enumerate(content)]
+
+
+def _decode_part(part: object, where: str) -> Part:
+    if isinstance(part, str):
+        return Text(part)
+    if not isinstance(part, dict):
+        raise RequestError(f"{where} must be a content part.", where)
+    for key in ("text", "refusal"):
+        if isinstance(part.get(key), str):
+            return Text(part[key])
+    url = part.get("image_url")
+    url = table_at(part, "image_url").get("url", url)
+    if part.get("type") != "input_image" or not isinstance(url, str) or not url:
+        return Foreign(NAME, part)
+    detail = text_at(part, "detail")
+    try:
+        return read_image(url, "" if detail == "auto" else detail)
+    except ValueError:
+        raise RequestError(f"{where}.image_url shows nothing.", where) from None

@@ -1,0 +1,115 @@
+"""Requests on the Responses wire, written.
+
+Every part of a message is an item or a part of one, in its order. Reasoning goes back only to where it came from: a
+server of this wire refuses thoughts that it has not sealed. Nothing is asked to be kept, so models that can are asked
+for seals.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import groupby
+from typing import Any
+
+from toolglot.core.conversation import (
+    EFFORTS,
+    Call,
+    Conversation,
+    Foreign,
+    Image,
+    Message,
+    Part,
+    Reasoning,
+    Result,
+    Text,
+)
+from toolglot.core.errors import RequestError
+from toolglot.core.json_numbers import encode
+from toolglot.wires.openai_responses.request_decoder import EFFORT, NAME
+from toolglot.wires.openai_responses.tools import encode_choice, encode_tools
+from toolglot.wires.protocol import write_error
+from toolglot.wires.translation import address_image, write_effort
+
+SEALING = re.compile(r"(?:.*/)?(?:o[1-9]|gpt-(?:[5-9]|\d\d)(?!.*-chat)|codex)")
+"""Models that think, and seal their thoughts if they are asked to; others refuse to be asked."""
+
+LIMITS = {"max_output_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p"}
+"""What this wire knows of the limits; it has no word for stop sequences, a seed or ``top_k``."""
+
+
+def encode_request(conversation: Conversation, *, stream: bool, wants_usage: bool) -> bytes:
+    """The same request in the words of this wire."""
+    limits, messages = conversation.limits, list(conversation.messages)
+    request: dict[str, Any] = {"model": conversation.model}
+    if messages and messages[0].role == "system" and [type(part) for part in messages[0].parts] == [Text]:
+        request["instructions"] = messages.pop(0).text
+    request["input"] = [item for message in messages for item in _encode_message(message)]
+    request |= {"store": False, **_ask_for_seals(conversation.model), **conversation.extra}
+    request |= {key: value for key, name in LIMITS.items() if (value := getattr(limits, name)) is not None}
+    if limits.effort and EFFORT[0] not in request:
+        request[EFFORT[0]] = {EFFORT[1]: write_effort(limits.effort, EFFORTS[:-1])}
+    if conversation.tools:
+        request |= {"tools": encode_tools(conversation.tools), **encode_choice(conversation.choice)}
+        if limits.parallel_calls is not None:
+            request["parallel_tool_calls"] = limits.parallel_calls
+    if stream:
+        request["stream"] = True
+    return encode(request)
+
+
+def _ask_for_seals(model: str) -> dict[str, Any]:
+    return {"include": ["reasoning.encrypted_content"]} if SEALING.match(model) else {}
+
+
+def _encode_message(message: Message) -> Iterator[dict[str, Any]]:
+    """The items of a message: parts of one kind that meet share an item, the others have one each."""
+    for kind, parts in groupby(message.parts, key=lambda part: _ITEMS.get(type(part))):
+        if kind is not None:
+            yield from (item for part in parts if (item := kind(part)) is not None)
+        else:
+            told = "output_text" if message.role == "assistant" else "input_text"
+            content = [_encode_part(part, told) for part in parts]
+            yield {"type": "message", "role": message.role, "content": content}
+    if not message.parts:
+        yield {"type": "message", "role": message.role, "content": []}
+
+
+def _encode_call(call: Call) -> dict[str, Any]:
+    arguments = call.arguments if call.arguments.strip() else "{}"
+    return {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments}
+
+
+def _encode_reasoning(thought: Reasoning) -> dict[str, Any] | None:
+    if thought.kind != NAME:
+        return None
+    summary = [{"type": "summary_text", "text": thought.text}] if thought.text else []
+    sealed = {"encrypted_content": thought.seal} if thought.seal else {}
+    return {"type": "reasoning", "summary": summary, **sealed}
+
+
+def _encode_result(result: Result) -> dict[str, Any]:
+    content = write_error(result).content
+    output: str | list[dict[str, Any]]
+    if all(isinstance(part, Text) for part in content) and len(content) < 2:
+        output = "".join(part.text for part in content if isinstance(part, Text))
+    else:
+        output = [_encode_part(part, "input_text") for part in content]
+    return {"type": "function_call_output", "call_id": result.call_id, "output": output}
+
+
+_ITEMS: Mapping[type, Callable[[Any], dict[str, Any] | None]] = {
+    Call: _encode_call,
+    Reasoning: _encode_reasoning,
+    Result: _encode_result,
+}
+
+
+def _encode_part(part: Part, told: str) -> dict[str, Any]:
+    if isinstance(part, Text):
+        return {"type": told, "text": part.text}
+    if isinstance(part, Image):
+        return {"type": "input_image", "image_url": address_image(part), "detail": part.detail or "auto"}
+    if isinstance(part, Foreign) and part.wire == NAME:
+        return dict(part.data)
+    raise RequestError("The request holds a part that the upstream's protocol has no word for.", "messages")

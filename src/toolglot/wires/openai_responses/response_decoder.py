@@ -1,0 +1,333 @@
+"""What comes back on the Responses wire, whole and streamed, read into events.
+
+    data: {"type":"response.output_item.added","output_index":1,
+           "item":{"type":"function_call","id":"fc_1","call_id":"call_1","name":"read","arguments":""}}
+
+Strategy. Deltas are told as they come. The end of an item tells whatever of it no delta told, and the end of the
+response whatever no item told, so servers that leave out steps are read as well. A whole reply is a response that
+begins with its end.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from toolglot.core.events import (
+    CallArguments,
+    CallStarted,
+    Event,
+    Failed,
+    Finished,
+    Foreign,
+    Reason,
+    ReasoningDelta,
+    ReasoningSealed,
+    Started,
+    TextDelta,
+    Usage,
+)
+from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_reply, text_at, write_arguments
+from toolglot.wires.openai_responses.errors import describe, read_failure
+from toolglot.wires.openai_responses.request_decoder import NAME
+from toolglot.wires.openai_responses.stream_position import Place, Trail
+from toolglot.wires.openai_responses.tools import INPUT, flatten_name
+from toolglot.wires.protocol import Whole
+from toolglot.wires.sse import EventStream
+from toolglot.wires.translation import regain_seal, table_at
+
+OPENING, CLOSING = f'{{"{INPUT}":"', '"}'
+EVENT = b"event:"
+CUT = {"max_output_tokens": "length", "content_filter": "content_filter"}
+
+
+class Reader:
+    """Reads one answer into events; ``whole``: in one piece."""
+
+    whole = False
+
+    def __init__(self, new_id: Callable[[], str]) -> None:
+        self.new_id = new_id
+        self.started = False
+        self.over = False
+        self.tidy = True
+        self.answer: tuple[str, list[dict[str, Any]]] | None = None
+        self.told: set[object] = set()
+        self.ended: set[object] = set()
+        self.calls: dict[object, int] = {}
+        self.filled: dict[int, list[str]] = {}
+        self.cut = False
+        self.open: dict[int, bool] = {}
+        self.channel = ""
+
+    def read(self, told: Mapping[str, Any], events: list[Event]) -> None:
+        """What one step says."""
+        taken = _STEPS.get(text_at(told, "type"))
+        if taken is not None and not self.over:
+            taken(self, told, events)
+
+    def start(self, told: Mapping[str, Any], events: list[Event]) -> None:
+        if not self.started:
+            self.started = True
+            response = table_at(told, "response")
+            events.append(Started(text_at(response, "id"), text_at(response, "model")))
+
+    # -- deltas --------------------------------------------------------------------------------------------------------
+
+    def say(self, told: Mapping[str, Any], events: list[Event]) -> None:
+        if text := text_at(told, "delta"):
+            self.told.add(_key(told))
+            events.append(TextDelta(text))
+
+    def think(self, told: Mapping[str, Any], events: list[Event]) -> None:
+        """Reasoning may come in full and as a summary; the one that comes first is told."""
+        channel = text_at(told, "type").partition(".")[2].partition("_text")[0]
+        self.channel = self.channel or channel
+        if channel == self.channel and (text := text_at(told, "delta")):
+            self.told.add(_key(told))
+            events.append(ReasoningDelta(text))
+
+    def part_thoughts(self, told: Mapping[str, Any], events: list[Event]) -> None:
+        if told.get("summary_index") and _key(told) in self.told and self.channel == "reasoning_summary":
+            events.append(ReasoningDelta("\n\n"))
+
+    def argue(self, told: Mapping[str, Any], events: list[Event]) -> None:
+        index = self.calls.get(_key(told))
+        text = text_at(told, "delta")
+        if index is None or not text:
+            return
+        if self.open.get(index):
+            text = _escape(text)
+        self.fill(index, text, events)
+
+    def fill(self, index: int, text: str, events: list[Event]) -> None:
+        self.filled.setdefault(index, []).append(text)
+        events.append(CallArguments(index, text))
+
+    # -- items ---------------------------------------------------------------------------------------------------------
+
+    def add_item(self, told: Mapping[str, Any], events: list[Event]) -> None:
+        item = table_at(told, "item")
+        if item.get("type") in ("function_call", "custom_tool_call"):
+            self.start_call(item, _key(told), events)
+
+    def start_call(self, item: Mapping[str, Any], key: object, events: list[Event]) -> int:
+        index = self.calls.get(key)
+        if index is None:
+            index = self.calls[key] = len(self.calls)
+            raw = self.open[index] = item.get("type") == "custom_tool_call"
+            name = flatten_name(text_at(item, "namespace"), text_at(item, "name"))
+            self.tidy = self.tidy and (not self.whole or bool(text_at(item, "call_id") and name))
+            events.append(CallStarted(index, text_at(item, "call_id") or self.new_id(), name))
+            if raw:
+                events.append(CallArguments(index, OPENING))
+        return index
+
+    def end_item(self, told: Mapping[str, Any], events: list[Event]) -> None:
+        item, key = table_at(told, "item"), _key(told)
+        if key in self.ended:
+            return
+        self.ended.add(key)
+        taken = _ITEMS.get(text_at(item, "type"))
+        if taken is not None:
+            taken(self, item, key, events)
+        elif item:
+            events.append(Foreign(NAME, item))
+
+    def end_call(self, item: Mapping[str, Any], key: object, events: list[Event]) -> None:
+        index = self.start_call(item, key, events)
+        if index not in self.filled:
+            rest = item.get("input" if self.open[index] else "arguments")
+            text = write_arguments(rest) if rest else ""
+            if text:
+                self.tidy = self.tidy and self.whole
+                self.fill(index, _escape(text) if self.open[index] else text, events)
+        if item.get("status") != "incomplete":
+            self.close_call(index, events)
+
+    def close_call(self, index: int, events: list[Event]) -> None:
+        """The server says that a call is complete, which is not true of arguments without their end."""
+        raw = self.open.pop(index)
+        fault = None if raw else find_fault("".join(self.filled.get(index, ())))
+        self.tidy = self.tidy and fault is None
+        self.cut = self.cut or fault is Reason.TRUNCATED
+        if raw or index not in self.filled:
+            events.append(CallArguments(index, CLOSING if raw else "{}"))
+        events.append(end_call(index, fault))
+
+    def end_message(self, item: Mapping[str, Any], key: object, events: list[Event]) -> None:
+        if key not in self.told:
+            parts = dicts_in(item.get("content"))
+            text = "".join(text_at(part, "text") or text_at(part, "refusal") for part in parts)
+            self.tidy = self.tidy and (self.whole or not text)
+            events += [TextDelta(text)] if text else []
+
+    def end_reasoning(self, item: Mapping[str, Any], key: object, events: list[Event]) -> None:
+        if key not in self.told:
+            listed = dicts_in(item.get("summary")) or dicts_in(item.get("content"))
+            text = "\n\n".join(text_at(part, "text") for part in listed)
+            self.tidy = self.tidy and (self.whole or not text)
+            events += [ReasoningDelta(text)] if text else []
+        if seal := text_at(item, "encrypted_content"):
+            events.append(ReasoningSealed(*regain_seal(seal, NAME)))
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
+    def complete(self, told: Mapping[str, Any], events: list[Event]) -> None:
+        self.start(told, events)
+        response = table_at(told, "response")
+        stepped = bool(self.ended or self.told or self.calls)
+        for at, item in enumerate(response.get("output") or ()):
+            if isinstance(item, dict) and not stepped:
+                self.end_item({"output_index": at, "item": item}, events)
+        reason = text_at(table_at(response, "incomplete_details"), "reason")
+        finish = CUT.get(reason, "length" if text_at(told, "type") == "response.incomplete" else "")
+        self.tidy = self.tidy and (stepped or self.whole or not response.get("output")) and not self.open
+        if not finish:
+            for index in list(self.open):
+                self.close_call(index, events)
+        self.over = True
+        events.append(Finished(finish or self.conclude(), _read_usage(response.get("usage"))))
+        self.sum_up(response)
+
+    def conclude(self) -> str:
+        return "length" if self.cut else "tool_calls" if self.calls else "stop"
+
+    def sum_up(self, response: Mapping[str, Any]) -> None:
+        if response.get("store") is not True:
+            self.answer = text_at(response, "id"), dicts_in(response.get("output"))
+
+    def fail(self, told: Mapping[str, Any], events: list[Event]) -> None:
+        response = table_at(told, "response")
+        code, message = read_failure(response) if response else describe(told)[:2]
+        self.over, self.tidy = True, False
+        events.append(Failed(code, message))
+
+
+_Taken = Callable[[Reader, Mapping[str, Any], list[Event]], None]
+_STEPS: Mapping[str, _Taken] = {
+    "response.created": Reader.start,
+    "response.in_progress": Reader.start,
+    "response.output_text.delta": Reader.say,
+    "response.refusal.delta": Reader.say,
+    "response.reasoning_summary_part.added": Reader.part_thoughts,
+    "response.reasoning_summary_text.delta": Reader.think,
+    "response.reasoning_text.delta": Reader.think,
+    "response.output_item.added": Reader.add_item,
+    "response.function_call_arguments.delta": Reader.argue,
+    "response.custom_tool_call_input.delta": Reader.argue,
+    "response.output_item.done": Reader.end_item,
+    "response.completed": Reader.complete,
+    "response.incomplete": Reader.complete,
+    "response.failed": Reader.fail,
+    "error": Reader.fail,
+}
+_ITEMS: Mapping[str, Callable[[Reader, Mapping[str, Any], object, list[Event]], None]] = {
+    "message": Reader.end_message,
+    "reasoning": Reader.end_reasoning,
+    "function_call": Reader.end_call,
+    "custom_tool_call": Reader.end_call,
+}
+
+
+def _key(told: Mapping[str, Any]) -> object:
+    """Which item is meant."""
+    at = told.get("output_index")
+    return at if at is not None else told.get("item_id") or table_at(told, "item").get("id")
+
+
+class WholeReader(Reader):
+    whole = True
+
+
+class StreamReader(Reader):
+    """Reads a streamed answer."""
+
+    def __init__(self, new_id: Callable[[], str]) -> None:
+        super().__init__(new_id)
+        self.stream = EventStream()
+        self.trail = Trail()
+
+    @property
+    def place(self) -> Place:
+        return self.trail.place
+
+    @property
+    def between(self) -> bool:
+        return self.trail.settled and not self.stream.waiting
+
+    def measure(self, pieces: Sequence[bytes]) -> int:
+        return self.stream.measure(pieces) if self.trail.settled else 0
+
+    def feed(self, piece: bytes) -> list[Event]:
+        if not self.started and not self.stream.waiting and not EVENT.startswith(piece[: len(EVENT)]):
+            self.tidy = False  # clients of this wire go by the names of events
+        events: list[Event] = []
+        for data in self.stream.feed(piece):
+            self.accept(data, events)
+        return events
+
+    def accept(self, data: bytes, events: list[Event]) -> None:
+        if data.strip() == b"[DONE]":
+            return
+        told = _parse(data)
+        if told.get("error") and "type" not in told:
+            told = {"type": "error", **told}
+        if self.tidy:
+            self.trail.follow(told)
+            self.tidy = self.trail.tidy
+        self.read(told, events)
+
+    def close(self) -> list[Event]:
+        """The connection is over. An answer that did not say so itself was cut."""
+        events: list[Event] = []
+        for data in self.stream.close():
+            self.accept(data, events)
+        if not self.over:
+            self.over, self.tidy = True, False
+            problem = "The upstream closed the connection in the middle of its answer."
+            events.append(Failed("upstream_closed", problem))
+        return events
+
+
+def read_reply(body: bytes, new_id: Callable[[], str]) -> Whole:
+    """A whole answer."""
+    told = _parse(body)
+    reader, events = WholeReader(new_id), list[Event]()
+    status = told.get("status")
+    if told.get("type") == "error" or (told.get("error") and status in (None, "failed")):
+        reader.fail({"response": told} if told.get("object") == "response" else told, events)
+        return Whole(events)
+    if status not in (None, "completed", "incomplete"):
+        return Whole([Failed("upstream_closed", f"The upstream's answer is not finished: its status is {status!r}.")])
+    reader.complete({"type": f"response.{told.get('status', 'completed')}", "response": told}, events)
+    if "output" not in told:
+        return Whole([Failed("upstream_invalid", "The upstream's answer holds neither text nor calls.")])
+    called = [item for item in dicts_in(told["output"]) if item.get("type") == "function_call"]
+    functions = frozenset([text_at(item, "name") for item in called if not item.get("namespace")])
+    return Whole(events, reader.tidy and status is not None, functions, reader.answer)
+
+
+def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
+    return read_reply(body, new_id).events
+
+
+def _escape(text: str) -> str:
+    """Raw text as the inside of a JSON string."""
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def _parse(data: bytes) -> dict[str, Any]:
+    told = parse_reply(data)
+    if told is not None:
+        return told
+    text = data.decode(errors="replace")[:80]
+    return {"type": "error", "code": "upstream_invalid", "message": f"The upstream sent no reply but {text!r}."}
+
+
+def _read_usage(told: object) -> Usage | None:
+    if not isinstance(told, dict):
+        return None
+    given, made, total = (count_at(told, key) for key in ("input_tokens", "output_tokens", "total_tokens"))
+    return Usage(given, made, total, told)

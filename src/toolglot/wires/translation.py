@@ -1,0 +1,145 @@
+"""What crosses from one wire to another in fields that were not made for it.
+
+A seal that another wire made is lent to the client inside the field for our own, and known again when it comes back.
+Pictures are addresses here and bytes there. Counts of tokens stand in another place on every wire.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from toolglot.core.conversation import EFFORTS, Call, Conversation, Image, Message, Part, Result, Text, Tool
+from toolglot.core.tool_names import rename
+
+_LENT = re.compile(r"toolglot:([^:]+):")
+_DATA_URL = re.compile(r"data:([^;,]*);base64,")
+
+
+def lend_seal(seal: str, kind: str, own: str) -> str:
+    """A seal for a client of the wire ``own``, which hands it back as it is."""
+    return seal if kind in (own, "") else f"toolglot:{kind}:{seal}"
+
+
+def regain_seal(lent: str, own: str) -> tuple[str, str]:
+    """A seal that came back, and whose it is."""
+    marked = _LENT.match(lent)
+    return (lent[marked.end() :], marked[1]) if marked else (lent, own)
+
+
+def read_image(url: str, detail: str = "") -> Image:
+    """The image at an address, or in it; ``ValueError`` if it shows nothing."""
+    embedded = _DATA_URL.match(url)
+    if embedded:
+        return Image(data=url[embedded.end() :], media_type=embedded[1] or "image/png", detail=detail)
+    return Image(url=url, detail=detail)
+
+
+def address_image(image: Image) -> str:
+    return image.url or f"data:{image.media_type};base64,{image.data}"
+
+
+def table_at(holder: Mapping[str, Any], key: str) -> dict[str, Any]:
+    value = holder.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+CACHED = (
+    ("prompt_tokens_details", "cached_tokens"),
+    ("input_tokens_details", "cached_tokens"),
+    ("cachedContentTokenCount",),
+    ("cache_read_input_tokens",),
+)
+"""Where the accounts of the wires tell how much of the input came from a cache."""
+
+THOUGHT = (
+    ("completion_tokens_details", "reasoning_tokens"),
+    ("output_tokens_details", "reasoning_tokens"),
+    ("output_tokens_details", "thinking_tokens"),
+    ("thoughtsTokenCount",),
+)
+"""Where they tell how much of the output was reasoning."""
+
+
+def count_told(told: Mapping[str, Any], places: tuple[tuple[str, ...], ...]) -> int:
+    """A count that every wire keeps in another place."""
+    for *folders, key in places:
+        holder = told
+        for folder in folders:
+            holder = table_at(holder, folder)
+        count = holder.get(key)
+        if isinstance(count, int):
+            return count
+    return 0
+
+
+def read_effort(word: object) -> str:
+    """How much a model is to think, if this is a word for it."""
+    known = word.lower() if isinstance(word, str) else ""
+    return known if known in EFFORTS else ""
+
+
+def write_effort(effort: str, words: tuple[str, ...]) -> str:
+    """The word of a wire for it, of those in the order of ``EFFORTS``: the same, the next one below, or the lowest."""
+    if not effort:
+        return ""
+    rank = EFFORTS.index(effort)
+    return next((word for word in reversed(words) if EFFORTS.index(word) <= rank), words[0])
+
+
+def list_left(settings: Mapping[str, Any], modelled: Collection[str], where: str = "") -> Iterator[str]:
+    """The settings of which another wire is not told."""
+    for key, value in settings.items():
+        name = where + key
+        if isinstance(value, dict) and any(one.startswith(f"{name}.") for one in modelled):
+            yield from list_left(value, modelled, f"{name}.")
+        elif name not in modelled:
+            yield name
+
+
+def demand_call(tools: Iterable[Tool]) -> Message:
+    """Says what must be done where a wire or a server knows no choice among tools."""
+    return Message("system", (Text(f"Your next answer must be a call of {' or '.join(tool.name for tool in tools)}."),))
+
+
+def drop_empty_texts(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """The same without texts in which the model said nothing: other wires have no place for a text that is empty."""
+    if not any(message.role == "assistant" and NOTHING in message.parts for message in messages):
+        return messages
+    kept = (_speak_up(message) if message.role == "assistant" else message for message in messages)
+    return tuple(message for message in kept if message is not None)
+
+
+def _speak_up(message: Message) -> Message | None:
+    parts = tuple(part for part in message.parts if part != NOTHING)
+    return message if parts == message.parts else Message("assistant", parts) if parts else None
+
+
+NOTHING = Text("")
+NO_NAMES: Mapping[str, str] = {}
+
+
+def rename_tools(conversation: Conversation, allowed: str | None) -> tuple[Conversation, Mapping[str, str]]:
+    """The conversation with names that a wire allows, and the way back from those that are new."""
+    if allowed is None:
+        return conversation, NO_NAMES
+    past = [call.name for message in conversation.messages for call in message.calls]
+    fits = re.compile(allowed).fullmatch
+    given = rename([*(tool.name for tool in conversation.tools), *past], lambda name: fits(name) is not None)
+    renamed = {new: own for own, new in given.items() if new != own}
+    if not renamed:
+        return conversation, NO_NAMES
+    messages = tuple(
+        replace(message, parts=tuple(_rename(part, given) for part in message.parts))
+        for message in conversation.messages
+    )
+    tools = tuple(replace(tool, name=given[tool.name]) for tool in conversation.tools)
+    choice = replace(conversation.choice, only=tuple(given[name] for name in conversation.choice.only))
+    return replace(conversation, messages=messages, tools=tools, choice=choice), renamed
+
+
+def _rename(part: Part, given: Mapping[str, str]) -> Part:
+    return replace(part, name=given[part.name]) if isinstance(part, Call | Result) and part.name in given else part
