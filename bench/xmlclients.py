@@ -21,7 +21,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from xmlcases import Case, make_case
+from support.xmlcases import Case, make_case
 
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.call_renderer import render_call

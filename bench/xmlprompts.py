@@ -16,7 +16,7 @@ from time import perf_counter
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from xmlprompts import write_cline, write_compact, write_roo
+from support.xmlprompts import write_cline, write_compact, write_roo
 
 from toolglot.clients.xml.prompt_parser import read_prompt
 from toolglot.clients.xml.session import get_acquainted, meet

@@ -1,13 +1,13 @@
 """Options and profiles of the whole test run.
 
-``SCALE=50 pytest tests/test_properties.py`` tries fifty times as many examples, and new ones each time.
+``SCALE=50 pytest tests/reading/test_properties.py`` tries fifty times as many examples, and new ones each time.
 """
 
 from __future__ import annotations
 
 import pytest
-from fragments import SCALE
 from hypothesis import HealthCheck, settings
+from support.fragments import SCALE
 
 settings.register_profile(
     "house",
@@ -24,5 +24,5 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-samples",
         action="store_true",
-        help="rewrite what is made: the '## Read' parts of tests/dialects/*/*.md, the tables of docs/CONFIGURATION.md",
+        help="rewrite what is made: the '## Read' parts of tests/data/dialects/*/*.md, the tables of docs/CONFIGURATION.md",
     )

@@ -18,7 +18,7 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 from aiohttp import web
-from loopback import running_loop
+from support.loopback import running_loop
 
 from toolglot.config import load
 from toolglot.server.app import Gateway

@@ -16,7 +16,7 @@ from faults.client_readers import read_answer
 from faults.processes import allow_connections, running
 from faults.scale import BURSTS, CONNECTIONS, SEED
 from faults.wire_data import make_request
-from gateway import ASK, gateway
+from support.gateway import ASK, gateway
 
 from toolglot.server import http_connection as door
 from toolglot.server import listener

@@ -1,0 +1,289 @@
+"""``toolglot explain`` and ``toolglot probe``: what they print, and that no secret is in it."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.embedded import needs_model
+from support.gateway import ASK
+from support.loopback import Loop, Sim, running_loop, running_sim
+from support.xmlprompts import write_cline, write_roo
+
+from toolglot.cli.main import main
+from toolglot.gateway.capabilities.learned import Experience
+from toolglot.gateway.capabilities.profiles import load_profiles
+from toolglot.server.upstream.embedded import Local, start
+
+KEY = "sk-test-0123456789abcdef"
+GROQ = "https://api.groq.com/openai/v1"
+
+
+@pytest.fixture(autouse=True)
+def no_traces(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "TOOLGLOT_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def request_file(tmp_path: Path) -> str:
+    path = tmp_path / "request.json"
+    path.write_text(json.dumps(ASK | {"stream": True}), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def loop() -> Iterator[Loop]:
+    with running_loop() as loop:
+        yield loop
+
+
+@pytest.fixture
+def sim(loop: Loop) -> Iterator[Sim]:
+    with running_sim(loop) as sim:
+        yield sim
+
+
+@pytest.fixture(scope="module")
+def local() -> Iterator[Local]:
+    with start() as local:
+        yield local
+
+
+def explain(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    assert main(["explain", "--json", *arguments]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_route_is_explained(capsys: pytest.CaptureFixture[str], request_file: str) -> None:
+    assert main(["explain", request_file, "--base-url", GROQ, "--api-key", KEY]) == 0
+    told = capsys.readouterr().out
+    head, _, sent = told.partition("\nPOST ")
+    rows = {line[:9].strip(): line[10:] for line in head.splitlines()}
+    assert rows["tier"] == "native (mode auto)"
+    assert rows["why"].startswith("rule ") and "(Groq), for address api.groq.com" in rows["why"]
+    assert rows["upstream"] == f"default, {GROQ} (openai_chat)"
+    assert "reasoning reasoning" in rows["profile"]
+    assert sent.startswith(f"{GROQ}/chat/completions\n") and "Authorization: ***\n" in sent
+    assert json.loads(sent.partition("\n\n")[2])["tools"] == ASK["tools"]
+    assert KEY not in told
+
+
+@pytest.mark.parametrize(("wire", "address"), [("ollama", "/api/chat"), ("gemini", "/v1beta/models/m:generateContent")])
+def test_the_address_is_the_one_that_is_asked(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, wire: str, address: str
+) -> None:
+    settings, request = tmp_path / "toolglot.toml", tmp_path / "request.json"
+    told = f"[[upstream]]\nname='u'\nbase_url='http://127.0.0.1:1'\nwire='{wire}'\n"
+    settings.write_text(f"{told}[[model]]\nname='m'\nupstream='u'\n", encoding="utf-8")
+    request.write_text(json.dumps(ASK | {"model": "m"}), encoding="utf-8")
+    assert explain(capsys, str(request), "--config", str(settings))["request"]["url"] == f"http://127.0.0.1:1{address}"
+
+
+def test_tools_that_stand_for_others_are_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    settings, request = tmp_path / "toolglot.toml", tmp_path / "request.json"
+    settings.write_text(
+        f"[[upstream]]\nname='g'\nbase_url='{GROQ}'\n[[model]]\nname='*'\nupstream='g'\nediting='anthropic'\n",
+        encoding="utf-8",
+    )
+    keys = {"read_file": ["path", "offset", "limit"], "apply_diff": ["path", "diff"], "read": ["filePath"]}
+    tools = [
+        {"type": "function", "function": {"name": name, "parameters": {"properties": {key: {} for key in listed}}}}
+        for name, listed in keys.items()
+    ]
+    request.write_text(json.dumps(ASK | {"tools": tools}), encoding="utf-8")
+    assert main(["explain", str(request), "--config", str(settings)]) == 0
+    told = capsys.readouterr().out
+    assert "\nmapping   roo as anthropic: apply_diff, read_file as str_replace_based_edit_tool\n" in told
+    request.write_text(
+        json.dumps(ASK | {"tools": [{"type": "function", "function": {"name": "look"}}]}), encoding="utf-8"
+    )
+    answer = explain(capsys, str(request), "--config", str(settings))
+    assert answer["mapping"] is None
+    assert answer["notes"] == ["the client's tools have no twins in anthropic and stay as they are"]
+
+
+@pytest.mark.parametrize("mode", ["text", "native"])
+def test_tools_of_an_xml_client_that_stand_for_others_are_told(
+    mode: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    settings, request = tmp_path / "toolglot.toml", tmp_path / "request.json"
+    settings.write_text(
+        f"[[upstream]]\nname='g'\nbase_url='{GROQ}'\n[[model]]\nname='*'\nediting='opencode'\nmode='{mode}'\n",
+        encoding="utf-8",
+    )
+    messages = [{"role": "system", "content": write_roo()}, {"role": "user", "content": "<task>\nGo.\n</task>"}]
+    request.write_text(json.dumps({"model": "m", "messages": messages}), encoding="utf-8")
+    assert main(["explain", str(request), "--config", str(settings)]) == 0
+    told = capsys.readouterr().out
+    assert "\nclient    roo-3.29, takes calls as XML; 16 tools are documented in its prompt\n" in told
+    assert (
+        "\nmapping   roo as opencode: list_files, read_file as read; write_to_file as write; apply_diff as edit\n"
+        in told
+    )
+
+
+def test_nobody_is_asked_unless_that_is_wished(capsys: pytest.CaptureFixture[str], request_file: str, sim: Sim) -> None:
+    told = explain(capsys, request_file, "--base-url", sim.base_url, "--model", "qwen3-coder")
+    assert told["notes"][0] == "the server was not asked what it can do; --ask asks it"
+    assert (told["tier"], told["dialect"], told["upstream"]["model"]) == ("text", "qwen3_coder", "qwen3-coder")
+    assert "tools" not in told["request"]["body"] and "<function" in told["request"]["body"]["messages"][0]["content"]
+    assert told["profile"]["native"] is False and "(nothing is known)" in told["profile"]["rule"]
+    told = explain(capsys, request_file, "--base-url", sim.base_url, "--ask")
+    assert told["notes"][0] == "the server was asked what it can do"
+    assert sim.total == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "tier", "why"),
+    [
+        (("--mode", "native"), "native", "the mode native is set"),
+        (("--mode", "text"), "text", "the mode text is set"),
+        (("--mode", "off"), "relay", "tool calling is off"),
+    ],
+)
+def test_a_mode_that_is_set_explains_itself(
+    capsys: pytest.CaptureFixture[str], request_file: str, arguments: tuple[str, ...], tier: str, why: str
+) -> None:
+    told = explain(capsys, request_file, "--base-url", GROQ, *arguments)
+    assert (told["tier"], told["why"], told["profile"]) == (tier, why, None)
+
+
+def test_a_request_from_standard_input_without_tools(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": f"my key is {KEY}"}]}).encode()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(body)))
+    told = explain(capsys, "--base-url", "http://me:secret@h/v1")
+    assert (told["tier"], told["why"]) == ("relay", "nothing in the request concerns tools")
+    assert KEY not in json.dumps(told) and "secret" not in json.dumps(told)
+
+
+def test_a_wish_for_the_usual_tools_is_explained(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "Read the file a"}]}).encode()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(body)))
+    assert explain(capsys, "--base-url", "http://h/v1")["why"].endswith("(auto_detect)")
+
+
+def test_without_an_upstream_the_embedded_model_is_meant(capsys: pytest.CaptureFixture[str], request_file: str) -> None:
+    told = explain(capsys, request_file)
+    assert (told["upstream"]["name"], told["tier"], told["why"]) == ("embedded", "text", "the upstream is coached")
+    assert "grammar" in told["request"]["body"]
+
+
+def test_what_was_learned_is_shown(capsys: pytest.CaptureFixture[str], request_file: str, tmp_path: Path) -> None:
+    assert main(["explain", "--learned"]) == 0
+    assert capsys.readouterr().out == "nothing was learned\n"
+    Experience(tmp_path / "state" / "toolglot").learn(GROQ, "sim", "refused", "400: sim does not support tools", 9e12)
+    told = explain(capsys, request_file, "--base-url", GROQ)
+    assert told["tier"] == "text" and told["why"].startswith("learned: refused (400: sim does not support tools)")
+    assert told["learned"]["kind"] == "refused" and "(Groq)" in told["profile"]["rule"]
+    assert [one["model"] for one in explain(capsys, "--learned")] == ["sim"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["nowhere.json"], "cannot read nowhere.json"),
+        (["--wire", "morse"], "there is no wire 'morse'; wires are anthropic_messages"),
+        (["--profiles", "nowhere.toml"], "cannot read the profiles in nowhere.toml"),
+    ],
+)
+def test_wrong_use_is_said_in_one_line(
+    capsys: pytest.CaptureFixture[str], request_file: str, arguments: list[str], problem: str
+) -> None:
+    given = arguments if arguments[0].endswith(".json") else [request_file, *arguments]
+    assert main(["explain", "--base-url", GROQ, *given]) == 2
+    assert problem in capsys.readouterr().err
+
+
+# probe
+
+
+def probe(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[dict[str, str], Any]:
+    assert main(["probe", "--json", *arguments]) == 0
+    told = json.loads(capsys.readouterr().out)
+    return {one["name"]: one["result"] for one in told["findings"]}, tomllib.loads(told["profile"])["rule"][0]
+
+
+def test_a_server_with_tools_is_found_out(capsys: pytest.CaptureFixture[str], sim: Sim, tmp_path: Path) -> None:
+    found, rule = probe(capsys, "--base-url", sim.base_url)
+    assert found.pop("profile") == "text" and set(found.values()) == {"yes"}, found
+    assert (rule["native"], rule["parallel"], rule["model"]) == (True, True, ["sim"])
+    path = tmp_path / "my.toml"
+    assert main(["probe", "--base-url", sim.base_url, "--model", "sim"]) == 0
+    path.write_text(capsys.readouterr().out.partition("\n\n")[2].partition("\n\n")[2], encoding="utf-8")
+    assert load_profiles(str(path)).find(sim.base_url, "sim").name == "probed: sim"
+
+
+@pytest.mark.parametrize(
+    ("model", "results", "native", "dialect"),
+    [
+        ("sim:no_tools_400", {"native call": "failed", "text, hermes": "yes", "text, roo_xml": "yes"}, False, "hermes"),
+        ("sim:hermes", {"native call": "no", "native, required": "no", "text, hermes": "yes"}, False, "hermes"),
+        ("sim:http_500", {"models": "yes", "native call": "failed", "text, roo_xml, streamed": "failed"}, False, None),
+        ("sim:parse_error", {"native call": "failed", "native, streamed": "failed"}, False, "hermes"),
+        ("sim:empty_answer", {"native call": "failed", "text, hermes": "failed"}, False, None),
+    ],
+)
+def test_one_without_is_too(
+    capsys: pytest.CaptureFixture[str], sim: Sim, model: str, results: dict[str, str], native: bool, dialect: str | None
+) -> None:
+    found, rule = probe(capsys, "--base-url", sim.base_url, "--model", model)
+    assert {name: found[name] for name in results} == results
+    assert (rule["native"], rule.get("dialect")) == (native, dialect)
+
+
+def test_probe_needs_a_server_that_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["probe"]) == 2
+    assert "give --base-url" in capsys.readouterr().err
+    assert main(["probe", "--base-url", "http://127.0.0.1:1/v1", "--model", "m", "--api-key", KEY]) == 2
+    told = capsys.readouterr().out
+    assert "cannot be reached" in told and KEY not in told
+
+
+@needs_model
+def test_a_real_server_tells_that_its_template_has_no_tools(
+    capsys: pytest.CaptureFixture[str], request_file: str, local: Local
+) -> None:
+    told = explain(capsys, request_file, "--base-url", local.base_url, "--ask")
+    assert told["tier"] == "text" and "llama.cpp, a template without tools" in told["why"]
+
+
+@needs_model
+def test_a_real_server_is_probed(capsys: pytest.CaptureFixture[str], local: Local) -> None:
+    found, rule = probe(capsys, "--base-url", local.base_url)
+    assert (found["models"], found["profile"], found["native call"]) == ("yes", "text", "no")
+    assert "failed" not in found.values()
+    assert (rule["native"], rule["structured"], rule["model"]) == (False, "grammar", ["smollm2-135m"])
+
+
+def test_an_xml_client_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "request.json"
+    messages = [{"role": "system", "content": write_cline()}, {"role": "user", "content": "Go"}]
+    path.write_text(json.dumps({"model": "m", "messages": messages}), encoding="utf-8")
+    assert main(["explain", "--base-url", GROQ, "--mode", "native", str(path)]) == 0
+    told = capsys.readouterr().out
+    assert "client    cline-legacy, takes calls as XML; 12 tools are documented in its prompt" in told
+    assert '"name": "mcp--weather--get_forecast"' in told
+
+
+@pytest.mark.parametrize(
+    ("stage", "why"), [("off", "reading is off by the rollout"), ("shadow", "reading is in a dry run by the rollout")]
+)
+def test_the_rollout_is_explained(
+    capsys: pytest.CaptureFixture[str], request_file: str, monkeypatch: pytest.MonkeyPatch, stage: str, why: str
+) -> None:
+    monkeypatch.setenv("TOOLGLOT_ROLLOUT_READING", stage)
+    told = explain(capsys, request_file, "--base-url", GROQ, "--mode", "text")
+    assert (told["tier"], told["why"]) == ("relay", why)
+    assert told["request"]["body"]["tools"] == ASK["tools"]

@@ -1,0 +1,306 @@
+"""XML clients before models that were trained on other tools for editing, through the gateway.
+
+What the client gets is read with the port of its own parser and done by an editor of our own; what the client tells is
+told as it would tell it. So a whole piece of work is done, with bytes compared at the end.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from gateway.test_toolset_gateway import AFTER, BEFORE, EDITOR, NEW, OLD, VIEWED, WORK
+from gateway.test_xml_gateway import ask, calls_of, scripted, tell_capable, text_of
+from support.editors import EDITORS, work
+from support.gateway import Answer, gateway, run
+from support.xmlprompts import ROO, write_cline, write_roo
+
+from toolglot.clients.toolsets import Loss, find
+from toolglot.clients.xml import all_clients
+from toolglot.clients.xml.call_renderer import render_call
+from toolglot.clients.xml.profile import CallBlock
+from toolglot.core.lenient_json import dump
+from toolglot.sim import Answer as Says
+from toolglot.sim import Calling, Options, Scripted, make_app
+from toolglot.sim.faults import FAULTS
+
+MODES = [("native", "native"), ("text", "hermes"), ("text", "roo_xml"), ("text", "fenced_json")]
+STEPS = [
+    (EDITOR, {"command": "view", "path": "a.py", "view_range": [3, 4]}),
+    (EDITOR, {"command": "view", "path": "src/"}),
+    *WORK["anthropic"][1:],
+]
+DONE: list[tuple[str, dict[str, Any]]] = [
+    ("read_file", {"args": {"file": [{"path": "a.py", "line_range": ["3-4"]}]}}),
+    ("list_files", {"path": "src", "recursive": False}),
+    ("apply_diff", {"path": "a.py", "diff": f"<<<<<<< SEARCH\n{OLD}\n=======\n{NEW}\n>>>>>>> REPLACE"}),
+    ("insert_content", {"path": "a.py", "line": 1, "content": "# top"}),
+]
+
+
+def as_json(values: Any) -> Any:
+    """Values as the port of a parser gives them, with numbers as numbers."""
+    return json.loads(dump(values))
+
+
+def told_of(name: str, shown: str) -> list[dict[str, str]]:
+    parts = (f"[{name} for 'a.py'] Result:", shown, "<environment_details>\nnow\n</environment_details>")
+    return [{"type": "text", "text": text} for text in parts]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("mode", "dialect"), MODES)
+def test_roo_edits_a_file_with_a_model_that_knows_the_editor_of_anthropic(
+    mode: str, dialect: str, stream: bool
+) -> None:
+    script = tuple(Scripted(Says("Well.", (Calling(name, json.dumps(given)),)), times=1) for name, given in STEPS)
+    sim = Options(dialect=dialect, script=script, chunk=5)
+
+    async def check() -> None:
+        file, made = BEFORE, list[Any]()
+        said: list[tuple[str, Any]] = [("user", "<task>\nGo.\n</task>")]
+        taught = "hermes" if mode == "native" else dialect
+        async with gateway(sim, model={"editing": "anthropic"}, mode=mode, dialect=taught) as gate:
+            for _ in STEPS:
+                text = text_of(await gate.ask(ask(write_roo(), *said, stream=stream)), stream)
+                ((name, params),) = calls_of(text, "roo-3.29")
+                made.append((name, as_json(params)))
+                shown = VIEWED
+                if name in ("apply_diff", "insert_content"):
+                    changed = work(EDITORS["roo"], file, [(name, json.dumps(made[-1][1]))])
+                    assert changed is not None
+                    file, shown = changed, "done"
+                said += [("assistant", text), ("user", told_of(name, shown))]
+            assert (file, made) == (AFTER, DONE)
+            bodies = gate.record.bodies
+        if mode == "native":
+            check_native(bodies)
+        else:
+            check_text(bodies, dialect)
+
+    run(check)
+
+
+def check_native(bodies: list[Any]) -> None:
+    last = bodies[-1]
+    offered = {tool["function"]["name"]: tool["function"] for tool in last["tools"]}
+    assert offered.keys() >= {EDITOR, "execute_command", "attempt_completion"}
+    assert offered.keys().isdisjoint({"read_file", "list_files", "write_to_file", "apply_diff", "insert_content"})
+    assert offered[EDITOR]["parameters"]["properties"]["command"]["enum"] == ["view", "create", "str_replace", "insert"]
+    calls = [call for message in last["messages"] for call in message.get("tool_calls") or ()]
+    assert [(call["function"]["name"], json.loads(call["function"]["arguments"])) for call in calls] == STEPS[:-1]
+    results = [message for message in last["messages"] if message["role"] == "tool"]
+    assert [result["tool_call_id"] for result in results] == [call["id"] for call in calls]
+    assert [result["content"] for result in results] == [VIEWED, VIEWED, "done"]
+    assert last["parallel_tool_calls"] is False
+
+
+def check_text(bodies: list[Any], dialect: str) -> None:
+    told = json.dumps(bodies[-1]["messages"])
+    assert EDITOR in told and "str_replace" in told and "done" in told
+    assert "<apply_diff>" not in told and "## apply_diff" not in told and "execute_command" in told
+
+
+CONTENTS = [
+    pytest.param("<b>1 &lt; 2 &amp; 3</b>\n</content>\n<path>no</path> ]]>\n", id="tags and entities"),
+    pytest.param("```python\nprint(1)\n```", id="a fence around it"),
+    pytest.param("", id="empty"),
+    pytest.param("  a\n\tb  \n\n", id="blanks at the ends"),
+    pytest.param("<str_replace_based_edit_tool>\n<command>view</command>\n</str_replace_based_edit_tool>", id="a call"),
+]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("mode", "dialect"), MODES)
+@pytest.mark.parametrize("content", CONTENTS)
+@pytest.mark.parametrize("profile", ["roo-3.29", "cline-legacy"])
+def test_a_file_is_created_with_the_very_bytes_or_not_at_all(
+    profile: str, content: str, mode: str, dialect: str, stream: bool
+) -> None:
+    call = {"name": EDITOR, "arguments": {"command": "create", "path": "a.txt", "file_text": content}}
+
+    async def check() -> None:
+        sim = scripted({"when": "Go", "text": "I write.", "calls": [call]}, dialect=dialect, chunk=3)
+        prompt = write_roo() if profile.startswith("roo") else write_cline()
+        taught = "hermes" if mode == "native" else dialect
+        async with gateway(sim, model={"editing": "anthropic"}, mode=mode, dialect=taught) as gate:
+            text = text_of(await gate.ask(ask(prompt, stream=stream)), stream)
+        made = calls_of(text, profile)
+        if not made:
+            assert "was not made" in text
+            return
+        ((name, params),) = made
+        params.pop("line_count", None)
+        assert (name, params) == ("write_to_file", {"path": "a.txt", "content": content})
+        assert text.startswith("I write.\n\n<write_to_file>")
+
+    run(check)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("mode", "dialect"), MODES)
+@pytest.mark.parametrize(
+    ("name", "given", "params"),
+    [
+        ("execute_command", {"command": "ls -la"}, {"command": "ls -la"}),
+        ("list_files", {"path": "src", "recursive": True}, {"path": "src", "recursive": True}),
+        ("mcp--weather--get_forecast", {"city": "Ulm"}, None),
+    ],
+)
+def test_calls_to_the_clients_own_tools_are_made_as_they_are(
+    name: str, given: dict[str, Any], params: dict[str, Any] | None, mode: str, dialect: str, stream: bool
+) -> None:
+    """Those that have no twin, and those that have one and were called by their own name all the same."""
+
+    async def check() -> None:
+        call = {"name": name, "arguments": given}
+        sim = scripted({"when": "Go", "text": "", "calls": [call]}, dialect=dialect, chunk=4)
+        taught = "hermes" if mode == "native" else dialect
+        async with gateway(sim, model={"editing": "anthropic"}, mode=mode, dialect=taught) as gate:
+            text = text_of(await gate.ask(ask(write_roo(), stream=stream)), stream)
+        ((made, got),) = calls_of(text, "roo-3.29")
+        if params is None:
+            assert made == "use_mcp_tool" and as_json(got["arguments"]) == given
+        else:
+            assert (made, got) == (name, params)
+
+    run(check)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("mode", "dialect"), MODES)
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"command": "view", "path": "a.py", "view_range": [3, -1]}, "the last line"),
+        ({"command": "str_replace", "path": "a.py", "old_str": "", "new_str": "x"}, "nothing to look for"),
+    ],
+)
+def test_what_the_client_cannot_do_is_told_in_words(
+    given: dict[str, Any], why: str, mode: str, dialect: str, stream: bool
+) -> None:
+    async def check() -> None:
+        call = {"name": EDITOR, "arguments": given}
+        sim = scripted({"when": "Go", "text": "Hm.", "calls": [call]}, dialect=dialect, chunk=4)
+        taught = "hermes" if mode == "native" else dialect
+        async with gateway(sim, model={"editing": "anthropic"}, mode=mode, dialect=taught) as gate:
+            text = text_of(await gate.ask(ask(write_roo(), stream=stream)), stream)
+        assert calls_of(text, "roo-3.29") == []
+        assert text.startswith("Hm.") and "was not made" in text and why in text
+
+    run(check)
+
+
+def test_of_a_long_call_that_is_refused_only_the_ends_are_told() -> None:
+    given = {"command": "str_replace", "path": "a.py", "old_str": "", "new_str": "x" * 300_000}
+
+    async def check() -> None:
+        sim = scripted({"when": "Go", "calls": [{"name": EDITOR, "arguments": given}]}, dialect="native", chunk=5000)
+        async with gateway(sim, model={"editing": "anthropic"}, mode="native") as gate:
+            text = text_of(await gate.ask(ask(write_roo())), False)
+        assert len(text) < 10_000 and "was not made" in text and "were left out here" in text
+
+    run(check)
+
+
+def test_a_client_without_such_tools_keeps_its_own_words() -> None:
+    prompt = write_roo([tool for tool in ROO if tool.name in ("execute_command", "attempt_completion")])
+
+    async def check() -> None:
+        async with gateway(scripted({"text": "Hm."}), mode="text", model={"editing": "anthropic"}) as gate:
+            asked = ask(prompt)
+            await gate.ask(asked)
+            assert gate.record.last.body == asked
+
+    run(check)
+
+
+FAULTED = sorted(fault for fault in FAULTS if not fault.startswith(("hang", "slow", "lost_inner")))
+
+
+@pytest.mark.parametrize(("mode", "dialect"), MODES[:3])
+@pytest.mark.parametrize("fault", FAULTED)
+def test_whatever_goes_wrong_nothing_else_is_run(fault: str, mode: str, dialect: str) -> None:
+    content = "line\n" * 40
+    call = {"name": EDITOR, "arguments": {"command": "create", "path": "a.txt", "file_text": content}}
+
+    async def check() -> None:
+        sim = scripted({"calls": [call], "times": 9}, dialect=dialect, faults=(fault,))
+        taught = "hermes" if mode == "native" else dialect
+        async with gateway(sim, model={"editing": "anthropic"}, mode=mode, dialect=taught) as gate:
+            for stream in (False, True):
+                check_faulted(await gate.ask(ask(write_roo(), stream=stream)), stream, content)
+
+    run(check)
+
+
+def check_faulted(answer: Answer, stream: bool, content: str) -> None:
+    if answer.status != 200:
+        assert answer.error["message"]
+        return
+    text = answer.told[0] if stream else str(answer.message["content"])
+    assert text or b"error" in answer.body
+    for block in all_clients()["roo-3.29"].read(text, "sim"):
+        if isinstance(block, CallBlock):
+            assert not block.partial
+            params = {name: value for name, value in block.params.items() if name != "line_count"}
+            assert (block.name, params) == ("write_to_file", {"path": "a.txt", "content": content})
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_native_tools_that_do_not_work_are_taught_as_text(stream: bool) -> None:
+    """The mapped tools too: the model still knows the other editor."""
+    call = {"name": EDITOR, "arguments": {"command": "view", "path": "a.py"}}
+
+    async def check() -> None:
+        sim = scripted({"when": "Go", "calls": [call], "times": 2}, dialect="hermes", faults=("no_tools_400",))
+        app = make_app(sim)
+        app.router.add_get("/props", tell_capable)
+        async with gateway(app=app, mode="auto", dialect="hermes", model={"editing": "anthropic"}) as gate:
+            text = text_of(await gate.ask(ask(write_roo(), stream=stream)), stream)
+            assert calls_of(text, "roo-3.29") == [("read_file", {"args": {"file": [{"path": "a.py"}]}})]
+            first, second = (seen.body for seen in gate.record.requests)
+        assert EDITOR in json.dumps(first["tools"])
+        assert "tools" not in second and EDITOR in second["messages"][0]["content"]
+
+    run(check)
+
+
+PROFILES = sorted(all_clients())
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("wanted", ["anthropic", "opencode", "claude_code"])
+def test_every_profile_has_a_mapping_and_takes_what_it_gives(profile: str, wanted: str) -> None:
+    """Each call of the client is told in the model's words and back, and the client reads what was meant."""
+    client = all_clients()[profile]
+
+    def check(name: str, arguments: str) -> str:
+        return "; ".join(map(str, render_call(client, "m", name, arguments).defects))
+
+    mapping = find(client.offer(), wanted, check=check)
+    assert mapping is not None
+    samples: dict[str, list[dict[str, Any]]] = {
+        "read_file": [{"path": "a.py"}, {"args": {"file": [{"path": "a & b.py", "line_range": ["2-9"]}]}}],
+        "list_files": [{"path": "src", "recursive": False}],
+        "write_to_file": [{"path": "a.py", "content": "x < y\n&lt;\n"}],
+        "apply_diff": [{"path": "a.py", "diff": DONE[2][1]["diff"]}],
+        "insert_content": [{"path": "a.py", "line": 3, "content": "  x\n"}],
+    }
+    told = 0
+    for name, rows in samples.items():
+        for given in rows if name in mapping.replaced else ():
+            try:
+                carried = mapping.there(name, json.dumps(given))
+                ((back, arguments),) = [made for call in carried.calls for made in mapping.back(*call).calls]
+            except Loss:
+                continue
+            rendered = render_call(client, "m", back, arguments)
+            assert rendered.text and not rendered.defects, (back, arguments, rendered)
+            (block,) = client.read(rendered.text, "m")
+            assert isinstance(block, CallBlock) and not block.partial
+            again = mapping.there(block.name, dump(dict(block.params)))
+            assert again.calls == carried.calls
+            told += 1
+    assert told >= 3

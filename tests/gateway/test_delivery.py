@@ -1,0 +1,82 @@
+"""What a client is told of an answer whose calls come from two sides: made by the upstream, and read from its text."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from support.samples import load_samples
+from support.wiring import call
+
+import toolglot
+from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, Finished, TextDelta, check_order
+from toolglot.gateway.delivery import Bounds, Delivery
+from toolglot.gateway.telemetry.log import Telemetry
+
+SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+TOOLS: list[dict[str, Any]] = [{"name": name, "parameters": SCHEMA} for name in ("read", "write")]
+WRITTEN = '<tool_call>\n{"name": "write", "arguments": {"path": "b"}}\n</tool_call>'
+AGAIN = WRITTEN.replace("write", "read")
+CUT = '<tool_call>\n{"name": "write", "arguments": {"path": "b'
+REFUSED = '<tool_call>\n{"name": "write", "arguments": {"path": ["b", {}], "path": 4}, "x"}\n</tool_call>'
+ENDS = {CUT: "length"}
+
+
+def deliver(events: list[Event], *, single: bool, native: bool, streamed: bool, size: int) -> list[Event]:
+    reader = toolglot.Reader(TOOLS, parallel=not single)
+    watch = Telemetry().begin("r", "w")
+    delivery = Delivery(reader, watch, bounds=Bounds(single=single), native=native, streamed=streamed)
+    told: list[Event] = []
+    for event in events:
+        text = event.text if isinstance(event, TextDelta) else ""
+        pieces: list[Event] = [TextDelta(text[at : at + size]) for at in range(0, len(text), size)] or [event]
+        for piece in pieces:
+            told += delivery.deliver([piece])
+    check_order(told)
+    return told
+
+
+@pytest.mark.parametrize("size", [1000, 3])
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("written", [WRITTEN, AGAIN, CUT, REFUSED], ids=["another", "the same", "cut", "refused"])
+def test_one_call_at_most_whoever_makes_it(written: str, native: bool, streamed: bool, size: int) -> None:
+    events = [*call(0), TextDelta(written), Finished(ENDS.get(written, "tool_calls"))]
+    told = deliver(events, single=True, native=native, streamed=streamed, size=size)
+    started = [event for event in told if isinstance(event, CallStarted)]
+    assert [(event.index, event.name) for event in started] == [(0, "read")]
+    assert {event.index for event in told if isinstance(event, CallArguments | CallEnded)} == {0}
+    assert told[-1] == Finished("tool_calls")
+
+
+def test_several_calls_are_delivered_where_they_are_wanted() -> None:
+    events = [*call(0), TextDelta(WRITTEN), Finished("tool_calls")]
+    told = deliver(events, single=False, native=False, streamed=True, size=3)
+    assert [event.name for event in told if isinstance(event, CallStarted)] == ["read", "write"]
+    assert [event.index for event in told if isinstance(event, CallEnded)] == [0, 1]
+
+
+def texts_of_samples() -> list[str]:
+    """Texts of all dialects, without those that begin with a mark of a channel, which is dropped."""
+    channels = ("<think", "</think", ">>>all")
+    return [
+        sample.text
+        for sample in load_samples()
+        if len(sample.text) < 3000
+        and not any(mark in sample.text for mark in channels)
+        and not toolglot.read(sample.text, TOOLS).reasoning
+    ]
+
+
+def test_a_native_call_gives_back_every_text_in_its_place() -> None:
+    """Whatever stands in the text, and wherever the call comes: the same text, before and behind the call."""
+    chance = random.Random(7)
+    for text in chance.sample(texts_of_samples(), 200):
+        at, size = chance.randrange(len(text) + 1), chance.choice([1, 4, 50, 5000])
+        events: list[Event] = [TextDelta(text[:at]), *call(0), TextDelta(text[at:]), Finished("tool_calls")]
+        told = deliver(events, single=False, native=True, streamed=True, size=size)
+        (place,) = [place for place, event in enumerate(told) if isinstance(event, CallStarted)]
+        parts = told[:place], told[place:]
+        texts = ["".join(event.text for event in part if isinstance(event, TextDelta)) for part in parts]
+        assert texts == [text[:at], text[at:]], (text, at, size)

@@ -1,0 +1,413 @@
+"""Seals of reasoning: what a client's wire cannot carry is kept, and goes back with the step that it belongs to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from msgspec import structs
+from support.gateway import gateway, run
+from support.line import Clock, Line
+from support.wiring import PATH, Replay, call
+
+from toolglot.clients.toolsets import mappings
+from toolglot.core.conversation import Call, Choice, Conversation, Message, Reasoning, Result, Text, Tool
+from toolglot.core.events import (
+    CallArguments,
+    CallStarted,
+    Event,
+    Finished,
+    Foreign,
+    ReasoningDelta,
+    ReasoningSealed,
+    TextDelta,
+    merge_deltas,
+)
+from toolglot.gateway.sessions.reasoning_signatures import Place, Sealing, find_place, restore
+from toolglot.gateway.sessions.ttl_store import OVERHEAD, Keepsakes, digest
+from toolglot.wires import all_wires
+from toolglot.wires.anthropic_messages.ids import REDACTED, write_signature
+from toolglot.wires.gemini.field_names import UNSEALED
+from toolglot.wires.protocol import Answerer, Asked
+from toolglot.wires.translation import lend_seal
+
+SEAL = "c2VhbCBvbmU="
+OTHER = "c2VhbCB0d28="
+SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
+TOOLS = (Tool("read", "Read a file", SCHEMA), Tool("write", "Write a file", SCHEMA))
+QUESTION = Message("user", (Text("What is this?"),))
+SEALING = sorted(name for name, wire in all_wires().items() if wire.SEALS)
+CARRYING = {name for name, wire in all_wires().items() if wire.CARRIES_SEALS}
+PAIRS = [(client, upstream) for client in sorted(all_wires()) for upstream in SEALING if client != upstream]
+
+SEALED: dict[str, Callable[[str], list[Event]]] = {
+    "call": lambda kind: [ReasoningDelta("Hm."), ReasoningSealed(SEAL, kind), *call(0)],
+    "text_call": lambda kind: [ReasoningDelta("Hm."), ReasoningSealed(SEAL, kind), TextDelta("I read."), *call(0)],
+    "calls": lambda kind: [ReasoningSealed(SEAL, kind), *call(0), *call(1, "write")],
+    "each": lambda kind: [ReasoningSealed(SEAL, kind), *call(0), ReasoningSealed(OTHER, kind), *call(1, "write")],
+    "text": lambda kind: [ReasoningDelta("Hm."), ReasoningSealed(SEAL, kind), TextDelta("It is a file.")],
+}
+"""Answers with seals, by the kind of those."""
+
+
+LENT: dict[str, Callable[[str, str], str]] = {
+    "anthropic_messages": lambda seal, kind: write_signature(kind, seal),
+    "openai_responses": lambda seal, kind: lend_seal(seal, kind, "openai_responses"),
+}
+"""What clients of wires that carry seals are given, and send back as it is."""
+
+
+def remember(events: list[Event], client: str) -> tuple[Message, ...]:
+    """The turn as a client sends it back, and what follows; seals only where its wire carries them."""
+    parts: list[Any] = []
+    calls: dict[int, Call] = {}
+    thought = ""
+    for event in merge_deltas(events):
+        match event:
+            case ReasoningDelta(text=text):
+                thought = text
+            case ReasoningSealed(seal=seal, kind=kind) if client in LENT:
+                parts.append(Reasoning(thought, LENT[client](seal, kind), client))
+                thought = ""
+            case TextDelta(text=text):
+                parts.append(Text(text))
+            case CallStarted(index=index, id=call_id, name=name):
+                calls[index] = Call(call_id, name)
+                parts.append(index)
+            case CallArguments(index=index, fragment=fragment):
+                # as most clients do, read and written anew
+                calls[index] = structs.replace(calls[index], arguments=json.dumps(json.loads(fragment), indent=1))
+    turn = Message("assistant", tuple(calls[part] if isinstance(part, int) else part for part in parts))
+    if not calls:
+        return turn, Message("user", (Text("And now?"),))
+    return turn, Message("tool", tuple(Result(one.id, one.name, (Text("done"),)) for one in calls.values()))
+
+
+def shape(parts: list[Any]) -> list[Any]:
+    """What must arrive: seals with their thoughts, and what they stand before."""
+    told = [(part.text, part.seal) if isinstance(part, Reasoning) else type(part).__name__ for part in parts]
+    return [part for part in told if part != ("", "")]
+
+
+EXPECTED: dict[str, list[Any]] = {
+    "call": [("Hm.", SEAL), "Call"],
+    "text_call": [("Hm.", SEAL), "Text", "Call"],
+    "calls": [("", SEAL), "Call", "Call"],
+    "each": [("", SEAL), "Call", ("", OTHER), "Call"],
+    "text": [("Hm.", SEAL), "Text"],
+}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("name", SEALED)
+@pytest.mark.parametrize(("client", "upstream"), PAIRS)
+def test_seals_come_back(client: str, upstream: str, name: str, stream: bool) -> None:
+    line = Line(client, upstream)
+    first = line.ask(Conversation("m", (QUESTION,), TOOLS), stream)
+    told = line.answer(first, [*SEALED[name](upstream), Finished("tool_calls" if "call" in name else "stop")])
+    if client not in CARRYING and client != "gemini":
+        assert not any(isinstance(event, ReasoningSealed) for event in told)
+    history = (QUESTION, *remember(told, client))
+    for _ in range(2):  # and in every turn that follows
+        again = line.ask(Conversation("m", history, TOOLS), stream)
+        assert shape(line.see(again)) == EXPECTED[name]
+    assert bool(len(line.knowledge.kept)) == (client not in CARRYING)
+
+
+@pytest.mark.parametrize("client", ["openai_chat", "ollama"])
+def test_thinking_that_is_only_a_seal_comes_back(client: str) -> None:
+    line = Line(client, "anthropic_messages")
+    first = line.ask(Conversation("m", (QUESTION,), TOOLS), True)
+    events: list[Event] = [
+        ReasoningSealed(SEAL, REDACTED),
+        ReasoningDelta("Hm."),
+        ReasoningSealed(OTHER, "anthropic_messages"),
+    ]
+    told = line.answer(first, [*events, *call(0), Finished("tool_calls")])
+    again = line.ask(Conversation("m", (QUESTION, *remember(told, client)), TOOLS), True)
+    blocks = json.loads(again.request)["messages"][1]["content"]
+    assert blocks[:2] == [
+        {"type": "redacted_thinking", "data": SEAL},
+        {"type": "thinking", "thinking": "Hm.", "signature": OTHER},
+    ]
+    assert blocks[2]["type"] == "tool_use"
+
+
+def change(message: Message, **changes: str) -> Message:
+    """The turn with its call as somebody else would have made it."""
+    parts = tuple(structs.replace(part, **changes) if isinstance(part, Call) else part for part in message.parts)
+    return structs.replace(message, parts=parts)
+
+
+def use_another_key(line: Line, turn: Message) -> tuple[Message, str]:
+    return turn, "another"
+
+
+def change_the_call(line: Line, turn: Message) -> tuple[Message, str]:
+    return change(turn, arguments='{"path":"b"}'), "k"
+
+
+def wait_too_long(line: Line, turn: Message) -> tuple[Message, str]:
+    line.clock.time += 1e6
+    return turn, "k"
+
+
+def fill_the_room(line: Line, turn: Message) -> tuple[Message, str]:
+    line.knowledge.kept.keep(("big",), 0, (64 << 20) - OVERHEAD)
+    return turn, "k"
+
+
+NO_SEAL = (use_another_key, change_the_call, wait_too_long, fill_the_room)
+
+
+@pytest.mark.parametrize("case", NO_SEAL)
+@pytest.mark.parametrize("upstream", SEALING)
+def test_a_step_without_its_seal_goes_on_without(
+    upstream: str, case: Callable[[Line, Message], tuple[Message, str]]
+) -> None:
+    """Another key, a call that was changed, a seal that was put out: the request is one that the upstream accepts."""
+    line = Line("openai_chat", upstream)
+    told = line.answer(
+        line.ask(Conversation("m", (QUESTION,), TOOLS), True), [*SEALED["call"](upstream), Finished("tool_calls")]
+    )
+    turn, result = remember(told, "openai_chat")
+    turn, owner = case(line, turn)
+    again = line.ask(Conversation("m", (QUESTION, turn, result), TOOLS), True, owner)
+    assert shape(line.see(again)) == ["Call"] and SEAL.encode() not in again.request
+    assert (UNSEALED.encode() in again.request) == (upstream == "gemini")
+
+
+def test_seals_of_one_upstream_are_not_for_another() -> None:
+    line = Line("openai_chat", "gemini")
+    told = line.answer(
+        line.ask(Conversation("m", (QUESTION,), TOOLS), True), [*SEALED["call"]("gemini"), Finished("tool_calls")]
+    )
+    elsewhere = replace(line.settings.upstreams[0], base_url="http://127.0.0.1:2/v1")
+    line.settings = replace(line.settings, upstreams=(elsewhere,))
+    again = line.ask(Conversation("m", (QUESTION, *remember(told, "openai_chat")), TOOLS), True)
+    assert UNSEALED.encode() in again.request and SEAL.encode() not in again.request
+
+
+EDITOR = "str_replace_based_edit_tool"
+EDIT = '{"command":"str_replace","path":"a.py","old_str":"a","new_str":"b"}'
+
+
+def edited(client: str, upstream: str) -> Line:
+    """A line behind which the model knows other tools for editing."""
+    line = Line(client, upstream)
+    models = tuple(replace(model, editing="anthropic") for model in line.settings.models)
+    line.settings = replace(line.settings, models=models)
+    return line
+
+
+ROO = next(mapping.tools for mapping in mappings() if (mapping.client.name, mapping.model.name) == ("roo", "anthropic"))
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("upstream", SEALING)
+def test_seals_come_back_where_tools_are_mapped(upstream: str, stream: bool) -> None:
+    """The client makes another call than the model did; it is the client's that is known again."""
+    line = edited("openai_chat", upstream)
+    events = [ReasoningSealed(SEAL, upstream), *call(0, EDITOR, EDIT), Finished("tool_calls")]
+    told = line.answer(line.ask(Conversation("m", (QUESTION,), ROO), stream), events)
+    [made] = [event.name for event in told if isinstance(event, CallStarted)]
+    assert made == "edit"
+    again = line.ask(Conversation("m", (QUESTION, *remember(told, "openai_chat")), ROO), stream)
+    assert shape(line.see(again)) == [("", SEAL), "Call"]
+    assert [part.name for part in line.see(again) if isinstance(part, Call)] == [EDITOR]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_choice_among_tools_that_are_mapped(stream: bool) -> None:
+    line = edited("openai_chat", "anthropic_messages")
+    for choice, calls in ((Choice("auto", ("edit",)), ["edit"]), (Choice.one("edit"), ["edit"])):
+        exchange = line.ask(Conversation("m", (QUESTION,), ROO, choice), stream)
+        told = line.answer(exchange, [*call(0, EDITOR, EDIT), Finished("tool_calls")])
+        assert [event.name for event in told if isinstance(event, CallStarted)] == calls
+
+
+# -- servers of the chat wire that sign their calls ----------------------------------------------------------------------
+
+GOOGLE = "https://generativelanguage.googleapis.com/v1beta/openai"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("name", SEALED)
+@pytest.mark.parametrize("client", sorted(all_wires()))
+def test_signatures_of_a_chat_server_come_back(client: str, name: str, stream: bool) -> None:
+    """Whether the client keeps them, as newer packages do, or not."""
+    line = Line(client, "openai_chat", base_url=GOOGLE)
+    first = line.ask(Conversation("m", (QUESTION,), TOOLS), stream)
+    told = line.answer(first, [*SEALED[name]("openai_chat"), Finished("tool_calls" if "call" in name else "stop")])
+    expected = [part if isinstance(part, str) else ("", part[1]) for part in EXPECTED[name]]
+    if "text" in name:
+        expected = ["Text", *(part for part in expected if part != "Text")]  # the wire has one place for text
+    if client == "openai_chat":
+        assert [event.seal for event in told if isinstance(event, ReasoningSealed)] == [
+            part[1] for part in expected if isinstance(part, tuple)
+        ]
+    again = line.ask(Conversation("m", (QUESTION, *remember(told, client)), TOOLS), stream)
+    assert shape(line.see(again)) == expected
+    assert b"Hm." not in again.request, "this server knows no field for thoughts"
+
+
+def test_a_client_that_carries_signatures_itself_is_passed_on_as_it_is() -> None:
+    call_made = {"id": "c", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+    signed = call_made | {"extra_content": {"google": {"thought_signature": SEAL}}}
+    messages = [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": None, "tool_calls": [signed]},
+        {"role": "tool", "tool_call_id": "c", "content": "x"},
+    ]
+    asked = {
+        "model": "m",
+        "messages": messages,
+        "tools": [{"type": "function", "function": {"name": "read"}}],
+        "odd": 1,
+    }
+    line = Line("openai_chat", "openai_chat", base_url=GOOGLE)
+    assert json.loads(line.open(json.dumps(asked).encode(), False).request) == asked
+
+
+@pytest.mark.parametrize("client", ["openai_chat", "anthropic_messages"])
+def test_a_server_that_signs_nothing_gets_no_signatures(client: str) -> None:
+    """After a change of the upstream in the middle of a conversation."""
+    signing = Line(client, "openai_chat", base_url=GOOGLE)
+    told = signing.answer(
+        signing.ask(Conversation("m", (QUESTION,), TOOLS), True),
+        [*SEALED["call"]("openai_chat"), Finished("tool_calls")],
+    )
+    other = Line(client, "openai_chat")
+    again = other.ask(Conversation("m", (QUESTION, *remember(told, client)), TOOLS), True)
+    assert b"extra_content" not in again.request and SEAL.encode() not in again.request
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_only_some_chat_servers_say_is_carried(stream: bool) -> None:
+    details = {"reasoning_details": [{"type": "reasoning.encrypted", "data": "x"}], "annotations": [{"url": "u"}]}
+    line = Line("openai_chat", "openai_chat")
+    exchange = line.ask(Conversation("m", (QUESTION,), TOOLS), stream)
+    told = line.answer(exchange, [Foreign("openai_chat", details), TextDelta("Hi"), Finished("stop")])
+    assert [event for event in told if isinstance(event, Foreign)] == [Foreign("openai_chat", details)]
+    for client in sorted(set(all_wires()) - {"openai_chat"}):
+        line = Line(client, "openai_chat")
+        exchange = line.ask(Conversation("m", (QUESTION,), TOOLS), stream)
+        told = line.answer(exchange, [Foreign("openai_chat", details), TextDelta("Hi"), Finished("stop")])
+        assert [event for event in told if isinstance(event, TextDelta)] == [TextDelta("Hi")]
+
+
+def test_nothing_is_kept_where_nothing_is_sealed() -> None:
+    line = Line("openai_chat", "anthropic_messages")
+    line.answer(
+        line.ask(Conversation("m", (QUESTION,), TOOLS), True),
+        [ReasoningDelta("Hm."), *call(0), Finished("tool_calls")],
+    )
+    assert len(line.knowledge.kept) == 0
+
+
+def test_the_same_words_at_another_place_are_another_answer() -> None:
+    """Without an id a step is known by what the user said before, and by how many answers came since."""
+    kept = Keepsakes(Clock()).open("k")
+    first, second = Message("user", (Text("a"),)), Message("user", (Text("b"),))
+    Sealing(kept, find_place([first])).see([ReasoningSealed(SEAL, "gemini"), TextDelta("Done. "), Finished("stop")])
+    said = Message("assistant", (Text("Done."),))
+    assert restore([first, said], kept)[1].parts == (Reasoning("", SEAL, "gemini"), Text("Done."))
+    assert restore([second, said], kept)[1] == said
+    assert restore([first, said, said], kept)[2] == said
+    assert find_place([first, said, second, said]) == Place(digest("b"), 1)
+
+
+# -- over a network ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("upstream", SEALING)
+def test_a_gateway_keeps_seals_by_the_key_of_the_client(upstream: str, stream: bool) -> None:
+    wire, replay = all_wires()[upstream], Replay()
+    asked = Asked(Conversation("m", ()), stream, True, memory={"thoughts": True, "list": False})
+    events, answerer = [*SEALED["text_call"](upstream), Finished("tool_calls")], Answerer("1", 1, "m")
+    replay.body = (
+        wire.write_stream(answerer, asked).write(events) if stream else wire.encode_reply(events, answerer, asked)
+    )
+    replay.content_type = wire.STREAM_TYPE if stream else "application/json"
+    body: dict[str, Any] = {
+        "model": "m",
+        "stream": stream,
+        "messages": [{"role": "user", "content": "go"}],
+        "tools": [{"type": "function", "function": {"name": "read", "parameters": SCHEMA}}],
+    }
+
+    async def test() -> None:
+        async with gateway(app=replay.app, upstream={"wire": upstream}, mode="native") as gate:
+            first = await gate.ask(body, Authorization="Bearer one")
+            if stream:
+                called = [
+                    call
+                    for chunk in first.chunks
+                    for choice in chunk["choices"]
+                    for call in choice["delta"].get("tool_calls", ())
+                ]
+                call_id = called[0]["id"]
+            else:
+                call_id = first.message["tool_calls"][0]["id"]
+            function = {"name": "read", "arguments": PATH}
+            made = {"id": call_id, "type": "function", "function": function}
+            turns = [
+                {"role": "assistant", "content": "I read.", "tool_calls": [made]},
+                {"role": "tool", "tool_call_id": call_id, "content": "x"},
+            ]
+            again = body | {"messages": [*body["messages"], *turns]}
+            for key in ("one", "two"):
+                assert (await gate.ask(again, Authorization=f"Bearer {key}")).status == 200
+
+    run(test)
+    told = [SEAL in json.dumps(sent) for _, _, sent in replay.asked]
+    assert told == [False, True, False]
+
+
+# -- what is kept ------------------------------------------------------------------------------------------------------
+
+
+def test_what_was_not_used_is_put_out_first() -> None:
+    clock = Clock()
+    kept = Keepsakes(clock, most_bytes=3 * (OVERHEAD + 100), seconds=60)
+    drawer = kept.open("k")
+    for name in "abc":
+        assert drawer.keep((name,), name, 100)
+    assert drawer.find(("a",)) == "a"
+    drawer.keep(("d",), "d", 100)
+    assert [drawer.find((name,)) for name in "abcd"] == ["a", None, "c", "d"]
+    assert kept.bytes == 3 * (OVERHEAD + 100) and len(kept) == 3
+
+
+def test_what_is_old_is_gone() -> None:
+    clock = Clock()
+    kept = Keepsakes(clock, seconds=60)
+    drawer = kept.open("k")
+    drawer.keep(("a",), "a", 1)
+    clock.time += 50
+    assert drawer.find(("a",)) == "a"  # and young again
+    clock.time += 50
+    assert drawer.find(("a",)) == "a"
+    clock.time += 60
+    assert drawer.find(("a",)) is None and (len(kept), kept.bytes) == (0, 0)
+
+
+def test_what_is_too_big_is_not_kept_and_replaces_nothing_else() -> None:
+    kept = Keepsakes(Clock(), most_bytes=1000)
+    drawer = kept.open("k")
+    drawer.keep(("a",), "a", 1)
+    assert not drawer.keep(("b",), "b", 1000)
+    assert drawer.find(("a",)) == "a" and drawer.find(("b",)) is None
+
+
+def test_every_owner_has_a_drawer_and_no_key_is_held() -> None:
+    kept = Keepsakes(Clock())
+    kept.open("secret", "place").keep(("a",), 1, 1)
+    for words in (("other", "place"), ("secret", "other"), ("secretp", "lace"), ("secret",)):
+        assert kept.open(*words).find(("a",)) is None
+    assert kept.open("secret", "place").find(("a",)) == 1
+    assert "secret" not in str(kept._kept)

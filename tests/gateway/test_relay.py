@@ -1,0 +1,260 @@
+"""Answers that are passed on as they are: what is cut, broken, empty or behind the end does not go out as success."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from typing import Any
+
+import pytest
+from aiohttp import web
+from gateway.test_response_streams import WIRES, frames_of, relay
+from support.gateway import gateway, run
+from support.line import path_of
+from support.wiring import USAGE
+
+from toolglot.core.conversation import Conversation, Message, Text
+from toolglot.core.errors import RequestError, ToolglotError, UpstreamError
+from toolglot.core.events import Event, Failed, Finished, ReasoningDelta, TextDelta
+from toolglot.gateway.relay import Relay
+from toolglot.gateway.response_pipeline import reply
+from toolglot.wires import all_wires
+from toolglot.wires.json_fields import find_field, parse_body
+from toolglot.wires.protocol import Answerer, Asked
+
+ANSWER: list[Event] = [TextDelta("Hello"), TextDelta(" there"), Finished("stop", USAGE)]
+SECRET = "sk-proj-abcdefgh12345678"
+DEEP = b"[" * 5000 + b"]" * 5000
+
+
+def awaited(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    @wraps(test)
+    def runs(**given: Any) -> None:
+        run(lambda: test(**given))
+
+    return runs
+
+
+def pass_on(wire: str, pieces: list[bytes], error: ToolglotError | None = None) -> bytes:
+    """What a client gets of these pieces, and of their end."""
+    stream, out = Relay(relay(wire)), b""
+    for piece in pieces:
+        out += stream.feed(piece)
+        if stream.over:
+            break
+    return out + (stream.close() if error is None else stream.fail(error))
+
+
+def read(wire: str, body: bytes) -> list[Event]:
+    reader = all_wires()[wire].read_stream(lambda: "1")
+    return [*reader.feed(body), *reader.close()]
+
+
+def say(wire: str, told: Any) -> bytes:
+    """An event with this data."""
+    data = json.dumps(told).encode()
+    return data + b"\n" if wire == "ollama" else b"data: " + data + b"\n\n"
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_stream_that_is_cut_ends_with_an_error(wire: str) -> None:
+    raw = b"".join(frames_of(wire, ANSWER[:2]))
+    for size in range(0, len(raw), 7):
+        for error in (None, UpstreamError("it broke")):
+            out = pass_on(wire, [raw[:size]], error)
+            assert isinstance(read(wire, out)[-1], Failed)
+            text = "".join(event.text for event in read(wire, out) if isinstance(event, TextDelta))
+            assert "Hello there".startswith(text)
+
+
+@pytest.mark.parametrize("lacking", [1, 2])
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_missing_blank_line_is_added(wire: str, lacking: int) -> None:
+    raw = b"".join(frames_of(wire, ANSWER))
+    assert pass_on(wire, [raw[: -1 if wire == "ollama" else -lacking]]) == raw
+
+
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("wire", WIRES)
+def test_nothing_is_passed_on_behind_the_end(wire: str, together: bool) -> None:
+    frames = frames_of(wire, ANSWER)
+    raw = b"".join(frames)
+    late = [frames_of(wire, [TextDelta("late")])[-1], say(wire, {"error": "late"})]
+    pieces = [raw + b"".join(late)] if together else [*frames, *late]
+    out = pass_on(wire, pieces[:-1] if wire == "gemini" and not together else pieces)
+    assert out == raw or (wire == "gemini" and out.startswith(raw) and b'"late"}' not in out)
+
+
+def test_candidates_and_reasons_that_come_again_are_passed_on() -> None:
+    """Some servers give a reason to finish with every event, and several candidates end one after the other."""
+
+    def tell(text: str, index: int, finish: str | None) -> bytes:
+        candidate: dict[str, Any] = {"content": {"role": "model", "parts": [{"text": text}]}, "index": index}
+        return say("gemini", {"candidates": [candidate | ({"finishReason": finish} if finish else {})]})
+
+    every = [tell("a", 0, "STOP"), tell("b", 0, "STOP"), tell("c", 1, None), say("gemini", {"usageMetadata": {}})]
+    assert pass_on("gemini", every) == b"".join(every)
+    assert pass_on("gemini", [*every, tell("d", 0, None)]) == b"".join(every)
+
+
+@pytest.mark.parametrize("cut", [0, 1, 2, 3, 9])
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_byte_order_mark_is_taken_off(wire: str, cut: int) -> None:
+    raw = b"".join(frames_of(wire, ANSWER))
+    marked = b"\xef\xbb\xbf" + raw
+    assert pass_on(wire, [piece for piece in (marked[:cut], marked[cut:]) if piece]) == raw
+
+
+@pytest.mark.parametrize("said", [[], [ReasoningDelta("Hm.")], [TextDelta(" \n")]])
+@pytest.mark.parametrize("wire", WIRES)
+def test_an_empty_answer_is_an_error(wire: str, said: list[Event]) -> None:
+    failed = read(wire, pass_on(wire, frames_of(wire, [*said, Finished("stop", USAGE)])))[-1]
+    assert isinstance(failed, Failed)
+    asked = Asked(Conversation("m", ()), False, True, memory={"thoughts": True, "list": False})
+    body = all_wires()[wire].encode_reply([*said, Finished("stop", USAGE)], Answerer("1", 1, "m"), asked)
+    with pytest.raises(UpstreamError) as raised:
+        reply(relay(wire, stream=False), body)
+    assert raised.value.code in ("empty_answer", "upstream_invalid")
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"id":', b'{"error":{"message":"no","code":"c"}}', b'{"a":' + DEEP + b"}"])
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_whole_answer_that_is_none_is_an_error(wire: str, body: bytes) -> None:
+    with pytest.raises(UpstreamError):
+        reply(relay(wire, stream=False), body)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_healthy_whole_answer_passes_however_it_is_laid_out(wire: str) -> None:
+    asked = Asked(Conversation("m", ()), False, True, memory={"thoughts": True, "list": False})
+    body = all_wires()[wire].encode_reply(ANSWER, Answerer("1", 1, "m"), asked)
+    laid_out = json.dumps(json.loads(body), indent=2).encode()
+    assert reply(relay(wire, stream=False), laid_out) is laid_out
+    assert reply(relay(wire, stream=False), b"\xef\xbb\xbf" + laid_out) == laid_out
+
+
+def test_an_end_without_last_words_gets_them() -> None:
+    for wire in ("openai_chat", "anthropic_messages"):
+        raw = b"".join(frames_of(wire, ANSWER))
+        *events, last = raw.split(b"\n\n")[:-1]
+        out = pass_on(wire, [b"\n\n".join(events) + b"\n\n"])
+        assert out == raw and last in out
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"error": {"message": f"bad {SECRET}", "type": SECRET, "code": SECRET, "param": SECRET}},
+        {"type": "error", "error": {"type": SECRET, "message": SECRET}},
+        {"error": SECRET},
+        {"detail": SECRET},
+        {"code": SECRET, "type": SECRET},
+    ],
+)
+@pytest.mark.parametrize("begun", [True, False])
+@pytest.mark.parametrize("wire", WIRES)
+def test_errors_inside_a_stream_repeat_no_key(wire: str, told: dict[str, Any], begun: bool) -> None:
+    out = pass_on(wire, [*(frames_of(wire, ANSWER[:2]) if begun else []), say(wire, told)])
+    assert SECRET.encode() not in out and isinstance(read(wire, out)[-1], Failed)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_words_of_the_model_are_never_taken_for_its_end(wire: str) -> None:
+    words = ['"done":true', '{"error":{"message":"x"}}', "data: [DONE]\n\n", '"finish_reason":"stop"', SECRET, '"type"']
+    raw = b"".join(frames_of(wire, [*(TextDelta(f"{word} so ") for word in words * 5), Finished("stop", USAGE)]))
+    for size in (9, 100, 10_000):
+        assert pass_on(wire, [raw[at : at + size] for at in range(0, len(raw), size)]) == raw
+
+
+# -- requests and errors -----------------------------------------------------------------------------------------------
+
+
+def refuse(body: bytes, headers: dict[str, str] | None = None) -> web.Application:
+    async def answer(request: web.Request) -> web.Response:
+        return web.Response(body=body, status=429, content_type="application/json", headers=headers)
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", answer)
+    return app
+
+
+def ask(wire: str, stream: bool = False) -> tuple[bytes, str]:
+    """A request of a wire, and where it goes."""
+    asked = Conversation("m", (Message("user", (Text("hi"),)),))
+    parts = path_of(wire, stream)
+    route = all_wires()[wire].ROUTES[0]
+    path = f"/v1beta/models/m:{parts['method']}" if wire == "gemini" else route
+    return all_wires()[wire].encode_request(asked, stream=stream, wants_usage=False), path
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@awaited
+async def test_no_field_of_an_upstreams_error_repeats_a_key(wire: str, caplog: pytest.LogCaptureFixture) -> None:
+    told = {"message": f"no {SECRET}", "type": SECRET, "code": SECRET, "param": SECRET, "status": SECRET}
+    headers = {"retry-after": SECRET, "x-ratelimit-limit-requests": "10"}
+    caplog.set_level("INFO")
+    app = refuse(json.dumps({"error": told}).encode(), headers)
+    async with gateway(app=app, upstream={"wire": wire}) as gate:
+        for client in WIRES:
+            body, path = ask(client)
+            answer = await gate.ask(body, path)
+            assert answer.status == 429 and SECRET not in answer.body.decode() + str(answer.headers)
+            assert "retry-after" not in answer.headers and answer.headers["x-ratelimit-limit-requests"] == "10"
+        assert SECRET not in (await gate.get("/metrics")).body.decode()
+    assert SECRET not in caplog.text
+
+
+@pytest.mark.parametrize("body", [DEEP, b'{"error":' * 700 + b"1" + b"}" * 700, b'{"error":{"message":' + DEEP + b"}}"])
+@pytest.mark.parametrize("wire", WIRES)
+@awaited
+async def test_errors_may_be_nested_as_deeply_as_they_like(wire: str, body: bytes) -> None:
+    async with gateway(app=refuse(body), upstream={"wire": wire}) as gate:
+        for stream in (False, True):
+            assert (await gate.ask(*ask(wire, stream))).status == 429
+
+
+@awaited
+async def test_requests_that_are_nested_too_deeply_name_the_field() -> None:
+    async with gateway(app=refuse(b"{}")) as gate:
+        for path in ("/v1/messages/count_tokens", "/api/show", "/v1/chat/completions", "/v1/responses"):
+            answer = await gate.ask(b'{"model":"m","messages":[],"metadata":' + DEEP + b"}", path)
+            assert answer.status == 400 and b"metadata" in answer.body
+
+
+@pytest.mark.parametrize("stop", [[["x"]], [1], 5, {"a": 1}])
+@pytest.mark.parametrize("wire", WIRES)
+@awaited
+async def test_stop_sequences_are_texts(wire: str, stop: Any) -> None:
+    async with gateway(app=refuse(b"{}"), upstream={"wire": wire}) as gate:
+        asked = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "stop": stop}
+        answer = await gate.ask(asked)
+        assert answer.status == 400 and answer.error["param"] == "stop"
+
+
+@pytest.mark.parametrize(("path", "wire"), [("/v1beta/models/m:countTokens", "gemini"), ("/api/generate", "ollama")])
+@awaited
+async def test_what_is_not_served_is_told_in_the_words_of_the_wire(path: str, wire: str) -> None:
+    async with gateway(app=refuse(b"{}")) as gate:
+        answer = await gate.ask({}, path)
+        assert answer.status == 404
+        assert isinstance(answer.error, str) if wire == "ollama" else answer.error["status"] == "NOT_FOUND"
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        (b'{"model":"m","temperature":Infinity}', "temperature"),
+        (b'{"model":"m","top_p":NaN,"stop":["a"]}', "top_p"),
+        (b'{"model":"m","messages":[{"content":tru}]}', "messages"),
+    ],
+)
+def test_json_that_cannot_be_read_names_the_field(body: bytes, field: str) -> None:
+    with pytest.raises(RequestError, match=f", in {field}: ") as raised:
+        parse_body(body)
+    assert raised.value.where == field
+
+
+def test_the_field_that_is_nested_is_found() -> None:
+    assert find_field(b'{"a":{"x":[1,"]]["]},"b\\"c":{"d":' + DEEP + b"}}") == 'b\\"c'
+    assert find_field(b'{"a":1}') is None and find_field(DEEP) is None

@@ -1,0 +1,245 @@
+"""Answers that pass untouched: every byte as it came, and yet the record knows how they ended."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from time import perf_counter, time
+from typing import Any
+
+import pytest
+from support.line import path_of
+from support.wiring import USAGE, new_ids
+
+from toolglot.config import load
+from toolglot.core.conversation import Conversation, Message, Text
+from toolglot.core.errors import UpstreamError
+from toolglot.core.events import Event, Failed, Finished, ReasoningDelta, TextDelta
+from toolglot.gateway.exchange import Exchange, Source
+from toolglot.gateway.relay import RECENT, Relay
+from toolglot.gateway.response_pipeline import reply
+from toolglot.gateway.response_streams import open_stream
+from toolglot.gateway.telemetry.log import Telemetry
+from toolglot.server.upstream.discovery import gather_knowledge
+from toolglot.wires import all_wires
+from toolglot.wires.protocol import Answerer, Asked
+
+WIRES = sorted(all_wires())
+SETTINGS = load({"base_url": "http://127.0.0.1:1/v1", "state_dir": "none"}, {})
+LONG: list[Event] = [ReasoningDelta("Hm."), *(TextDelta(f"word {number} ä ") for number in range(300))]
+
+
+def relay(wire: str, stream: bool = True) -> Exchange:
+    """A request without tools, whose answer passes as it is."""
+    settings = replace(SETTINGS, upstreams=(replace(SETTINGS.upstreams[0], wire=wire),))
+    client = all_wires()[wire]
+    asked = Conversation("m", (Message("user", (Text("hi"),)),))
+    body = client.encode_request(asked, stream=stream, wants_usage=True)
+    watch = Telemetry().begin("r", wire)
+    knowledge = gather_knowledge(settings, time)
+    exchange = Exchange(client, body, path_of(wire, stream), settings, Source(time, new_ids()), watch, knowledge)
+    assert exchange.untouched
+    return exchange
+
+
+def frames_of(wire: str, events: list[Event]) -> list[bytes]:
+    """An answer as a server writes it, event by event."""
+    asked = Asked(Conversation("m", ()), True, True, memory={"thoughts": True, "list": False})
+    writer = all_wires()[wire].write_stream(Answerer("1", 1234567890, "m"), asked)
+    return [frame for event in events if (frame := writer.write([event]))]
+
+
+def cut(stream: bytes, size: int) -> list[bytes]:
+    return [stream[at : at + size] for at in range(0, len(stream), size)]
+
+
+@pytest.mark.parametrize("size", [0, 61, 1000, 10**9])
+@pytest.mark.parametrize("wire", WIRES)
+def test_bytes_pass_and_the_end_is_known(wire: str, size: int) -> None:
+    exchange = relay(wire)
+    frames = frames_of(wire, [*LONG, Finished("length", USAGE)])
+    raw = b"".join(frames)
+    stream = open_stream(exchange)
+    assert isinstance(stream, Relay)
+    told = b"".join(stream.feed(piece) for piece in (cut(raw, size) if size else frames)) + stream.close()
+    assert told == raw
+    exchange.conclude()
+    watch = exchange.watch
+    assert (watch.finish, watch.error, watch.notes) == ("length", "", [])
+    assert watch.usage is not None
+    assert (watch.usage.input_tokens, watch.usage.output_tokens) == (USAGE.input_tokens, USAGE.output_tokens)
+
+
+@pytest.mark.parametrize("line_end", [b"\r\n", b"\r"])
+@pytest.mark.parametrize("wire", sorted(set(WIRES) - {"ollama"}))
+def test_other_line_ends(wire: str, line_end: bytes) -> None:
+    exchange = relay(wire)
+    stream = open_stream(exchange)
+    for frame in frames_of(wire, [*LONG, Finished("stop", USAGE)]):
+        stream.feed(frame.replace(b"\n", line_end))
+    exchange.conclude()
+    assert exchange.watch.finish == "stop" and exchange.watch.usage == USAGE
+
+
+@pytest.mark.parametrize("first", ["", '{"pa'])
+@pytest.mark.parametrize("usage", [True, False])
+@pytest.mark.parametrize("reason", ["tool_calls", "length"])
+def test_a_call_whose_middle_was_not_looked_at_was_not_cut(first: str, usage: bool, reason: str) -> None:
+    arguments: list[dict[str, Any]] = [{"arguments": piece} for piece in ('":', '"', "a", ".", "txt", '"}')]
+    deltas: list[dict[str, Any]] = [
+        {"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "read", "arguments": first}}]},
+        *({"tool_calls": [{"index": 0, "function": told}]} for told in arguments),
+    ]
+    chunks: list[dict[str, Any]] = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+    chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
+    chunks += [{"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 2}}] * usage
+    exchange = relay(CHAT)
+    stream = open_stream(exchange)
+    for chunk in [*map(json.dumps, chunks), "[DONE]"]:
+        stream.feed(f"data: {chunk}\n\n".encode())
+    exchange.conclude()
+    assert exchange.watch.finish == reason and (exchange.watch.usage is not None) is usage
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_an_answer_that_does_not_say_how_it_ended(wire: str) -> None:
+    exchange = relay(wire)
+    stream = open_stream(exchange)
+    for frame in frames_of(wire, LONG):
+        stream.feed(frame)
+    exchange.conclude()
+    assert exchange.watch.error == "upstream_closed"
+    assert exchange.watch.notes == ["the answer did not say how it ended"]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_failure_inside_is_recorded(wire: str) -> None:
+    exchange = relay(wire)
+    stream = open_stream(exchange)
+    for frame in frames_of(wire, [*LONG, Failed("overloaded", "too much")]):
+        stream.feed(frame)
+    exchange.conclude()
+    assert exchange.watch.error and not exchange.watch.finish and exchange.watch.notes == []
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_what_the_server_knows_better_stays(wire: str) -> None:
+    """A connection that broke is told and recorded by whoever saw it."""
+    exchange = relay(wire)
+    stream = open_stream(exchange)
+    stream.feed(frames_of(wire, LONG)[0])
+    exchange.watch.error = "upstream_unreachable"
+    assert b"it broke" in stream.fail(UpstreamError("it broke"))
+    exchange.conclude()
+    assert (exchange.watch.error, exchange.watch.notes) == ("upstream_unreachable", [])
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_nothing_came(wire: str) -> None:
+    exchange = relay(wire)
+    stream = open_stream(exchange)
+    assert b"closed the connection" in stream.close()
+    exchange.conclude()
+    assert exchange.watch.error == "upstream_closed"
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_whole_answer(wire: str) -> None:
+    exchange = relay(wire, stream=False)
+    asked = Asked(Conversation("m", ()), False, True, memory={"thoughts": True, "list": False})
+    answerer = Answerer("1", 1234567890, "m")
+    body = all_wires()[wire].encode_reply([TextDelta("hi"), Finished("length", USAGE)], answerer, asked)
+    assert reply(exchange, body) is body
+    exchange.conclude()
+    assert exchange.watch.finish == "length" and exchange.watch.usage == USAGE
+
+
+CHAT, MESSAGES = "openai_chat", "anthropic_messages"
+
+
+@pytest.mark.parametrize(
+    ("wire", "read"),
+    [
+        (CHAT, b'data: {"choices":[{"delta":{"content":"SSE streams end with: data: [DONE]'),
+        (CHAT, b'data: {"choices":[{"delta":{"content":"SSE streams end with:\\n\\ndata: [DONE]'),
+        (CHAT, b'data: {"choices":[{"delta":{"content":"data: [DONE]\\n\\n'),
+        (CHAT, b": data: [DONE]\n\n"),
+        (CHAT, b'data: {"data: [DONE]'),
+        (MESSAGES, b'event: content_block_start\ndata: {"content_block":{"input":{"event":"message_stop"}'),
+        (MESSAGES, b'event: content_block_start\ndata: {"a":"message_stop"}'),
+        (MESSAGES, b'event: ping\ndata: {"type":"ping","of":"message_stop"}\n\n'),
+        (MESSAGES, b'data: {"' + b"a" * 100 + b'":{"type":"message_stop"}}\n\n'),
+    ],
+)
+@pytest.mark.parametrize("before", [b"", b"data: {}\n\n"])
+def test_last_words_inside_of_an_event_do_not_end_it(wire: str, read: bytes, before: bytes) -> None:
+    """Wherever a read happens to end."""
+    exchange = relay(wire)
+    for at in range(len(read)):
+        stream = Relay(exchange)
+        stream.feed(before + read[:at])
+        stream.feed(read[at:])
+        assert not stream.over, at
+
+
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n", b"\r"])
+@pytest.mark.parametrize("wire", [CHAT, MESSAGES])
+def test_the_end_passes_to_its_last_byte(wire: str, line_end: bytes) -> None:
+    """What comes behind the end of an answer is not asked for, so it must not be over before its blank line."""
+    exchange = relay(wire)
+    raw = b"".join(frames_of(wire, [TextDelta("hi"), Finished("stop", USAGE)])).replace(b"\n", line_end)
+    for at in range(len(raw) - 40, len(raw)):
+        stream, told = Relay(exchange), b""
+        for piece in (raw[:at], raw[at:]):
+            assert not stream.over
+            told += stream.feed(piece)
+        assert stream.over and told == raw
+
+
+@pytest.mark.parametrize("wire", [CHAT, MESSAGES])
+def test_what_breaks_behind_the_last_words_does_not_matter(wire: str) -> None:
+    exchange = relay(wire)
+    raw = b"".join(frames_of(wire, [TextDelta("hi"), Finished("stop", USAGE)]))
+    for lost in range(3):
+        stream = Relay(exchange)
+        told = stream.feed(raw[: len(raw) - lost]) + stream.fail(UpstreamError("it broke"))
+        assert told.startswith(raw) and not told[len(raw) :].strip()
+
+
+ALIVE = b": keepalive\n\n"
+
+
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("beats", [0, 1, 2, 4, 2 * RECENT])
+@pytest.mark.parametrize("wire", [CHAT, MESSAGES])
+def test_signs_of_life_hide_no_end_and_none_is_made_up(wire: str, beats: int, together: bool) -> None:
+    exchange = relay(wire)
+    stream = open_stream(exchange)
+    raw = b"".join(frames_of(wire, [*LONG, Finished("length", USAGE)]))
+    *events, last = (event + b"\n\n" for event in raw.split(b"\n\n")[:-1])
+    silence = [ALIVE * beats] if together else [ALIVE] * beats
+    for piece in (*events, *silence, last):
+        stream.feed(piece)
+    assert stream.over
+    exchange.conclude()
+    lost = not together and beats > RECENT
+    assert (exchange.watch.finish, exchange.watch.error) == ("" if lost else "length", "")
+    assert lost or (exchange.watch.usage is not None and exchange.watch.usage.output_tokens == USAGE.output_tokens)
+
+
+def test_what_is_kept_does_not_grow_and_costs_nothing() -> None:
+    exchange = relay("openai_chat")
+    stream = open_stream(exchange)
+    assert isinstance(stream, Relay)
+    pieces = frames_of("openai_chat", [TextDelta("so "), TextDelta("word "), TextDelta("next ")])[1:]
+    best = min(_time(stream, pieces) for _ in range(5))
+    assert len(stream.recent) == RECENT
+    assert best < 3e-6, f"{best * 1e9:.0f} ns for a piece"
+
+
+def _time(stream: Relay, pieces: list[bytes]) -> float:
+    began = perf_counter()
+    for _ in range(10_000 // len(pieces)):
+        for piece in pieces:
+            stream.feed(piece)
+    return (perf_counter() - began) / 10_000

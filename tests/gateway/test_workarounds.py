@@ -1,0 +1,233 @@
+"""What is put differently for some servers, and what is done when they do not keep to what the client asked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import pytest
+from support.embedded import needs_model
+from support.gateway import gateway, run
+from support.line import Line
+from support.wiring import USAGE, call
+
+from toolglot.core.conversation import Call, Choice, Conversation, Limits, Message, Reasoning, Result, Text, Tool
+from toolglot.core.errors import ToolglotError, UsageError
+from toolglot.core.events import CallStarted, Event, Failed, Finished, TextDelta, merge_deltas
+from toolglot.gateway.capabilities.profiles import BUILT_IN, QUIRKS, THOUGHTS, Rule, load_profiles
+from toolglot.gateway.capabilities.workarounds import FIELDS, narrow, retell_thoughts
+from toolglot.server.upstream import embedded as local
+from toolglot.wires import all_wires
+
+SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+READ, WRITE, LIST = (Tool(name, f"To {name}", SCHEMA) for name in ("read", "write", "list"))
+TOOLS = (READ, WRITE, LIST)
+ASKED = Message("user", (Text("go"),))
+WIRES = sorted(all_wires())
+UNCHOSEN = sorted(set(WIRES) - {"ollama"})
+"""Wires on which a client can choose."""
+
+
+# -- what a server would not understand --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("quirk", "choice", "offered", "left", "demand"),
+    [
+        ("", Choice.one("read"), "read write list", Choice.one("read"), ""),
+        ("named_choice_is_auto", Choice(), "read write list", Choice(), ""),
+        ("named_choice_is_auto", Choice("required"), "read write list", Choice("required"), ""),
+        ("named_choice_is_auto", Choice("none"), "read write list", Choice("none"), ""),
+        ("named_choice_is_auto", Choice.one("read"), "read", Choice("required"), ""),
+        ("named_choice_is_auto", Choice("auto", ("read", "list")), "read list", Choice(), ""),
+        ("choice_ignored", Choice(), "read write list", Choice(), ""),
+        ("choice_ignored", Choice("none"), "", Choice(), ""),
+        ("choice_ignored", Choice.one("list"), "list", Choice(), "Your next answer must be a call of list."),
+        ("choice_ignored", Choice("required"), "read write list", Choice(), "Your next answer must be a call of read or write or list."),
+        ("choice_ignored", Choice("auto", ("read",)), "read", Choice(), ""),
+    ],
+)  # fmt: skip
+def test_a_choice_that_would_be_ignored(quirk: str, choice: Choice, offered: str, left: Choice, demand: str) -> None:
+    asked = Conversation("m", (ASKED,), TOOLS, choice)
+    narrowed = narrow(asked, Rule("r", quirks=(quirk,) if quirk else ()))
+    assert " ".join(tool.name for tool in narrowed.tools) == offered
+    assert narrowed.choice == left
+    assert [message.text for message in narrowed.messages] == [*([demand] if demand else []), "go"]
+    assert (narrowed is asked) == (quirk == "" or choice == Choice() or (quirk[0] == "n" and not choice.only))
+
+
+@pytest.mark.parametrize("client", ["openai_chat", "anthropic_messages"])
+def test_the_server_is_offered_only_what_was_chosen(client: str) -> None:
+    """Also where the client's own words would be passed on."""
+    line = Line(client, "openai_chat", "auto")
+    facts = {"server": ("llama.cpp",), "supports_tools": ("true",), "supports_tool_calls": ("true",)}
+    line.knowledge.tell(line.settings.upstreams[0], "m", facts, 60)
+    exchange = line.ask(Conversation("m", (ASKED,), TOOLS, Choice.one("write"), Limits(max_tokens=7)), False)
+    told = json.loads(exchange.request)
+    assert [tool["function"]["name"] for tool in told["tools"]] == ["write"]
+    assert (told["tool_choice"], told["max_tokens"]) == ("required", 7)
+
+
+THOUGHTFUL = (ASKED, Message("assistant", (Reasoning("Hm."), Call("c", "read", "{}"))), Message("tool", (Result("c"),)))
+
+
+@pytest.mark.parametrize(
+    ("base_url", "field"),
+    [
+        ("https://api.openai.com/v1", ""),
+        ("https://api.mistral.ai/v1", ""),
+        ("https://api.groq.com/openai/v1", "reasoning"),
+        ("https://api.deepseek.com/v1", "reasoning_content"),
+        ("http://127.0.0.1:1/v1", "reasoning_content"),
+    ],
+)
+def test_thoughts_go_where_a_server_looks_for_them(base_url: str, field: str) -> None:
+    """Some servers refuse a message with a field that they do not know, others a turn without its thoughts."""
+    exchange = Line("ollama", "openai_chat", base_url=base_url).ask(Conversation("m", THOUGHTFUL, TOOLS), False)
+    said = json.loads(exchange.request)["messages"][1]
+    assert {key: value for key, value in said.items() if key.startswith("reasoning")} == (
+        {field: "Hm."} if field else {}
+    )
+
+
+def test_a_conversation_without_thoughts_is_left_alone() -> None:
+    asked = Conversation("m", (ASKED,), TOOLS)
+    assert retell_thoughts(asked, Rule("r")) is asked
+
+
+# -- the names are data ------------------------------------------------------------------------------------------------
+
+
+def test_every_name_is_used() -> None:
+    rules = load_profiles().rules
+    assert {quirk for rule in rules for quirk in rule.quirks} == set(QUIRKS)
+    assert {rule.reasoning for rule in rules} == {"", *THOUGHTS}
+    assert {rule.structured for rule in rules} == {"", "grammar"}
+    assert set(FIELDS) <= set(QUIRKS)
+    assert all(f"#   {name}" in BUILT_IN.read_text("utf-8") for name in ("reasoning", "structured", "quirks"))
+
+
+@pytest.mark.parametrize("line", ["quirks = ['stateful']", "reasoning = 'thinking'", "structured = 'json'"])
+def test_a_name_that_means_nothing_is_refused(tmp_path: Any, line: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(f"[[rule]]\nname = 'mine'\nnative = true\n{line}\n", "utf-8")
+    with pytest.raises(UsageError, match=line.partition(" ")[0]):
+        load_profiles(str(path))
+
+
+# -- what a server did not keep to -------------------------------------------------------------------------------------
+
+DONE = Finished("tool_calls", USAGE)
+ONE_AND_TWO = [*call(0, "read"), *call(1, "write"), DONE]
+TEXT_AND_CALL = [TextDelta("I look."), *call(0, "write"), DONE]
+CASES: dict[str, tuple[Choice, bool | None, list[Event], Any]] = {
+    "all are wanted": (Choice(), None, ONE_AND_TWO, ("", ["read", "write"], "tool_calls")),
+    "none are wanted": (Choice("none"), None, TEXT_AND_CALL, ("I look.", [], "stop")),
+    "one is wanted": (Choice.one("read"), None, ONE_AND_TWO, ("", ["read"], "tool_calls")),
+    "another is wanted": (Choice.one("read"), None, TEXT_AND_CALL, ("I look.", [], "stop")),
+    "some are wanted": (Choice("auto", ("write", "list")), None, ONE_AND_TWO, ("", ["write"], "tool_calls")),
+    "only one is wanted": (Choice(), False, ONE_AND_TWO, ("", ["read"], "tool_calls")),
+    "nothing is left": (Choice("none"), None, ONE_AND_TWO, "read, write"),
+    "not even one": (Choice.one("list"), None, [*call(0, "read"), DONE], "read"),
+}
+"""What the client chose, whether it takes several calls, what the upstream did, and what the client is told."""
+UNSAID = {"only one is wanted": {"gemini"}, "some are wanted": {"gemini", "anthropic_messages"}}
+"""What clients of some wires cannot ask for."""
+
+ROWS = [
+    (client, upstream, case)
+    for client, upstream, case in product(UNCHOSEN, WIRES, CASES)
+    if client not in UNSAID.get(case, ())
+]
+
+
+def told_of(line: Line, exchange: Any, events: list[Event]) -> list[Event]:
+    try:
+        return line.answer(exchange, events)
+    except ToolglotError as error:
+        return [Failed(error.code, error.message)]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("client", "upstream", "case"), ROWS)
+def test_calls_that_nobody_asked_for(client: str, upstream: str, case: str, stream: bool) -> None:
+    choice, parallel, events, expected = CASES[case]
+    line = Line(client, upstream)
+    asked = Conversation("m", (ASKED,), TOOLS, choice, Limits(parallel_calls=parallel))
+    exchange = line.ask(asked, stream)
+    told = list(merge_deltas(told_of(line, exchange, events)))
+    notes = [note for note in exchange.watch.notes if "was not delivered" in note]
+    calls = [event.name for event in told if isinstance(event, CallStarted)]
+    if isinstance(expected, str):
+        assert (
+            isinstance(told[-1], Failed)
+            and f"was a call of {expected}, which tool_choice does not allow" in told[-1].message
+        )
+        assert not calls and exchange.watch.error == "forbidden_call" and len(notes) == expected.count(",") + 1
+        return
+    last = told[-1]
+    assert isinstance(last, Finished)
+    text = "".join(event.text for event in told if isinstance(event, TextDelta))
+    assert (text, calls, last.reason) == expected
+    made = sum(isinstance(event, CallStarted) for event in events)
+    assert len(notes) == len(exchange.watch.rejected) == made - len(calls) and exchange.watch.tools == calls
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_call_that_leaks_is_text_unless_it_was_chosen(stream: bool) -> None:
+    written = '<tool_call>\n{"name": "%s", "arguments": {"path": "a"}}\n</tool_call>'
+    for name, calls in (("read", ["read"]), ("write", [])):
+        line = Line("openai_chat", "openai_chat")
+        exchange = line.ask(Conversation("m", (ASKED,), TOOLS, Choice.one("read")), stream)
+        told = line.answer(exchange, [TextDelta(written % name), Finished("stop", USAGE)])
+        assert [event.name for event in told if isinstance(event, CallStarted)] == calls
+        assert any(isinstance(event, TextDelta) for event in told) == (not calls)
+
+
+# -- held to a call ----------------------------------------------------------------------------------------------------
+
+
+def ask_as_text(choice: Choice, *, server: str = "llama.cpp", wire: str = "openai_chat") -> dict[str, Any]:
+    line = Line("openai_chat", wire, "auto")
+    line.knowledge.tell(line.settings.upstreams[0], "qwen3", {"server": (server,)}, 60)
+    exchange = line.ask(Conversation("qwen3", (ASKED,), (READ,), choice), False)
+    assert exchange.speech is not None
+    asked: dict[str, Any] = json.loads(exchange.request)
+    return asked
+
+
+def test_a_grammar_holds_to_a_call_that_is_required() -> None:
+    assert "read" in ask_as_text(Choice("required"))["grammar"]
+    assert "grammar" not in ask_as_text(Choice())
+    assert "grammar" not in ask_as_text(Choice("required"), server="something")
+    assert "grammar" not in ask_as_text(Choice("required"), wire="anthropic_messages")
+
+
+@pytest.fixture(scope="module")
+def embedded() -> Iterator[local.Local]:
+    with local.start() as running:
+        yield running
+
+
+@needs_model
+def test_a_real_model_is_held_to_it(embedded: local.Local) -> None:
+    """The smallest of models calls, if it is not allowed to do anything else."""
+    function = {"name": "read", "description": "Read a file", "parameters": SCHEMA}
+    body = {
+        "model": "m",
+        "messages": [{"role": "user", "content": "Read the file a.txt"}],
+        "tools": [{"type": "function", "function": function}],
+        "tool_choice": "required",
+        "temperature": 0,
+        "max_tokens": 200,
+    }
+
+    async def test() -> None:
+        async with gateway(base_url=embedded.base_url, dialect="hermes", mode="auto") as gate:
+            answer = await gate.ask(body)
+            [made] = answer.message["tool_calls"]
+            assert made["function"]["name"] == "read" and "path" in json.loads(made["function"]["arguments"])
+
+    run(test)

@@ -1,0 +1,146 @@
+"""How a very small model is taught: what is decided for it, what it is shown, and that it then really calls."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from support.embedded import ask, needs_model
+
+from toolglot import read
+from toolglot.core.conversation import Call, Choice, Conversation, Limits, Message, Result, Role, Text, Tool
+from toolglot.prompting.few_shot import MOST_EXAMPLES, Need, coach, decide
+from toolglot.server.upstream.embedded import start
+
+WEATHER = Tool(
+    "get_weather",
+    "Get the weather of a city. Not of the past.",
+    {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city"]},
+)
+SETTINGS = Tool(
+    "set_up",
+    "",
+    {
+        "type": "object",
+        "properties": {
+            "mode": {"enum": ["fast", "slow"]},
+            "count": {"type": "integer"},
+            "tags": {"type": "array", "items": {"type": "string"}},
+            "on": {"type": "boolean"},
+            "inner": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
+        },
+        "required": ["mode", "count", "tags", "on", "inner"],
+    },
+)
+CALLED = Message("assistant", (Call("c1", "get_weather", '{"city":"Oslo"}'),))
+TOLD = Message("tool", (Result("c1", "get_weather", (Text("12 degrees, light rain"),)),))
+
+
+def say(role: Role, text: str) -> Message:
+    return Message(role, (Text(text),))
+
+
+def ask_for(*messages: Message, tools: tuple[Tool, ...] = (WEATHER,), **more: Any) -> Conversation:
+    return Conversation("smollm2-135m", messages, tools, **more)
+
+
+QUESTION = say("user", "What is the weather in Oslo?")
+
+
+@pytest.mark.parametrize(
+    ("conversation", "need"),
+    [
+        (ask_for(QUESTION), Need.EITHER),
+        (ask_for(QUESTION, tools=()), Need.TEXT),
+        (ask_for(QUESTION, choice=Choice("none")), Need.TEXT),
+        (ask_for(QUESTION, choice=Choice("required")), Need.CALL),
+        (ask_for(QUESTION, CALLED, TOLD), Need.TEXT),
+        (ask_for(QUESTION, CALLED, TOLD, choice=Choice.one("get_weather")), Need.CALL),
+        (ask_for(QUESTION, CALLED, TOLD, say("user", "And in Rome?")), Need.EITHER),
+        (ask_for(), Need.EITHER),
+    ],
+)
+def test_what_the_answer_has_to_be(conversation: Conversation, need: Need) -> None:
+    assert decide(conversation) is need
+
+
+def test_what_depends_on_the_tools_alone_is_made_once() -> None:
+    first = coach(ask_for(QUESTION), "hermes").conversation
+    later = coach(ask_for(say("user", "And in Rome?")), "hermes").conversation
+    assert len(first.messages) == len(later.messages) > 2
+    assert all(one is other for one, other in zip(first.messages[1:-1], later.messages[1:-1], strict=True))
+    assert first.extra["grammar"] is later.extra["grammar"]
+
+
+def test_examples_stand_between_the_system_prompt_and_the_conversation() -> None:
+    spoken = coach(ask_for(say("system", "Be brief."), QUESTION), "hermes").conversation
+    roles = [message.role for message in spoken.messages]
+    assert roles == ["system", *["user", "assistant"] * 4, "user"]
+    assert spoken.messages[0].text == (
+        "Be brief.\n\nYou can call these tools:\n- get_weather(city, days): Get the weather of a city\n"
+        "Answer with a call if one of them fits the request, else with text."
+    )
+    assert [message.text for message in spoken.messages[1:5]] == [
+        "Hello!",
+        "Hello! What can I do for you?",
+        "Get the weather of a city, city Paris.",
+        '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>',
+    ]
+    assert spoken.messages[-1] == QUESTION
+    assert (spoken.tools, spoken.limits.temperature) == ((), 0.0)
+
+
+def test_every_example_fits_its_tool_and_differs_from_the_last() -> None:
+    spoken = coach(ask_for(QUESTION, tools=(SETTINGS,), choice=Choice("required")), "hermes").conversation
+    definition = {"name": SETTINGS.name, "parameters": SETTINGS.parameters}
+    shown = [read(message.text, [definition]) for message in spoken.messages if message.role == "assistant"]
+    assert [json.loads(reading.calls[0].arguments) for reading in shown] == [
+        {"mode": "fast", "count": 3, "tags": ["blue"], "on": True, "inner": {"path": "docs/plan.txt"}},
+        {"mode": "slow", "count": 40, "tags": ["green"], "on": False, "inner": {"path": "a/b.md"}},
+    ]
+    assert spoken.messages[1].text.startswith("set up, mode fast, count 3, ")
+
+
+def test_many_tools_do_not_mean_many_examples() -> None:
+    tools = tuple(Tool(f"tool_{number}") for number in range(100))
+    assert len(coach(ask_for(QUESTION, tools=tools), "hermes").conversation.messages) < 2 * MOST_EXAMPLES + 6
+
+
+def test_results_are_answered_without_tools_and_tags() -> None:
+    speech = coach(ask_for(QUESTION, CALLED, TOLD), "hermes")
+    assert [message.role for message in speech.conversation.messages] == ["user", "assistant", "user"]
+    assert speech.conversation.extra["grammar"] == "root ::= [^<]+\n"
+    assert speech.tools == (WEATHER,)
+
+
+def test_the_client_keeps_what_it_asked_for() -> None:
+    mine = {"response_format": {"type": "json_object"}}
+    spoken = coach(ask_for(QUESTION, extra=mine, limits=Limits(temperature=0.7)), "hermes").conversation
+    assert (spoken.extra, spoken.limits.temperature) == (mine, 0.7)
+
+
+def test_a_dialect_without_a_grammar_is_taught_all_the_same() -> None:
+    spoken = coach(ask_for(QUESTION), "pythonic").conversation
+    assert "grammar" not in spoken.extra
+    assert '[get_weather(city="Paris")]' in [message.text for message in spoken.messages]
+
+
+def request(conversation: Conversation) -> dict[str, Any]:
+    return {
+        "messages": [{"role": message.role, "content": message.text} for message in conversation.messages],
+        "temperature": conversation.limits.temperature,
+        **conversation.extra,
+    }
+
+
+@needs_model
+def test_the_embedded_model_calls_answers_and_talks() -> None:
+    with start() as model:
+        speech = coach(ask_for(QUESTION), "hermes")
+        call = read(ask(model.base_url, **request(speech.conversation)), [{"name": "get_weather"}]).calls[0]
+        assert (call.name, call.arguments, call.repairs) == ("get_weather", '{"city":"Oslo"}', ())
+        answer = ask(model.base_url, **request(coach(ask_for(QUESTION, CALLED, TOLD), "hermes").conversation))
+        assert "rain" in answer
+        talk = coach(ask_for(say("user", "Hello!")), "hermes").conversation
+        assert "<" not in ask(model.base_url, **request(talk))

@@ -1,0 +1,92 @@
+"""Marks and JSON that models damage: what is clear is read, and leaves no debris in the text."""
+
+from __future__ import annotations
+
+import pytest
+from support.samples import random_cuts, read_events
+
+import toolglot
+from toolglot.reading.reader import gather
+
+TOOLS = [
+    {
+        "name": "read_file",
+        "parameters": {
+            "type": "object",
+            "properties": {"path": {"type": "string"}, "note": {"type": "string"}, "limit": {"type": "integer"}},
+            "required": ["path"],
+        },
+    }
+]
+BODY = '{"name": "read_file", "arguments": {"path": "a.py"}}'
+OPENERS = (
+    "<tool_call>",
+    "< tool_call >",
+    "<tool_call >",
+    "<tool_call:>",
+    "<tool_call＞",
+    '<tool_call id="1">',
+)
+CLOSERS = ("</tool_call>", "</ tool_call>", "</tool_call＞", "<tool_call/>", "</tool_call >", "")
+
+
+def read(text: str) -> toolglot.Reading:
+    whole = read_events([text], tools=TOOLS)
+    assert read_events(list(text), tools=TOOLS) == whole
+    assert read_events(random_cuts(text, 7), tools=TOOLS) == whole
+    return gather(whole)
+
+
+@pytest.mark.parametrize("closer", CLOSERS)
+@pytest.mark.parametrize("opener", OPENERS)
+def test_damaged_marks_leave_nothing(opener: str, closer: str) -> None:
+    reading = read(f"Hello.\n{opener}\n{BODY}\n{closer}\n")
+    assert [call.arguments for call in reading.calls] == ['{"path":"a.py"}']
+    assert reading.text.strip() == "Hello."
+
+
+@pytest.mark.parametrize("opener", ["[TOOL CALL: 3]", "[TOOL CALL]", '[TOOL_CALL id="3"]'])
+def test_brackets_may_hold_a_number(opener: str) -> None:
+    for closer in ("[END TOOL CALL]", "[/TOOL_CALL]"):
+        reading = read(f"{opener}{BODY}{closer}")
+        assert [call.arguments for call in reading.calls] == ['{"path":"a.py"}']
+        assert reading.text == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "If a < tool_call > b, it counts.",
+        "The tag < tool_call > opens a call and <tool_call/> is empty.",
+        "＜tool_call＞ is a mark.",
+        "[TOOL CALL: see below] and [END TOOL CALL] are marks.",
+        'a < tool_call > {"x": 1}',
+        "<tool_call/>",
+    ],
+)
+def test_marks_in_prose_stay_text(text: str) -> None:
+    reading = read(text)
+    assert (reading.text, reading.calls, reading.rejected) == (text, [], [])
+
+
+@pytest.mark.parametrize("form", ["%s", "```json\n%s\n```", "<tool_call>\n%s\n</tool_call>"])
+@pytest.mark.parametrize(
+    ("body", "arguments"),
+    [
+        ('{"name": "read_file", "arguments": {"path": "a" "limit": 3}}', '{"path":"a","limit":3}'),
+        ('{"name": "read_file", "arguments": {"path": "a"\n"limit": 3}}', '{"path":"a","limit":3}'),
+        ("{“name”: “read_file”, “arguments”: {“path”: “a”, “limit”: 3}}", '{"path":"a","limit":3}'),
+        (
+            '{"name": "read_file", "arguments": {"path": "say "b" now", "limit": 3}}',
+            '{"path":"say \\"b\\" now","limit":3}',
+        ),
+        (
+            '{"name": "read_file", "arguments": {"path": "is "b" "limit": 3", "limit": 4}}',
+            '{"path":"is \\"b\\" \\"limit\\": 3","limit":4}',
+        ),
+        ('{"name": "read_file", "arguments": {"path": "a"limit": 3"}}', '{"path":"a\\"limit\\": 3"}'),
+        ('{"name": "read_file", "arguments": {"path": "a" "other": 3"}}', '{"path":"a\\" \\"other\\": 3"}'),
+    ],
+)
+def test_a_missing_comma_and_odd_quotes(form: str, body: str, arguments: str) -> None:
+    assert [call.arguments for call in read(form.replace("%s", body)).calls] == [arguments]

@@ -1,0 +1,136 @@
+"""Arguments in odd quotes, with comments or against the letter of a schema."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from support.samples import random_cuts, read_events
+
+import toolglot
+from toolglot.reading.reader import gather
+
+TEXT = {"type": "string"}
+ITEM = {"type": "object", "properties": {"option": TEXT, "mode": TEXT}, "required": ["option"]}
+TOOLS = [
+    {
+        "name": "note",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "text": TEXT,
+                "n": {"type": "integer"},
+                "sure": {"type": "string", "enum": ["True", "False"]},
+                "kinds": {"type": "array", "items": TEXT, "enum": ["a", "b"]},
+                "options": {"type": "array", "items": ITEM},
+            },
+            "required": ["text"],
+        },
+    },
+    {"name": "functions_cross", "parameters": {"type": "object", "properties": {"x": TEXT}, "required": ["x"]}},
+]
+WRAPS = ["<tool_call>\n{}\n</tool_call>", "{}", "```json\n{}\n```", "[TOOL_CALLS][{}]"]
+
+VALUES = [
+    ('"text": """a\n"b" c"""', {"text": 'a\n"b" c'}),
+    ('"text": """a""", "n": 1', {"text": "a", "n": 1}),
+    ('"text": "", "n": 1', {"text": "", "n": 1}),
+    ('"text": ""', {"text": ""}),
+    ('"text": “a b”', {"text": "a b"}),
+    ('"text": `a b`', {"text": "a b"}),
+    ('"text": "a", // why\n "n": 1', {"text": "a", "n": 1}),
+    ('"text": "a" // why\n, "n": 1', {"text": "a", "n": 1}),
+    ('"text": "a", # why\n "n": 1 # because\n', {"text": "a", "n": 1}),
+    ('/* first */ "text": "a" /* second */', {"text": "a"}),
+    ('"text": "a // b", "n": 1', {"text": "a // b", "n": 1}),
+    ('"text": "# a\\n/* b */", "n": 1', {"text": "# a\n/* b */", "n": 1}),
+    ('"text": "a", "sure": true', {"text": "a", "sure": "True"}),
+    ('"text": "a", "sure": false', {"text": "a", "sure": "False"}),
+    ('"text": "a", "kinds": ["a", "b"]', {"text": "a", "kinds": ["a", "b"]}),
+]
+WRONG = [
+    '"text": “a',
+    '"text": “a” and ”b”',
+    '"text": `a` `b`',
+    '"text": ...',
+    '"text": text',
+    '"text": read()',
+    '"text": """a',
+    '"text": "a", "kinds": ["c"]',
+    '"text": "a", "sure": "maybe"',
+    '// "text": "a"\n',
+]
+
+
+def read_calls(text: str) -> list[tuple[str, Any]]:
+    whole = read_events([text], tools=TOOLS)
+    for pieces in (list(text), random_cuts(text, 1), random_cuts(text, 2)):
+        assert read_events(pieces, tools=TOOLS) == whole
+    return [(call.name, json.loads(call.arguments)) for call in gather(whole).calls]
+
+
+def envelope(arguments: str) -> str:
+    return f'{{"name": "note", "arguments": {{{arguments}}}}}'
+
+
+@pytest.mark.parametrize("wrap", WRAPS)
+@pytest.mark.parametrize(("written", "arguments"), VALUES)
+def test_damaged_values_are_read_as_meant(written: str, arguments: dict[str, Any], wrap: str) -> None:
+    assert read_calls(wrap.replace("{}", envelope(written))) == [("note", arguments)]
+
+
+@pytest.mark.parametrize("wrap", WRAPS)
+@pytest.mark.parametrize("written", WRONG)
+def test_values_that_are_unclear_make_no_call(written: str, wrap: str) -> None:
+    assert read_calls(wrap.replace("{}", envelope(written))) == []
+
+
+ELEMENTS = [
+    ('<option mode="x">A</option><option>B</option>', [{"option": "A", "mode": "x"}, {"option": "B"}]),
+    ('<option mode="x">A</option>', [{"option": "A", "mode": "x"}]),
+    ("<option>A</option>", [{"option": "A"}]),
+]
+
+
+@pytest.mark.parametrize(("written", "options"), ELEMENTS)
+def test_an_element_called_like_its_text_keeps_its_attributes(written: str, options: list[Any]) -> None:
+    text = f"<note>\n<text>a</text>\n<options>\n{written}\n</options>\n</note>"
+    [(name, arguments)] = read_calls(text)
+    assert (name, arguments["text"]) == ("note", "a")
+    assert arguments["options"] == options
+
+
+@pytest.mark.parametrize("name", ["functions.cross", "functions_cross", "functions.functions_cross"])
+def test_a_name_that_begins_like_a_namespace_is_found(name: str) -> None:
+    assert read_calls(f'<tool_call>{{"name": "{name}", "arguments": {{"x": "1"}}}}</tool_call>') == [
+        ("functions_cross", {"x": "1"})
+    ]
+
+
+def test_an_undeclared_key_of_several_words_is_no_text_of_gemma() -> None:
+    text = '<|tool_call>call:note{text:<|"|>a<|"|>,some key:<|"|>b<|"|>}<tool_call|>'
+    assert read_calls(text) == [("note", {"text": "a", "some key": "b"})]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The assistantcommentary to=functions.note is a header.",
+        'Nobody writes assistantcommentary to=functions.other json{"text": "a"} here.',
+        "analysisWe need it.assistantfinalDone.",
+        "assistant to=functions.note",
+    ],
+)
+def test_stripped_headers_without_a_call_are_text(text: str) -> None:
+    assert (toolglot.read(text, TOOLS).text, read_calls(text)) == (text, [])
+
+
+@pytest.mark.parametrize("value", ["#", "x # y", "https://a/#b", "/* c */", "// d", "a # b\n"])
+def test_signs_of_comments_inside_strings_are_text(value: str) -> None:
+    arguments = {"x": value, "free": {value: [value, 1]}, "y": 1}
+    tool = {"name": "f", "parameters": {"type": "object", "properties": {"x": {"type": "string"}, "free": {}}}}
+    text = f"<tool_call>{json.dumps({'name': 'f', 'arguments': arguments})}</tool_call>"
+    (call,) = toolglot.read(text, [tool]).calls
+    assert json.loads(call.arguments) == arguments
+    assert call.repairs == ()

@@ -1,0 +1,378 @@
+"""No input makes the reader super-linear, and no history the way to it.
+
+Each text is read at one size and at ten times that size, whole and in small chunks. Linear work takes ten times as long,
+quadratic work a hundred times; the limit stands generously between, on the best of several rounds of CPU time. Floods of
+marks are counted in calls of functions instead, because they would be linear at any price.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from time import process_time
+from types import FrameType
+
+import pytest
+from support.samples import load_samples, load_tools
+
+import toolglot
+from toolglot.clients.xml import all_clients
+from toolglot.clients.xml.history_parser import read_turns
+from toolglot.clients.xml.prompt_parser import read_prompt
+from toolglot.core.conversation import Call, Conversation, Message, Result, Role, Text, Tool
+from toolglot.core.events import TextDelta
+from toolglot.gateway.delivery import Delivery
+from toolglot.gateway.telemetry.log import Telemetry
+from toolglot.gateway.tool_results import mend
+from toolglot.prompting.conversation import speak
+from toolglot.reading.dialect_index import STRAY_THINKING
+from toolglot.reading.reader import vocabulary
+
+HOUSE = load_tools("house")
+SMALL, LARGE = 8_000, 80_000
+LIMIT = 25
+NOISE = 0.02
+
+UNITS = {
+    "less-than": "<",
+    "backtick": "`",
+    "fence": "```",
+    "fence lines": "```\n",
+    "json fences": "```json\n",
+    "brace": "{",
+    "bracket": "[",
+    "braces closed": "{}",
+    "quote": '"',
+    "backslash": "\\",
+    "json opener": '{"name": "',
+    "json opener of a tool": '{"name": "save_note", "arguments": {',
+    "think": "<think>",
+    "think closed": "<think></think>",
+    "think closers": "</think>",
+    "hermes opener": "<tool_call>",
+    "hermes opener and line": "<tool_call>\n",
+    "hermes closer": "</tool_call>",
+    "hermes closed": "<tool_call></tool_call>",
+    "hermes brace": "<tool_call>{",
+    "function": "<function=save_note>",
+    "parameter": "<function=save_note><parameter=body>",
+    "parameters closed": "<parameter=body></parameter>",
+    "tool tags": "<save_note>",
+    "tool tags and elements": "<save_note><body>",
+    "invoke": '<invoke name="save_note">',
+    "arg keys": "<tool_call>save_note<arg_key>",
+    "dsml": "<｜DSML｜",
+    "kimi": "<|tool_call_begin|>",
+    "harmony": "<|channel|>",
+    "harmony recipients": "<|start|>assistant<|channel|>commentary to=functions.save_note ",
+    "gemma": '<|tool_call>call:save_note{body:<|"|>',
+    "mistral": "[TOOL_CALLS]",
+    "mistral arguments": '[TOOL_CALLS]save_note[ARGS]{"body": "',
+    "pythonic": "[save_note(",
+    "react": "Action: save_note\n",
+    "react input": "Action: save_note\nAction Input: ",
+    "alternating backticks": "` `` ",
+    "quotes and escapes": '\\"\\',
+    "seed 003": "<a_b><c>x</c>",
+    "spaces": " ",
+    "lines": "\n",
+    "entities": "&lt;",
+    "cdata": "<![CDATA[",
+    "yaml": "save_note:\n  body: |\n",
+}
+HEADS = {
+    "open json string": '<tool_call>\n{"name": "save_note", "arguments": {"body": "',
+    "open parameter": "<tool_call>\n<function=save_note>\n<parameter=body>\n",
+    "open element": "<save_note>\n<body>",
+    "open arg value": "<tool_call>save_note<arg_key>body</arg_key><arg_value>",
+    "open invoke": '<function_calls>\n<invoke name="save_note">\n<parameter name="body">',
+    "open gemma string": '<|tool_call>call:save_note{body:<|"|>',
+    "open fence": '```json\n{"name": "save_note", "arguments": {"body": "',
+    "open bare json": '{"name": "save_note", "arguments": {"body": "',
+    "open pythonic": '[save_note(body="',
+    "open object": '<tool_call>\n{"name": "set_thermostat", "arguments": {"schedule": ',
+    "open think": "<think>",
+}
+INNER = {
+    "closers": "</parameter>",
+    "all closers": '</body></save_note></arg_value></parameter></function></invoke></tool_call><|"|>',
+    "openers": "<tool_call><function=save_note><save_note>",
+    "quotes": '"',
+    "quoted ends": '"}',
+    "escapes": "\\\\",
+    "braces": '{"a":',
+    "fences": "\n```\n",
+    "brackets": '")]',
+}
+
+
+def whole(text: str) -> None:
+    toolglot.read(text, tools=HOUSE)
+
+
+def streamed(text: str) -> None:
+    reader = toolglot.Reader(tools=HOUSE)
+    for start in range(0, len(text), 8):
+        reader.feed(text[start : start + 8])
+    reader.close()
+
+
+def seconds(work: Callable[[str], None], text: str) -> float:
+    start = process_time()
+    work(text)
+    return process_time() - start
+
+
+def assert_linear(make: Callable[[int], str], work: Callable[[str], None]) -> None:
+    assert_growth(lambda size: seconds(work, make(size)), SMALL, LARGE)
+
+
+def assert_growth(measure: Callable[[int], float], small: int, large: int) -> None:
+    """Ten times as much takes about ten times as long; other work on the machine is given three more chances."""
+    quickest, slowest = measure(small), measure(large)
+    for _ in range(3):
+        if slowest <= NOISE or slowest <= LIMIT * quickest:
+            return
+        quickest, slowest = max(quickest, measure(small)), min(slowest, measure(large))
+    pytest.fail(f"{small}: {quickest:.4f} s, {large}: {slowest:.4f} s")
+
+
+def repeat(unit: str, head: str = "") -> Callable[[int], str]:
+    return lambda size: head + unit * (size // len(unit))
+
+
+both_ways = pytest.mark.parametrize("work", [whole, streamed], ids=["whole", "streamed"])
+
+
+@both_ways
+@pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS.keys())
+def test_repeated_marks(unit: str, work: Callable[[str], None]) -> None:
+    assert_linear(repeat(unit), work)
+
+
+@both_ways
+@pytest.mark.parametrize("inner", INNER.values(), ids=INNER.keys())
+@pytest.mark.parametrize("head", HEADS.values(), ids=HEADS.keys())
+def test_repeated_marks_inside_an_open_value(head: str, inner: str, work: Callable[[str], None]) -> None:
+    assert_linear(repeat(inner, head), work)
+
+
+@both_ways
+def test_deep_nesting_that_closes(work: Callable[[str], None]) -> None:
+    head = '<tool_call>\n{"name": "set_thermostat", "arguments": {"room": "a", "celsius": 1, "schedule": '
+    assert_linear(lambda size: head + '{"a":' * (size // 6) + "1" + "}" * (size // 6) + "}}\n</tool_call>", work)
+
+
+@both_ways
+def test_many_small_calls(work: Callable[[str], None]) -> None:
+    assert_linear(repeat('<tool_call>\n{"name": "list_sensors", "arguments": {}}\n</tool_call>\n'), work)
+
+
+def test_openers_repeated_a_hundred_thousand_times() -> None:
+    assert_linear(lambda size: "<tool_call>" * (size // 2), whole)
+
+
+@both_ways
+@pytest.mark.parametrize("size", [100_000])
+def test_deep_nesting_does_not_exhaust_the_stack(size: int, work: Callable[[str], None]) -> None:
+    for text in (
+        "[" * size,
+        '{"a":' * size,
+        '<tool_call>{"name": "save_note", "arguments": {"body": ' + "[" * size,
+        "<a>" * size,
+    ):
+        work(text)
+
+
+def calls_for_half(work: Callable[[str], None], text: str) -> int:
+    """How many functions are called for the second half of a text."""
+    return calls_of(work, text) - calls_of(work, text[: len(text) // 2])
+
+
+def calls_of(work: Callable[[str], None], text: str) -> int:
+    """How many functions are called for a text, those of the language itself included."""
+    count = 0
+
+    def watch(frame: FrameType, event: str, arg: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    work(text)  # what is compiled once
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        work(text)
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+@pytest.mark.parametrize("unit", ["<", "<|", "<a", "</p", "[", "[a", "[\n", "\n[", "<\n", "<a\n", "<a>\n", "<a_b>x"])
+def test_what_only_begins_like_a_mark_is_passed_without_a_look(unit: str) -> None:
+    text = "x" + unit * (8000 // len(unit))
+    assert calls_for_half(whole, text) < len(text) / 100
+
+
+@pytest.mark.parametrize(
+    "opener",
+    ["<tool_call>", "<tool_call>\n", "[TOOL_CALLS] ", "<tool_code>", "<|tool_call|>", "<function_call>\n"],
+)
+def test_a_wrapper_in_a_wrapper_is_stepped_over_once(opener: str) -> None:
+    assert calls_for_half(whole, opener * 500) < 250 * 180
+
+
+@both_ways
+def test_frames_that_fail_late_are_not_looked_at_again_for_ever(work: Callable[[str], None]) -> None:
+    frames = "<tool_call>{" + """"x": '<tool_call>{"x": ', """ * 150 + "!"
+    text = frames * 10
+    assert calls_for_half(work, text) < 15 * len(text)
+
+
+def test_a_call_behind_frames_that_fail_is_read() -> None:
+    frames = "<tool_call>{" + """"x": '<tool_call>{"x": ', """ * 150 + "!"
+    call = '\n<tool_call>\n{"name": "list_sensors", "arguments": {}}\n</tool_call>'
+    for text in (frames * 10, "<tool_call>" * 500, "<" * 5000):
+        reading = toolglot.read(text + call, tools=HOUSE)
+        assert [found.name for found in reading.calls] == ["list_sensors"]
+        assert reading.text.startswith(text[:-400])
+
+
+@pytest.mark.parametrize("rough", [False, True])
+def test_no_mark_is_passed_without_a_look(rough: bool) -> None:
+    """The quick look says yes wherever the marks themselves say yes, or that they need more."""
+    known = vocabulary()
+    samples = load_samples()
+    for sample in samples[:: max(1, len(samples) // 300)]:
+        names = tuple(tool.get("function", tool)["name"] for tool in load_tools(sample.tools))
+        marks = known._find_landmarks(names, False, rough)
+        for end in (*range(1, min(len(sample.text), 120)), len(sample.text)):
+            text = sample.text[:end]
+            for pos in range(max(0, end - 60), end):
+                loose = (look for look in (marks.elements, STRAY_THINKING) if look is not None)
+                found = any(look.at(text, pos, False) is not None for look in loose)
+                if found or known.anywhere.choice.at(text, pos, False) is not None:
+                    assert marks.stops.match(text, pos) is not None, (text, pos)
+                    assert marks.heads.match(text, pos) is not None, (text, pos)
+
+
+def test_no_mark_has_four_signs_of_a_tag_in_a_row() -> None:
+    """Values rely on it: a run of them cannot end there."""
+    for dialect in vocabulary().dialects:
+        marks = [mark for call in dialect.calls for mark in (*call.header, *call.close)]
+        assert not [
+            mark for mark in (*marks, *(close for wrap in dialect.wrap for close in wrap.close)) if "<<<<" in mark
+        ]
+
+
+def say(role: Role, *parts: Text | Call | Result) -> Message:
+    return Message(role, parts)
+
+
+def call_all(count: int) -> Message:
+    return say("assistant", *(Call(str(number), "read") for number in range(count)))
+
+
+def answer_all(count: int, text: str, named: bool = True) -> list[Message]:
+    return [say("tool", Result(str(at) if named else "", content=(Text(text),))) for at in range(count)]
+
+
+PAGE = "lorem ipsum " * 100
+USER, SYSTEM = say("user", Text(PAGE)), say("system", Text(PAGE))
+HISTORIES: dict[str, Callable[[int], list[Message]]] = {
+    "system messages": lambda count: [SYSTEM] * count,
+    "user messages behind a result": lambda count: [call_all(1), *answer_all(1, "x"), *[USER] * count],
+    "results of one turn": lambda count: [call_all(count), *answer_all(count, PAGE)],
+    "results without ids": lambda count: [call_all(count), *answer_all(count, "x", named=False)],
+    "calls that nobody answers": lambda count: [call_all(count), *[say("user", Text("x"))] * count],
+    "turns": lambda count: [turn for number in range(count) for turn in (say("assistant", Call(str(number), "read")), say("tool", Result(str(number))))],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("history", HISTORIES.values(), ids=HISTORIES.keys())
+def test_long_histories(history: Callable[[int], list[Message]]) -> None:
+    def measure(count: int) -> float:
+        messages = history(count)
+        began = process_time()
+        speak(Conversation("m", mend(messages, str)[0], (Tool("read"),)), "roo_xml")
+        return process_time() - began
+
+    measure(10)
+    assert_growth(measure, 500, 5000)
+
+
+PROMPTS = {
+    "headings": "## name\n",
+    "headings in fences": "```\n## name\n",
+    "samples that never end": "<name>\n",
+    "samples in the middle of lines": "x <name> ",
+    "samples full of tags": "<name>\n<a>\n",
+    "bullets": "- name: (required) text\n",
+    "parameters": "Parameters:\n- name: text\n",
+    "blanks": " ",
+    "blank lines": "\n",
+    "sentences": "XML. Not so. ",
+    "bold names": "**name** \u2014 text. Params: a, b (optional).\n",
+    "servers": "## server (`x`)\n### Available Tools\n- tool: text\n    Input Schema:\n    {}\n",
+    "servers on a line": "## server (` (`",
+    "labels": "Example: a:\n\n",
+    "labels of colons": "Example" + ":" * 80 + "\n",
+    "elements": "<a>\n</b>\n",
+    "system information": "SYSTEM INFORMATION\n",
+}
+
+
+@pytest.mark.parametrize(
+    "head", ["# Tools\n## name\n", "## TOOLS\n**name** - x\n", "# Connected MCP Servers\n## name\n"]
+)
+@pytest.mark.parametrize("unit", PROMPTS.values(), ids=PROMPTS.keys())
+def test_prompts_of_xml_clients(unit: str, head: str) -> None:
+    def measure(size: int) -> float:
+        text = f"# Tools\n## name\nDescription: x\n{head}{unit * (size // len(unit))}</name>"
+        began = process_time()
+        read_prompt.__wrapped__(text)
+        return process_time() - began
+
+    assert_growth(measure, SMALL, LARGE)
+
+
+NUMBERED = {
+    "tools": lambda number: f"## t{number}\n",
+    "tools of servers": lambda number: f"- t{number}: text\n\n",
+    "elements that never end": lambda number: f"<t{number}>\n",
+}
+
+
+@pytest.mark.parametrize("tail", ["<t", "x"])
+@pytest.mark.parametrize("unit", NUMBERED.values(), ids=NUMBERED.keys())
+def test_prompts_that_name_many_things(unit: Callable[[int], str], tail: str) -> None:
+    def measure(count: int) -> float:
+        named = "".join(map(unit, range(count)))
+        servers = f"# Connected MCP Servers\n## s\n### Available Tools\n{named}"
+        text = f"# Tools\n## name\n{named}{servers}\n# Rules\n{named}{tail * count * 4}"
+        began = process_time()
+        read_prompt.__wrapped__(text)
+        return process_time() - began
+
+    assert_growth(measure, 600, 6000)
+
+
+@pytest.mark.parametrize("unit", ["<list_files><path>a</path></list_files>", "<list_files>", "<path>", "<id>x</id>"])
+def test_turns_of_xml_clients(unit: str) -> None:
+    def measure(count: int) -> float:
+        results = [Text("[list_files for 'a'] Result:\nx")] * count
+        messages = (say("assistant", Text("<list_files>" + unit * count)), say("user", *results))
+        began = process_time()
+        read_turns(messages, all_clients()["roo-3.36"], "m")
+        return process_time() - began
+
+    assert_growth(measure, 500, 5000)
+
+
+def test_a_stream_that_is_gathered_to_a_whole_answer() -> None:
+    def measure(count: int) -> float:
+        delivery = Delivery(toolglot.Reader(), Telemetry().begin("r", "w"), streamed=False)
+        began = process_time()
+        delivery.deliver([TextDelta("lorem ipsum dolor sit ")] * count)
+        return process_time() - began
+
+    assert_growth(measure, 10_000, 100_000)

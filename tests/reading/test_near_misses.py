@@ -1,0 +1,202 @@
+"""Text that was meant as a call and is none: it is counted, or reported, and never lost."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from gateway.test_experiment import Records, records  # noqa: F401
+from support.gateway import ASK, READ, gateway, run
+
+import toolglot
+from toolglot.reading.reader import Reading, gather
+from toolglot.sim import Options, Scripted
+from toolglot.sim.answer import Answer
+
+PATH = {"path": {"type": "string"}}
+TOOLS: list[dict[str, Any]] = [
+    {"name": "read_file", "parameters": {"type": "object", "properties": PATH, "required": ["path"]}},
+    {"name": "list_files", "parameters": {"type": "object", "properties": PATH}},
+]
+MISSES = {
+    "a wrapper with broken JSON": "<tool_call>\n{invalid json}\n</tool_call>",
+    "a wrapper with broken JSON behind text": "Now.\n\n<tool_call>\n{invalid json}\n</tool_call>",
+    "a tool fence with broken JSON": "```tool_code\n{invalid json}\n```",
+    "a fence with a wrong key": '```json\n{"tool": "read_file", "pth": "a"}\n```',
+    "bare JSON with a wrong key": '{"name": "read_file", "arguments": {"pth": "a"}}',
+    "name-keyed JSON with a wrong key": '{"read_file": {"pth": 3}}',
+    "an action with a wrong key": 'Action: read_file\nAction Input: {"pth": 3}',
+    "an element that holds text": "<read_file>\na.txt\n</read_file>",
+    "an element that is never closed": "Now:\n<read_file><pth>a</pth>",
+    "an element with text between": "<read_file><pth>a</pth> and </read_file>",
+    "a Python call with a wrong keyword": 'read_file(pth="a")',
+    "a Python call with a wrong keyword behind a label": 'Action: read_file(pth="a")\n',
+    "a Python call with a wrong keyword in a list": """["read_file(pth='a')"]""",
+    "a Python call with a wrong keyword in a fence": '```python\nread_file(pth="a")\n```',
+}
+NONE = {
+    "a mention": "Use <read_file> to read files.",
+    "a mention at the start of a line": "<read_file>: reads a file. <list_files>: lists.",
+    "inline code": "`<read_file><pth>a</pth></read_file>`",
+    "a fence": "```\n<read_file><pth>a</pth></read_file>\n```",
+    "an example": "For example:\n<read_file><pth>a</pth></read_file>",
+    "an example in JSON": 'For example:\n{"name": "read_file", "arguments": {"pth": "a"}}',
+    "a definition": '```json\n{"name": "read_file", "description": "reads", "parameters": {"type": "object"}}\n```',
+    "a link": "[read_file(path)](docs/read.md) reads a file.",
+    "other JSON": '{"answer": {"a": [1]}}',
+    "a JSON fence": '```json\n{"a": 1,}\n```',
+    "a wrapper in a sentence": "Put it into <tool_call> and {braces}.",
+    "words in a wrapper": "<tool_call>hello</tool_call>",
+    "HTML": "<details><summary>read_file</summary></details>",
+    "code": "if (a < b) { read_file(b); }",
+    "a Python call in a sentence": 'read_file(pth="a") reads a file.',
+    "a Python call that is used": 'read_file(pth="a").strip()',
+    "a Python call that is assigned": 'text = read_file(pth="a")',
+    "a Python function": 'def read_file(pth="a"):\n    pass',
+    "a signature": "read_file(path)",
+    "a name as code writes it": "read_file()",
+}
+
+
+def read(text: str, cuts: list[int], **options: Any) -> tuple[Reading, list[str]]:
+    reader = toolglot.Reader(TOOLS, **options)
+    events, at = [], 0
+    for cut in [*cuts, len(text)]:
+        events += reader.feed(text[at:cut])
+        at = cut
+    events += reader.close()
+    return gather(events, text), [*reader.missed, *(dialect for dialect, _ in reader.left)]
+
+
+def every_way(text: str) -> list[list[int]]:
+    chance = random.Random(len(text))
+    return [[], list(range(1, len(text))), sorted(chance.randrange(len(text)) for _ in range(4))]
+
+
+@pytest.mark.parametrize("name", sorted(MISSES))
+def test_a_near_miss_is_counted_once_and_stays_text(name: str) -> None:
+    for cuts in every_way(MISSES[name]):
+        told, missed = read(MISSES[name], cuts)
+        assert (told.text, told.calls, told.rejected) == (MISSES[name], [], [])
+        assert len(missed) == 1
+
+
+@pytest.mark.parametrize("name", sorted(NONE))
+def test_what_only_looks_like_one_is_not_counted(name: str) -> None:
+    for cuts in every_way(NONE[name]):
+        told, missed = read(NONE[name], cuts)
+        assert (told.text, told.calls, told.rejected, missed) == (NONE[name], [], [], [])
+
+
+# -- elements of a tool with wrong parameters --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("before", ["", "Now I read it.\n\n", "Now I read it: "])
+@pytest.mark.parametrize("behind", ["", "\nDone.", " Done."])
+@pytest.mark.parametrize(
+    ("raw", "reason", "defects"),
+    [
+        ("<read_file><pth>a</pth></read_file>", "missing_argument", ["argument path", "argument pth"]),
+        ("<read_file>\n<pth>a</pth>\n<x>b < c</x>\n</read_file>", "missing_argument", ["argument path", "argument pth", "argument x"]),
+        ("<list_files><pth>a</pth></list_files>", "malformed", ["argument pth"]),
+    ],
+)  # fmt: skip
+def test_an_element_with_wrong_parameters_is_rejected(
+    raw: str, reason: str, defects: list[str], before: str, behind: str
+) -> None:
+    text = before + raw + behind
+    for cuts in every_way(text):
+        told, missed = read(text, cuts)
+        (rejected,) = told.rejected
+        assert (rejected.raw, rejected.reason, rejected.span) == (raw, reason, (len(before), len(before) + len(raw)))
+        assert [defect.where for defect in rejected.defects] == defects
+        assert (told.calls, missed) == ([], [])
+        assert told.text.split() == (before + behind).split()
+
+
+def test_an_element_with_wrong_parameters_stays_text_where_that_is_wished() -> None:
+    text = "<read_file><pth>a</pth></read_file>"
+    told, missed = read(text, [], unknown_tools="text")
+    assert (told.text, told.rejected, len(missed)) == (text, [], 1)
+
+
+def test_a_long_element_is_not_waited_for() -> None:
+    text = f"<read_file><pth>{'a' * 3000}</pth></read_file>"
+    for cuts in ([], list(range(1, len(text)))):
+        told, missed = read(text, cuts)
+        assert (told.text, told.rejected, len(missed)) == (text, [], 1)
+
+
+def test_a_call_behind_a_near_miss_is_read() -> None:
+    text = "<read_file><pth>a</pth></read_file>\n<read_file><path>b</path></read_file>"
+    told, _ = read(text, [])
+    assert [call.arguments for call in told.calls] == ['{"path":"b"}'] and len(told.rejected) == 1
+
+
+# -- what is recorded --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(("mode", "name"), [("text", "reading"), ("native", "rescue")])
+def test_the_record_tells_near_misses(records: Records, mode: str, name: str, streamed: bool) -> None:  # noqa: F811
+    broken = '```json\n{"tool": "read", "path": "a"}\n```'
+
+    async def test() -> None:
+        async with gateway(Options(script=(Scripted(Answer(broken)),)), mode=mode) as gate:
+            answer = await gate.ask(ASK | {"stream": streamed})
+            assert answer.status == 200
+            metrics = (await gate.get("/metrics")).body.decode()
+            assert f'toolglot_attempts_total{{arm="on",outcome="near_miss",transformation="{name}"}} 1' in metrics
+
+    assert READ["function"]["name"] == "read"  # type: ignore[index]
+    run(test)
+    assert records.last.outcomes[name] == {"near_miss": 1}
+
+
+def test_near_misses_lower_the_recognition_of_tools() -> None:
+    from toolglot.gateway.telemetry.report import Tally
+
+    tally = Tally("on", answers=4)
+    tally.outcomes.update({"success": 3, "near_miss": 1})
+    assert tally.rates()["tool recognition"] == tally.rates()["success rate"] == 0.75
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_native_calls_have_a_success_rate(records: Records, streamed: bool) -> None:  # noqa: F811
+    from toolglot.gateway.telemetry.report import read_log
+
+    async def test() -> None:
+        async with gateway(Options(), mode="native") as gate:
+            await gate.ask(ASK | {"stream": streamed})
+            metrics = (await gate.get("/metrics")).body.decode()
+            assert 'toolglot_attempts_total{arm="on",outcome="success",transformation="native"} 1' in metrics
+        async with gateway(Options(dialect="hermes"), mode="native") as gate:
+            await gate.ask(ASK | {"stream": streamed})
+
+    run(test)
+    assert [record.outcomes["native"] for record in records.all] == [{"success": 1}, {"leaked": 1}]
+    groups, _ = read_log(map(str, records.all))
+    tally = groups["native"]["on"]
+    assert (tally.answers, tally.attempts, tally.rates()["success rate"]) == (2, 2, 0.5)
+    assert tally.tools == {"read": 1}
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_bodies_show_what_the_model_was_asked_and_said(caplog: pytest.LogCaptureFixture, streamed: bool) -> None:
+    import json
+    import logging
+
+    said = '<tool_call>\n{"name": "read", "arguments": {"filePath": "sk-abcdefgh12345678"}}\n</tool_call>'
+
+    async def test() -> None:
+        async with gateway(Options(script=(Scripted(Answer(said)),)), mode="text", log_bodies=True) as gate:
+            await gate.ask(ASK | {"stream": streamed})
+
+    with caplog.at_level(logging.INFO, "toolglot.bodies"):
+        run(test)
+    told = [json.loads(record.getMessage()) for record in caplog.records if record.name == "toolglot.bodies"]
+    bodies = {one["what"]: one["body"] for one in told}
+    assert list(bodies) == ["request", "upstream_request", "model", "answer"]
+    assert "exactly one" in bodies["upstream_request"] and bodies["model"] == said.replace("sk-abcdefgh12345678", "***")
+    assert "sk-abcdefgh" not in "".join(bodies.values())

@@ -1,0 +1,149 @@
+"""A real server that speaks three wires by itself, llama.cpp, behind every client wire: passed on, and translated.
+
+The model is tiny, so nothing is expected of what it says but that it says something.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from openai import OpenAI
+from support.embedded import needs_model
+from support.gateway import Gate, gateway, run
+from wires.test_wire_matrix import ask, sum_up
+
+from toolglot.core.conversation import Call, Conversation, Limits, Message, Result, Text, Tool
+from toolglot.core.events import Event, Finished, TextDelta, check_order
+from toolglot.server.upstream import embedded as local
+from toolglot.wires import all_wires, wire_names
+
+pytestmark = needs_model
+
+SPOKEN = ("openai_chat", "anthropic_messages", "openai_responses")
+"""The wires that the server speaks."""
+
+NO_LENGTH = {"openai_responses"}
+"""Wires on which this server does not tell that an answer was cut by the limit."""
+
+TOKENS = 8
+LIMITS = Limits(max_tokens=TOKENS, temperature=0.0)
+SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+TOOLS = (Tool("read", "Read a file", SCHEMA), Tool("list", "List a folder", SCHEMA))
+HELLO = Message("user", (Text("Say hello."),))
+HISTORY = (
+    Message("system", (Text("Be brief."),)),
+    Message("user", (Text("What is in a.txt?"),)),
+    Message("assistant", (Text("I look."), Call("call_1", "read", '{"path":"a.txt"}'))),
+    Message("tool", (Result("call_1", "read", (Text("no such file"),), error=True),)),
+    Message("user", (Text("Say hello."),)),
+)
+
+
+@pytest.fixture(scope="module")
+def base_url() -> Iterator[str]:
+    with local.start() as running:
+        yield running.base_url
+
+
+def check(told: list[Event], behind: str) -> None:
+    check_order(told)
+    last = told[-1]
+    assert isinstance(last, Finished), last
+    assert sum_up(told)["text"].strip()
+    assert last.usage is not None and 0 < last.usage.output_tokens <= TOKENS and last.usage.input_tokens > 10
+    cut = last.usage.output_tokens == TOKENS and behind not in NO_LENGTH
+    assert last.reason == ("length" if cut else "stop")
+
+
+@pytest.mark.parametrize("behind", SPOKEN)
+@pytest.mark.parametrize("before", wire_names())
+def test_answers_of_a_real_server(before: str, behind: str, base_url: str) -> None:
+    """Without tools: passed on where both ends speak one wire, translated elsewhere. With tools and results: read."""
+    plain = Conversation("m", (HELLO,), limits=LIMITS)
+    with_tools = Conversation("m", HISTORY, TOOLS, limits=LIMITS)
+
+    async def compare() -> None:
+        told: dict[str, Any] = {"base_url": base_url, "upstream": {"wire": behind}, "mode": "native"}
+        async with gateway(**told) as gate:
+            for asked in (plain, with_tools):
+                for streamed in (True, False):
+                    events = await ask(gate, all_wires()[before], asked, streamed)
+                    check(events, behind)
+                    if streamed:
+                        assert sum(isinstance(event, TextDelta) for event in events) > 1
+
+    run(compare)
+
+
+@pytest.mark.parametrize("wire", SPOKEN)
+def test_a_stream_that_is_passed_on_is_in_the_servers_own_words(wire: str, base_url: str) -> None:
+    body = all_wires()[wire].encode_request(Conversation("m", (HELLO,), limits=LIMITS), stream=True, wants_usage=True)
+
+    async def compare() -> None:
+        async with gateway(base_url=base_url, upstream={"wire": wire}) as gate:
+            answer = await gate.ask(body, all_wires()[wire].ROUTES[0])
+            assert answer.headers["x-toolglot-mode"] == "relay"
+            assert b'"model":"smollm2-135m"' in answer.body
+            assert await requests_without_errors(gate)
+
+    run(compare)
+
+
+async def requests_without_errors(gate: Gate) -> bool:
+    metrics = (await gate.get("/metrics")).body.decode()
+    return 'status="200"' in metrics and "toolglot_errors_total{" not in metrics
+
+
+@pytest.mark.parametrize("behind", SPOKEN)
+def test_tools_as_text_behind_every_wire(behind: str, base_url: str) -> None:
+    """What is taught reaches the model on every wire, and whatever it answers is told as text or as a call."""
+
+    async def compare() -> None:
+        told: dict[str, Any] = {"base_url": base_url, "upstream": {"wire": behind}, "mode": "text", "dialect": "hermes"}
+        async with gateway(**told) as gate:
+            for streamed in (True, False):
+                events = await ask(
+                    gate, all_wires()["openai_chat"], Conversation("m", HISTORY, TOOLS[:1], limits=LIMITS), streamed
+                )
+                check_order(events)
+                assert isinstance(events[-1], Finished) and events[-1].usage is not None
+                assert events[-1].usage.input_tokens > 100, "the tools were taught"
+
+    run(compare)
+
+
+def test_an_error_of_the_server_is_told_on_every_wire(base_url: str) -> None:
+    """More than the server takes is its 400, whatever wire it was asked on."""
+    long = Conversation("m", (Message("user", (Text("word " * 20_000),)),), limits=LIMITS)
+
+    async def compare() -> None:
+        for behind in SPOKEN:
+            async with gateway(base_url=base_url, upstream={"wire": behind}) as gate:
+                for before in wire_names():
+                    for streamed in (True, False):
+                        [failed] = await ask(gate, all_wires()[before], long, streamed)
+                        assert "context" in failed.message or "exceed" in failed.message, (before, behind, failed)  # type: ignore[union-attr]
+
+    run(compare)
+
+
+def test_the_openai_package_follows_a_translated_stream(base_url: str) -> None:
+    """It checks more than our own reader does."""
+
+    async def compare() -> None:
+        async with gateway(base_url=base_url, upstream={"wire": "anthropic_messages"}) as gate:
+            await asyncio.to_thread(follow, gate.address)
+
+    run(compare)
+
+
+def follow(address: str) -> None:
+    with OpenAI(base_url=f"{address}/v1", api_key="k", max_retries=0) as client:
+        with client.responses.stream(model="m", input="Say hello.") as stream:
+            list(stream)
+            final = stream.get_final_response()
+        assert final.output_text and json.loads(final.to_json())["usage"]["output_tokens"] > 0

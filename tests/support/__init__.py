@@ -1,0 +1,1 @@
+"""What the tests share: a gateway on loopback, samples, scripted upstreams, generators."""

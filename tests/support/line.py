@@ -1,0 +1,107 @@
+"""The straight line without a network: one client wire, one upstream wire, and what lies between them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from support.wiring import new_ids
+from toolglot.config import load
+from toolglot.core.conversation import Conversation
+from toolglot.core.events import (
+    CallArguments,
+    CallEnded,
+    CallStarted,
+    Event,
+    Finished,
+    TextDelta,
+    check_order,
+)
+from toolglot.gateway.exchange import Exchange, Source
+from toolglot.gateway.response_pipeline import reply
+from toolglot.gateway.response_streams import open_stream
+from toolglot.gateway.routing import Knowledge
+from toolglot.gateway.telemetry.log import Telemetry
+from toolglot.server.upstream.discovery import gather_knowledge
+from toolglot.wires import all_wires
+from toolglot.wires.protocol import Answerer, Asked
+
+
+def path_of(wire: str, stream: bool) -> dict[str, str]:
+    """The named parts of the path at which a client of the wire asks."""
+    if wire != "gemini":
+        return {}
+    method = "streamGenerateContent" if stream else "generateContent"
+    return {"model": "m", "method": method, "alt": "sse"}
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.time = 1000.0
+
+    def __call__(self) -> float:
+        return self.time
+
+
+class Line:
+    """A gateway without a network: one client wire, one upstream wire, and all that is kept between requests."""
+
+    def __init__(
+        self, client: str, upstream: str, mode: str = "native", base_url: str = "http://127.0.0.1:1/v1", **more: str
+    ) -> None:
+        settings = load({"base_url": base_url, "mode": mode, "state_dir": "none", **more}, {})
+        self.settings = replace(settings, upstreams=(replace(settings.upstreams[0], wire=upstream),))
+        self.clock = Clock()
+        self.knowledge: Knowledge = gather_knowledge(self.settings, self.clock)
+        self.client, self.upstream = all_wires()[client], all_wires()[upstream]
+        self.source = Source(self.clock, new_ids())
+
+    def ask(self, asked: Conversation, stream: bool, owner: str = "k") -> Exchange:
+        return self.open(self.client.encode_request(asked, stream=stream, wants_usage=True), stream, owner)
+
+    def open(self, body: bytes, stream: bool, owner: str = "k") -> Exchange:
+        path = path_of(self.client.NAME, stream)
+        watch = Telemetry().begin("r", self.client.NAME)
+        return Exchange(self.client, body, path, self.settings, self.source, watch, self.knowledge, owner=owner)
+
+    def answer(self, exchange: Exchange, events: Sequence[Event]) -> list[Event]:
+        """What the client reads of an answer."""
+        asked = Asked(Conversation("m", ()), exchange.streamed, True, memory={"thoughts": True, "list": False})
+        answerer = Answerer("1", 1234567890, "m")
+        if not exchange.streamed:
+            return self.carry(exchange, self.upstream.encode_reply(events, answerer, asked))
+        return self.carry(exchange, self.upstream.write_stream(answerer, asked).write(events))
+
+    def carry(self, exchange: Exchange, raw: bytes) -> list[Event]:
+        """What the client reads of the bytes that the upstream wrote."""
+        if not exchange.streamed:
+            return self.client.decode_reply(reply(exchange, raw), self.source.token)
+        stream, reader = open_stream(exchange), self.client.read_stream(self.source.token)
+        return [*reader.feed(stream.feed(raw) + stream.close()), *reader.close()]
+
+    def arrive(self, exchange: Exchange) -> Conversation:
+        """The request as the upstream understands it."""
+        return self.upstream.decode_request(
+            exchange.request, path_of(self.upstream.NAME, exchange.streamed)
+        ).conversation
+
+    def see(self, exchange: Exchange) -> list[Any]:
+        """The parts of the assistant, as the upstream gets them."""
+        messages = self.arrive(exchange).messages
+        return [part for message in messages if message.role == "assistant" for part in message.parts]
+
+
+def sum_up(events: Iterable[Event]) -> tuple[str, list[tuple[str, Any]], str]:
+    """What a client makes of an answer: text, the calls that are whole, and how it ended (a failure: ``failed``)."""
+    events = list(events)
+    check_order(events)
+    names = {event.index: event.name for event in events if isinstance(event, CallStarted)}
+    arguments = dict.fromkeys(names, "")
+    for event in events:
+        if isinstance(event, CallArguments):
+            arguments[event.index] += event.fragment
+    calls = [(names[e.index], json.loads(arguments[e.index] or "{}")) for e in events if isinstance(e, CallEnded)]
+    text = "".join(event.text for event in events if isinstance(event, TextDelta))
+    return text, calls, events[-1].reason if isinstance(events[-1], Finished) else "failed"

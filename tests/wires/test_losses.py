@@ -1,0 +1,351 @@
+"""What the wires do not all have a word for: one test for each of the eighteen places where something could be lost.
+
+The policies stand in docs/ARCHITECTURE.md under *Wires*, with the same numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from support.line import Line, sum_up
+from support.wiring import USAGE, call
+
+from toolglot.core.conversation import Call, Choice, Conversation, Image, Limits, Message, Reasoning, Result, Text, Tool
+from toolglot.core.errors import RequestError
+from toolglot.core.events import (
+    CallArguments,
+    CallEnded,
+    CallStarted,
+    Event,
+    Finished,
+    TextDelta,
+    Usage,
+)
+from toolglot.gateway.response_pipeline import reply
+from toolglot.wires import all_wires, wire_names
+from toolglot.wires.protocol import Answerer, Asked
+
+PAIRS = list(product(wire_names(), wire_names()))
+SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
+READ, WRITE = Tool("read", "Reads", SCHEMA), Tool("write", "Writes", SCHEMA)
+ASKED = Message("user", (Text("go"),))
+PIXEL = Image(data="iVBORw0KGgo=", media_type="image/png")
+PLACES = 18
+
+
+def turn(*said: Any, content: tuple[Any, ...] = (Text("seen"),), error: bool = False) -> Conversation:
+    """A conversation with one call that was answered."""
+    answered = Result("call_1", "read", content, error)
+    parts = said or (Call("call_1", "read", '{"path":"a"}'),)
+    return Conversation("m", (ASKED, Message("assistant", parts), Message("tool", (answered,))), (READ, WRITE))
+
+
+def ask_raw(client: str, upstream: str = "openai_chat", stream: bool = False, **body: Any) -> tuple[Line, Any]:
+    line = Line(client, upstream)
+    return line, line.open(json.dumps(body).encode(), stream)
+
+
+CHAT: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "go"}]}
+RESPONSES: dict[str, Any] = {"model": "m", "input": "go", "store": False}
+MESSAGES: dict[str, Any] = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "go"}]}
+GEMINI: dict[str, Any] = {"contents": [{"role": "user", "parts": [{"text": "go"}]}]}
+
+
+def test_every_place_is_named_in_the_documents() -> None:
+    text = (Path(__file__).parents[2] / "docs/ARCHITECTURE.md").read_text("utf-8")
+    rows = re.findall(r"^\| (\d+) \|", text, re.MULTILINE)
+    assert rows == [str(number) for number in range(1, PLACES + 1)]
+    tests = {name for name in globals() if re.match(r"test_\d\d_", name)}
+    assert {int(name[5:7]) for name in tests} == set(range(1, PLACES + 1))
+
+
+@pytest.mark.parametrize(("client", "upstream"), PAIRS)
+def test_01_an_error_of_a_result(client: str, upstream: str) -> None:
+    line = Line(client, upstream)
+    for error in (True, False):
+        seen = line.arrive(line.ask(turn(error=error), False))
+        [result] = [part for message in seen.messages for part in message.parts if isinstance(part, Result)]
+        assert (result.error, result.content) == (error, (Text("seen"),))
+
+
+@pytest.mark.parametrize(("client", "upstream"), PAIRS)
+def test_02_an_image_of_a_result(client: str, upstream: str) -> None:
+    """On the chat wire it follows in a message of the user that names the call."""
+    line = Line(client, upstream)
+    seen = line.arrive(line.ask(turn(content=(Text("seen"), PIXEL)), False))
+    parts = [part for message in seen.messages for part in message.parts]
+    shown = [part for part in parts if isinstance(part, Image)]
+    shown += [one for part in parts if isinstance(part, Result) for one in part.content if isinstance(one, Image)]
+    assert shown == [PIXEL]
+    if upstream == "openai_chat":
+        assert "call_1" in seen.messages[-1].text and seen.messages[-1].role == "user"
+
+
+@pytest.mark.parametrize("upstream", sorted(set(wire_names()) - {"openai_chat"}))
+def test_03_a_seal_of_another_vendor_is_never_sent(upstream: str) -> None:
+    """Seals of its own: tests/test_seals.py."""
+    for kind in set(wire_names()) - {upstream}:
+        said = (Reasoning("Hm.", "U0VBTA==", kind), Call("call_1", "read", "{}"))
+        body = all_wires()[upstream].encode_request(turn(*said), stream=False, wants_usage=False)
+        assert b"U0VBTA==" not in body
+        assert (b"Hm." in body) == (upstream == "ollama")
+
+
+@pytest.mark.parametrize(("client", "upstream"), PAIRS)
+def test_04_ids_of_calls(client: str, upstream: str) -> None:
+    """Ids that a wire does not allow are replaced, the same one always by the same, and results follow."""
+    odd = "functions.read:0"
+    said = (Call(odd, "read", "{}"), Call("functions.read_0", "read", "{}"))
+    results = tuple(Message("tool", (Result(one.id, "read", (Text(one.id),)),)) for one in said)
+    asked = Conversation("m", (ASKED, Message("assistant", said), *results), (READ,))
+    line = Line(client, upstream)
+    seen = line.arrive(line.ask(asked, False))
+    calls = [one.id for message in seen.messages for one in message.calls]
+    answered = [part.call_id for message in seen.messages for part in message.parts if isinstance(part, Result)]
+    assert calls == answered and len(set(calls)) == 2
+    if upstream == "anthropic_messages":
+        assert all(re.fullmatch("[a-zA-Z0-9_-]+", one) for one in calls)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("client", "upstream"), [pair for pair in PAIRS if pair[0] != pair[1]])
+def test_05_names_of_tools(client: str, upstream: str, stream: bool) -> None:
+    """Replaced where a wire does not allow them, and told to the client as it knows them."""
+    name = "files.server/" + "very_" * 20 + "long"
+    line = Line(client, upstream)
+    exchange = line.ask(Conversation("m", (ASKED,), (Tool(name, "Reads", SCHEMA),)), stream)
+    [taught] = [tool.name for tool in line.arrive(exchange).tools]
+    allowed = all_wires()[upstream].TOOL_NAMES or ".+"
+    assert re.fullmatch(allowed, taught)
+    _, calls, _ = sum_up(line.answer(exchange, [*call(0, taught, '{"path":"a"}'), Finished("tool_calls", USAGE)]))
+    assert calls == [(name, {"path": "a"})]
+
+
+@pytest.mark.parametrize(("client", "upstream"), PAIRS)
+def test_06_arguments_in_one_big_piece(client: str, upstream: str) -> None:
+    value = {"path": "ä\n" * 50_000}
+    line = Line(client, upstream)
+    events: list[Event] = [CallStarted(0, "c", "read"), CallArguments(0, json.dumps(value)), CallEnded(0)]
+    _, calls, _ = sum_up(line.answer(line.ask(Conversation("m", (ASKED,), (READ,)), True), [*events, Finished("tool_calls")]))  # fmt: skip
+    assert calls == [("read", value)]
+
+
+@pytest.mark.parametrize(("client", "upstream"), PAIRS)
+def test_07_the_end_of_a_call(client: str, upstream: str) -> None:
+    """A call that another one follows, or text, or the end of the answer, has ended; and every one is told whole."""
+    line = Line(client, upstream)
+    events = [*call(0, "read"), TextDelta("and"), *call(1, "write"), Finished("tool_calls", USAGE)]
+    _, calls, end = sum_up(line.answer(line.ask(Conversation("m", (ASKED,), (READ, WRITE)), True), events))
+    assert [name for name, _ in calls] == ["read", "write"] and end == "tool_calls"
+
+
+ORDERLESS = {"openai_chat", "ollama"}
+"""Wires on which text comes first and calls follow, whatever the order was."""
+
+
+@pytest.mark.parametrize(("client", "upstream"), PAIRS)
+def test_08_text_after_a_call(client: str, upstream: str) -> None:
+    """Told in its place; in a history it stands before the calls where a wire has only one place for text."""
+    line = Line(client, upstream)
+    events = [*call(0, "read"), TextDelta("Done."), Finished("tool_calls", USAGE)]
+    text, calls, _ = sum_up(line.answer(line.ask(Conversation("m", (ASKED,), (READ,)), True), events))
+    assert text == "Done." and len(calls) == 1
+    seen = line.see(line.ask(turn(Call("call_1", "read", "{}"), Text("Done.")), False))
+    kinds = [type(part).__name__ for part in seen if not isinstance(part, Reasoning)]
+    assert kinds == (["Text", "Call"] if {client, upstream} & ORDERLESS else ["Call", "Text"])
+
+
+@pytest.mark.parametrize(("client", "upstream"), PAIRS)
+def test_09_text_between_calls(client: str, upstream: str) -> None:
+    said = (Text("One."), Call("call_1", "read", "{}"), Text("Two."), Call("call_2", "read", "{}"))
+    asked = turn(*said)
+    messages = (*asked.messages, Message("tool", (Result("call_2", "read", (Text("seen"),)),)))
+    line = Line(client, upstream)
+    seen = [part for part in line.see(line.ask(replace(asked, messages=messages), False)) if not isinstance(part, Reasoning)]  # fmt: skip
+    assert "".join(part.text for part in seen if isinstance(part, Text)) == "One.Two."
+    kinds = [type(part).__name__ for part in seen]
+    if not {client, upstream} & ORDERLESS:
+        assert kinds == ["Text", "Call", "Text", "Call"]
+    assert kinds.count("Call") == 2
+
+
+REFUSALS: dict[str, bytes] = {
+    "openai_chat": b'{"choices":[{"index":0,"message":{"role":"assistant","content":null,"refusal":"No."},"finish_reason":"stop"}]}',
+    "openai_responses": b'{"id":"r","object":"response","status":"completed","output":[{"type":"message","id":"m","role":"assistant","content":[{"type":"refusal","refusal":"No."}]}]}',
+    "anthropic_messages": b'{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":"No."}],"stop_reason":"refusal","usage":{}}',
+    "gemini": b'{"candidates":[{"content":{"role":"model","parts":[{"text":"No."}]},"finishReason":"PROHIBITED_CONTENT"}]}',
+    "ollama": b'{"model":"m","message":{"role":"assistant","content":"No."},"done":true,"done_reason":"stop"}',
+}  # fmt: skip
+FLAGGED = {"anthropic_messages", "gemini"}
+"""Wires whose reason of the end tells a refusal."""
+
+
+@pytest.mark.parametrize(("client", "upstream"), PAIRS)
+def test_10_a_refusal(client: str, upstream: str) -> None:
+    """The words are text, and the reason is told where a wire has one."""
+    line = Line(client, upstream)
+    text, _, end = sum_up(line.carry(line.ask(Conversation("m", (ASKED,), (READ,)), False), REFUSALS[upstream]))
+    flagged = upstream in FLAGGED and client != "ollama"
+    assert (text, end) == ("No.", "content_filter" if flagged else "stop")
+
+
+CUSTOM = {"type": "custom", "name": "apply_patch", "format": {"type": "grammar", "syntax": "lark", "definition": "start: X"}}  # fmt: skip
+
+
+@pytest.mark.parametrize("upstream", wire_names())
+def test_11_tools_that_take_raw_text(upstream: str) -> None:
+    patch = '*** Begin Patch\n+"quoted" </input>\n'
+    line, exchange = ask_raw("openai_responses", upstream, **RESPONSES, tools=[CUSTOM])
+    [tool] = line.arrive(exchange).tools
+    if upstream != "openai_responses":
+        assert list(tool.parameters["properties"]) == ["input"] and "start: X" in str(tool.parameters)
+    events = [*call(0, "apply_patch", json.dumps({"input": patch})), Finished("tool_calls", USAGE)]
+    raw = reply(exchange, answer_of(line, events))
+    [item] = json.loads(raw)["output"]
+    assert (item["type"], item["input"]) == ("custom_tool_call", patch)
+
+
+def answer_of(line: Line, events: list[Event]) -> bytes:
+    asked = Asked(Conversation("m", ()), memory={"thoughts": True, "list": False})
+    return line.upstream.encode_reply(events, Answerer("1", 1, "m"), asked)
+
+
+@pytest.mark.parametrize("upstream", sorted(set(wire_names()) - {"openai_responses"}))
+def test_12_namespaces(upstream: str) -> None:
+    inner = {"type": "function", "name": "spawn", "parameters": SCHEMA}
+    space = {"type": "namespace", "name": "agents", "tools": [inner]}
+    line, exchange = ask_raw("openai_responses", upstream, **RESPONSES, tools=[space])
+    assert [tool.name for tool in line.arrive(exchange).tools] == ["agents__spawn"]
+    raw = reply(exchange, answer_of(line, [*call(0, "agents__spawn"), Finished("tool_calls", USAGE)]))
+    [item] = json.loads(raw)["output"]
+    assert (item["namespace"], item["name"]) == ("agents", "spawn")
+
+
+UNFINISHED = {
+    "anthropic_messages": (b'{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":"Hm"}],"stop_reason":"pause_turn","usage":{}}', "stop"),
+    "gemini": (b'{"candidates":[{"content":{"role":"model","parts":[{"text":"Hm"}]},"finishReason":"CONTINUATION"}]}', "length"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("client", "upstream"), [pair for pair in PAIRS if pair[1] in UNFINISHED])
+def test_13_answers_that_want_to_go_on(client: str, upstream: str) -> None:
+    raw, expected = UNFINISHED[upstream]
+    line = Line(client, upstream)
+    assert sum_up(line.carry(line.ask(Conversation("m", (ASKED,), (READ,)), False), raw)) == ("Hm", [], expected)
+
+
+def test_13_phases_are_dropped_between_wires() -> None:
+    said = {"type": "message", "role": "assistant", "phase": "commentary", "content": [{"type": "output_text", "text": "Hm"}]}  # fmt: skip
+    asked = RESPONSES | {"input": [{"role": "user", "content": "go"}, said, {"role": "user", "content": "on"}]}
+    _, exchange = ask_raw("openai_responses", "openai_chat", **asked)
+    assert b"phase" not in exchange.request and b'"Hm"' in exchange.request
+
+
+KNOBS = Limits(max_tokens=9, temperature=1.5, top_p=0.5, top_k=3, seed=7, stop=("END",))
+TAKEN: dict[str, Limits] = {
+    "openai_chat": replace(KNOBS, top_k=None),
+    "openai_responses": replace(KNOBS, top_k=None, seed=None, stop=()),
+    "anthropic_messages": replace(KNOBS, temperature=1.0, top_p=None, seed=None),
+    "gemini": KNOBS,
+    "ollama": KNOBS,
+}
+
+
+@pytest.mark.parametrize("upstream", wire_names())
+def test_14_sampling(upstream: str) -> None:
+    """What a wire has no word for is not sent, and what it has a limit for is kept within."""
+    line = Line("gemini" if upstream != "gemini" else "ollama", upstream)
+    asked = Conversation("m", (ASKED,), (READ,), limits=KNOBS)
+    assert line.arrive(line.ask(asked, False)).limits == TAKEN[upstream]
+
+
+def test_14_other_settings_stay_with_their_wire() -> None:
+    _, exchange = ask_raw("openai_chat", "gemini", **CHAT, logit_bias={"1": 2}, user="u")
+    assert b"logit_bias" not in exchange.request
+    assert exchange.watch.notes == ["not carried to another wire: logit_bias, user"]
+
+
+CACHED: dict[str, bytes] = {
+    "anthropic_messages": b'{"id":"m","type":"message","role":"assistant","content":[{"type":"text","text":"Hm"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"cache_read_input_tokens":8,"cache_creation_input_tokens":2,"output_tokens":7}}',
+    "openai_chat": b'{"choices":[{"index":0,"message":{"role":"assistant","content":"Hm"},"finish_reason":"stop"}],"usage":{"prompt_tokens":11,"completion_tokens":7,"total_tokens":18,"prompt_tokens_details":{"cached_tokens":8}}}',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("client", "upstream"), [pair for pair in PAIRS if pair[1] in CACHED])
+def test_15_usage_counts_what_came_from_a_cache(client: str, upstream: str) -> None:
+    line = Line(client, upstream)
+    told = line.carry(line.ask(Conversation("m", (ASKED,), (READ,)), False), CACHED[upstream])
+    last = told[-1]
+    assert isinstance(last, Finished) and last.usage == Usage(11, 7, 18)
+
+
+HOSTED: dict[str, dict[str, Any]] = {
+    "openai_responses": RESPONSES | {"tools": [{"type": "web_search"}]},
+    "anthropic_messages": MESSAGES | {"tools": [{"type": "web_search_20250305", "name": "web_search"}]},
+    "gemini": GEMINI | {"tools": [{"googleSearch": {}}]},
+}
+
+
+@pytest.mark.parametrize("client", HOSTED)
+def test_16_tools_of_the_provider(client: str) -> None:
+    """They are left out with a note, because agents offer them to everybody, and stay where the wire is the same."""
+    _, exchange = ask_raw(client, "ollama", **HOSTED[client])
+    assert b"earch" not in exchange.request and any("earch" in note for note in exchange.watch.notes)
+    _, same = ask_raw(client, client, **HOSTED[client])
+    assert b"earch" in same.request
+
+
+@pytest.mark.parametrize("upstream", wire_names())
+def test_17_a_choice_that_a_wire_cannot_tell(upstream: str) -> None:
+    """More of it: tests/test_quirks.py."""
+    line = Line("openai_chat", upstream)
+    for choice in (Choice.one("read"), Choice("auto", ("read",)), Choice("none")):
+        seen = line.arrive(line.ask(Conversation("m", (ASKED,), (READ, WRITE), choice), False))
+        callable_tools = [tool.name for tool in seen.tools if seen.choice.allows(tool.name)]
+        assert callable_tools == (["read"] if choice.only else [])
+
+
+@pytest.mark.parametrize(
+    ("client", "body", "where"),
+    [
+        ("openai_chat", CHAT | {"n": 2}, "n"),
+        ("gemini", GEMINI | {"generationConfig": {"candidateCount": 2}}, "generationConfig.candidateCount"),
+    ],
+)
+def test_18_several_answers(client: str, body: dict[str, Any], where: str) -> None:
+    with pytest.raises(RequestError) as refused:
+        ask_raw(client, client, **body)
+    assert refused.value.where == where
+
+
+def test_18_probabilities_and_sounds_stay_with_their_wire() -> None:
+    asked = CHAT | {"logprobs": True, "modalities": ["text", "audio"], "audio": {"voice": "a"}}
+    _, exchange = ask_raw("openai_chat", "anthropic_messages", **asked)
+    assert exchange.watch.notes == ["not carried to another wire: logprobs, modalities, audio"]
+    _, same = ask_raw("openai_chat", "openai_chat", **asked)
+    assert json.loads(same.request) == asked
+
+
+# -- and what is never lost: that an answer broke off --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("client", "upstream"), PAIRS)
+def test_a_stream_that_breaks_off_is_no_answer(client: str, upstream: str) -> None:
+    """Wherever it breaks off: what was whole is told, nothing else is, and the client learns that it failed."""
+    events = [TextDelta("I read."), *call(0, "read", '{"path":"abcdefgh"}'), Finished("tool_calls", USAGE)]
+    line = Line(client, upstream)
+    told = Asked(Conversation("m", ()), True, True, memory={"thoughts": True, "list": False})
+    writer = line.upstream.write_stream(Answerer("1", 1, "m"), told)
+    *before_end, _ = (writer.write([event]) for event in events)
+    raw = b"".join(before_end)
+    for size in range(0, len(raw), max(1, len(raw) // 25)):
+        exchange = line.ask(Conversation("m", (ASKED,), (READ,)), True)
+        text, calls, end = sum_up(line.carry(exchange, raw[:size]))
+        assert end == "failed" and "I read.".startswith(text)
+        assert calls in ([], [("read", {"path": "abcdefgh"})])

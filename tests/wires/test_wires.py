@@ -1,0 +1,209 @@
+"""Every wire before every wire: requests arrive and answers come back, whole and streamed, whoever speaks at either end.
+
+Nothing is sent anywhere: an exchange is given the bytes that each end would write. What a wire has no word for stands
+as data at the top.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import product
+from time import time
+from typing import Any
+
+import pytest
+from support.line import path_of
+from support.wiring import ANSWERS, new_ids
+
+from toolglot.config import load
+from toolglot.core.conversation import (
+    Call,
+    Choice,
+    Conversation,
+    Image,
+    Limits,
+    Message,
+    Reasoning,
+    Result,
+    Text,
+    Tool,
+)
+from toolglot.core.errors import ToolglotError
+from toolglot.core.events import (
+    CallArguments,
+    CallEnded,
+    CallStarted,
+    Event,
+    Failed,
+    Finished,
+    ReasoningDelta,
+    TextDelta,
+    check_order,
+)
+from toolglot.gateway.exchange import Exchange, Source
+from toolglot.gateway.response_pipeline import reply
+from toolglot.gateway.response_streams import open_stream
+from toolglot.gateway.telemetry.log import Telemetry
+from toolglot.server.upstream.discovery import gather_knowledge
+from toolglot.wires import all_wires
+from toolglot.wires.protocol import USUAL, Answerer, Asked
+
+WIRES = sorted(all_wires())
+PAIRS = list(product(WIRES, WIRES))
+NO_CHOICE = {"ollama"}
+"""Wires on which a call cannot be required: only the chosen tools are offered, and a line asks for a call."""
+
+NO_FILTER = {"ollama"}
+"""Wires that cannot say that an answer was filtered."""
+
+PIXEL = Image(data="iVBORw0KGgo=", media_type="image/png")
+SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+ASKED = Conversation(
+    "m",
+    (
+        Message("system", (Text("Be brief."),)),
+        Message("user", (Text("What is this?"), PIXEL)),
+        Message("assistant", (Text("I look."), Call("a", "read", '{"path":"ä"}'), Call("b", "write", '{"n":[1,null]}'))),
+        Message("tool", (Result("a", "read", (Text("no such file"),), error=True),)),
+        Message("tool", (Result("b", "write", (Text("done"), PIXEL)),)),
+        Message("user", (Text("And now?"),)),
+    ),
+    (Tool("read", "Read a file", SCHEMA), Tool("write", "Write a file", {"type": "object", "properties": {}})),
+    Choice.one("read"),
+    Limits(max_tokens=50, temperature=0.5),
+)  # fmt: skip
+
+
+def exchange_between(client: str, upstream: str, asked: Conversation, stream: bool) -> Exchange:
+    settings = load({"base_url": "http://127.0.0.1:1/v1", "mode": "native"}, {})
+    settings = replace(settings, upstreams=(replace(settings.upstreams[0], wire=upstream),))
+    if client == "gemini":
+        thinking = {"thinkingConfig": {"includeThoughts": True}}
+        asked = Conversation(
+            asked.model, asked.messages, asked.tools, asked.choice, asked.limits, {"generationConfig": thinking}
+        )
+    wire = all_wires()[client]
+    body = wire.encode_request(asked, stream=stream, wants_usage=True)
+    watch = Telemetry().begin("r", client)
+    return Exchange(
+        wire, body, path_of(client, stream), settings, Source(time, new_ids()), watch, gather_knowledge(settings, time)
+    )
+
+
+def view_request(conversation: Conversation) -> dict[str, Any]:
+    """What must arrive, whatever the order in which a wire puts it."""
+    parts = [(message.role, part) for message in conversation.messages for part in message.parts]
+    results = [part for _, part in parts if isinstance(part, Result)]
+    images = [part for _, part in parts if isinstance(part, Image)]
+    images += [part for result in results for part in result.content if isinstance(part, Image)]
+    return {
+        "said": [(role, part.text) for role, part in parts if isinstance(part, Text) and "call b" not in part.text],
+        "calls": [(part.name, json.loads(part.arguments)) for _, part in parts if isinstance(part, Call)],
+        "results": [("".join(p.text for p in one.content if isinstance(p, Text)), one.error) for one in results],
+        "images": [image.data for image in images],
+        "tools": [(tool.name, tool.description, dict(tool.parameters)) for tool in conversation.tools],
+        "limits": conversation.limits,
+    }
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("client", "upstream"), PAIRS)
+def test_a_request_arrives(client: str, upstream: str, stream: bool) -> None:
+    exchange = exchange_between(client, upstream, ASKED, stream)
+    seen = all_wires()[upstream].decode_request(exchange.request, path_of(upstream, stream))
+    assert seen.stream == stream
+    told, expected = view_request(seen.conversation), view_request(ASKED)
+    if {client, upstream} & NO_CHOICE:
+        expected["tools"] = expected["tools"][:1]
+        asking = told["said"].pop(0)
+        assert asking == ("system", "Your next answer must be a call of read.")
+    else:
+        assert seen.conversation.choice == ASKED.choice
+    assert told == expected
+    ids = [part.id for message in seen.conversation.messages for part in message.parts if isinstance(part, Call)]
+    answered = [
+        part.call_id for message in seen.conversation.messages for part in message.parts if isinstance(part, Result)
+    ]
+    assert ids == answered and len(set(ids)) == 2 and all(ids)
+
+
+def view_answer(events: list[Event]) -> dict[str, Any]:
+    """What the client must understand."""
+    check_order(events)
+    named = {event.index: event.name for event in events if isinstance(event, CallStarted)}
+    arguments = dict.fromkeys(named, "")
+    for event in events:
+        if isinstance(event, CallArguments):
+            arguments[event.index] += event.fragment
+    last = events[-1]
+    return {
+        "text": "".join(event.text for event in events if isinstance(event, TextDelta)),
+        "thought": "".join(event.text for event in events if isinstance(event, ReasoningDelta)),
+        "calls": [(named[e.index], json.loads(arguments[e.index])) for e in events if isinstance(e, CallEnded)],
+        "finish": last.reason if isinstance(last, Finished) else "",
+        "failure": last.message if isinstance(last, Failed) else "",
+        "usage": last.usage if isinstance(last, Finished) else None,
+    }
+
+
+def answer_of(upstream: str, name: str, stream: bool) -> bytes:
+    wire = all_wires()[upstream]
+    told = Asked(Conversation("m", ()), stream, True, memory={"thoughts": True, "list": False})
+    answerer = Answerer("1", 1234567890, "m")
+    if not stream:
+        return wire.encode_reply(ANSWERS[name], answerer, told)
+    writer = wire.write_stream(answerer, told)
+    return b"".join(writer.write([event]) for event in ANSWERS[name])
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+@pytest.mark.parametrize(("client", "upstream"), PAIRS)
+def test_a_streamed_answer_comes_back(client: str, upstream: str, name: str) -> None:
+    asked = Conversation("m", ASKED.messages, ASKED.tools)
+    stream = open_stream(exchange_between(client, upstream, asked, True))
+    raw = answer_of(upstream, name, True)
+    reader = all_wires()[client].read_stream(new_ids())
+    told = [event for at in range(0, len(raw), 7) for event in reader.feed(stream.feed(raw[at : at + 7]))]
+    told += reader.feed(stream.close())
+    check_answer(view_answer([*told, *reader.close()]), name, client, upstream)
+
+
+@pytest.mark.parametrize("name", sorted(set(ANSWERS) - {"error", "cut_call"}))
+@pytest.mark.parametrize(("client", "upstream"), PAIRS)
+def test_a_whole_answer_comes_back(client: str, upstream: str, name: str) -> None:
+    asked = Conversation("m", ASKED.messages, ASKED.tools)
+    body = reply(exchange_between(client, upstream, asked, False), answer_of(upstream, name, False))
+    check_answer(view_answer(all_wires()[client].decode_reply(body, new_ids())), name, client, upstream)
+
+
+def check_answer(told: dict[str, Any], name: str, client: str, upstream: str) -> None:
+    expected = view_answer(ANSWERS[name])
+    if name == "cut_call" and all_wires()[client].WHOLE_CALLS > all_wires()[upstream].WHOLE_CALLS:
+        expected["text"] += "\n\n(The call of read was cut off before it was complete, and was not made.)"
+    if name == "filtered" and {client, upstream} & NO_FILTER:
+        told["finish"] = expected["finish"]
+    assert told == expected
+
+
+@pytest.mark.parametrize("client", WIRES)
+def test_an_error_is_told_in_every_wire(client: str) -> None:
+    wire = all_wires()[client]
+    error = wire.decode_error(429, wire.encode_error(ToolglotError("slow down")))
+    assert (error.status, error.message) == (429, "slow down")
+
+
+@pytest.mark.parametrize("name", WIRES)
+def test_what_a_wire_does_not_say_is_as_usual(name: str) -> None:
+    wire = vars(all_wires()[name])
+    told = {key for key in USUAL if wire[key] is not USUAL[key]}
+    assert told <= set(wire["__all__"])
+    assert wire["ROOT"] == {"gemini": "/v1beta", "ollama": "/api"}.get(name, "/v1")
+
+
+def test_reasoning_of_one_wire_is_not_sent_to_another() -> None:
+    thought = Reasoning("hm", "c2VhbA==", "anthropic_messages")
+    for upstream in WIRES:
+        asked = Conversation("m", (Message("user", (Text("hi"),)), Message("assistant", (thought, Text("x")))))
+        body = all_wires()[upstream].encode_request(asked, stream=False, wants_usage=False)
+        assert (b"c2VhbA==" in body) == (upstream == "anthropic_messages")
