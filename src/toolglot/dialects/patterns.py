@@ -80,23 +80,7 @@ class Mark:
             self._unmet = False
         if not final and len(text) - pos < _LONGEST and self._begins(text, pos):
             return MORE
-        if not self._named and self._looks < _MANY:
-            return self._match_each(text, pos)
-        for full in self._fulls:
-            found = full.match(text, pos, pos + _LONGEST)
-            if found is not None:
-                return found
-        return None
-
-    def _match_each(self, text: str, pos: int) -> Match | None:
-        """The match of what follows the letters of a spelling, which many names have in common."""
-        for template in self.templates:
-            letters, rest = _split(template)
-            end = _pass_all_letters(letters, text, pos)
-            found = _compile_unnamed((rest,)).match(text, end, pos + _LONGEST) if end is not None else None
-            if found is not None:
-                return found
-        return None
+        return self.match(text, pos)
 
     def _try_each(self, text: str, pos: int) -> object:
         """The same without an expression for this mark alone, until there were many looks."""
@@ -127,6 +111,22 @@ class Mark:
         return f"Mark({', '.join(map(repr, self.templates))})"
 
 
+class _IndexedMark(Mark):
+    """A few spellings of an index. Until there were many looks its matches begin behind the letters of a name, so that
+    all names share the expression of what follows them."""
+
+    def match(self, text: str, pos: int) -> Match | None:
+        if self._looks >= _MANY:
+            return super().match(text, pos)
+        for template in self.templates:
+            letters, rest = _split(template)
+            end = _pass_all_letters(letters, text, pos)
+            found = _compile_unnamed((rest,)).match(text, end, pos + _LONGEST) if end is not None else None
+            if found is not None:
+                return found
+        return None
+
+
 class MarkIndex:
     """A mark with many spellings, one for each of many names, found by the characters that they begin with.
 
@@ -143,7 +143,7 @@ class MarkIndex:
         self._depth = depth
         self._marks: dict[str, Mark | MarkIndex] = {key: _index(group) for key, group in filed.items()}
         self._heads = frozenset(key[:size] for key in filed for size in range(depth))
-        self._loose = Mark(*loose, named=False) if loose else None
+        self._loose = _IndexedMark(*loose, named=False) if loose else None
 
     def at(self, text: str, pos: int, final: bool) -> Answer:
         """The match at ``pos``, or None, or MORE while the text is still a beginning of the mark."""
@@ -163,7 +163,7 @@ def _index(templates: Sequence[str]) -> Mark | MarkIndex:
     shortest = min(map(len, templates))
     alike = next((at for at in range(shortest) if len({template[at] for template in templates}) > 1), shortest)
     if len(templates) <= _FEW or not any(_file(template, alike + 1) for template in templates):
-        return Mark(*templates, named=False)
+        return _IndexedMark(*templates, named=False)
     return MarkIndex(*templates, depth=alike + 1)
 
 
