@@ -25,7 +25,7 @@ from support.xmlcases import Case, make_case
 
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.call_renderer import render_call
-from toolglot.clients.xml.profile import CallBlock, Kind
+from toolglot.clients.xml.profile import Kind, XmlCallBlock
 from toolglot.core.lenient_json import dump, parse
 
 OTHER, CLAUDE, GEMINI = "qwen3-coder-plus", "claude-sonnet-4", "gemini-2.5-pro"
@@ -93,7 +93,7 @@ def escape_everything(case: Case) -> str:
 def is_exact(case: Case, text: str) -> bool:
     """Whether the client finds the one call with the values that the model wrote."""
     blocks = case.client.read(text, case.model)
-    if len(blocks) != 1 or not isinstance(blocks[0], CallBlock) or blocks[0].complaint:
+    if len(blocks) != 1 or not isinstance(blocks[0], XmlCallBlock) or blocks[0].complaint:
         return False
     params = blocks[0].params
     return all(same(params.get(name), value) for name, value in case.expected.items() if value not in ("", []))

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from support.xmlprompts import write_cline, write_compact, write_roo
 
 from toolglot.clients.xml.prompt_parser import read_prompt
-from toolglot.clients.xml.session import get_acquainted, meet
+from toolglot.clients.xml.session import detect_session, get_acquainted
 from toolglot.core.conversation import Conversation, Message, Text
 
 PROMPTS = {"Roo, 38 KB": write_roo(), "Cline, 58 KB": write_cline(), "Cline compact, 6 KB": write_compact()}
@@ -55,17 +55,17 @@ def converse(prompt: str, turns: int) -> Conversation:
 
 
 def meet_again(prompt: str) -> object:
-    return meet(converse(prompt, 0))
+    return detect_session(converse(prompt, 0))
 
 
 def main() -> None:
     print("| prompt | first | again | " + " | ".join(f"{turns} turns as calls" for turns in TURNS) + " |")
     print("|---|---:|---:|" + "---:|" * len(TURNS))
     for name, prompt in PROMPTS.items():
-        costs = [measure(partial(meet, converse(prompt, 0)), forget), measure(partial(meet_again, prompt))]
+        costs = [measure(partial(detect_session, converse(prompt, 0)), forget), measure(partial(meet_again, prompt))]
         for turns in TURNS:
             conversation = converse(prompt, turns)
-            guest = meet(conversation)
+            guest = detect_session(conversation)
             assert guest is not None
             costs.append(measure(partial(guest.translate, conversation)))
         print(f"| {name} | " + " | ".join(f"{cost:.2f} ms" for cost in costs) + " |")

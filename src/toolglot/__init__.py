@@ -34,9 +34,11 @@ from toolglot.core.options import Options
 from toolglot.dialects.records import all_dialects
 from toolglot.dialects.spec import Dialect
 from toolglot.prompting.call_writer import take_tools, write_call
-from toolglot.prompting.conversation import Speech, speak
-from toolglot.prompting.tool_prompt import teach as _teach
-from toolglot.reading.reader import Call, Reader, Reading, RejectedCall, read
+from toolglot.prompting.conversation import PromptedConversation as Speech
+from toolglot.prompting.conversation import render_as_text as speak
+from toolglot.prompting.tool_prompt import tool_prompt as _teach
+from toolglot.reading.reader import ParsedCall as Call
+from toolglot.reading.reader import Reader, Reading, RejectedCall, read
 
 __version__ = "0.1.0"
 

@@ -17,9 +17,9 @@ from support.loopback import Loop, Sim, running_loop, running_sim
 from support.xmlprompts import write_cline, write_roo
 
 from toolglot.cli.main import main
-from toolglot.gateway.capabilities.learned import Experience
+from toolglot.gateway.capabilities.learned import LearnedFailures
 from toolglot.gateway.capabilities.profiles import load_profiles
-from toolglot.server.upstream.embedded import Local, start
+from toolglot.server.upstream.embedded import EmbeddedModel, start
 
 KEY = "sk-test-0123456789abcdef"
 GROQ = "https://api.groq.com/openai/v1"
@@ -52,7 +52,7 @@ def sim(loop: Loop) -> Iterator[Sim]:
 
 
 @pytest.fixture(scope="module")
-def local() -> Iterator[Local]:
+def local() -> Iterator[EmbeddedModel]:
     with start() as local:
         yield local
 
@@ -183,7 +183,9 @@ def test_without_an_upstream_the_embedded_model_is_meant(capsys: pytest.CaptureF
 def test_what_was_learned_is_shown(capsys: pytest.CaptureFixture[str], request_file: str, tmp_path: Path) -> None:
     assert main(["explain", "--learned"]) == 0
     assert capsys.readouterr().out == "nothing was learned\n"
-    Experience(tmp_path / "state" / "toolglot").learn(GROQ, "sim", "refused", "400: sim does not support tools", 9e12)
+    LearnedFailures(tmp_path / "state" / "toolglot").learn(
+        GROQ, "sim", "refused", "400: sim does not support tools", 9e12
+    )
     told = explain(capsys, request_file, "--base-url", GROQ)
     assert told["tier"] == "text" and told["why"].startswith("learned: refused (400: sim does not support tools)")
     assert told["learned"]["kind"] == "refused" and "(Groq)" in told["profile"]["rule"]
@@ -253,14 +255,14 @@ def test_probe_needs_a_server_that_answers(capsys: pytest.CaptureFixture[str]) -
 
 @needs_model
 def test_a_real_server_tells_that_its_template_has_no_tools(
-    capsys: pytest.CaptureFixture[str], request_file: str, local: Local
+    capsys: pytest.CaptureFixture[str], request_file: str, local: EmbeddedModel
 ) -> None:
     told = explain(capsys, request_file, "--base-url", local.base_url, "--ask")
     assert told["tier"] == "text" and "llama.cpp, a template without tools" in told["why"]
 
 
 @needs_model
-def test_a_real_server_is_probed(capsys: pytest.CaptureFixture[str], local: Local) -> None:
+def test_a_real_server_is_probed(capsys: pytest.CaptureFixture[str], local: EmbeddedModel) -> None:
     found, rule = probe(capsys, "--base-url", local.base_url)
     assert (found["models"], found["profile"], found["native call"]) == ("yes", "text", "no")
     assert "failed" not in found.values()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolglot.clients.complaints import KINDS, OF_CALLS, complaints
-from toolglot.core.conversation import Call, Message, Result, Text
+from toolglot.core.conversation import Message, Text, ToolCall, ToolResult
 
 ASKED = Message("user", (Text("<task>\nFix it\n</task>"),))
 ANSWER = Message("assistant", (Text("I would look at the file first."),))
@@ -53,8 +53,8 @@ def test_parts_are_looked_at_one_by_one_and_a_kind_is_told_once() -> None:
 
 
 def test_results_of_native_clients_count_too() -> None:
-    called = Message("assistant", (Call("1", "write"),))
-    result = Message("tool", (Result("1", "write", (Text(MISSING),)),))
+    called = Message("assistant", (ToolCall("1", "write"),))
+    result = Message("tool", (ToolResult("1", "write", (Text(MISSING),)),))
     assert complaints((ASKED, called, result)) == ["missing_parameter"]
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.editors import EDITORS, edit_as_anthropic, edit_as_roo, work
 
-from toolglot.clients.toolsets import Loss, Mapping, mappings
+from toolglot.clients.toolsets import ToolMapping, Untranslatable, mappings
 
 EDITOR = "str_replace_based_edit_tool"
 PAIRS = {(mapping.client.name, mapping.model.name): mapping for mapping in mappings()}
@@ -28,7 +28,7 @@ COMMANDS = st.one_of(
     st.builds(lambda at, text: {"command": "insert", "insert_line": at, "insert_text": text}, st.integers(0, 7), ENDED),
 )
 ROO = PAIRS["roo", "anthropic"]
-CLIENTS: dict[str, Mapping] = {
+CLIENTS: dict[str, ToolMapping] = {
     "roo": ROO,
     "roo with search_replace": replace(ROO, tools=tuple(tool for tool in ROO.tools if tool.name != "edit")),
     "opencode": PAIRS["opencode", "anthropic"],
@@ -42,7 +42,7 @@ def test_a_call_of_the_anthropic_editor_does_the_same_with_every_client(client: 
     mapping, call = CLIENTS[client], (EDITOR, json.dumps(command | {"path": "f"}))
     try:
         carried = mapping.back(*call)
-    except Loss:
+    except Untranslatable:
         return
     assert work(EDITORS[mapping.client.name], file, list(carried.calls)) == work(edit_as_anthropic, file, [call])
 
@@ -56,7 +56,7 @@ def test_a_diff_does_the_same_or_is_refused(file: str, command: Any) -> None:
     call = (EDITOR, json.dumps(command | {"path": "f"}))
     try:
         carried = DIFFING.back(*call)
-    except Loss:
+    except Untranslatable:
         return
     wanted, done = work(edit_as_anthropic, file, [call]), work(edit_as_roo, file, list(carried.calls))
     assert done in (wanted, None) or wanted is None
@@ -70,7 +70,7 @@ def test_a_diff_of_several_blocks_is_several_replacements(file: str, blocks: lis
     call = ("apply_diff", json.dumps({"path": "f", "diff": diff}))
     try:
         carried = mapping.back(*call)
-    except Loss:
+    except Untranslatable:
         return
     assert len(carried.calls) == len(blocks)
     wanted, done = work(edit_as_roo, file, [call]), work(edit_as_anthropic, file, list(carried.calls))

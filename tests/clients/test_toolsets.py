@@ -18,11 +18,20 @@ from hypothesis import strategies as st
 from msgspec import structs
 from support.gateway import Answer, gateway
 
-from toolglot.clients.toolsets import NAMES, SETS, Loss, Mapping, Return, bring_back, find, mappings
+from toolglot.clients.toolsets import (
+    NAMES,
+    SETS,
+    ResponseMapper,
+    ToolMapping,
+    Untranslatable,
+    find,
+    map_response,
+    mappings,
+)
 from toolglot.clients.toolsets.argument_renamer import Renamer
 from toolglot.clients.toolsets.operations import Create, Insert, Operation, Replace, Run, View, open_folder
 from toolglot.clients.toolsets.search_replace import Block, read_blocks, settle, write_block
-from toolglot.core.conversation import Call, Choice, Conversation, Message, Result, Text, Tool
+from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCall, ToolChoice, ToolResult
 from toolglot.core.events import (
     CallArguments,
     CallEnded,
@@ -51,7 +60,7 @@ def tool(name: str, *keys: str, **described: str) -> Tool:
     return Tool(name, "", {"type": "object", "properties": properties})
 
 
-def mapped(client: str, model: str, *tools: Tool, **changes: Any) -> Mapping:
+def mapped(client: str, model: str, *tools: Tool, **changes: Any) -> ToolMapping:
     """A pair of sets with only these tools of the client's."""
     return replace(PAIRS[client, model], tools=tools or PAIRS[client, model].tools, **changes)
 
@@ -60,12 +69,12 @@ DIFFING = mapped("roo", "anthropic", tool("apply_diff", "path", "diff"), known_a
 """A client that can only replace with diffs."""
 
 
-def there(mapping: Mapping, name: str, **arguments: Any) -> list[tuple[str, Any]]:
+def there(mapping: ToolMapping, name: str, **arguments: Any) -> list[tuple[str, Any]]:
     carried = mapping.there(name, json.dumps(arguments))
     return [(told, json.loads(text)) for told, text in carried.calls]
 
 
-def back(mapping: Mapping, name: str, **arguments: Any) -> list[tuple[str, Any]]:
+def back(mapping: ToolMapping, name: str, **arguments: Any) -> list[tuple[str, Any]]:
     return [(told, json.loads(text)) for told, text in mapping.back(name, json.dumps(arguments)).calls]
 
 
@@ -145,7 +154,7 @@ def test_request_parameter_translation_of_apply_diff() -> None:
     ]
     other = PAIRS["anthropic", "roo"]
     assert len(back(other, "apply_diff", **both)) == 2
-    with pytest.raises(Loss, match="2 things at once"):
+    with pytest.raises(Untranslatable, match="2 things at once"):
         back(replace(other, parallel=False), "apply_diff", **both)
 
 
@@ -261,7 +270,7 @@ def test_folders_are_read_where_the_tool_says_so() -> None:
 
 VIEW = {"command": "view", "path": "a.py"}
 STR = {"command": "str_replace", "path": "a.py"}
-LOSSES: dict[str, tuple[Mapping, bool, str, dict[str, Any], str]] = {
+LOSSES: dict[str, tuple[ToolMapping, bool, str, dict[str, Any], str]] = {
     "undo": (ROO, True, EDITOR, {"command": "undo_edit", "path": "a.py"}, "undo_edit has no twin"),
     "command": (ROO, True, EDITOR, {"command": "rm", "path": "a.py"}, "no command"),
     "old_str_empty": (ROO, True, EDITOR, {**STR, "old_str": "", "new_str": "x"}, "nothing to look for"),
@@ -382,13 +391,13 @@ LOSSES: dict[str, tuple[Mapping, bool, str, dict[str, Any], str]] = {
 @pytest.mark.parametrize("loss", LOSSES)
 def test_losses_are_refused_with_a_sentence(loss: str) -> None:
     mapping, is_back, name, arguments, sentence = LOSSES[loss]
-    with pytest.raises(Loss, match=sentence):
+    with pytest.raises(Untranslatable, match=sentence):
         (mapping.back if is_back else mapping.there)(name, json.dumps(arguments))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"command": "view", "path": "a"', "null", "{'command': 'view'}"])
 def test_arguments_that_are_no_object_are_refused(text: str) -> None:
-    with pytest.raises(Loss):
+    with pytest.raises(Untranslatable):
         ROO.back(EDITOR, text)
 
 
@@ -419,7 +428,7 @@ def test_back_and_there_is_the_same_call_or_a_refusal(pair: tuple[str, str], ope
         name, arguments = mapping.model_side.write(operation)
         carried = mapping.back(name, arguments)
         (returned,) = mapping.there(*carried.calls[0]).calls
-    except Loss:
+    except Untranslatable:
         return
     assert returned == (name, arguments)
 
@@ -433,12 +442,12 @@ def test_there_and_back_does_the_same_or_is_refused(pair: tuple[str, str], opera
             call = write_with(mapping, shape.tool, operation)
             (told,) = mapping.there(*call).calls
             (returned,) = mapping.back(*told).calls
-        except Loss:
+        except Untranslatable:
             continue
         assert mapping.client_side.read(*returned)[0] == mapping.client_side.read(*call)[0], target
 
 
-def write_with(mapping: Mapping, name: str, operation: Operation) -> tuple[str, str]:
+def write_with(mapping: ToolMapping, name: str, operation: Operation) -> tuple[str, str]:
     side = mapping.client_side
     return replace(side, tools=tuple(pair for pair in side.tools if pair[0].tool == name)).write(operation)
 
@@ -447,7 +456,7 @@ def write_with(mapping: Mapping, name: str, operation: Operation) -> tuple[str, 
 def test_a_block_is_read_as_it_was_written_or_refused(old: str, new: str) -> None:
     try:
         written = write_block(old, new)
-    except Loss:
+    except Untranslatable:
         return
     if old.endswith("\n") and new.endswith("\n"):
         old, new = old[:-1], new[:-1]
@@ -514,31 +523,31 @@ def test_only_what_the_client_can_do_is_offered() -> None:
 
 HISTORY = (
     Message("user", (Text("Go"),)),
-    Message("assistant", (Text("Both."), Call("c1", "apply_diff", json.dumps({"path": "a.py", "diff": diff("x", "y") + "\n" + diff("p", "q")})))),
-    Message("tool", (Result("c1", "apply_diff", (Text("applied"),), error=True),)),
-    Message("assistant", (Call("c2", "insert_content", '{"path":"a.py","line":0,"content":"z"}'), Call("c3", "ask", "{}"))),
-    Message("tool", (Result("c2", "insert_content", (Text("1 | z"),)),)),
-    Message("tool", (Result("c3", "ask", (Text("yes"),)),)),
+    Message("assistant", (Text("Both."), ToolCall("c1", "apply_diff", json.dumps({"path": "a.py", "diff": diff("x", "y") + "\n" + diff("p", "q")})))),
+    Message("tool", (ToolResult("c1", "apply_diff", (Text("applied"),), error=True),)),
+    Message("assistant", (ToolCall("c2", "insert_content", '{"path":"a.py","line":0,"content":"z"}'), ToolCall("c3", "ask", "{}"))),
+    Message("tool", (ToolResult("c2", "insert_content", (Text("1 | z"),)),)),
+    Message("tool", (ToolResult("c3", "ask", (Text("yes"),)),)),
 )  # fmt: skip
 
 
 def test_tools_choice_and_history_are_offered_in_the_models_words() -> None:
     notes: list[str] = []
     tools = (*ROO.tools, tool("ask", "question"))
-    asked = Conversation("m", HISTORY, tools, Choice("required", ("write_to_file", "ask")))
+    asked = Conversation("m", HISTORY, tools, ToolChoice("required", ("write_to_file", "ask")))
     mapping = find(tools, "anthropic")
     assert mapping is not None
     offered = mapping.offer(asked, notes)
     assert [one.name for one in offered.tools] == [EDITOR, "ask"]
-    assert offered.choice == Choice("required", ("ask", EDITOR))
+    assert offered.choice == ToolChoice("required", ("ask", EDITOR))
     assert [(call.id, call.name) for message in offered.messages for call in message.calls] == [
         ("c1", EDITOR),
         ("c1_2", EDITOR),
         ("c2", "insert_content"),
         ("c3", "ask"),
     ]
-    first, second = (part for part in offered.messages[2].parts if isinstance(part, Result))
-    assert first == Result("c1", EDITOR, (Text("applied"),), error=True) and second == structs.replace(
+    first, second = (part for part in offered.messages[2].parts if isinstance(part, ToolResult))
+    assert first == ToolResult("c1", EDITOR, (Text("applied"),), error=True) and second == structs.replace(
         first, call_id="c1_2"
     )
     assert offered.messages[3:] == HISTORY[3:] and offered.messages[0] == HISTORY[0]
@@ -551,9 +560,9 @@ def test_tools_choice_and_history_are_offered_in_the_models_words() -> None:
 def test_a_choice_among_editing_tools_narrows_what_is_offered() -> None:
     mapping = find(ROO.tools, "anthropic", only=("write_to_file",))
     assert mapping is not None
-    asked = Conversation("m", (), ROO.tools, Choice.one("write_to_file"))
+    asked = Conversation("m", (), ROO.tools, ToolChoice.one("write_to_file"))
     offered = mapping.offer(asked)
-    assert offered.choice == Choice.one(EDITOR)
+    assert offered.choice == ToolChoice.one(EDITOR)
     assert offered.tools[0].parameters["properties"]["command"]["enum"] == ["create"]
 
 
@@ -574,7 +583,7 @@ def test_calls_are_held_streamed_or_passed_and_numbered_anew() -> None:
     both = json.dumps({"path": "a.py", "diff": diff("x", "y") + "\n" + diff("p", "q")})
     notes: list[str] = []
     answer = calls(("ask", '{"q":1}'), ("apply_diff", both), ("undo", "{}"))
-    told = bring_back(other, [TextDelta("Hm"), *answer], notes)
+    told = map_response(other, [TextDelta("Hm"), *answer], notes)
     check_order(told)
     started = [event for event in told if isinstance(event, CallStarted)]
     assert started == [
@@ -587,7 +596,7 @@ def test_calls_are_held_streamed_or_passed_and_numbered_anew() -> None:
 
 
 def test_names_stream_while_arguments_come() -> None:
-    returning = Return(CODE)
+    returning = ResponseMapper(CODE)
     assert returning.feed([CallStarted(0, "c", "Write"), CallArguments(0, '{"file_')]) == [
         CallStarted(0, "c", "write"),
         CallArguments(0, "{"),
@@ -602,23 +611,23 @@ def test_names_stream_while_arguments_come() -> None:
 
 def test_an_edit_waits_until_it_is_known_what_it_looks_for() -> None:
     """An empty text writes a whole file with one of both and fails with the other."""
-    told = Return(CODE).feed(calls(("Edit", '{"file_path":"a","new_string":"x","old_string":""}')))
+    told = ResponseMapper(CODE).feed(calls(("Edit", '{"file_path":"a","new_string":"x","old_string":""}')))
     assert isinstance(told[0], TextDelta) and "nothing to look for" in told[0].text and told[1:] == [Finished("stop")]
 
 
 def test_a_streamed_call_with_an_argument_that_has_no_twin_fails_the_answer() -> None:
-    told = list(merge_deltas(Return(CODE).feed(calls(("Write", '{"file_path":"a","mode":7,"content":"x"}')))))
+    told = list(merge_deltas(ResponseMapper(CODE).feed(calls(("Write", '{"file_path":"a","mode":7,"content":"x"}')))))
     check_order(told)
     assert told[-1] == Failed("refused_call", "The call of write was not made: mode of Write has no twin.")
     assert not any(isinstance(event, CallEnded) for event in told)
-    whole = bring_back(CODE, calls(("Write", '{"file_path":"a","mode":7,"content":"x"}')))
+    whole = map_response(CODE, calls(("Write", '{"file_path":"a","mode":7,"content":"x"}')))
     assert TextDelta("\n\n(The call of write was not made: mode of Write has no twin.)") in whole
     assert not any(isinstance(event, CallEnded) for event in whole)
 
 
 def test_a_refused_call_is_told_as_text_with_the_reason() -> None:
     notes: list[str] = []
-    told = bring_back(ROO, calls((EDITOR, '{"command":"undo_edit","path":"a"}')), notes)
+    told = map_response(ROO, calls((EDITOR, '{"command":"undo_edit","path":"a"}')), notes)
     assert told == [
         TextDelta(
             f'The call {EDITOR} {{"command":"undo_edit","path":"a"}} was not made: undo_edit has no twin: nobody else'
@@ -631,12 +640,12 @@ def test_a_refused_call_is_told_as_text_with_the_reason() -> None:
 
 def test_a_held_call_that_was_cut_never_leaves_as_a_call() -> None:
     events: list[Event] = [CallStarted(0, "c", EDITOR), CallArguments(0, '{"command":"create"'), Finished("length")]
-    told = Return(ROO).feed(events)
+    told = ResponseMapper(ROO).feed(events)
     assert isinstance(told[0], TextDelta) and "it does not end" in told[0].text and told[1:] == [Finished("length")]
-    assert bring_back(ROO, events) == [Finished("length")]
+    assert map_response(ROO, events) == [Finished("length")]
     rejected = CallRejected("raw", Reason.MALFORMED, index=0)
-    assert Return(ROO).feed([*events[:2], rejected]) == [structs.replace(rejected, index=None)]
-    passing = Return(ROO).feed([CallStarted(0, "c", "ask"), rejected])
+    assert ResponseMapper(ROO).feed([*events[:2], rejected]) == [structs.replace(rejected, index=None)]
+    passing = ResponseMapper(ROO).feed([CallStarted(0, "c", "ask"), rejected])
     assert passing[1:] == [rejected]
 
 

@@ -9,8 +9,8 @@ import pytest
 from support.xmlcases import deliver, tell_answer
 
 from toolglot.clients.xml import all_clients
-from toolglot.clients.xml.client import Client
-from toolglot.clients.xml.profile import CallBlock
+from toolglot.clients.xml.client import XmlClient
+from toolglot.clients.xml.profile import XmlCallBlock
 from toolglot.clients.xml.text_escaping import restore
 from toolglot.core.events import ReasoningDelta
 
@@ -34,14 +34,14 @@ def cuts(text: str) -> Iterator[list[str]]:
         yield [text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True)]
 
 
-def told_by(client: Client, text: str) -> str:
+def told_by(client: XmlClient, text: str) -> str:
     """What the client is told, which is the same however the answer comes."""
     (told,) = {"".join(deliver(client, pieces)) for pieces in cuts(text)}
     return told
 
 
-def calls_in(client: Client, text: str) -> list[str]:
-    return [block.name for block in client.read(text, "qwen3") if isinstance(block, CallBlock)]
+def calls_in(client: XmlClient, text: str) -> list[str]:
+    return [block.name for block in client.read(text, "qwen3") if isinstance(block, XmlCallBlock)]
 
 
 THOUGHTS = (
@@ -58,7 +58,7 @@ THOUGHTS = (
 
 @EVERY
 @pytest.mark.parametrize("thought", THOUGHTS)
-def test_reasoning_that_the_client_looks_for_stays_in_the_text(client: Client, thought: str) -> None:
+def test_reasoning_that_the_client_looks_for_stays_in_the_text(client: XmlClient, thought: str) -> None:
     """These clients take the tags of <thinking> out themselves, and their prompts ask for them."""
     for behind in ("", "\n"):
         assert told_by(client, thought + READ + behind) == thought + READ + behind
@@ -66,7 +66,7 @@ def test_reasoning_that_the_client_looks_for_stays_in_the_text(client: Client, t
 
 
 @EVERY
-def test_a_call_in_such_reasoning_is_not_made(client: Client) -> None:
+def test_a_call_in_such_reasoning_is_not_made(client: XmlClient) -> None:
     for text in (
         f"<thinking>\nI could do\n{READ}\nbut no.\n</thinking>\n\n{LIST}",
         f"<thinking>\n{READ}\n</thinking>\n\n{LIST}",
@@ -113,13 +113,13 @@ def test_what_the_model_wrote_in_another_way_is_repaired_and_nothing_added() -> 
 @pytest.mark.parametrize(
     "behind", ["\n\nI wait for it.", " and a < b", "\n```\n", "\r\n\r\nDone.\r\n", "\n</thinking>"]
 )
-def test_text_behind_a_call_is_delivered(client: Client, behind: str) -> None:
+def test_text_behind_a_call_is_delivered(client: XmlClient, behind: str) -> None:
     text = f"I look.\n\n{READ}{behind}"
     assert told_by(client, text) == text
 
 
 @EVERY
-def test_a_second_call_and_what_follows_it_are_dropped(client: Client) -> None:
+def test_a_second_call_and_what_follows_it_are_dropped(client: XmlClient) -> None:
     assert told_by(client, f"{READ}\n\nThen:\n\n{LIST}\nDone.") == f"{READ}\n\nThen:"
     assert told_by(client, f"{READ}\n{LACKS}\nDone.") == READ
     told = told_by(client, f"{READ}\nThe tag <list_files> lists.")
@@ -134,7 +134,7 @@ def test_no_text_follows_that_is_more_than_the_client_reads() -> None:
 
 
 @EVERY
-def test_a_call_on_lines_of_its_own_that_lacks_something_is_a_call(client: Client) -> None:
+def test_a_call_on_lines_of_its_own_that_lacks_something_is_a_call(client: XmlClient) -> None:
     for text in (f"{LACKS}\n\nI wait.", f"Now:\n{LACKS}\nI wait.\n", f"Now:\n{LACKS}\n{READ}"):
         told = told_by(client, text)
         assert text.startswith(told) and calls_in(client, told) == ["use_mcp_tool"]
@@ -145,7 +145,7 @@ def test_a_call_on_lines_of_its_own_that_lacks_something_is_a_call(client: Clien
 @pytest.mark.parametrize(
     "text", [f"Say {LACKS} and wait.", f"{EMPTY}\n\nIt needs a path.\n", f"So {LACKS}\n\ndoes it. "]
 )
-def test_a_mention_keeps_the_blanks_around_it(client: Client, text: str) -> None:
+def test_a_mention_keeps_the_blanks_around_it(client: XmlClient, text: str) -> None:
     told = told_by(client, text)
     assert restore(client, told) == text
     assert calls_in(client, told) == []
@@ -167,7 +167,7 @@ def test_a_long_call_that_lacks_something_is_a_call() -> None:
 
 @EVERY
 @pytest.mark.parametrize("call", [READ, LACKS, LIST.replace("\n", "\r\n")])
-def test_a_fence_around_a_call_stays(client: Client, call: str) -> None:
+def test_a_fence_around_a_call_stays(client: XmlClient, call: str) -> None:
     for text in (f"```xml\n{call}\n```", f"Now.\n\n```\n{call}\n```\n", f"For example:\n\n```xml\n{call}\n```\n"):
         told = told_by(client, text)
         assert restore(client, told) == text

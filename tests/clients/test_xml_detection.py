@@ -6,7 +6,7 @@ import pytest
 from support.xmlprompts import CLINE, ROO, Doc, write_cline, write_compact, write_roo
 
 from toolglot.clients.xml import all_clients
-from toolglot.clients.xml.detection import Found, find_client, read_agent
+from toolglot.clients.xml.detection import DetectedClient, find_client, read_agent
 from toolglot.core.conversation import Conversation, Message, Text, Tool
 
 LATER = tuple(tool for tool in ROO if tool.name not in ("insert_content", "search_and_replace", "write_to_file"))
@@ -90,7 +90,7 @@ def ask(prompt: str, role: str = "system", tools: tuple[Tool, ...] = ()) -> Conv
 def test_profile(number: int) -> None:
     prompt, headers, profile = CASES[number]
     found = find_client(ask(prompt), headers)
-    assert found == (Found(profile, (0, 0)) if profile else None)
+    assert found == (DetectedClient(profile, (0, 0)) if profile else None)
 
 
 def test_a_client_that_offers_tools_is_native() -> None:
@@ -99,7 +99,7 @@ def test_a_client_that_offers_tools_is_native() -> None:
 
 
 def test_the_prompt_may_be_said_by_the_user() -> None:
-    assert find_client(ask(write_cline(CLINE), "user")) == Found("cline-legacy", (0, 0))
+    assert find_client(ask(write_cline(CLINE), "user")) == DetectedClient("cline-legacy", (0, 0))
     later = Conversation("m", (Message("user", (Text("Hi"),)), *ask(write_cline(), "user").messages))
     assert find_client(later) is None
 
@@ -110,26 +110,26 @@ def test_a_user_may_quote_a_prompt() -> None:
     parts = (Text("Explain this prompt:"), Text(write_roo()))
     assert find_client(Conversation("m", (Message("user", parts),))) is None
     poet = write_roo(role="Act as a poet.")
-    assert find_client(ask(poet, "user"), {"User-Agent": "RooCode/3.29.1"}) == Found("roo-3.29", (0, 0))
+    assert find_client(ask(poet, "user"), {"User-Agent": "RooCode/3.29.1"}) == DetectedClient("roo-3.29", (0, 0))
 
 
 def test_the_prompt_may_be_a_later_part() -> None:
     parts = (Text("Knowledge: none."), Text(write_roo()))
     conversation = Conversation("m", (Message("system", (Text("Hi"),)), Message("system", parts)))
-    assert find_client(conversation) == Found("roo-3.29", (1, 1))
+    assert find_client(conversation) == DetectedClient("roo-3.29", (1, 1))
 
 
 def test_sentences_that_teach_calls_stand_in_one_line() -> None:
     # they are looked for before line ends are made alike
     markers = [phrase for client in all_clients().values() for layout in client.layouts for phrase in layout.markers]
     assert markers and not any("\n" in phrase or "\r" in phrase for phrase in markers)
-    assert find_client(ask(write_roo().replace("\n", "\r\n"))) == Found("roo-3.29", (0, 0))
+    assert find_client(ask(write_roo().replace("\n", "\r\n"))) == DetectedClient("roo-3.29", (0, 0))
 
 
 def test_the_setting_decides() -> None:
     assert find_client(ask(write_roo()), {}, "off") is None
-    assert find_client(ask(write_roo()), {}, "kilo-4.145") == Found("kilo-4.145", (0, 0))
-    assert find_client(ask("A prompt of my own."), {}, "roo-3.36") == Found("roo-3.36")
+    assert find_client(ask(write_roo()), {}, "kilo-4.145") == DetectedClient("kilo-4.145", (0, 0))
+    assert find_client(ask("A prompt of my own."), {}, "roo-3.36") == DetectedClient("roo-3.36")
 
 
 def test_headers_of_other_programs() -> None:
@@ -139,4 +139,6 @@ def test_headers_of_other_programs() -> None:
 
 def test_a_version_may_have_any_length() -> None:
     assert read_agent({"User-Agent": f"RooCode/{'9' * 5000}.1"}) == ("", None)
-    assert find_client(ask(write_roo(LATER)), {"User-Agent": f"RooCode/{'9' * 5000}.1"}) == Found("roo-3.36", (0, 0))
+    assert find_client(ask(write_roo(LATER)), {"User-Agent": f"RooCode/{'9' * 5000}.1"}) == DetectedClient(
+        "roo-3.36", (0, 0)
+    )

@@ -16,10 +16,10 @@ from support.editors import EDITORS, work
 from support.gateway import Answer, gateway, run
 from support.xmlprompts import ROO, write_cline, write_roo
 
-from toolglot.clients.toolsets import Loss, find
+from toolglot.clients.toolsets import Untranslatable, find
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.call_renderer import render_call
-from toolglot.clients.xml.profile import CallBlock
+from toolglot.clients.xml.profile import XmlCallBlock
 from toolglot.core.lenient_json import dump
 from toolglot.sim import Answer as Says
 from toolglot.sim import Calling, Options, Scripted, make_app
@@ -242,7 +242,7 @@ def check_faulted(answer: Answer, stream: bool, content: str) -> None:
     text = answer.told[0] if stream else str(answer.message["content"])
     assert text or b"error" in answer.body
     for block in all_clients()["roo-3.29"].read(text, "sim"):
-        if isinstance(block, CallBlock):
+        if isinstance(block, XmlCallBlock):
             assert not block.partial
             params = {name: value for name, value in block.params.items() if name != "line_count"}
             assert (block.name, params) == ("write_to_file", {"path": "a.txt", "content": content})
@@ -294,12 +294,12 @@ def test_every_profile_has_a_mapping_and_takes_what_it_gives(profile: str, wante
             try:
                 carried = mapping.there(name, json.dumps(given))
                 ((back, arguments),) = [made for call in carried.calls for made in mapping.back(*call).calls]
-            except Loss:
+            except Untranslatable:
                 continue
             rendered = render_call(client, "m", back, arguments)
             assert rendered.text and not rendered.defects, (back, arguments, rendered)
             (block,) = client.read(rendered.text, "m")
-            assert isinstance(block, CallBlock) and not block.partial
+            assert isinstance(block, XmlCallBlock) and not block.partial
             again = mapping.there(block.name, dump(dict(block.params)))
             assert again.calls == carried.calls
             told += 1

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from toolglot.clients.xml import all_clients
-from toolglot.clients.xml.fenced_calls import Unfencing
+from toolglot.clients.xml.fenced_calls import FencedCalls
 
 CALL = "<list_files>\n<path>.</path>\n</list_files>"
 FILE = "<write_to_file>\n<path>a.md</path>\n<content>\n```\nx\n```\n</content>\n</write_to_file>"
@@ -37,7 +37,7 @@ SHOWN = {
 
 
 def unfence(pieces: list[str]) -> str:
-    unfencing = Unfencing(all_clients()["roo-3.36"])
+    unfencing = FencedCalls(all_clients()["roo-3.36"])
     return "".join([*map(unfencing.feed, pieces), unfencing.close(cut=False)])
 
 
@@ -57,7 +57,7 @@ def test_however_it_is_cut(name: str) -> None:
 
 
 def test_text_streams() -> None:
-    unfencing = Unfencing(all_clients()["roo-3.36"])
+    unfencing = FencedCalls(all_clients()["roo-3.36"])
     assert unfencing.feed("Hello `x` and") == "Hello `x` and"
     assert unfencing.feed("\n``") == "\n"
     assert unfencing.feed("`js\nx") == "```js\nx"

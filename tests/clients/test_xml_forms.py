@@ -14,8 +14,8 @@ from support.xmlcases import deliver
 from support.xmlforms import Form, forms_of
 
 from toolglot.clients.xml import all_clients
-from toolglot.clients.xml.client import Client
-from toolglot.clients.xml.profile import CallBlock, TextBlock
+from toolglot.clients.xml.client import XmlClient
+from toolglot.clients.xml.profile import XmlCallBlock, XmlTextBlock
 from toolglot.clients.xml.text_escaping import restore
 from toolglot.core.lenient_json import dump
 
@@ -23,12 +23,12 @@ CLIENTS = all_clients()
 ROWS = [(client, form) for client in CLIENTS.values() for form in forms_of(client)]
 
 
-def name_row(row: tuple[Client, Form]) -> str:
+def name_row(row: tuple[XmlClient, Form]) -> str:
     return f"{row[0].name} {row[1].tool}"
 
 
 @pytest.mark.parametrize("row", ROWS, ids=name_row)
-def test_every_documented_form_runs_as_written(row: tuple[Client, Form]) -> None:
+def test_every_documented_form_runs_as_written(row: tuple[XmlClient, Form]) -> None:
     client, form = row
     random = Random(form.text)
     for before in ("", "I go on.\n\n", "Now:\n"):
@@ -40,10 +40,10 @@ def test_every_documented_form_runs_as_written(row: tuple[Client, Form]) -> None
 
 
 @pytest.mark.parametrize("row", ROWS, ids=name_row)
-def test_the_client_reads_what_the_form_says(row: tuple[Client, Form]) -> None:
+def test_the_client_reads_what_the_form_says(row: tuple[XmlClient, Form]) -> None:
     client, form = row
     (call,) = client.read(form.text, "qwen3")
-    assert isinstance(call, CallBlock)
+    assert isinstance(call, XmlCallBlock)
     assert (call.name, call.partial, call.complaint) == (form.tool, False, "")
     given = {name: value for name, value in form.given.items() if name in client.grammar.parameters}
     read = json.loads(dump(dict(call.params)))
@@ -51,40 +51,40 @@ def test_the_client_reads_what_the_form_says(row: tuple[Client, Form]) -> None:
 
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=lambda client: client.name)
-def test_every_tool_has_a_form(client: Client) -> None:
+def test_every_tool_has_a_form(client: XmlClient) -> None:
     only_parsed = {"search_replace"} | ({"edit_file"} if client.name == "roo-3.36" else set())
     assert {form.tool for form in forms_of(client)} == set(client.tools) - only_parsed
 
 
 @pytest.mark.parametrize("row", ROWS, ids=name_row)
-def test_no_form_is_run_before_it_is_complete(row: tuple[Client, Form]) -> None:
+def test_no_form_is_run_before_it_is_complete(row: tuple[XmlClient, Form]) -> None:
     """These clients run what is open when the stream ends, so no part of a call leaves."""
     client, form = row
     random = Random(form.text)
     ends = {*random.choices(range(len(form.text)), k=5), len(form.text) - 1}
     for end in ends:
         told = "".join(deliver(client, ["Now:\n", form.text[:end]], finish="length"))
-        assert all(isinstance(block, TextBlock) for block in client.read(told, "qwen3")), told
+        assert all(isinstance(block, XmlTextBlock) for block in client.read(told, "qwen3")), told
         told = "".join(deliver(client, ["Now:\n", form.text[:end]]))
-        calls = [block for block in client.read(told, "qwen3") if isinstance(block, CallBlock)]
+        calls = [block for block in client.read(told, "qwen3") if isinstance(block, XmlCallBlock)]
         assert not any(call.partial for call in calls), told
         # a model that stops before the last tag has said all that matters
         assert not calls or end >= len(form.text[: form.text.rindex("</")].rstrip()), told
 
 
 @pytest.mark.parametrize("row", ROWS, ids=name_row)
-def test_a_form_that_is_shown_is_no_call(row: tuple[Client, Form]) -> None:
+def test_a_form_that_is_shown_is_no_call(row: tuple[XmlClient, Form]) -> None:
     client, form = row
     shown = f"Write this:\n\n```xml\n{form.text}\n```\n\nThat is the form."
     told = "".join(deliver(client, [shown]))
-    assert all(isinstance(block, TextBlock) for block in client.read(told, "qwen3")), told
+    assert all(isinstance(block, XmlTextBlock) for block in client.read(told, "qwen3")), told
 
 
 LACKING = [row for row in ROWS if any(one.required for one in row[0].tools[row[1].tool].parameters)]
 
 
 @pytest.mark.parametrize("row", LACKING, ids=name_row)
-def test_a_call_that_lacks_everything_is_for_the_client_to_complain_of(row: tuple[Client, Form]) -> None:
+def test_a_call_that_lacks_everything_is_for_the_client_to_complain_of(row: tuple[XmlClient, Form]) -> None:
     """Its message names what is missing. Followed by more text the same is a mention of the tool."""
     client, form = row
     text = f"<{form.tool}>\n<note>none</note>\n</{form.tool}>"
@@ -92,11 +92,11 @@ def test_a_call_that_lacks_everything_is_for_the_client_to_complain_of(row: tupl
         for pieces in ([before + text], list(before + text)):
             assert "".join(deliver(client, pieces)) == before + text
     told = "".join(deliver(client, [f"The form {text} is not enough."]))
-    assert all(isinstance(block, TextBlock) for block in client.read(told, "qwen3")), told
+    assert all(isinstance(block, XmlTextBlock) for block in client.read(told, "qwen3")), told
 
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=lambda client: client.name)
-def test_an_empty_value_is_for_the_client_to_complain_of(client: Client) -> None:
+def test_an_empty_value_is_for_the_client_to_complain_of(client: XmlClient) -> None:
     """A call that lacks something is not told in other words, and no text around it is lost."""
     command = (
         "<execute_command>\n<command>{}</command>\n<requires_approval>false</requires_approval>\n</execute_command>"

@@ -24,7 +24,7 @@ from support.xmlprompts import (
 
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.prompt_parser import read_prompt
-from toolglot.clients.xml.tool_definitions import Offer, make_offer, make_readable
+from toolglot.clients.xml.tool_definitions import ToolDefinitions, make_offer, make_readable
 from toolglot.core.conversation import Tool
 
 
@@ -54,7 +54,7 @@ def case(request: pytest.FixtureRequest) -> Case:
     return request.param
 
 
-def offer_of(case: Case) -> Offer:
+def offer_of(case: Case) -> ToolDefinitions:
     return make_offer(all_clients()[case.profile], read_prompt(case.prompt))
 
 

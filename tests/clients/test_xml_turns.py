@@ -15,8 +15,8 @@ from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.call_renderer import render_call
 from toolglot.clients.xml.complaint_patterns import INTERRUPTED, strip_reminder
 from toolglot.clients.xml.history_parser import UNANSWERED, read_turns
-from toolglot.core.conversation import Call, Image, Message, Part, Result, Text
-from toolglot.gateway.tool_results import mend
+from toolglot.core.conversation import Image, Message, Part, Text, ToolCall, ToolResult
+from toolglot.gateway.tool_results import match_results
 
 REMINDER = (
     "\n\n# Reminder: Instructions for Tool Use\n\nTool uses are formatted using XML-style tags. So:\n<actual_tool_name>\n"
@@ -42,7 +42,7 @@ def turn(
     messages: Sequence[Message], profile: str = "roo-3.36", model: str = "qwen3", **members: Any
 ) -> tuple[Message, ...]:
     read = read_turns(messages, all_clients()[profile], model, **members)
-    mended, notes = mend(read, lambda: "new")
+    mended, notes = match_results(read, lambda: "new")
     assert (mended, notes) == (read, ())  # every result has its call already
     return read
 
@@ -56,9 +56,9 @@ def _outline(part: Part) -> Any:
     match part:
         case Text(text=text):
             return text
-        case Call(name=name, arguments=arguments):
+        case ToolCall(name=name, arguments=arguments):
             return (name, json.loads(arguments))
-        case Result(name=name, content=content, error=error):
+        case ToolResult(name=name, content=content, error=error):
             told = [piece.text if isinstance(piece, Text) else "image" for piece in content]
             return (name, *told, error)
     return type(part).__name__
@@ -164,7 +164,7 @@ def test_the_second_call_was_not_executed() -> None:
         ("tool", ("list_files", "x.txt", False), ("list_files", refused, True)),
     ]
     first, second = told[0].calls
-    assert [part.call_id for part in told[1].parts if isinstance(part, Result)] == [first.id, second.id]
+    assert [part.call_id for part in told[1].parts if isinstance(part, ToolResult)] == [first.id, second.id]
 
 
 def test_a_call_without_a_result_is_answered() -> None:
@@ -221,18 +221,20 @@ def test_what_only_quotes_a_lesson_is_kept() -> None:
 
 
 def test_native_calls_are_answered_by_their_own_results() -> None:
-    native = Message("assistant", (Text("I look."), Call("call_1", "list_files", '{"path": "a"}')))
-    result = Message("tool", (Result("call_1", "list_files", (Text("x"),)),))
+    native = Message("assistant", (Text("I look."), ToolCall("call_1", "list_files", '{"path": "a"}')))
+    result = Message("tool", (ToolResult("call_1", "list_files", (Text("x"),)),))
     assert turn([native, result, user("Go on.")]) == (native, result, user("Go on."))
     assert turn([native, result, assistant("Done.")]) == (native, result, assistant("Done."))
 
 
 def test_native_calls_beside_written_ones() -> None:
-    both = Message("assistant", (Text("<list_files><path>b</path></list_files>"), Call("call_1", "list_files", "{}")))
-    result = Message("tool", (Result("call_1", "list_files", (Text("x"),)),))
+    both = Message(
+        "assistant", (Text("<list_files><path>b</path></list_files>"), ToolCall("call_1", "list_files", "{}"))
+    )
+    result = Message("tool", (ToolResult("call_1", "list_files", (Text("x"),)),))
     told = read_turns([both, result, user("[list_files for 'b'] Result:\ny")], all_clients()["roo-3.36"], "m")
     assert outline(told)[1:] == [("tool", ("list_files", "x", False)), ("tool", ("list_files", "y", False))]
-    assert len({part.call_id for message in told for part in message.parts if isinstance(part, Result)}) == 2
+    assert len({part.call_id for message in told for part in message.parts if isinstance(part, ToolResult)}) == 2
 
 
 def test_results_may_stand_in_a_later_message() -> None:

@@ -14,12 +14,12 @@ import pytest
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.argument_escaping import guard_arguments, guard_value
 from toolglot.clients.xml.call_renderer import render_call
-from toolglot.clients.xml.client import Client
+from toolglot.clients.xml.client import XmlClient
 from toolglot.clients.xml.diff_repair import repair_diff
-from toolglot.clients.xml.nested_parser import Spoiled, read_files, read_suggestions
-from toolglot.clients.xml.profile import CallBlock, TextBlock
-from toolglot.clients.xml.response_renderer import Outcome, Rendering
-from toolglot.clients.xml.text_escaping import Prose, protect, restore
+from toolglot.clients.xml.nested_parser import MalformedValue, read_files, read_suggestions
+from toolglot.clients.xml.profile import XmlCallBlock, XmlTextBlock
+from toolglot.clients.xml.response_renderer import Outcome, ResponseRenderer
+from toolglot.clients.xml.text_escaping import EscapedText, protect, restore
 from toolglot.core.events import (
     CallArguments,
     CallEnded,
@@ -34,7 +34,7 @@ from toolglot.core.events import (
     TextDelta,
     check_order,
 )
-from toolglot.core.schema.toolset import Toolbox
+from toolglot.core.schema.toolset import CompiledTools
 from toolglot.reading.reader import Reader
 
 CLIENTS = all_clients()
@@ -44,35 +44,35 @@ EVERY = pytest.mark.parametrize("client", CLIENTS.values(), ids=lambda client: c
 QWEN, CLAUDE, GEMINI = "qwen3-coder-plus", "claude-sonnet-4", "gemini-2.5-pro"
 
 
-def render(client: Client, name: str, model: str = QWEN, /, **arguments: Any) -> str:
+def render(client: XmlClient, name: str, model: str = QWEN, /, **arguments: Any) -> str:
     rendered = render_call(client, model, name, json.dumps(arguments))
     assert rendered.text, rendered.defects
     return rendered.text
 
 
-def refuse(client: Client, name: str, model: str = QWEN, /, **arguments: Any) -> str:
+def refuse(client: XmlClient, name: str, model: str = QWEN, /, **arguments: Any) -> str:
     rendered = render_call(client, model, name, json.dumps(arguments))
     assert not rendered.text
     return "; ".join(map(str, rendered.defects))
 
 
-def calls(client: Client, text: str, model: str = QWEN) -> list[tuple[str, dict[str, Any]]]:
-    return [(block.name, dict(block.params)) for block in client.read(text, model) if isinstance(block, CallBlock)]
+def calls(client: XmlClient, text: str, model: str = QWEN) -> list[tuple[str, dict[str, Any]]]:
+    return [(block.name, dict(block.params)) for block in client.read(text, model) if isinstance(block, XmlCallBlock)]
 
 
-def tell(events: list[Event], client: Client = ROO, **options: Any) -> tuple[str, Rendering, list[Event]]:
+def tell(events: list[Event], client: XmlClient = ROO, **options: Any) -> tuple[str, ResponseRenderer, list[Event]]:
     """The text of the message, the rendering, and all events that are not text."""
-    rendering = Rendering(client, QWEN, **options)
+    rendering = ResponseRenderer(client, QWEN, **options)
     told = [event for given in events for event in rendering.write([given])]
     check_order(told)
     text = "".join(event.text for event in told if isinstance(event, TextDelta))
     return text, rendering, [event for event in told if not isinstance(event, TextDelta)]
 
 
-def transform(text: str, client: Client = ROO, parallel: bool = False) -> str:
+def transform(text: str, client: XmlClient = ROO, parallel: bool = False) -> str:
     """A model's text through the reader and the rendering."""
     tools = [{"name": tool.name, "parameters": dict(tool.parameters)} for tool in client.offer(lenient=True)]
-    reader = Reader(Toolbox(tools), unknown_tools="text", parallel=parallel)
+    reader = Reader(CompiledTools(tools), unknown_tools="text", parallel=parallel)
     events = [*reader.feed(text), *reader.close()]
     return tell([*events, Finished("stop")], client)[0]
 
@@ -229,7 +229,7 @@ def test_transformer_mention_of_a_tool_in_text_is_not_a_call() -> None:
 # ports: how clients read
 
 
-READINGS: dict[str, tuple[Client, str, list[tuple[str, dict[str, Any]]]]] = {
+READINGS: dict[str, tuple[XmlClient, str, list[tuple[str, dict[str, Any]]]]] = {
     "tags are literal": (ROO, '<list_files ><List_Files><list_files/><list_files a="1">', []),
     "fences do not protect": (
         CLINE,
@@ -301,24 +301,24 @@ def test_clients_read(name: str) -> None:
 def test_values_longer_than_the_limit_are_cut_by_roo() -> None:
     text = f"<apply_diff><path>a</path><diff>{'x' * 102_395}</diff></apply_diff>"
     (call,) = ROO.read(text, QWEN)
-    assert isinstance(call, CallBlock)
+    assert isinstance(call, XmlCallBlock)
     assert (len(str(call.params["diff"])), call.partial) == (102_400, False)
 
 
 def test_the_text_around_calls_is_trimmed() -> None:
     blocks = CLINE.read(" Hello \n<list_files><path>.</path></list_files> bye\n", QWEN)
-    assert [block.text for block in blocks if isinstance(block, TextBlock)] == ["Hello", "bye"]
+    assert [block.text for block in blocks if isinstance(block, XmlTextBlock)] == ["Hello", "bye"]
 
 
 @pytest.mark.parametrize("text", ["plain", "<path>a</path>", '["a"]', "<file><path>a<b</path></file>", "<file></file>"])
 def test_args_without_a_file_are_spoiled(text: str) -> None:
-    with pytest.raises(Spoiled):
+    with pytest.raises(MalformedValue):
         read_files(text)
 
 
 @pytest.mark.parametrize("text", ["<suggest>a < b</suggest>", "<suggest>a", "</b><suggest>a</suggest>"])
 def test_answers_with_a_lone_bracket_are_spoiled(text: str) -> None:
-    with pytest.raises(Spoiled):
+    with pytest.raises(MalformedValue):
         read_suggestions(text)
 
 
@@ -343,7 +343,7 @@ def test_files_in_odd_markup() -> None:
     assert read_files("<file x='1'><path>a <!-- c --> b</path><line_range>1-2</line_range><c></file>") == one
     assert read_files("<file><path>a</path></b></b></file>words") == {"file": [{"path": "a"}]}
     for text in ("<file><path x='1'>a</path></file>", "<file><path>a</path><path>b</path></file>"):
-        with pytest.raises(Spoiled):
+        with pytest.raises(MalformedValue):
             read_files(text)
 
 
@@ -369,7 +369,7 @@ UNDONE = {
 
 
 @pytest.mark.parametrize("where", UNDONE, ids=lambda where: f"{where[0].name} {where[2]} {where[3]} {where[4]}")
-def test_entities_are_undone_by_tool_parameter_model_and_path(where: tuple[Client, str, str, str, str]) -> None:
+def test_entities_are_undone_by_tool_parameter_model_and_path(where: tuple[XmlClient, str, str, str, str]) -> None:
     client, tool, name, model, path = where
     text = f"<{tool}><path>{path}</path><{name}>{ENTITIES}</{name}></{tool}>"
     ((_, params),) = calls(client, text, model)
@@ -385,7 +385,7 @@ def test_there_is_a_profile_for_each_set_of_tags() -> None:
 
 
 @EVERY
-def test_profiles_are_consistent(client: Client) -> None:
+def test_profiles_are_consistent(client: XmlClient) -> None:
     assert set(client.tools) <= client.tags
     for tool in client.tools.values():
         names = [parameter.name for parameter in tool.parameters]
@@ -396,8 +396,8 @@ def test_profiles_are_consistent(client: Client) -> None:
         assert len(set(aliases)) == len(aliases), tool.name
     assert set(client.aliases.values()) <= set(client.tools)
     assert "id" not in client.grammar.parameters | client.tags
-    Toolbox([{"name": tool.name, "parameters": dict(tool.parameters)} for tool in client.offer()])
-    Toolbox([{"name": tool.name, "parameters": dict(tool.parameters)} for tool in client.offer(lenient=True)])
+    CompiledTools([{"name": tool.name, "parameters": dict(tool.parameters)} for tool in client.offer()])
+    CompiledTools([{"name": tool.name, "parameters": dict(tool.parameters)} for tool in client.offer(lenient=True)])
 
 
 VERSIONS: dict[str, tuple[set[str], set[str]]] = {
@@ -455,14 +455,14 @@ def test_a_range_of_lines_becomes_a_line_range() -> None:
 
 
 @pytest.mark.parametrize("client", [*ROOS, CLINE], ids=lambda client: client.name)
-def test_native_names_of_mcp_tools(client: Client) -> None:
+def test_native_names_of_mcp_tools(client: XmlClient) -> None:
     expected = ("use_mcp_tool", {"server_name": "db", "tool_name": "run--it", "arguments": {"sql": "a</arguments>"}})
     assert calls(client, render(client, "mcp--db--run--it", sql="a</arguments>")) == [expected]
     known = render_call(client, QWEN, "db_run", '{"sql":"x"}', servers={"db_run": ("db", "run")})
     assert calls(client, known.text)[0][1]["server_name"] == "db"
 
 
-REFUSALS: dict[str, tuple[Client, str, str, dict[str, Any], str]] = {
+REFUSALS: dict[str, tuple[XmlClient, str, str, dict[str, Any], str]] = {
     "its own closing tag": (ROO, "search_files", QWEN, {"regex": "</regex>"}, "regex: found text"),
     "and another tag behind it": (
         ROO,
@@ -513,7 +513,7 @@ def test_what_cannot_be_told_is_refused(name: str) -> None:
     assert refuse(client, tool, model, **arguments).startswith(expected)
 
 
-EXACT: dict[str, tuple[Client, str, str]] = {
+EXACT: dict[str, tuple[XmlClient, str, str]] = {
     "entities": (ROO, QWEN, ENTITIES),
     "entities for claude": (ROO, CLAUDE, ENTITIES),
     "fences": (ROO, QWEN, "```\ncode\n```"),
@@ -556,7 +556,7 @@ CALL: list[Event] = [CallStarted(0, "call_7", "list_files"), CallArguments(0, '{
 
 
 def test_a_call_leaves_when_it_is_complete() -> None:
-    rendering = Rendering(ROO, QWEN)
+    rendering = ResponseRenderer(ROO, QWEN)
     assert rendering.write([Started("a"), TextDelta("Look: "), *CALL]) == [Started("a"), TextDelta("Look: ")]
     (delta,) = rendering.write([CallEnded(0)])
     assert isinstance(delta, TextDelta)
@@ -608,7 +608,7 @@ def test_a_message_is_never_empty() -> None:
 
 
 def test_failures_pass_behind_what_was_held() -> None:
-    rendering = Rendering(ROO, QWEN)
+    rendering = ResponseRenderer(ROO, QWEN)
     assert rendering.write([TextDelta("a <read_")]) == [TextDelta("a ")]
     assert rendering.write([Failed("x", "y")]) == [TextDelta("<read_"), Failed("x", "y")]
 
@@ -620,7 +620,7 @@ def test_rejected_calls_are_text() -> None:
 
 
 @EVERY
-def test_ids_go_along_and_are_skipped(client: Client) -> None:
+def test_ids_go_along_and_are_skipped(client: XmlClient) -> None:
     text, _, _ = tell([*CALL, CallEnded(0), Finished("tool_calls")], client, carry_ids=True)
     assert "<id>call_7</id>" in text
     assert calls(client, text) == [("list_files", {"path": "src", "recursive": False})]
@@ -629,13 +629,13 @@ def test_ids_go_along_and_are_skipped(client: Client) -> None:
 
 
 def test_prose_holds_back_little() -> None:
-    prose = Prose(ROO)
+    prose = EscapedText(ROO)
     assert prose.feed("a < b and c <lis") == "a < b and c "
     assert prose.feed("t_fil") == ""
     assert prose.feed("ing> <") == "<list_filing> "
     assert prose.feed("list_files>!") == "<\u200blist_files>!"
     assert prose.close() == ""
-    assert Prose(ROO).feed("<" + "\u200b" * 500) == "<" + "\u200b" * 500
+    assert EscapedText(ROO).feed("<" + "\u200b" * 500) == "<" + "\u200b" * 500
 
 
 def test_protection_can_be_taken_back() -> None:

@@ -21,13 +21,13 @@ from support.xmlcases import MODELS, PIECES, Case, deliver, make_case, make_own,
 
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.call_renderer import Rendered, render_call
-from toolglot.clients.xml.client import Client
+from toolglot.clients.xml.client import XmlClient
 from toolglot.clients.xml.parsers import Boundary
-from toolglot.clients.xml.profile import BLANKS, CallBlock, Care, Kind, Rule, TextBlock
-from toolglot.clients.xml.response_renderer import Rendering
+from toolglot.clients.xml.profile import BLANKS, Care, Kind, Rule, XmlCallBlock, XmlTextBlock
+from toolglot.clients.xml.response_renderer import ResponseRenderer
 from toolglot.clients.xml.text_escaping import restore
 from toolglot.clients.xml.value_encoding import BROKEN
-from toolglot.clients.xml.verbatim_calls import OwnCalls
+from toolglot.clients.xml.verbatim_calls import VerbatimCalls
 from toolglot.core.events import (
     CallArguments,
     CallEnded,
@@ -73,7 +73,7 @@ def judge(case: Case, rendered: Rendered) -> str:
         assert rendered.defects
         return "refused"
     (call,) = case.client.read(rendered.text, case.model)
-    assert isinstance(call, CallBlock)
+    assert isinstance(call, XmlCallBlock)
     assert (call.name, call.partial, call.complaint) == (case.tool.name, False, "")
     notes = set(rendered.notes)
     excused = set()
@@ -102,7 +102,7 @@ def judge(case: Case, rendered: Rendered) -> str:
     "client, round_",
     [(client, at) for client in CLIENTS.values() for at in range(ROUNDS if client.name in MAIN else 1)],
 )
-def test_read_back_is_exact_or_told_or_refused(client: Client, model: str, round_: int) -> None:
+def test_read_back_is_exact_or_told_or_refused(client: XmlClient, model: str, round_: int) -> None:
     random = Random(f"{client.name} {model} {round_}")
     tools = list(client.tools.values())
     seen: Counter[str] = Counter()
@@ -115,7 +115,7 @@ def test_read_back_is_exact_or_told_or_refused(client: Client, model: str, round
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=lambda client: client.name)
-def test_ordinary_values_are_never_refused(client: Client, model: str) -> None:
+def test_ordinary_values_are_never_refused(client: XmlClient, model: str) -> None:
     random = Random(client.name + model)
     for tool in client.tools.values():
         for _ in range(5):
@@ -181,7 +181,7 @@ def cut(random: Random, text: str) -> list[str]:
     return [text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True)]
 
 
-def make_prose(random: Random, client: Client) -> str:
+def make_prose(random: Random, client: XmlClient) -> str:
     tags = random.choices(sorted(client.tags), k=3) + random.choices(sorted(client.grammar.parameters), k=2)
     marks = [f"<{tag}>" for tag in tags] + [f"</{tag}>" for tag in tags] + [f"<\u200b{tags[0]}>", f"<<{tags[1]}>"]
     pieces = random.choices((PIECES, marks, ("words ", "and more. ")), k=random.randint(0, 15))
@@ -189,12 +189,12 @@ def make_prose(random: Random, client: Client) -> str:
 
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=lambda client: client.name)
-def test_prose_is_never_a_call(client: Client) -> None:
+def test_prose_is_never_a_call(client: XmlClient) -> None:
     """The client finds the one call and no other, and the text is the model's to the byte."""
     random = Random(client.name)
     for at in range(1000 * SCALE):
         text, called = make_prose(random, client), at % 2
-        rendering = Rendering(client, "qwen3")
+        rendering = ResponseRenderer(client, "qwen3")
         events: list[Event] = [Started(), *map(TextDelta, cut(random, text))]
         if called:
             fragments = cut(random, '{"path":"a.py"}')
@@ -208,15 +208,15 @@ def test_prose_is_never_a_call(client: Client) -> None:
         message = "".join(event.text for event in told if isinstance(event, TextDelta))
         assert message.strip(BLANKS)
         blocks = client.read(message, "qwen3")
-        assert [isinstance(block, CallBlock) for block in blocks].count(True) == called
-        assert not called or isinstance(blocks[-1], CallBlock)
+        assert [isinstance(block, XmlCallBlock) for block in blocks].count(True) == called
+        assert not called or isinstance(blocks[-1], XmlCallBlock)
         if text.strip(BLANKS):
-            shown = next(block.text for block in blocks if isinstance(block, TextBlock))
+            shown = next(block.text for block in blocks if isinstance(block, XmlTextBlock))
             assert restore(client, shown) == text.strip(BLANKS), text
 
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=lambda client: client.name)
-def test_own_xml_with_the_unexpected_in_it(client: Client) -> None:
+def test_own_xml_with_the_unexpected_in_it(client: XmlClient) -> None:
     """What the client reads as a call passes as it stands. Anything else is at most one call, and never an open one."""
     random, seen = Random(client.name), Counter[str]()
     for at in range(300 * SCALE):
@@ -224,20 +224,20 @@ def test_own_xml_with_the_unexpected_in_it(client: Client) -> None:
         message = random.choice(("", "Now.\n\n", "I do it.\n")) + text
         told = deliver(client, cut(random, message), MODELS[at % 3])
         blocks = client.read("".join(told), MODELS[at % 3])
-        found = [block for block in blocks if isinstance(block, CallBlock)]
+        found = [block for block in blocks if isinstance(block, XmlCallBlock)]
         assert len(found) <= 1
-        element = OwnCalls(client, MODELS[at % 3]).read(text)
+        element = VerbatimCalls(client, MODELS[at % 3]).read(text)
         if element is not None and element.sound:
             seen["own"] += 1
             assert "".join(told) == message
         for end in range(len(told)):
             so_far = client.read("".join(told[: end + 1]), MODELS[at % 3])
-            assert not any(isinstance(block, CallBlock) and block.partial for block in so_far)
+            assert not any(isinstance(block, XmlCallBlock) and block.partial for block in so_far)
     assert seen["own"] > 120 * SCALE
 
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=lambda client: client.name)
-def test_the_end_of_a_call_is_found_where_the_parser_finds_it(client: Client) -> None:
+def test_the_end_of_a_call_is_found_where_the_parser_finds_it(client: XmlClient) -> None:
     random = Random(client.name)
     for at in range(400 * SCALE):
         text = make_own(random, client, hostile=True) + make_prose(random, client)
@@ -252,12 +252,12 @@ def test_the_end_of_a_call_is_found_where_the_parser_finds_it(client: Client) ->
                 break
             behind += len(piece)
         first = client.parse(client.grammar, text)[0]
-        assert isinstance(first, CallBlock)
+        assert isinstance(first, XmlCallBlock)
         assert first.partial is (end < 0)
         if end >= 0:
             assert client.parse(client.grammar, text[:end]) == [first]
             (shorter,) = client.parse(client.grammar, text[: end - 1])
-            assert isinstance(shorter, CallBlock) and shorter.partial
+            assert isinstance(shorter, XmlCallBlock) and shorter.partial
 
 
 def test_a_tag_that_is_only_mentioned_holds_nothing_back() -> None:
@@ -270,11 +270,11 @@ def test_a_tag_that_is_only_mentioned_holds_nothing_back() -> None:
 
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=lambda client: client.name)
-def test_a_call_cut_anywhere_is_not_run(client: Client) -> None:
+def test_a_call_cut_anywhere_is_not_run(client: XmlClient) -> None:
     """Clients run what is open when the stream ends, so nothing of such a call may have left."""
     arguments = json.dumps({"command": "rm -r build && echo done", "requires_approval": True})
     for at in range(len(arguments) + 1):
-        rendering = Rendering(client, "qwen3")
+        rendering = ResponseRenderer(client, "qwen3")
         events: list[Event] = [
             TextDelta("I clean up."),
             CallStarted(0, "c", "execute_command"),
@@ -282,7 +282,7 @@ def test_a_call_cut_anywhere_is_not_run(client: Client) -> None:
         ]
         told = rendering.write([ReasoningDelta("hm"), *events, Finished("length")])
         message = "".join(event.text for event in told if isinstance(event, TextDelta))
-        assert not any(isinstance(block, CallBlock) for block in client.read(message, "qwen3"))
+        assert not any(isinstance(block, XmlCallBlock) for block in client.read(message, "qwen3"))
         assert message.startswith("I clean up.\n\n(")
         assert told[-1] == Finished("length")
         assert [str(record) for record in rendering.records] == ["execute_command truncated"]

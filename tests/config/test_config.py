@@ -17,7 +17,7 @@ import toolglot
 from toolglot.config import (
     DEFAULT_DIALECT,
     KeyHash,
-    Model,
+    ModelSettings,
     Secret,
     Settings,
     Upstream,
@@ -313,7 +313,7 @@ def test_a_file_names_upstreams_and_models(tmp_path: Path) -> None:
 def test_a_name_finds_its_model(tmp_path: Path, asked: str, upstream: str, model: str, dialect: str, mode: str) -> None:
     settings = load({}, ENVIRON, toml(tmp_path, HOUSE))
     found, place = settings.model_for(asked)
-    assert found == Model(asked, upstream, model, dialect, mode)
+    assert found == ModelSettings(asked, upstream, model, dialect, mode)
     assert place.name == upstream
 
 
@@ -342,7 +342,7 @@ def test_a_name_without_end_is_nobodys() -> None:
 
 
 def test_many_names_are_not_all_listed() -> None:
-    settings = Settings(models=tuple(Model(f"m{number}") for number in range(50)))
+    settings = Settings(models=tuple(ModelSettings(f"m{number}") for number in range(50)))
     with pytest.raises(UnknownModelError, match=r"m19 and 30 more$"):
         settings.model_for("x")
 
@@ -421,7 +421,7 @@ def test_an_upstream_can_be_added_afterwards(tmp_path: Path) -> None:
     settings = load({}, {}, path)
     with pytest.raises(UnknownModelError, match="no upstream is configured"):
         settings.model_for("tiny")
-    local = settings.answered_by(Upstream("local", "http://127.0.0.1:1"), Model(model="smollm2", mode="text"))
+    local = settings.answered_by(Upstream("local", "http://127.0.0.1:1"), ModelSettings(model="smollm2", mode="text"))
     for asked in ("tiny", "other"):
         model, upstream = local.model_for(asked)
         assert (model.model, upstream.name) == ("smollm2", "local")

@@ -16,7 +16,7 @@ import pytest
 from server.test_lifecycle import started
 from support.gateway import ASK
 
-from toolglot.config import Follower, Settings, Upstream, load
+from toolglot.config import LiveReload, Settings, Upstream, load
 from toolglot.config.rollout import Plan
 
 HEAD = "[[upstream]]\nbase_url = 'http://127.0.0.1:{port}/v1'\n[tool_calling]\nmode = 'text'\n"
@@ -29,9 +29,9 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def followed(path: Path) -> tuple[Settings, Follower]:
+def followed(path: Path) -> tuple[Settings, LiveReload]:
     settings = load({}, {}, path)
-    return settings, Follower(path, lambda: load({}, {}, path), settings)
+    return settings, LiveReload(path, lambda: load({}, {}, path), settings)
 
 
 def rewrite(path: Path, text: str) -> None:

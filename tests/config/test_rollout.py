@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from toolglot.clients.complaints import EMPTY_ANSWER, KINDS
 from toolglot.config import load
 from toolglot.config.rollout import STAGES, TRANSFORMATIONS, Arm, Plan, Rollout, identify, read_plan
-from toolglot.config.settings import Stages
-from toolglot.core.conversation import Call, Conversation, Image, Message, Result, Text
+from toolglot.config.settings import RolloutSettings
+from toolglot.core.conversation import Conversation, Image, Message, Text, ToolCall, ToolResult
 from toolglot.core.errors import UsageError
 
 GUIDE = (Path(__file__).resolve().parents[2] / "docs" / "ROLLOUT.md").read_text("utf-8")
@@ -153,8 +153,8 @@ OPENING = (said("system", "It is 10:01."), said("user", "Fix the bug"))
 
 def test_all_turns_of_a_conversation_have_one_key() -> None:
     turns: list[tuple[Message, ...]] = [OPENING]
-    turns.append((*OPENING, Message("assistant", (Text("Look."), Call("1", "read")))))
-    turns.append((*turns[-1], Message("tool", (Result("1", content=(Text("text"),)),)), said("user", "Go on")))
+    turns.append((*OPENING, Message("assistant", (Text("Look."), ToolCall("1", "read")))))
+    turns.append((*turns[-1], Message("tool", (ToolResult("1", content=(Text("text"),)),)), said("user", "Go on")))
     turns.append((said("system", "It is 10:02."), *turns[-1][1:]))
     assert len({identify(Conversation("m", turn)) for turn in turns}) == 1
 
@@ -192,7 +192,7 @@ def test_lone_surrogates_do_no_harm() -> None:
 
 
 def test_every_transformation_has_its_setting() -> None:
-    assert [one.name for one in fields(Stages)] == ["stage", *TRANSFORMATIONS]
+    assert [one.name for one in fields(RolloutSettings)] == ["stage", *TRANSFORMATIONS]
 
 
 def test_a_file_sets_stages_and_tables(tmp_path: Path) -> None:

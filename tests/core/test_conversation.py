@@ -11,18 +11,18 @@ from msgspec import Struct, structs
 from toolglot.core import conversation
 from toolglot.core.conversation import (
     PARTS_OF_ROLE,
-    Call,
-    Choice,
     Conversation,
     Image,
-    Limits,
     Message,
     Part,
     Reasoning,
-    Result,
     Role,
+    Sampling,
     Text,
     Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
     Tools,
 )
 
@@ -30,8 +30,8 @@ PARTS: list[Part] = [
     Text("hi"),
     Image(url="https://example.org/cat.png"),
     Reasoning("hm", seal="s3al"),
-    Call("c1", "read_file", '{"path":"a"}'),
-    Result("c1", "read_file", (Text("a line"),)),
+    ToolCall("c1", "read_file", '{"path":"a"}'),
+    ToolResult("c1", "read_file", (Text("a line"),)),
 ]
 ROLES: list[Role] = ["system", "user", "assistant", "tool"]
 LAWFUL = {
@@ -42,8 +42,8 @@ LAWFUL = {
     ("assistant", Text),
     ("assistant", Image),
     ("assistant", Reasoning),
-    ("assistant", Call),
-    ("tool", Result),
+    ("assistant", ToolCall),
+    ("tool", ToolResult),
 }
 
 
@@ -86,7 +86,7 @@ def test_the_roles_are_those_of_the_type() -> None:
 
 
 def test_a_message_gives_its_text_and_its_calls_in_order() -> None:
-    first, second = Call("c1", "a"), Call("c2", "b")
+    first, second = ToolCall("c1", "a"), ToolCall("c2", "b")
     message = Message("assistant", (Reasoning("not this"), Text("one "), first, Text("two"), second))
     assert message.text == "one two"
     assert message.calls == (first, second)
@@ -111,46 +111,46 @@ def test_an_image_may_be_given_as_data() -> None:
 
 @given(st.text())
 def test_arguments_stay_the_text_they_were(arguments: str) -> None:
-    assert Call("c1", "read_file", arguments).arguments == arguments
+    assert ToolCall("c1", "read_file", arguments).arguments == arguments
 
 
 @pytest.mark.parametrize("name", ["", " ", "\n"])
 def test_a_blank_name_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="a call needs"):
-        Call("c1", name)
+        ToolCall("c1", name)
     with pytest.raises(ValueError, match="a tool needs"):
         Tool(name)
     with pytest.raises(ValueError, match="a choice needs"):
-        Choice.one(name)
+        ToolChoice.one(name)
 
 
 def test_a_choice_is_a_mode_and_the_tools_to_choose_from() -> None:
-    assert Choice() == Choice("auto")
-    assert Choice.one("read_file") == Choice("required", ("read_file",))
+    assert ToolChoice() == ToolChoice("auto")
+    assert ToolChoice.one("read_file") == ToolChoice("required", ("read_file",))
 
 
 @pytest.mark.parametrize(
     ("choice", "allowed"),
     [
-        (Choice("auto"), {"a", "b", "c"}),
-        (Choice("required"), {"a", "b", "c"}),
-        (Choice("auto", ("a", "b")), {"a", "b"}),
-        (Choice("required", ("b", "c")), {"b", "c"}),
-        (Choice.one("c"), {"c"}),
-        (Choice("none"), set()),
+        (ToolChoice("auto"), {"a", "b", "c"}),
+        (ToolChoice("required"), {"a", "b", "c"}),
+        (ToolChoice("auto", ("a", "b")), {"a", "b"}),
+        (ToolChoice("required", ("b", "c")), {"b", "c"}),
+        (ToolChoice.one("c"), {"c"}),
+        (ToolChoice("none"), set()),
     ],
 )
-def test_a_choice_allows_what_it_names(choice: Choice, allowed: set[str]) -> None:
+def test_a_choice_allows_what_it_names(choice: ToolChoice, allowed: set[str]) -> None:
     assert {name for name in ("a", "b", "c") if choice.allows(name)} == allowed
 
 
 def test_choices_that_cannot_be_meant_are_refused() -> None:
     with pytest.raises(ValueError, match="'any' is not a choice; choices are none, auto, required"):
-        Choice("any")  # type: ignore[arg-type]
+        ToolChoice("any")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="leaves no tool"):
-        Choice("none", ("a",))
+        ToolChoice("none", ("a",))
     with pytest.raises(ValueError, match="twice"):
-        Choice("auto", ("a", "a"))
+        ToolChoice("auto", ("a", "a"))
 
 
 def test_two_tools_of_one_name_are_refused() -> None:
@@ -172,10 +172,10 @@ def test_equal_conversations_are_equal_and_hash_alike() -> None:
     def build() -> Conversation:
         return Conversation(
             model="m",
-            messages=(Message("user", (Text("hi"),)), Message("tool", (Result("c1", content=(Text("x"),)),))),
+            messages=(Message("user", (Text("hi"),)), Message("tool", (ToolResult("c1", content=(Text("x"),)),))),
             tools=(Tool("a", "does a", {"type": "object", "properties": {}}),),
-            choice=Choice.one("a"),
-            limits=Limits(max_tokens=100, stop=("END",), parallel_calls=False),
+            choice=ToolChoice.one("a"),
+            limits=Sampling(max_tokens=100, stop=("END",), parallel_calls=False),
             extra={"user": "u1"},
         )
 
@@ -186,7 +186,7 @@ def test_equal_conversations_are_equal_and_hash_alike() -> None:
 
 
 def test_limits_leave_everything_to_the_upstream_unless_told() -> None:
-    assert {value for value in structs.asdict(Limits()).values()} == {None, (), ""}
+    assert {value for value in structs.asdict(Sampling()).values()} == {None, (), ""}
 
 
 @pytest.mark.parametrize(

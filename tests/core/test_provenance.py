@@ -14,10 +14,10 @@ from support.line import Line
 from support.samples import Sample, load_samples, load_tools
 
 from toolglot.core import provenance
-from toolglot.core.conversation import Call, Conversation, Message, Result, Text, Tool, Tools
+from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCall, ToolResult, Tools
 from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, Finished, Reason, TextDelta
 from toolglot.core.provenance import find_quotations, list_forms
-from toolglot.core.text_cache import KeptTexts
+from toolglot.core.text_cache import TextCache
 from toolglot.prompting.call_writer import define, write_calls
 from toolglot.prompting.mark_escaping import find_marks
 from toolglot.reading.reader import Reader, Reading, gather, read, vocabulary
@@ -283,7 +283,7 @@ def test_texts_without_markup_leave_nothing_to_compare() -> None:
 
 
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = KeptTexts[tuple[int, int, int]](1000)
+    kept = TextCache[tuple[int, int, int]](1000)
     monkeypatch.setattr(provenance, "_KEPT", kept)
     for number in range(100):
         find_quotations([f"<tool_call>{number}" + "x" * 90], NAMES)
@@ -322,8 +322,12 @@ def converse(call: str) -> Iterator[tuple[Message, ...]]:
     """Conversations in which the call stands."""
     half = len(call) // 2
     asked = Message("user", (Text("Read it."),))
-    made = Message("assistant", (Call("c1", "read_file", '{"path":"x"}'),))
-    yield asked, made, Message("tool", (Result("c1", "read_file", (Text(f"line\n{call[:half]}"), Text(call[half:]))),))
+    made = Message("assistant", (ToolCall("c1", "read_file", '{"path":"x"}'),))
+    yield (
+        asked,
+        made,
+        Message("tool", (ToolResult("c1", "read_file", (Text(f"line\n{call[:half]}"), Text(call[half:]))),)),
+    )
     yield (Message("user", (Text(f"What is this?\n{call[:3]}"), Text(call[3:half]), Text(call[half:]))),)
 
 

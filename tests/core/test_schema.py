@@ -18,9 +18,9 @@ from toolglot.core.lenient_json import Number, Value, dump
 from toolglot.core.schema.toolset import (
     ANY,
     UNTYPED,
-    Shape,
-    Tool,
-    Toolbox,
+    CompiledTool,
+    CompiledTools,
+    SchemaType,
     Typed,
     compile_declared,
     conform,
@@ -49,17 +49,17 @@ TREE = {
 }
 
 
-def make_tool(**properties: Any) -> Tool:
+def make_tool(**properties: Any) -> CompiledTool:
     return tool_of({"type": "object", "properties": properties})
 
 
-def tool_of(parameters: Any) -> Tool:
-    tool = Toolbox([{"name": "t", "parameters": parameters}]).find("t")
+def tool_of(parameters: Any) -> CompiledTool:
+    tool = CompiledTools([{"name": "t", "parameters": parameters}]).find("t")
     assert tool is not None
     return tool
 
 
-def shape_of(schema: Any) -> Shape:
+def shape_of(schema: Any) -> SchemaType:
     """The shape of a parameter; definitions move to where references look for them."""
     definitions = schema.get("$defs", {}) if isinstance(schema, dict) else {}
     return tool_of({"type": "object", "properties": {"a": schema}, "$defs": definitions}).shape_of("a")
@@ -758,7 +758,7 @@ def test_unusable_schemas_name_tool_and_path(schema: Any, path: str, problem: st
 )
 def test_unusable_tools_are_named(tools: Any, tool: str, path: str) -> None:
     with pytest.raises(ToolSchemaError) as caught:
-        Toolbox(tools)
+        CompiledTools(tools)
     assert (caught.value.tool, caught.value.path) == (tool, path)
 
 
@@ -845,7 +845,7 @@ SCHEMA = {"type": "object", "properties": {"a": INTEGER}, "required": ["a"]}
     ],
 )
 def test_every_way_to_declare_a_tool(entry: Any) -> None:
-    tool = Toolbox([entry]).find("f")
+    tool = CompiledTools([entry]).find("f")
     assert tool is not None
     assert (tool.name, tool.description, tool.required) == ("f", "d", frozenset({"a"}))
     assert tool.declares("a") and tool.shape_of("a").kinds == {"integer"}
@@ -853,7 +853,7 @@ def test_every_way_to_declare_a_tool(entry: Any) -> None:
 
 @pytest.mark.parametrize("extra", [{}, {"parameters": None}, {"parameters": {}}, {"input_schema": None}])
 def test_a_tool_without_parameters_takes_anything(extra: Any) -> None:
-    tool = Toolbox([{"name": "f", **extra}]).find("f")
+    tool = CompiledTools([{"name": "f", **extra}]).find("f")
     assert tool is not None
     assert tool.parameters.kinds == {"object"}
     assert (tool.description, tool.required, tool.missing(())) == ("", frozenset(), ())
@@ -862,12 +862,16 @@ def test_a_tool_without_parameters_takes_anything(extra: Any) -> None:
 
 
 def test_names_and_supported_tools() -> None:
-    box = Toolbox([{"name": "f", "parameters": SCHEMA}], ["g", "f"])
+    box = CompiledTools([{"name": "f", "parameters": SCHEMA}], ["g", "f"])
     assert box.names == ("f", "g")
     offered, supported = box.find("f"), box.find("g")
     assert offered is not None and offered.declares("a")
     assert supported is not None and supported.parameters is ANY and supported.shape_of("x") is ANY
-    assert Toolbox(None).names == () and Toolbox([]).find("f") is None and Toolbox(None).nearest("f") is None
+    assert (
+        CompiledTools(None).names == ()
+        and CompiledTools([]).find("f") is None
+        and CompiledTools(None).nearest("f") is None
+    )
 
 
 def test_missing_arguments_are_named_in_declared_order() -> None:
@@ -918,7 +922,7 @@ NAMES = ["get_name", "read_file", "api.search", "ns:7", "Write"]
     ],
 )
 def test_names_are_found_as_models_write_them(written: str, name: str) -> None:
-    tool = Toolbox([{"name": name} for name in NAMES]).find(written)
+    tool = CompiledTools([{"name": name} for name in NAMES]).find(written)
     assert tool is not None and tool.name == name
 
 
@@ -938,7 +942,7 @@ def test_names_are_found_as_models_write_them(written: str, name: str) -> None:
     ],
 )
 def test_similar_names_are_not_found(written: str) -> None:
-    assert Toolbox([{"name": name} for name in NAMES]).find(written) is None
+    assert CompiledTools([{"name": name} for name in NAMES]).find(written) is None
 
 
 @pytest.mark.parametrize(
@@ -955,7 +959,7 @@ def test_similar_names_are_not_found(written: str) -> None:
     ],
 )
 def test_nearest_suggests(written: str, name: str | None) -> None:
-    assert Toolbox([{"name": name} for name in NAMES]).nearest(written) == name
+    assert CompiledTools([{"name": name} for name in NAMES]).nearest(written) == name
 
 
 def test_forty_tools_are_compiled_quickly() -> None:
@@ -973,7 +977,7 @@ def test_forty_tools_are_compiled_quickly() -> None:
     timings = []
     for _ in range(5):
         started = time.perf_counter()
-        Toolbox(tools)
+        CompiledTools(tools)
         timings.append(time.perf_counter() - started)
     assert min(timings) < 0.05, "ten times what it takes on a quiet machine"
 

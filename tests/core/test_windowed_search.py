@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from toolglot.core import windowed_search as windows
 from toolglot.core.provenance import list_forms
-from toolglot.core.text_cache import ENTRY, KeptTexts
+from toolglot.core.text_cache import ENTRY, TextCache
 from toolglot.prompting.mark_escaping import find_marks
 
 PATTERN = re.compile(r"<\w{1,6}>|\n *x(?=!)|b+")
@@ -77,7 +77,7 @@ def test_marks_are_found_across_windows(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_texts_are_kept_within_a_bound() -> None:
-    kept = KeptTexts[str](10 * (10 + ENTRY))
+    kept = TextCache[str](10 * (10 + ENTRY))
     for number in range(50):
         kept.add(f"key {number}", "x" * 10)
         assert kept.get("key 0") is not None or number > 9

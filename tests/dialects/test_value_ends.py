@@ -14,7 +14,7 @@ from support.samples import random_cuts, read_events
 import toolglot
 from toolglot.core.conversation import Tool
 from toolglot.core.events import CallArguments, CallEnded
-from toolglot.dialects.codecs.tagged_parameters import Markup
+from toolglot.dialects.codecs.tagged_parameters import TaggedParameters
 from toolglot.dialects.records import all_dialects
 from toolglot.prompting.call_writer import write_call
 
@@ -361,7 +361,7 @@ def test_an_argument_may_be_called_like_all_of_them() -> None:
 
 # The writer of the records
 
-MARKED_UP = [dialect.name for dialect in all_dialects() if isinstance(dialect.call.body, Markup)]
+MARKED_UP = [dialect.name for dialect in all_dialects() if isinstance(dialect.call.body, TaggedParameters)]
 
 
 @pytest.mark.parametrize("dialect", MARKED_UP)

@@ -18,7 +18,7 @@ from faults.faulty_upstream import TASK_NAME, faulty_upstream
 from faults.network_faults import NETWORK_FAULTS, UNREACHABLE, End, Fault, Said, Step
 from faults.wire_data import ROOTS, TOOL, WIRES, make_answer, make_request
 
-from toolglot.config import Model, Settings, Upstream, load
+from toolglot.config import ModelSettings, Settings, Upstream, load
 from toolglot.gateway.telemetry.records import Record
 from toolglot.server.lifecycle import listening
 
@@ -107,7 +107,7 @@ def settle(port: int, closed_port: int) -> Settings:
             for mode in MODES:
                 named = f"{kind}.{mode}.{wire}.*"
                 how = "text" if mode == "text" else "native"
-                models.append(Model(named, upstream=f"{kind}-{wire}", model="*", mode=how, dialect="hermes"))
+                models.append(ModelSettings(named, upstream=f"{kind}-{wire}", model="*", mode=how, dialect="hermes"))
 
     return replace(settings, upstreams=tuple(upstreams), models=tuple(models))
 

@@ -15,7 +15,7 @@ from faults.client_readers import Outcome, read_answer
 from faults.sim_faults import EXPECTED, REFUSED
 from faults.wire_data import TOOL, WIRES, make_request
 
-from toolglot.config import Model, load
+from toolglot.config import ModelSettings, load
 from toolglot.server.lifecycle import listening
 from toolglot.sim import Options, make_app, running
 
@@ -34,7 +34,9 @@ async def simulated() -> AsyncIterator[tuple[int, Records]]:
             (upstream,) = settings.upstreams
             upstreams = [replace(upstream, name=kind, read_timeout=timeout) for kind, timeout in TIMEOUTS.items()]
             models = [
-                Model(f"{kind}.{mode}.*", kind, "*", mode="text" if mode == "text" else "native", dialect="hermes")
+                ModelSettings(
+                    f"{kind}.{mode}.*", kind, "*", mode="text" if mode == "text" else "native", dialect="hermes"
+                )
                 for kind in TIMEOUTS
                 for mode in MODES
             ]

@@ -16,7 +16,7 @@ from support.gateway import ASK, READ, Gate, gateway, run
 
 from toolglot.clients.toolsets import mappings
 from toolglot.config.rollout import Arm, Plan, Rollout, identify
-from toolglot.gateway.experiment import BROKEN, Rehearsal
+from toolglot.gateway.experiment import BROKEN, DryRun
 from toolglot.gateway.telemetry.records import Record
 from toolglot.sim import Options
 from toolglot.wires import all_wires
@@ -436,7 +436,7 @@ def test_any_bytes_may_pass_a_rehearsal(pieces: list[bytes]) -> None:
     from toolglot.gateway.telemetry.log import Telemetry
 
     watch = Telemetry().begin("r", "openai_chat").rehearse("text")
-    rehearsal = Rehearsal(Delivery(None, watch), all_wires()["openai_chat"].read_stream(lambda: "call"))
+    rehearsal = DryRun(Delivery(None, watch), all_wires()["openai_chat"].read_stream(lambda: "call"))
     for piece in pieces:
         rehearsal.feed(piece)
     rehearsal.close()

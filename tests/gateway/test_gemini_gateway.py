@@ -15,9 +15,9 @@ from support.loopback import MANIFEST, QUESTION, Loop, Sim, running_gateway, run
 from support.wiring import ANSWERS, Replay, call
 
 from toolglot.core.conversation import Conversation
-from toolglot.core.events import Event, Finished, ReasoningSealed
+from toolglot.core.events import Event, Finished, ReasoningSigned
 from toolglot.wires import all_wires
-from toolglot.wires.protocol import Answerer, Asked
+from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
 MARKS = [("hermes", "text"), ("qwen3_coder", "text"), ("roo_xml", "text"), ("native", "native")]
 SCHEMA = {"type": "object", "properties": {"filePath": {"type": "string"}}, "required": ["filePath"]}
@@ -170,8 +170,8 @@ def test_addresses_and_kinds_of_streams(root: str) -> None:
 
 
 def told_by_gemini(events: list[Event], stream: bool) -> bytes:
-    wire, answerer = all_wires()["gemini"], Answerer("1", 1, "m")
-    asked = Asked(Conversation("m", ()), stream, memory={"thoughts": True})
+    wire, answerer = all_wires()["gemini"], ResponseIdentity("1", 1, "m")
+    asked = ClientRequest(Conversation("m", ()), stream, memory={"thoughts": True})
     return wire.write_stream(answerer, asked).write(events) if stream else wire.encode_reply(events, answerer, asked)
 
 
@@ -217,7 +217,7 @@ def test_a_chat_client_before_a_gemini_upstream(name: str, stream: bool) -> None
 def test_a_signature_finds_its_way_back_through_a_responses_client() -> None:
     """Each end has its own form for it; nothing is kept in between."""
     replay = Replay()
-    events: list[Event] = [ReasoningSealed("AAAA", "gemini"), *call(0), Finished("tool_calls")]
+    events: list[Event] = [ReasoningSigned("AAAA", "gemini"), *call(0), Finished("tool_calls")]
     replay.body, replay.content_type = told_by_gemini(events, False), "application/json"
     tool = {"type": "function", "name": "read", "parameters": SCHEMA}
 

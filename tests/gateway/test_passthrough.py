@@ -24,18 +24,18 @@ from toolglot.core.events import (
     Failed,
     Finished,
     ReasoningDelta,
-    ReasoningSealed,
+    ReasoningSigned,
     Started,
     TextDelta,
 )
 from toolglot.gateway.exchange import Exchange, Source
-from toolglot.gateway.response_streams import Stream, Translation, open_stream
-from toolglot.gateway.telemetry.log import Telemetry, Watch
+from toolglot.gateway.response_streams import Stream, TranslatedStream, open_stream
+from toolglot.gateway.telemetry.log import RequestRecorder, Telemetry
 from toolglot.server.upstream.discovery import gather_knowledge
 from toolglot.sim import FAULTS, Options, Simulation
 from toolglot.sim.script import parse_script
 from toolglot.wires import all_wires
-from toolglot.wires.protocol import Answerer, Asked
+from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
 CHAT = all_wires()["openai_chat"]
 QUESTIONS = (
@@ -57,7 +57,7 @@ def answer_of(body: dict[str, Any], options: Options) -> bytes:
     return b"".join(step for step in plan.steps if isinstance(step, bytes))
 
 
-def carry(body: dict[str, Any], pieces: list[bytes]) -> tuple[list[bytes], Watch]:
+def carry(body: dict[str, Any], pieces: list[bytes]) -> tuple[list[bytes], RequestRecorder]:
     """What a client is sent for these pieces of an answer."""
     settings = load({"base_url": "http://h/v1", "mode": "native", "state_dir": "none"}, {})
     knowledge = gather_knowledge(settings, lambda: 0.0)
@@ -167,7 +167,7 @@ MADE = (CallStarted(0, "toolu_1", "read"), CallArguments(0, '{"filePath":'), Cal
 SAID: dict[str, tuple[Event, ...]] = {
     "words": (TextDelta("Well, "), TextDelta("1 < 2 and `<tool` is {no} call."), Finished("stop")),
     "call": (TextDelta("See: "), *MADE, Finished("tool_calls")),
-    "thought": (ReasoningDelta("Hm."), ReasoningSealed("c2VhbA=="), TextDelta("Yes."), *MADE, Finished("tool_calls")),
+    "thought": (ReasoningDelta("Hm."), ReasoningSigned("c2VhbA=="), TextDelta("Yes."), *MADE, Finished("tool_calls")),
     "cut": (TextDelta("I was"), Finished("length")),
 }
 LEAKED: dict[str, tuple[Event, ...]] = {
@@ -175,7 +175,7 @@ LEAKED: dict[str, tuple[Event, ...]] = {
     "leak behind a call": (*MADE, TextDelta("And: "), TextDelta(CALL.replace('"a"', '"b"')), Finished("tool_calls")),
     "leak behind words": (TextDelta("See: "), TextDelta(CALL), Finished("stop")),
     "only thought": (ReasoningDelta("Let me see. "), ReasoningDelta(CALL), Finished("stop")),
-    "words in thought": (ReasoningDelta("Hm."), ReasoningSealed("c2VhbA=="), TextDelta(CALL), Finished("stop")),
+    "words in thought": (ReasoningDelta("Hm."), ReasoningSigned("c2VhbA=="), TextDelta(CALL), Finished("stop")),
     "failed": (TextDelta("I was"), Failed("overloaded", "Too much.")),
     "cut behind a call": (*MADE, Finished("length")),
     "empty": (Finished("stop"),),
@@ -222,15 +222,15 @@ def carry_on(wire: str, pieces: list[bytes], unchanged: bool = True) -> list[byt
     """What a client of this wire is sent for these pieces of an upstream of the same wire."""
     stream = start(wire)
     if not unchanged:
-        assert isinstance(stream, Translation)
+        assert isinstance(stream, TranslatedStream)
         stream.passage = None
     out = [stream.feed(piece) for piece in pieces if not stream.over]
     return [*out, stream.close()]
 
 
 def write(wire: str, events: Sequence[Event]) -> list[bytes]:
-    asked = Asked(Conversation("m", ()), stream=True, memory={"thoughts": True})
-    writer = all_wires()[wire].write_stream(Answerer("7", 0, "their-name"), asked)
+    asked = ClientRequest(Conversation("m", ()), stream=True, memory={"thoughts": True})
+    writer = all_wires()[wire].write_stream(ResponseIdentity("7", 0, "their-name"), asked)
     return [writer.write([event]) for event in events]
 
 
@@ -323,7 +323,7 @@ def test_what_leaves_early_can_be_taken_up(wire: str, said: str, by: int) -> Non
 def test_a_long_event_is_not_joined_again_and_again() -> None:
     stream, size = start("openai_chat"), 3000
     words = write("openai_chat", [TextDelta("Well, "), TextDelta("x" * size)])
-    assert isinstance(stream, Translation) and stream.passage
+    assert isinstance(stream, TranslatedStream) and stream.passage
     out = [stream.feed(words[0])]
     waiting = stream.passage.waiting
     for at in range(len(words[1]) - 1):
@@ -409,8 +409,8 @@ def test_a_message_that_is_taken_up_is_one_message(said: str) -> None:
 
 
 def test_raw_text_for_a_custom_tool_passes() -> None:
-    asked = Asked(Conversation("m", ()), stream=True, memory={"custom": frozenset(("patch",))})
-    writer = all_wires()["openai_responses"].write_stream(Answerer("7", 0, "their-name"), asked)
+    asked = ClientRequest(Conversation("m", ()), stream=True, memory={"custom": frozenset(("patch",))})
+    writer = all_wires()["openai_responses"].write_stream(ResponseIdentity("7", 0, "their-name"), asked)
     call = (CallStarted(0, "c", "patch"), CallArguments(0, '{"input":"*** Begin'), CallArguments(0, ' Patch"}'))
     events: tuple[Event, ...] = (*call, CallEnded(0), Finished("tool_calls"))
     pieces = [writer.write([event]) for event in events]

@@ -11,7 +11,7 @@ import pytest
 from support.line import Line, sum_up
 from support.wiring import USAGE, call
 
-from toolglot.core.conversation import Conversation, Limits, Message, Text, Tool, Tools
+from toolglot.core.conversation import Conversation, Message, Sampling, Text, Tool, Tools
 from toolglot.core.errors import ToolglotError
 from toolglot.core.events import (
     CallArguments,
@@ -26,7 +26,7 @@ from toolglot.core.events import (
 )
 from toolglot.gateway.exchange import Exchange
 from toolglot.wires import all_wires
-from toolglot.wires.protocol import Answerer, Asked
+from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
 WIRES = sorted(all_wires())
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
@@ -45,7 +45,7 @@ def element(path: str) -> str:
 
 def ask(line: Line, stream: bool, parallel: bool | None = None) -> Exchange:
     asked = Message("user", (Text("go"),))
-    return line.ask(Conversation("m", (asked,), TOOLS, limits=Limits(parallel_calls=parallel)), stream)
+    return line.ask(Conversation("m", (asked,), TOOLS, limits=Sampling(parallel_calls=parallel)), stream)
 
 
 def tell(line: Line, exchange: Exchange, events: Iterable[Event]) -> list[Event]:
@@ -183,7 +183,9 @@ def test_a_native_answer_holds_nothing_back(upstream: str) -> None:
     line = Line("anthropic_messages", upstream)
     exchange = ask(line, True)
     stream = open_stream(exchange)
-    writer = all_wires()[upstream].write_stream(Answerer("1", 1, "m"), Asked(Conversation("m", ()), True, True))
+    writer = all_wires()[upstream].write_stream(
+        ResponseIdentity("1", 1, "m"), ClientRequest(Conversation("m", ()), True, True)
+    )
     for word in ("I ", "read ", "it", " now."):
         assert word.encode() in stream.feed(writer.write([TextDelta(word)]))
     sent = stream.feed(writer.write(call(0, "read", '{"path":"abc"}')))
@@ -332,7 +334,7 @@ def test_a_stream_without_a_finish_fails(said: str, mode: str, client: str, upst
     line = Line(client, upstream, mode)
     exchange = ask(line, True)
     stream, reader = open_stream(exchange), line.client.read_stream(line.source.token)
-    writer = line.upstream.write_stream(Answerer("1", 1, "m"), Asked(Conversation("m", ()), True, True))
+    writer = line.upstream.write_stream(ResponseIdentity("1", 1, "m"), ClientRequest(Conversation("m", ()), True, True))
     sent = stream.feed(writer.write(pieces(said))) + stream.close()
     told = [*reader.feed(sent), *reader.close()]
     assert isinstance(told[-1], Failed) and exchange.watch.error == "upstream_closed"

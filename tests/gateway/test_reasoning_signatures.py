@@ -14,24 +14,24 @@ from support.line import Clock, Line
 from support.wiring import PATH, Replay, call
 
 from toolglot.clients.toolsets import mappings
-from toolglot.core.conversation import Call, Choice, Conversation, Message, Reasoning, Result, Text, Tool
+from toolglot.core.conversation import Conversation, Message, Reasoning, Text, Tool, ToolCall, ToolChoice, ToolResult
 from toolglot.core.events import (
     CallArguments,
     CallStarted,
     Event,
     Finished,
-    Foreign,
+    ProviderEvent,
     ReasoningDelta,
-    ReasoningSealed,
+    ReasoningSigned,
     TextDelta,
     merge_deltas,
 )
-from toolglot.gateway.sessions.reasoning_signatures import Place, Sealing, find_place, restore
-from toolglot.gateway.sessions.ttl_store import OVERHEAD, Keepsakes, digest
+from toolglot.gateway.sessions.reasoning_signatures import SignatureCollector, TurnKey, find_place, restore
+from toolglot.gateway.sessions.ttl_store import OVERHEAD, TtlStore, digest
 from toolglot.wires import all_wires
 from toolglot.wires.anthropic_messages.ids import REDACTED, write_signature
 from toolglot.wires.gemini.field_names import UNSEALED
-from toolglot.wires.protocol import Answerer, Asked
+from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 from toolglot.wires.translation import lend_seal
 
 SEAL = "c2VhbCBvbmU="
@@ -44,11 +44,11 @@ CARRYING = {name for name, wire in all_wires().items() if wire.CARRIES_SEALS}
 PAIRS = [(client, upstream) for client in sorted(all_wires()) for upstream in SEALING if client != upstream]
 
 SEALED: dict[str, Callable[[str], list[Event]]] = {
-    "call": lambda kind: [ReasoningDelta("Hm."), ReasoningSealed(SEAL, kind), *call(0)],
-    "text_call": lambda kind: [ReasoningDelta("Hm."), ReasoningSealed(SEAL, kind), TextDelta("I read."), *call(0)],
-    "calls": lambda kind: [ReasoningSealed(SEAL, kind), *call(0), *call(1, "write")],
-    "each": lambda kind: [ReasoningSealed(SEAL, kind), *call(0), ReasoningSealed(OTHER, kind), *call(1, "write")],
-    "text": lambda kind: [ReasoningDelta("Hm."), ReasoningSealed(SEAL, kind), TextDelta("It is a file.")],
+    "call": lambda kind: [ReasoningDelta("Hm."), ReasoningSigned(SEAL, kind), *call(0)],
+    "text_call": lambda kind: [ReasoningDelta("Hm."), ReasoningSigned(SEAL, kind), TextDelta("I read."), *call(0)],
+    "calls": lambda kind: [ReasoningSigned(SEAL, kind), *call(0), *call(1, "write")],
+    "each": lambda kind: [ReasoningSigned(SEAL, kind), *call(0), ReasoningSigned(OTHER, kind), *call(1, "write")],
+    "text": lambda kind: [ReasoningDelta("Hm."), ReasoningSigned(SEAL, kind), TextDelta("It is a file.")],
 }
 """Answers with seals, by the kind of those."""
 
@@ -63,19 +63,19 @@ LENT: dict[str, Callable[[str, str], str]] = {
 def remember(events: list[Event], client: str) -> tuple[Message, ...]:
     """The turn as a client sends it back, and what follows; seals only where its wire carries them."""
     parts: list[Any] = []
-    calls: dict[int, Call] = {}
+    calls: dict[int, ToolCall] = {}
     thought = ""
     for event in merge_deltas(events):
         match event:
             case ReasoningDelta(text=text):
                 thought = text
-            case ReasoningSealed(seal=seal, kind=kind) if client in LENT:
+            case ReasoningSigned(seal=seal, kind=kind) if client in LENT:
                 parts.append(Reasoning(thought, LENT[client](seal, kind), client))
                 thought = ""
             case TextDelta(text=text):
                 parts.append(Text(text))
             case CallStarted(index=index, id=call_id, name=name):
-                calls[index] = Call(call_id, name)
+                calls[index] = ToolCall(call_id, name)
                 parts.append(index)
             case CallArguments(index=index, fragment=fragment):
                 # as most clients do, read and written anew
@@ -83,7 +83,7 @@ def remember(events: list[Event], client: str) -> tuple[Message, ...]:
     turn = Message("assistant", tuple(calls[part] if isinstance(part, int) else part for part in parts))
     if not calls:
         return turn, Message("user", (Text("And now?"),))
-    return turn, Message("tool", tuple(Result(one.id, one.name, (Text("done"),)) for one in calls.values()))
+    return turn, Message("tool", tuple(ToolResult(one.id, one.name, (Text("done"),)) for one in calls.values()))
 
 
 def shape(parts: list[Any]) -> list[Any]:
@@ -109,7 +109,7 @@ def test_seals_come_back(client: str, upstream: str, name: str, stream: bool) ->
     first = line.ask(Conversation("m", (QUESTION,), TOOLS), stream)
     told = line.answer(first, [*SEALED[name](upstream), Finished("tool_calls" if "call" in name else "stop")])
     if client not in CARRYING and client != "gemini":
-        assert not any(isinstance(event, ReasoningSealed) for event in told)
+        assert not any(isinstance(event, ReasoningSigned) for event in told)
     history = (QUESTION, *remember(told, client))
     for _ in range(2):  # and in every turn that follows
         again = line.ask(Conversation("m", history, TOOLS), stream)
@@ -122,9 +122,9 @@ def test_thinking_that_is_only_a_seal_comes_back(client: str) -> None:
     line = Line(client, "anthropic_messages")
     first = line.ask(Conversation("m", (QUESTION,), TOOLS), True)
     events: list[Event] = [
-        ReasoningSealed(SEAL, REDACTED),
+        ReasoningSigned(SEAL, REDACTED),
         ReasoningDelta("Hm."),
-        ReasoningSealed(OTHER, "anthropic_messages"),
+        ReasoningSigned(OTHER, "anthropic_messages"),
     ]
     told = line.answer(first, [*events, *call(0), Finished("tool_calls")])
     again = line.ask(Conversation("m", (QUESTION, *remember(told, client)), TOOLS), True)
@@ -138,7 +138,7 @@ def test_thinking_that_is_only_a_seal_comes_back(client: str) -> None:
 
 def change(message: Message, **changes: str) -> Message:
     """The turn with its call as somebody else would have made it."""
-    parts = tuple(structs.replace(part, **changes) if isinstance(part, Call) else part for part in message.parts)
+    parts = tuple(structs.replace(part, **changes) if isinstance(part, ToolCall) else part for part in message.parts)
     return structs.replace(message, parts=parts)
 
 
@@ -211,19 +211,19 @@ ROO = next(mapping.tools for mapping in mappings() if (mapping.client.name, mapp
 def test_seals_come_back_where_tools_are_mapped(upstream: str, stream: bool) -> None:
     """The client makes another call than the model did; it is the client's that is known again."""
     line = edited("openai_chat", upstream)
-    events = [ReasoningSealed(SEAL, upstream), *call(0, EDITOR, EDIT), Finished("tool_calls")]
+    events = [ReasoningSigned(SEAL, upstream), *call(0, EDITOR, EDIT), Finished("tool_calls")]
     told = line.answer(line.ask(Conversation("m", (QUESTION,), ROO), stream), events)
     [made] = [event.name for event in told if isinstance(event, CallStarted)]
     assert made == "edit"
     again = line.ask(Conversation("m", (QUESTION, *remember(told, "openai_chat")), ROO), stream)
     assert shape(line.see(again)) == [("", SEAL), "Call"]
-    assert [part.name for part in line.see(again) if isinstance(part, Call)] == [EDITOR]
+    assert [part.name for part in line.see(again) if isinstance(part, ToolCall)] == [EDITOR]
 
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_choice_among_tools_that_are_mapped(stream: bool) -> None:
     line = edited("openai_chat", "anthropic_messages")
-    for choice, calls in ((Choice("auto", ("edit",)), ["edit"]), (Choice.one("edit"), ["edit"])):
+    for choice, calls in ((ToolChoice("auto", ("edit",)), ["edit"]), (ToolChoice.one("edit"), ["edit"])):
         exchange = line.ask(Conversation("m", (QUESTION,), ROO, choice), stream)
         told = line.answer(exchange, [*call(0, EDITOR, EDIT), Finished("tool_calls")])
         assert [event.name for event in told if isinstance(event, CallStarted)] == calls
@@ -246,7 +246,7 @@ def test_signatures_of_a_chat_server_come_back(client: str, name: str, stream: b
     if "text" in name:
         expected = ["Text", *(part for part in expected if part != "Text")]  # the wire has one place for text
     if client == "openai_chat":
-        assert [event.seal for event in told if isinstance(event, ReasoningSealed)] == [
+        assert [event.seal for event in told if isinstance(event, ReasoningSigned)] == [
             part[1] for part in expected if isinstance(part, tuple)
         ]
     again = line.ask(Conversation("m", (QUESTION, *remember(told, client)), TOOLS), stream)
@@ -290,12 +290,12 @@ def test_what_only_some_chat_servers_say_is_carried(stream: bool) -> None:
     details = {"reasoning_details": [{"type": "reasoning.encrypted", "data": "x"}], "annotations": [{"url": "u"}]}
     line = Line("openai_chat", "openai_chat")
     exchange = line.ask(Conversation("m", (QUESTION,), TOOLS), stream)
-    told = line.answer(exchange, [Foreign("openai_chat", details), TextDelta("Hi"), Finished("stop")])
-    assert [event for event in told if isinstance(event, Foreign)] == [Foreign("openai_chat", details)]
+    told = line.answer(exchange, [ProviderEvent("openai_chat", details), TextDelta("Hi"), Finished("stop")])
+    assert [event for event in told if isinstance(event, ProviderEvent)] == [ProviderEvent("openai_chat", details)]
     for client in sorted(set(all_wires()) - {"openai_chat"}):
         line = Line(client, "openai_chat")
         exchange = line.ask(Conversation("m", (QUESTION,), TOOLS), stream)
-        told = line.answer(exchange, [Foreign("openai_chat", details), TextDelta("Hi"), Finished("stop")])
+        told = line.answer(exchange, [ProviderEvent("openai_chat", details), TextDelta("Hi"), Finished("stop")])
         assert [event for event in told if isinstance(event, TextDelta)] == [TextDelta("Hi")]
 
 
@@ -310,14 +310,16 @@ def test_nothing_is_kept_where_nothing_is_sealed() -> None:
 
 def test_the_same_words_at_another_place_are_another_answer() -> None:
     """Without an id a step is known by what the user said before, and by how many answers came since."""
-    kept = Keepsakes(Clock()).open("k")
+    kept = TtlStore(Clock()).open("k")
     first, second = Message("user", (Text("a"),)), Message("user", (Text("b"),))
-    Sealing(kept, find_place([first])).see([ReasoningSealed(SEAL, "gemini"), TextDelta("Done. "), Finished("stop")])
+    SignatureCollector(kept, find_place([first])).see(
+        [ReasoningSigned(SEAL, "gemini"), TextDelta("Done. "), Finished("stop")]
+    )
     said = Message("assistant", (Text("Done."),))
     assert restore([first, said], kept)[1].parts == (Reasoning("", SEAL, "gemini"), Text("Done."))
     assert restore([second, said], kept)[1] == said
     assert restore([first, said, said], kept)[2] == said
-    assert find_place([first, said, second, said]) == Place(digest("b"), 1)
+    assert find_place([first, said, second, said]) == TurnKey(digest("b"), 1)
 
 
 # -- over a network ------------------------------------------------------------------------------------------------------
@@ -327,8 +329,8 @@ def test_the_same_words_at_another_place_are_another_answer() -> None:
 @pytest.mark.parametrize("upstream", SEALING)
 def test_a_gateway_keeps_seals_by_the_key_of_the_client(upstream: str, stream: bool) -> None:
     wire, replay = all_wires()[upstream], Replay()
-    asked = Asked(Conversation("m", ()), stream, True, memory={"thoughts": True, "list": False})
-    events, answerer = [*SEALED["text_call"](upstream), Finished("tool_calls")], Answerer("1", 1, "m")
+    asked = ClientRequest(Conversation("m", ()), stream, True, memory={"thoughts": True, "list": False})
+    events, answerer = [*SEALED["text_call"](upstream), Finished("tool_calls")], ResponseIdentity("1", 1, "m")
     replay.body = (
         wire.write_stream(answerer, asked).write(events) if stream else wire.encode_reply(events, answerer, asked)
     )
@@ -373,7 +375,7 @@ def test_a_gateway_keeps_seals_by_the_key_of_the_client(upstream: str, stream: b
 
 def test_what_was_not_used_is_put_out_first() -> None:
     clock = Clock()
-    kept = Keepsakes(clock, most_bytes=3 * (OVERHEAD + 100), seconds=60)
+    kept = TtlStore(clock, most_bytes=3 * (OVERHEAD + 100), seconds=60)
     drawer = kept.open("k")
     for name in "abc":
         assert drawer.keep((name,), name, 100)
@@ -385,7 +387,7 @@ def test_what_was_not_used_is_put_out_first() -> None:
 
 def test_what_is_old_is_gone() -> None:
     clock = Clock()
-    kept = Keepsakes(clock, seconds=60)
+    kept = TtlStore(clock, seconds=60)
     drawer = kept.open("k")
     drawer.keep(("a",), "a", 1)
     clock.time += 50
@@ -397,7 +399,7 @@ def test_what_is_old_is_gone() -> None:
 
 
 def test_what_is_too_big_is_not_kept_and_replaces_nothing_else() -> None:
-    kept = Keepsakes(Clock(), most_bytes=1000)
+    kept = TtlStore(Clock(), most_bytes=1000)
     drawer = kept.open("k")
     drawer.keep(("a",), "a", 1)
     assert not drawer.keep(("b",), "b", 1000)
@@ -405,7 +407,7 @@ def test_what_is_too_big_is_not_kept_and_replaces_nothing_else() -> None:
 
 
 def test_every_owner_has_a_drawer_and_no_key_is_held() -> None:
-    kept = Keepsakes(Clock())
+    kept = TtlStore(Clock())
     kept.open("secret", "place").keep(("a",), 1, 1)
     for words in (("other", "place"), ("secret", "other"), ("secretp", "lace"), ("secret",)):
         assert kept.open(*words).find(("a",)) is None

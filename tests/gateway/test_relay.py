@@ -17,11 +17,11 @@ from support.wiring import USAGE
 from toolglot.core.conversation import Conversation, Message, Text
 from toolglot.core.errors import RequestError, ToolglotError, UpstreamError
 from toolglot.core.events import Event, Failed, Finished, ReasoningDelta, TextDelta
-from toolglot.gateway.relay import Relay
+from toolglot.gateway.relay import RelayedStream
 from toolglot.gateway.response_pipeline import reply
 from toolglot.wires import all_wires
 from toolglot.wires.json_fields import find_field, parse_body
-from toolglot.wires.protocol import Answerer, Asked
+from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
 ANSWER: list[Event] = [TextDelta("Hello"), TextDelta(" there"), Finished("stop", USAGE)]
 SECRET = "sk-proj-abcdefgh12345678"
@@ -38,7 +38,7 @@ def awaited(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
 
 def pass_on(wire: str, pieces: list[bytes], error: ToolglotError | None = None) -> bytes:
     """What a client gets of these pieces, and of their end."""
-    stream, out = Relay(relay(wire)), b""
+    stream, out = RelayedStream(relay(wire)), b""
     for piece in pieces:
         out += stream.feed(piece)
         if stream.over:
@@ -111,8 +111,8 @@ def test_a_byte_order_mark_is_taken_off(wire: str, cut: int) -> None:
 def test_an_empty_answer_is_an_error(wire: str, said: list[Event]) -> None:
     failed = read(wire, pass_on(wire, frames_of(wire, [*said, Finished("stop", USAGE)])))[-1]
     assert isinstance(failed, Failed)
-    asked = Asked(Conversation("m", ()), False, True, memory={"thoughts": True, "list": False})
-    body = all_wires()[wire].encode_reply([*said, Finished("stop", USAGE)], Answerer("1", 1, "m"), asked)
+    asked = ClientRequest(Conversation("m", ()), False, True, memory={"thoughts": True, "list": False})
+    body = all_wires()[wire].encode_reply([*said, Finished("stop", USAGE)], ResponseIdentity("1", 1, "m"), asked)
     with pytest.raises(UpstreamError) as raised:
         reply(relay(wire, stream=False), body)
     assert raised.value.code in ("empty_answer", "upstream_invalid")
@@ -127,8 +127,8 @@ def test_a_whole_answer_that_is_none_is_an_error(wire: str, body: bytes) -> None
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_healthy_whole_answer_passes_however_it_is_laid_out(wire: str) -> None:
-    asked = Asked(Conversation("m", ()), False, True, memory={"thoughts": True, "list": False})
-    body = all_wires()[wire].encode_reply(ANSWER, Answerer("1", 1, "m"), asked)
+    asked = ClientRequest(Conversation("m", ()), False, True, memory={"thoughts": True, "list": False})
+    body = all_wires()[wire].encode_reply(ANSWER, ResponseIdentity("1", 1, "m"), asked)
     laid_out = json.dumps(json.loads(body), indent=2).encode()
     assert reply(relay(wire, stream=False), laid_out) is laid_out
     assert reply(relay(wire, stream=False), b"\xef\xbb\xbf" + laid_out) == laid_out

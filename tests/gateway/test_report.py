@@ -15,7 +15,7 @@ from support.xmlprompts import write_roo
 
 from toolglot.cli.main import main
 from toolglot.clients.xml import all_clients
-from toolglot.clients.xml.profile import CallBlock
+from toolglot.clients.xml.profile import XmlCallBlock
 from toolglot.config.rollout import TRANSFORMATIONS
 from toolglot.gateway.telemetry.log import log_to
 from toolglot.gateway.telemetry.report import TARGET, Groups, Tally, read_log, read_metrics
@@ -305,7 +305,7 @@ def test_an_xml_client_is_the_judge(log: Path, capsys: pytest.CaptureFixture[str
                 said = [{"role": "system", "content": PROMPT}, {"role": "user", "content": f"<task>{number}</task>"}]
                 body = {"model": "sim", "messages": said}
                 text = (await gate.ask(body)).message["content"]
-                read = any(isinstance(block, CallBlock) for block in client.read(text, "sim"))
+                read = any(isinstance(block, XmlCallBlock) for block in client.read(text, "sim"))
                 told = "[list_files for '.'] Result:\n\na.txt" if read else COMPLAINT
                 said += [{"role": "assistant", "content": text}, {"role": "user", "content": f"{told}\n\ntask"}]
                 await gate.ask(body)

@@ -16,13 +16,13 @@ from toolglot.core.conversation import Conversation, Message, Text
 from toolglot.core.errors import UpstreamError
 from toolglot.core.events import Event, Failed, Finished, ReasoningDelta, TextDelta
 from toolglot.gateway.exchange import Exchange, Source
-from toolglot.gateway.relay import RECENT, Relay
+from toolglot.gateway.relay import RECENT, RelayedStream
 from toolglot.gateway.response_pipeline import reply
 from toolglot.gateway.response_streams import open_stream
 from toolglot.gateway.telemetry.log import Telemetry
 from toolglot.server.upstream.discovery import gather_knowledge
 from toolglot.wires import all_wires
-from toolglot.wires.protocol import Answerer, Asked
+from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
 WIRES = sorted(all_wires())
 SETTINGS = load({"base_url": "http://127.0.0.1:1/v1", "state_dir": "none"}, {})
@@ -44,8 +44,8 @@ def relay(wire: str, stream: bool = True) -> Exchange:
 
 def frames_of(wire: str, events: list[Event]) -> list[bytes]:
     """An answer as a server writes it, event by event."""
-    asked = Asked(Conversation("m", ()), True, True, memory={"thoughts": True, "list": False})
-    writer = all_wires()[wire].write_stream(Answerer("1", 1234567890, "m"), asked)
+    asked = ClientRequest(Conversation("m", ()), True, True, memory={"thoughts": True, "list": False})
+    writer = all_wires()[wire].write_stream(ResponseIdentity("1", 1234567890, "m"), asked)
     return [frame for event in events if (frame := writer.write([event]))]
 
 
@@ -60,7 +60,7 @@ def test_bytes_pass_and_the_end_is_known(wire: str, size: int) -> None:
     frames = frames_of(wire, [*LONG, Finished("length", USAGE)])
     raw = b"".join(frames)
     stream = open_stream(exchange)
-    assert isinstance(stream, Relay)
+    assert isinstance(stream, RelayedStream)
     told = b"".join(stream.feed(piece) for piece in (cut(raw, size) if size else frames)) + stream.close()
     assert told == raw
     exchange.conclude()
@@ -146,8 +146,8 @@ def test_nothing_came(wire: str) -> None:
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_whole_answer(wire: str) -> None:
     exchange = relay(wire, stream=False)
-    asked = Asked(Conversation("m", ()), False, True, memory={"thoughts": True, "list": False})
-    answerer = Answerer("1", 1234567890, "m")
+    asked = ClientRequest(Conversation("m", ()), False, True, memory={"thoughts": True, "list": False})
+    answerer = ResponseIdentity("1", 1234567890, "m")
     body = all_wires()[wire].encode_reply([TextDelta("hi"), Finished("length", USAGE)], answerer, asked)
     assert reply(exchange, body) is body
     exchange.conclude()
@@ -176,7 +176,7 @@ def test_last_words_inside_of_an_event_do_not_end_it(wire: str, read: bytes, bef
     """Wherever a read happens to end."""
     exchange = relay(wire)
     for at in range(len(read)):
-        stream = Relay(exchange)
+        stream = RelayedStream(exchange)
         stream.feed(before + read[:at])
         stream.feed(read[at:])
         assert not stream.over, at
@@ -189,7 +189,7 @@ def test_the_end_passes_to_its_last_byte(wire: str, line_end: bytes) -> None:
     exchange = relay(wire)
     raw = b"".join(frames_of(wire, [TextDelta("hi"), Finished("stop", USAGE)])).replace(b"\n", line_end)
     for at in range(len(raw) - 40, len(raw)):
-        stream, told = Relay(exchange), b""
+        stream, told = RelayedStream(exchange), b""
         for piece in (raw[:at], raw[at:]):
             assert not stream.over
             told += stream.feed(piece)
@@ -201,7 +201,7 @@ def test_what_breaks_behind_the_last_words_does_not_matter(wire: str) -> None:
     exchange = relay(wire)
     raw = b"".join(frames_of(wire, [TextDelta("hi"), Finished("stop", USAGE)]))
     for lost in range(3):
-        stream = Relay(exchange)
+        stream = RelayedStream(exchange)
         told = stream.feed(raw[: len(raw) - lost]) + stream.fail(UpstreamError("it broke"))
         assert told.startswith(raw) and not told[len(raw) :].strip()
 
@@ -230,14 +230,14 @@ def test_signs_of_life_hide_no_end_and_none_is_made_up(wire: str, beats: int, to
 def test_what_is_kept_does_not_grow_and_costs_nothing() -> None:
     exchange = relay("openai_chat")
     stream = open_stream(exchange)
-    assert isinstance(stream, Relay)
+    assert isinstance(stream, RelayedStream)
     pieces = frames_of("openai_chat", [TextDelta("so "), TextDelta("word "), TextDelta("next ")])[1:]
     best = min(_time(stream, pieces) for _ in range(5))
     assert len(stream.recent) == RECENT
     assert best < 3e-6, f"{best * 1e9:.0f} ns for a piece"
 
 
-def _time(stream: Relay, pieces: list[bytes]) -> float:
+def _time(stream: RelayedStream, pieces: list[bytes]) -> float:
     began = perf_counter()
     for _ in range(10_000 // len(pieces)):
         for piece in pieces:

@@ -16,9 +16,9 @@ from support.loopback import MANIFEST, QUESTION, Loop, Sim, running_gateway, run
 from support.wiring import ANSWERS, Replay, call
 
 from toolglot.core.conversation import Conversation
-from toolglot.core.events import Event, Finished, ReasoningSealed
+from toolglot.core.events import Event, Finished, ReasoningSigned
 from toolglot.wires import all_wires
-from toolglot.wires.protocol import Answerer, Asked
+from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
 PATCH = '*** Begin Patch\n*** Add File: a.txt\n+"quoted" & <tag> </input>\n*** End Patch\n'
 MARKS = [("hermes", "text"), ("qwen3_coder", "text"), ("roo_xml", "text"), ("native", "native")]
@@ -313,7 +313,7 @@ def test_a_request_that_grows_too_large_is_refused() -> None:
 
 def told_by(upstream: str, events: list[Event], stream: bool) -> bytes:
     wire = all_wires()[upstream]
-    answerer, asked = Answerer("1", 1, "m"), Asked(Conversation("m", ()), stream, True)
+    answerer, asked = ResponseIdentity("1", 1, "m"), ClientRequest(Conversation("m", ()), stream, True)
     return wire.write_stream(answerer, asked).write(events) if stream else wire.encode_reply(events, answerer, asked)
 
 
@@ -354,7 +354,7 @@ def test_a_chat_client_before_a_responses_upstream(name: str, stream: bool) -> N
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_responses_client_before_a_responses_upstream(stream: bool) -> None:
     """Custom tools, namespaces and seals go through as they are, though calls are looked for in the text."""
-    custom = Asked(
+    custom = ClientRequest(
         Conversation("m", ()),
         memory={
             "custom": frozenset(("apply_patch",)),
@@ -363,12 +363,12 @@ def test_a_responses_client_before_a_responses_upstream(stream: bool) -> None:
     )
     wire = all_wires()["openai_responses"]
     events: list[Event] = [
-        ReasoningSealed("SEAL", "openai_responses"),
+        ReasoningSigned("SEAL", "openai_responses"),
         *call(0, "apply_patch", json.dumps({"input": PATCH})),
         *call(1, "agents__spawn_agent", "{}"),
         Finished("tool_calls"),
     ]
-    answerer, replay = Answerer("1", 1, "m"), Replay()
+    answerer, replay = ResponseIdentity("1", 1, "m"), Replay()
     replay.body = (
         wire.write_stream(answerer, custom).write(events) if stream else wire.encode_reply(events, answerer, custom)
     )

@@ -12,9 +12,9 @@ import re
 from typing import Any
 
 import toolglot
-from toolglot.core.conversation import Call, Conversation, Message, Result, Text, Tool
+from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCall, ToolResult
 from toolglot.prompting.call_writer import record_of
-from toolglot.prompting.conversation import speak
+from toolglot.prompting.conversation import render_as_text
 from toolglot.prompting.tool_listing import list_tools
 
 ROO = record_of("roo_xml")
@@ -65,7 +65,7 @@ def user(text: str) -> Message:
 
 
 def said(conversation: Conversation) -> list[tuple[str, str]]:
-    speech = speak(conversation, "roo_xml")
+    speech = render_as_text(conversation, "roo_xml")
     return [(message.role, message.text) for message in speech.conversation.messages]
 
 
@@ -200,7 +200,7 @@ def test_examples_direction_1_example_4_multiple_tools_in_request() -> None:
 
 def test_examples_cycle_1_read_file_step_1_initial_request() -> None:
     read = Tool("read", "Read a file", {"type": "object", "properties": {"filePath": {"type": "string"}}})
-    speech = speak(Conversation("qwen3-max", (user("What's in the package.json file?"),), (read,)), "roo_xml")
+    speech = render_as_text(Conversation("qwen3-max", (user("What's in the package.json file?"),), (read,)), "roo_xml")
     system, question = speech.conversation.messages
     assert system.role == "system" and system.text.startswith("You have access to tools")
     assert "## read\nDescription: Read a file\n" in system.text
@@ -216,10 +216,10 @@ def test_examples_cycle_1_read_file_step_3_tool_result() -> None:
             "assistant",
             (
                 Text("I'll read the package.json file."),
-                Call("call_1", "read", '{"filePath":"/home/user/package.json"}'),
+                ToolCall("call_1", "read", '{"filePath":"/home/user/package.json"}'),
             ),
         ),
-        Message("tool", (Result("call_1", content=(Text(content),)),)),
+        Message("tool", (ToolResult("call_1", content=(Text(content),)),)),
     )
     assert said(Conversation("qwen3-max", messages, (SMALL_READ,)))[1:] == [
         ("user", "What's in the package.json file?"),
@@ -237,12 +237,12 @@ def test_examples_cycle_2_bash_step_3_result() -> None:
         Message(
             "assistant",
             (
-                Call(
+                ToolCall(
                     "call_5", "bash", '{"command":"npm install lodash","description":"Install lodash utility library"}'
                 ),
             ),
         ),
-        Message("tool", (Result("call_5", content=(Text("added 1 package in 2.3s"),)),)),
+        Message("tool", (ToolResult("call_5", content=(Text("added 1 package in 2.3s"),)),)),
     )
     assert said(Conversation("qwen3-max", messages, (SMALL_BASH,)))[2:] == [
         (
@@ -309,7 +309,7 @@ Usage:
 
 def test_plan_phase_1_malformed_tools_are_skipped_with_a_note() -> None:
     broken = Tool("broken", "", {"type": "object", "properties": {"x": {"type": "no such type"}}})
-    speech = speak(Conversation("m", (user("Hi"),), (broken, READ)), "roo_xml")
+    speech = render_as_text(Conversation("m", (user("Hi"),), (broken, READ)), "roo_xml")
     assert speech.tools == (READ,)
     assert len(speech.notes) == 1 and speech.notes[0].startswith("tool #0 skipped: tool broken")
     assert "broken" not in speech.conversation.messages[0].text
@@ -349,8 +349,8 @@ def test_plan_phase_2_original_system_prompt_is_preserved_and_comes_first() -> N
 
 
 def test_plan_phase_2_duplicate_injection_prevented() -> None:
-    first = speak(Conversation("m", (Message("system", (Text("Be brief."),)), user("Hi")), (READ,)), "roo_xml")
-    again = speak(Conversation("m", first.conversation.messages, (READ,)), "roo_xml")
+    first = render_as_text(Conversation("m", (Message("system", (Text("Be brief."),)), user("Hi")), (READ,)), "roo_xml")
+    again = render_as_text(Conversation("m", first.conversation.messages, (READ,)), "roo_xml")
     assert again.conversation.messages[0] == first.conversation.messages[0]
 
 
@@ -361,7 +361,7 @@ def test_plan_phase_2_non_tool_requests_unaffected() -> None:
         Message("assistant", (Text("Hello."),)),
         user("Why?"),
     )
-    speech = speak(Conversation("m", messages), "roo_xml")
+    speech = render_as_text(Conversation("m", messages), "roo_xml")
     assert speech.conversation.messages == messages
     assert (speech.tools, dict(speech.names), speech.joiner, speech.notes) == ((), {}, "", ())
 
@@ -370,8 +370,8 @@ def test_plan_phase_2_non_tool_requests_unaffected() -> None:
 
 
 def results(*contents: tuple[str, str]) -> tuple[Message, ...]:
-    calls = tuple(Call(call_id, "read", '{"filePath":"file.js"}') for call_id, _ in contents)
-    told = tuple(Message("tool", (Result(call_id, content=(Text(text),)),)) for call_id, text in contents)
+    calls = tuple(ToolCall(call_id, "read", '{"filePath":"file.js"}') for call_id, _ in contents)
+    told = tuple(Message("tool", (ToolResult(call_id, content=(Text(text),)),)) for call_id, text in contents)
     return (Message("assistant", calls), *told)
 
 
@@ -394,7 +394,7 @@ def test_plan_phase_5_mixed_tool_and_regular_messages() -> None:
 
 
 def test_plan_phase_5_orphaned_tool_result_is_kept() -> None:
-    messages = (user("Hi"), Message("tool", (Result("lost", content=(Text("something"),)),)))
+    messages = (user("Hi"), Message("tool", (ToolResult("lost", content=(Text("something"),)),)))
     assert said(Conversation("m", messages, (READ,)))[-1] == ("user", "Hi\n\nTool Result from unknown:\nsomething")
 
 

@@ -37,7 +37,7 @@ from toolglot.core.redaction import clean, redact, redact_stream
 from toolglot.gateway.telemetry.log import Telemetry, log_to
 from toolglot.gateway.telemetry.metrics import DURATION_BUCKETS, KNOWN, LABELS, Labels, Spread
 from toolglot.gateway.telemetry.prometheus import render
-from toolglot.gateway.telemetry.records import BODY_LENGTH, Watch
+from toolglot.gateway.telemetry.records import BODY_LENGTH, RequestRecorder
 
 KEY = "sk-test-0123456789abcdef"
 
@@ -85,7 +85,7 @@ ANSWER: tuple[Event, ...] = (
 )
 
 
-def run(telemetry: Telemetry, clock: Time) -> Watch:
+def run(telemetry: Telemetry, clock: Time) -> RequestRecorder:
     """One request from beginning to end, all of it."""
     watch = telemetry.begin("req-1", "openai_chat")
     watch.model, watch.upstream, watch.upstream_model = "coder", "vllm", "Qwen3-Coder"
@@ -557,7 +557,7 @@ def test_every_telemetry_counts_for_itself(clock: Time) -> None:
 # The rollout
 
 
-def rehearse(telemetry: Telemetry) -> Watch:
+def rehearse(telemetry: Telemetry) -> RequestRecorder:
     """A request in a dry run: nothing is delivered, and ``ANSWER`` would have been."""
     watch = telemetry.begin("req-2", "openai_chat")
     watch.mode, watch.arms["rescue"] = "relay", "dry_run"

@@ -15,9 +15,9 @@ from support.gateway import ASK, Answer, Gate, gateway, run
 
 from toolglot.config import Upstream, load
 from toolglot.core.conversation import Conversation, Message, Text, Tool
-from toolglot.gateway.capabilities.learned import Experience, find_folder
+from toolglot.gateway.capabilities.learned import LearnedFailures, find_folder
 from toolglot.gateway.capabilities.profiles import load_profiles
-from toolglot.gateway.routing import Knowledge, Manner, UnsureError, choose
+from toolglot.gateway.routing import Capabilities, CapabilitiesUnknown, ToolMode, choose
 from toolglot.server.upstream.discovery import gather_knowledge
 from toolglot.sim import RECORD, Options, make_app, running
 from toolglot.sim.script import parse_script
@@ -290,10 +290,10 @@ class Clock:
 
 def test_lessons_survive_a_restart_and_expire(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "state"
-    first = Experience(folder, cool_down=100)
+    first = LearnedFailures(folder, cool_down=100)
     first.learn("http://me:secret@h/v1?key=secret", "m", "refused", "m does\nnot support tools " + "x" * 900, 1000.0)
     assert "secret" not in (folder / "learned.json").read_text("utf-8")
-    second = Experience(folder, cool_down=100)
+    second = LearnedFailures(folder, cool_down=100)
     lesson = second.recall("http://h/v1", "m", 1099.0)
     assert lesson is not None and lesson.evidence.startswith("m does not support tools x")
     assert len(lesson.evidence) == 300 and "tried again in 0 min" in lesson.explain(1099.0)
@@ -302,7 +302,7 @@ def test_lessons_survive_a_restart_and_expire(tmp_path: Path) -> None:
 
 
 def test_processes_learn_from_each_other(tmp_path: Path) -> None:
-    one, other = Experience(tmp_path), Experience(tmp_path)
+    one, other = LearnedFailures(tmp_path), LearnedFailures(tmp_path)
     assert other.recall("http://h", "a", 0.0) is None
     one.learn("http://h", "a", "refused", "no", 1.0)
     other.learn("http://h", "b", "refused", "no", 2.0)
@@ -314,15 +314,15 @@ def test_processes_learn_from_each_other(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "nonsense", "[]", '{"lessons": 3}', '{"lessons": [3, {}, {"address": 1}]}'])
 def test_a_damaged_file_is_begun_anew(tmp_path: Path, text: str) -> None:
     (tmp_path / "learned.json").write_text(text, encoding="utf-8")
-    experience = Experience(tmp_path)
+    experience = LearnedFailures(tmp_path)
     assert experience.recall("http://h", "m", 0.0) is None
     experience.learn("http://h", "m", "refused", "no", 0.0)
-    assert Experience(tmp_path).recall("http://h", "m", 1.0) is not None
+    assert LearnedFailures(tmp_path).recall("http://h", "m", 1.0) is not None
 
 
 def test_a_folder_that_cannot_be_written_does_no_harm(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    experience = Experience(tmp_path / "file")
+    experience = LearnedFailures(tmp_path / "file")
     experience.learn("http://h", "m", "refused", "no", 0.0)
     assert experience.recall("http://h", "m", 1.0) is not None
     assert "could not be kept" in caplog.text
@@ -351,7 +351,7 @@ async def test_after_a_restart_nothing_is_learned_twice(tmp_path: Path) -> None:
 TALK = Conversation("m", (Message("user", (Text("hi"),)),), (Tool("read"),))
 
 
-def know(address: str, **arguments: Any) -> tuple[Any, Knowledge, Clock]:
+def know(address: str, **arguments: Any) -> tuple[Any, Capabilities, Clock]:
     clock = Clock()
     settings = load({"base_url": address, "state_dir": "none", **arguments}, {})
     return settings, gather_knowledge(settings, clock), clock
@@ -359,24 +359,24 @@ def know(address: str, **arguments: Any) -> tuple[Any, Knowledge, Clock]:
 
 def test_a_lesson_holds_for_a_while_then_native_is_tried_again() -> None:
     settings, knowledge, clock = know("https://api.groq.com/openai/v1", tool_calling_cool_down_seconds="60")
-    assert choose(TALK, settings, knowledge).manner is Manner.NATIVE
+    assert choose(TALK, settings, knowledge).manner is ToolMode.NATIVE
     knowledge.experience.learn("https://api.groq.com/openai/v1", "m", "refused", "no", clock())
     route = choose(TALK, settings, knowledge)
-    assert route.manner is Manner.TEXT and route.lesson is not None and not route.learns
+    assert route.manner is ToolMode.TEXT and route.lesson is not None and not route.learns
     clock.now += 61
-    assert choose(TALK, settings, knowledge).manner is Manner.NATIVE
+    assert choose(TALK, settings, knowledge).manner is ToolMode.NATIVE
 
 
 def test_facts_hold_for_a_while_then_the_upstream_is_asked_again() -> None:
     settings, knowledge, clock = know("http://h/v1")
-    with pytest.raises(UnsureError) as unsure:
+    with pytest.raises(CapabilitiesUnknown) as unsure:
         choose(TALK, settings, knowledge)
     assert (unsure.value.upstream, unsure.value.model) == (settings.upstreams[0], "m")
     knowledge.tell(settings.upstreams[0], "m", {"server": ("vllm",)}, 10)
     route = choose(TALK, settings, knowledge)
-    assert route.manner is Manner.NATIVE and route.rule is not None and route.rule.name == "vLLM"
+    assert route.manner is ToolMode.NATIVE and route.rule is not None and route.rule.name == "vLLM"
     clock.now += 11
-    with pytest.raises(UnsureError):
+    with pytest.raises(CapabilitiesUnknown):
         choose(TALK, settings, knowledge)
 
 
@@ -392,5 +392,5 @@ def test_a_rule_gives_the_dialect_unless_one_was_set(tmp_path: Path) -> None:
 def test_a_coached_model_is_always_taught() -> None:
     settings, _, _ = know("http://h/v1")
     settings = settings.answered_by(Upstream(name="default", base_url="http://h/v1", coached=True))
-    knowledge = Knowledge(load_profiles(), Experience(), Clock())
-    assert choose(TALK, settings, knowledge).manner is Manner.TEXT
+    knowledge = Capabilities(load_profiles(), LearnedFailures(), Clock())
+    assert choose(TALK, settings, knowledge).manner is ToolMode.TEXT

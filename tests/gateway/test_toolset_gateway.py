@@ -18,7 +18,7 @@ from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, F
 from toolglot.sim import Answer as Says
 from toolglot.sim import Calling, Options, Scripted
 from toolglot.wires import all_wires
-from toolglot.wires.protocol import Answerer, Asked
+from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
 EDITOR = "str_replace_based_edit_tool"
 PAIRS = {(mapping.client.name, mapping.model.name): mapping for mapping in mappings()}
@@ -172,10 +172,10 @@ def test_an_upstream_of_any_wire_is_offered_the_tools_of_its_model(wire: str, st
 
     async def reply(request: web.Request) -> web.Response:
         asked_of.append(await request.json())
-        asked = Asked(Conversation("m", ()))
+        asked = ClientRequest(Conversation("m", ()))
         if not streamed:
-            return web.Response(body=spoken.encode_reply(answer, Answerer("1", 0, "m"), asked))
-        body = spoken.write_stream(Answerer("1", 0, "m"), asked).write(answer)
+            return web.Response(body=spoken.encode_reply(answer, ResponseIdentity("1", 0, "m"), asked))
+        body = spoken.write_stream(ResponseIdentity("1", 0, "m"), asked).write(answer)
         return web.Response(body=body, content_type=spoken.STREAM_TYPE)
 
     async def agree() -> None:

@@ -13,7 +13,17 @@ from support.gateway import gateway, run
 from support.line import Line
 from support.wiring import USAGE, call
 
-from toolglot.core.conversation import Call, Choice, Conversation, Limits, Message, Reasoning, Result, Text, Tool
+from toolglot.core.conversation import (
+    Conversation,
+    Message,
+    Reasoning,
+    Sampling,
+    Text,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+)
 from toolglot.core.errors import ToolglotError, UsageError
 from toolglot.core.events import CallStarted, Event, Failed, Finished, TextDelta, merge_deltas
 from toolglot.gateway.capabilities.profiles import BUILT_IN, QUIRKS, THOUGHTS, Rule, load_profiles
@@ -36,26 +46,28 @@ UNCHOSEN = sorted(set(WIRES) - {"ollama"})
 @pytest.mark.parametrize(
     ("quirk", "choice", "offered", "left", "demand"),
     [
-        ("", Choice.one("read"), "read write list", Choice.one("read"), ""),
-        ("named_choice_is_auto", Choice(), "read write list", Choice(), ""),
-        ("named_choice_is_auto", Choice("required"), "read write list", Choice("required"), ""),
-        ("named_choice_is_auto", Choice("none"), "read write list", Choice("none"), ""),
-        ("named_choice_is_auto", Choice.one("read"), "read", Choice("required"), ""),
-        ("named_choice_is_auto", Choice("auto", ("read", "list")), "read list", Choice(), ""),
-        ("choice_ignored", Choice(), "read write list", Choice(), ""),
-        ("choice_ignored", Choice("none"), "", Choice(), ""),
-        ("choice_ignored", Choice.one("list"), "list", Choice(), "Your next answer must be a call of list."),
-        ("choice_ignored", Choice("required"), "read write list", Choice(), "Your next answer must be a call of read or write or list."),
-        ("choice_ignored", Choice("auto", ("read",)), "read", Choice(), ""),
+        ("", ToolChoice.one("read"), "read write list", ToolChoice.one("read"), ""),
+        ("named_choice_is_auto", ToolChoice(), "read write list", ToolChoice(), ""),
+        ("named_choice_is_auto", ToolChoice("required"), "read write list", ToolChoice("required"), ""),
+        ("named_choice_is_auto", ToolChoice("none"), "read write list", ToolChoice("none"), ""),
+        ("named_choice_is_auto", ToolChoice.one("read"), "read", ToolChoice("required"), ""),
+        ("named_choice_is_auto", ToolChoice("auto", ("read", "list")), "read list", ToolChoice(), ""),
+        ("choice_ignored", ToolChoice(), "read write list", ToolChoice(), ""),
+        ("choice_ignored", ToolChoice("none"), "", ToolChoice(), ""),
+        ("choice_ignored", ToolChoice.one("list"), "list", ToolChoice(), "Your next answer must be a call of list."),
+        ("choice_ignored", ToolChoice("required"), "read write list", ToolChoice(), "Your next answer must be a call of read or write or list."),
+        ("choice_ignored", ToolChoice("auto", ("read",)), "read", ToolChoice(), ""),
     ],
 )  # fmt: skip
-def test_a_choice_that_would_be_ignored(quirk: str, choice: Choice, offered: str, left: Choice, demand: str) -> None:
+def test_a_choice_that_would_be_ignored(
+    quirk: str, choice: ToolChoice, offered: str, left: ToolChoice, demand: str
+) -> None:
     asked = Conversation("m", (ASKED,), TOOLS, choice)
     narrowed = narrow(asked, Rule("r", quirks=(quirk,) if quirk else ()))
     assert " ".join(tool.name for tool in narrowed.tools) == offered
     assert narrowed.choice == left
     assert [message.text for message in narrowed.messages] == [*([demand] if demand else []), "go"]
-    assert (narrowed is asked) == (quirk == "" or choice == Choice() or (quirk[0] == "n" and not choice.only))
+    assert (narrowed is asked) == (quirk == "" or choice == ToolChoice() or (quirk[0] == "n" and not choice.only))
 
 
 @pytest.mark.parametrize("client", ["openai_chat", "anthropic_messages"])
@@ -64,13 +76,17 @@ def test_the_server_is_offered_only_what_was_chosen(client: str) -> None:
     line = Line(client, "openai_chat", "auto")
     facts = {"server": ("llama.cpp",), "supports_tools": ("true",), "supports_tool_calls": ("true",)}
     line.knowledge.tell(line.settings.upstreams[0], "m", facts, 60)
-    exchange = line.ask(Conversation("m", (ASKED,), TOOLS, Choice.one("write"), Limits(max_tokens=7)), False)
+    exchange = line.ask(Conversation("m", (ASKED,), TOOLS, ToolChoice.one("write"), Sampling(max_tokens=7)), False)
     told = json.loads(exchange.request)
     assert [tool["function"]["name"] for tool in told["tools"]] == ["write"]
     assert (told["tool_choice"], told["max_tokens"]) == ("required", 7)
 
 
-THOUGHTFUL = (ASKED, Message("assistant", (Reasoning("Hm."), Call("c", "read", "{}"))), Message("tool", (Result("c"),)))
+THOUGHTFUL = (
+    ASKED,
+    Message("assistant", (Reasoning("Hm."), ToolCall("c", "read", "{}"))),
+    Message("tool", (ToolResult("c"),)),
+)
 
 
 @pytest.mark.parametrize(
@@ -122,15 +138,15 @@ def test_a_name_that_means_nothing_is_refused(tmp_path: Any, line: str) -> None:
 DONE = Finished("tool_calls", USAGE)
 ONE_AND_TWO = [*call(0, "read"), *call(1, "write"), DONE]
 TEXT_AND_CALL = [TextDelta("I look."), *call(0, "write"), DONE]
-CASES: dict[str, tuple[Choice, bool | None, list[Event], Any]] = {
-    "all are wanted": (Choice(), None, ONE_AND_TWO, ("", ["read", "write"], "tool_calls")),
-    "none are wanted": (Choice("none"), None, TEXT_AND_CALL, ("I look.", [], "stop")),
-    "one is wanted": (Choice.one("read"), None, ONE_AND_TWO, ("", ["read"], "tool_calls")),
-    "another is wanted": (Choice.one("read"), None, TEXT_AND_CALL, ("I look.", [], "stop")),
-    "some are wanted": (Choice("auto", ("write", "list")), None, ONE_AND_TWO, ("", ["write"], "tool_calls")),
-    "only one is wanted": (Choice(), False, ONE_AND_TWO, ("", ["read"], "tool_calls")),
-    "nothing is left": (Choice("none"), None, ONE_AND_TWO, "read, write"),
-    "not even one": (Choice.one("list"), None, [*call(0, "read"), DONE], "read"),
+CASES: dict[str, tuple[ToolChoice, bool | None, list[Event], Any]] = {
+    "all are wanted": (ToolChoice(), None, ONE_AND_TWO, ("", ["read", "write"], "tool_calls")),
+    "none are wanted": (ToolChoice("none"), None, TEXT_AND_CALL, ("I look.", [], "stop")),
+    "one is wanted": (ToolChoice.one("read"), None, ONE_AND_TWO, ("", ["read"], "tool_calls")),
+    "another is wanted": (ToolChoice.one("read"), None, TEXT_AND_CALL, ("I look.", [], "stop")),
+    "some are wanted": (ToolChoice("auto", ("write", "list")), None, ONE_AND_TWO, ("", ["write"], "tool_calls")),
+    "only one is wanted": (ToolChoice(), False, ONE_AND_TWO, ("", ["read"], "tool_calls")),
+    "nothing is left": (ToolChoice("none"), None, ONE_AND_TWO, "read, write"),
+    "not even one": (ToolChoice.one("list"), None, [*call(0, "read"), DONE], "read"),
 }
 """What the client chose, whether it takes several calls, what the upstream did, and what the client is told."""
 UNSAID = {"only one is wanted": {"gemini"}, "some are wanted": {"gemini", "anthropic_messages"}}
@@ -155,7 +171,7 @@ def told_of(line: Line, exchange: Any, events: list[Event]) -> list[Event]:
 def test_calls_that_nobody_asked_for(client: str, upstream: str, case: str, stream: bool) -> None:
     choice, parallel, events, expected = CASES[case]
     line = Line(client, upstream)
-    asked = Conversation("m", (ASKED,), TOOLS, choice, Limits(parallel_calls=parallel))
+    asked = Conversation("m", (ASKED,), TOOLS, choice, Sampling(parallel_calls=parallel))
     exchange = line.ask(asked, stream)
     told = list(merge_deltas(told_of(line, exchange, events)))
     notes = [note for note in exchange.watch.notes if "was not delivered" in note]
@@ -180,7 +196,7 @@ def test_a_call_that_leaks_is_text_unless_it_was_chosen(stream: bool) -> None:
     written = '<tool_call>\n{"name": "%s", "arguments": {"path": "a"}}\n</tool_call>'
     for name, calls in (("read", ["read"]), ("write", [])):
         line = Line("openai_chat", "openai_chat")
-        exchange = line.ask(Conversation("m", (ASKED,), TOOLS, Choice.one("read")), stream)
+        exchange = line.ask(Conversation("m", (ASKED,), TOOLS, ToolChoice.one("read")), stream)
         told = line.answer(exchange, [TextDelta(written % name), Finished("stop", USAGE)])
         assert [event.name for event in told if isinstance(event, CallStarted)] == calls
         assert any(isinstance(event, TextDelta) for event in told) == (not calls)
@@ -189,7 +205,7 @@ def test_a_call_that_leaks_is_text_unless_it_was_chosen(stream: bool) -> None:
 # -- held to a call ----------------------------------------------------------------------------------------------------
 
 
-def ask_as_text(choice: Choice, *, server: str = "llama.cpp", wire: str = "openai_chat") -> dict[str, Any]:
+def ask_as_text(choice: ToolChoice, *, server: str = "llama.cpp", wire: str = "openai_chat") -> dict[str, Any]:
     line = Line("openai_chat", wire, "auto")
     line.knowledge.tell(line.settings.upstreams[0], "qwen3", {"server": (server,)}, 60)
     exchange = line.ask(Conversation("qwen3", (ASKED,), (READ,), choice), False)
@@ -199,20 +215,20 @@ def ask_as_text(choice: Choice, *, server: str = "llama.cpp", wire: str = "opena
 
 
 def test_a_grammar_holds_to_a_call_that_is_required() -> None:
-    assert "read" in ask_as_text(Choice("required"))["grammar"]
-    assert "grammar" not in ask_as_text(Choice())
-    assert "grammar" not in ask_as_text(Choice("required"), server="something")
-    assert "grammar" not in ask_as_text(Choice("required"), wire="anthropic_messages")
+    assert "read" in ask_as_text(ToolChoice("required"))["grammar"]
+    assert "grammar" not in ask_as_text(ToolChoice())
+    assert "grammar" not in ask_as_text(ToolChoice("required"), server="something")
+    assert "grammar" not in ask_as_text(ToolChoice("required"), wire="anthropic_messages")
 
 
 @pytest.fixture(scope="module")
-def embedded() -> Iterator[local.Local]:
+def embedded() -> Iterator[local.EmbeddedModel]:
     with local.start() as running:
         yield running
 
 
 @needs_model
-def test_a_real_model_is_held_to_it(embedded: local.Local) -> None:
+def test_a_real_model_is_held_to_it(embedded: local.EmbeddedModel) -> None:
     """The smallest of models calls, if it is not allowed to do anything else."""
     function = {"name": "read", "description": "Read a file", "parameters": SCHEMA}
     body = {

@@ -8,8 +8,8 @@ import pytest
 
 from toolglot import Reader
 from toolglot.clients.xml import all_clients
-from toolglot.clients.xml.profile import CallBlock
-from toolglot.clients.xml.response_renderer import Rendering
+from toolglot.clients.xml.profile import XmlCallBlock
+from toolglot.clients.xml.response_renderer import ResponseRenderer
 from toolglot.core.conversation import Tool
 from toolglot.core.events import (
     CallArguments,
@@ -23,8 +23,8 @@ from toolglot.core.events import (
 )
 from toolglot.core.schema.toolset import compile_tools
 from toolglot.gateway.delivery import Bounds
-from toolglot.gateway.telemetry.records import Watch
-from toolglot.gateway.xml_delivery import Rendition
+from toolglot.gateway.telemetry.records import RequestRecorder
+from toolglot.gateway.xml_delivery import XmlDelivery
 
 ROO = all_clients()["roo-3.29"]
 RUN = "<execute_command>\n<command>rm</command>\n</execute_command>"
@@ -41,7 +41,7 @@ def tell(*events: Event, native: bool = False) -> str:
     reader = Reader(compile_tools(tools, ()), "roo_xml", unknown_tools="reject", parallel=False)
     given: tuple[Any, ...] = (
         reader,
-        Watch("req", "openai_chat", 0, 0, lambda: 0.0),
+        RequestRecorder("req", "openai_chat", 0, 0, lambda: 0.0),
         {},
         "",
         Bounds(),
@@ -49,13 +49,13 @@ def tell(*events: Event, native: bool = False) -> str:
         (),
         native,
     )
-    rendition = Rendition(Rendering(ROO, "qwen", carry_ids=native), *given)
+    rendition = XmlDelivery(ResponseRenderer(ROO, "qwen", carry_ids=native), *given)
     out = [told for event in events for told in rendition.deliver([event])]
     return "".join(event.text for event in out if isinstance(event, TextDelta))
 
 
 def calls(text: str) -> list[tuple[str, dict[str, Any]]]:
-    return [(block.name, dict(block.params)) for block in ROO.read(text, "qwen") if isinstance(block, CallBlock)]
+    return [(block.name, dict(block.params)) for block in ROO.read(text, "qwen") if isinstance(block, XmlCallBlock)]
 
 
 @pytest.mark.parametrize("end", [STOP, CUT, FAILED], ids=["whole", "cut", "failed"])

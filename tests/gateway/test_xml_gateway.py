@@ -14,7 +14,7 @@ from support.gateway import Answer, gateway, run
 from support.xmlprompts import CUSTOM, ROO, Doc, write_cline, write_compact, write_roo
 
 from toolglot.clients.xml import all_clients
-from toolglot.clients.xml.profile import Block, CallBlock, TextBlock
+from toolglot.clients.xml.profile import Block, XmlCallBlock, XmlTextBlock
 from toolglot.sim import Options, make_app
 from toolglot.sim.faults import FAULTS
 from toolglot.sim.script import parse_script
@@ -53,7 +53,7 @@ def calls_of(text: str, profile: str, model: str = "sim") -> list[Any]:
     return [
         (block.name, dict(block.params))
         for block in read(text, profile, model)
-        if isinstance(block, CallBlock) and not block.partial
+        if isinstance(block, XmlCallBlock) and not block.partial
     ]
 
 
@@ -319,7 +319,7 @@ def test_words_about_tools_are_no_calls(mode: str, stream: bool) -> None:
     async def check() -> None:
         async with gateway(scripted({"when": "Go", "text": words}, chunk=2), mode=mode) as gate:
             text = text_of(await gate.ask(ask(PROMPTS["roo-3.29"], stream=stream)), stream)
-            assert [type(block) for block in read(text, "roo-3.29")] == [TextBlock]
+            assert [type(block) for block in read(text, "roo-3.29")] == [XmlTextBlock]
             assert text.replace("\u200b", "") == words
             if mode == "native":  # and the model sees again what it wrote
                 await gate.ask(ask(PROMPTS["roo-3.29"], ("user", "Go"), ("assistant", text), ("user", "Well?")))
@@ -354,7 +354,7 @@ def test_a_call_that_was_cut_is_never_run(dialect: str, mode: str, stream: bool)
             answer = await gate.ask(ask(PROMPTS["cline-legacy"], stream=stream))
             if answer.status == 200:
                 text = answer.told[0] if stream else answer.message["content"]
-                assert not any(isinstance(block, CallBlock) for block in read(text, "cline-legacy"))
+                assert not any(isinstance(block, XmlCallBlock) for block in read(text, "cline-legacy"))
 
     run(check)
 
@@ -382,7 +382,7 @@ def test_whatever_goes_wrong_nothing_else_is_run(fault: str, dialect: str, mode:
                     continue
                 text = answer.told[0] if stream else answer.message["content"]
                 assert text or "error" in answer.chunks[-1]
-                blocks = [block for block in read(text, "cline-legacy") if isinstance(block, CallBlock)]
+                blocks = [block for block in read(text, "cline-legacy") if isinstance(block, XmlCallBlock)]
                 assert len(blocks) <= 1 and not any(block.partial for block in blocks)
                 complete = [block for block in blocks if {"path", "content"} <= block.params.keys()]
                 assert all(block.params == call["arguments"] for block in complete)

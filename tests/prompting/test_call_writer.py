@@ -13,7 +13,7 @@ from support.samples import Sample, load_samples, load_tools
 import toolglot
 from toolglot.core.conversation import Tool, Tools
 from toolglot.core.lenient_json import dump, parse
-from toolglot.core.text_cache import KeptTexts
+from toolglot.core.text_cache import TextCache
 from toolglot.prompting import call_writer as writing
 from toolglot.prompting.call_writer import can_name, take_tools, write_call, write_calls
 from toolglot.reading.reader import vocabulary
@@ -345,6 +345,6 @@ def test_calls_are_the_same_whether_they_are_written_ahead(dialect: str, monkeyp
     calls = [("write_file", json.dumps({"path": f"{number}", "content": text})) for number, text in enumerate(HARD)]
     alone = [writing._write(dialect, name, arguments, tools[0]) for name, arguments in calls]
     for some in (calls, calls[:2]):
-        monkeypatch.setattr(writing, "_CALLS", KeptTexts(1 << 20))
+        monkeypatch.setattr(writing, "_CALLS", TextCache(1 << 20))
         writing.write_ahead(dialect, some, tools)
         assert [writing.write_call(dialect, *call, tools) for call in some] == alone[: len(some)]

@@ -9,7 +9,17 @@ import pytest
 from support.embedded import ask, needs_model
 
 from toolglot import read
-from toolglot.core.conversation import Call, Choice, Conversation, Limits, Message, Result, Role, Text, Tool
+from toolglot.core.conversation import (
+    Conversation,
+    Message,
+    Role,
+    Sampling,
+    Text,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+)
 from toolglot.prompting.few_shot import MOST_EXAMPLES, Need, coach, decide
 from toolglot.server.upstream.embedded import start
 
@@ -33,8 +43,8 @@ SETTINGS = Tool(
         "required": ["mode", "count", "tags", "on", "inner"],
     },
 )
-CALLED = Message("assistant", (Call("c1", "get_weather", '{"city":"Oslo"}'),))
-TOLD = Message("tool", (Result("c1", "get_weather", (Text("12 degrees, light rain"),)),))
+CALLED = Message("assistant", (ToolCall("c1", "get_weather", '{"city":"Oslo"}'),))
+TOLD = Message("tool", (ToolResult("c1", "get_weather", (Text("12 degrees, light rain"),)),))
 
 
 def say(role: Role, text: str) -> Message:
@@ -53,10 +63,10 @@ QUESTION = say("user", "What is the weather in Oslo?")
     [
         (ask_for(QUESTION), Need.EITHER),
         (ask_for(QUESTION, tools=()), Need.TEXT),
-        (ask_for(QUESTION, choice=Choice("none")), Need.TEXT),
-        (ask_for(QUESTION, choice=Choice("required")), Need.CALL),
+        (ask_for(QUESTION, choice=ToolChoice("none")), Need.TEXT),
+        (ask_for(QUESTION, choice=ToolChoice("required")), Need.CALL),
         (ask_for(QUESTION, CALLED, TOLD), Need.TEXT),
-        (ask_for(QUESTION, CALLED, TOLD, choice=Choice.one("get_weather")), Need.CALL),
+        (ask_for(QUESTION, CALLED, TOLD, choice=ToolChoice.one("get_weather")), Need.CALL),
         (ask_for(QUESTION, CALLED, TOLD, say("user", "And in Rome?")), Need.EITHER),
         (ask_for(), Need.EITHER),
     ],
@@ -92,7 +102,7 @@ def test_examples_stand_between_the_system_prompt_and_the_conversation() -> None
 
 
 def test_every_example_fits_its_tool_and_differs_from_the_last() -> None:
-    spoken = coach(ask_for(QUESTION, tools=(SETTINGS,), choice=Choice("required")), "hermes").conversation
+    spoken = coach(ask_for(QUESTION, tools=(SETTINGS,), choice=ToolChoice("required")), "hermes").conversation
     definition = {"name": SETTINGS.name, "parameters": SETTINGS.parameters}
     shown = [read(message.text, [definition]) for message in spoken.messages if message.role == "assistant"]
     assert [json.loads(reading.calls[0].arguments) for reading in shown] == [
@@ -116,7 +126,7 @@ def test_results_are_answered_without_tools_and_tags() -> None:
 
 def test_the_client_keeps_what_it_asked_for() -> None:
     mine = {"response_format": {"type": "json_object"}}
-    spoken = coach(ask_for(QUESTION, extra=mine, limits=Limits(temperature=0.7)), "hermes").conversation
+    spoken = coach(ask_for(QUESTION, extra=mine, limits=Sampling(temperature=0.7)), "hermes").conversation
     assert (spoken.extra, spoken.limits.temperature) == (mine, 0.7)
 
 

@@ -122,7 +122,7 @@ def test_one_mark_alone_begins_with_the_name_of_a_tool() -> None:
 def test_marks_of_texts_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     marks, texts = find_marks("hermes", ("read",)), ("a <tool_call> b " * 30, "nothing of the kind " * 30)
     found = [list(marks.find(text)) for text in texts]
-    monkeypatch.setattr(joiner.Marks, "_search", None)
+    monkeypatch.setattr(joiner.MarkEscaper, "_search", None)
     assert [list(marks.find(text)) for text in texts] == found
 
 

@@ -19,12 +19,12 @@ import toolglot
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.history_parser import read_turns
 from toolglot.clients.xml.prompt_parser import read_prompt
-from toolglot.core.conversation import Call, Conversation, Message, Result, Role, Text, Tool
+from toolglot.core.conversation import Conversation, Message, Role, Text, Tool, ToolCall, ToolResult
 from toolglot.core.events import TextDelta
 from toolglot.gateway.delivery import Delivery
 from toolglot.gateway.telemetry.log import Telemetry
-from toolglot.gateway.tool_results import mend
-from toolglot.prompting.conversation import speak
+from toolglot.gateway.tool_results import match_results
+from toolglot.prompting.conversation import render_as_text
 from toolglot.reading.dialect_index import STRAY_THINKING
 from toolglot.reading.reader import vocabulary
 
@@ -264,16 +264,16 @@ def test_no_mark_has_four_signs_of_a_tag_in_a_row() -> None:
         ]
 
 
-def say(role: Role, *parts: Text | Call | Result) -> Message:
+def say(role: Role, *parts: Text | ToolCall | ToolResult) -> Message:
     return Message(role, parts)
 
 
 def call_all(count: int) -> Message:
-    return say("assistant", *(Call(str(number), "read") for number in range(count)))
+    return say("assistant", *(ToolCall(str(number), "read") for number in range(count)))
 
 
 def answer_all(count: int, text: str, named: bool = True) -> list[Message]:
-    return [say("tool", Result(str(at) if named else "", content=(Text(text),))) for at in range(count)]
+    return [say("tool", ToolResult(str(at) if named else "", content=(Text(text),))) for at in range(count)]
 
 
 PAGE = "lorem ipsum " * 100
@@ -284,7 +284,7 @@ HISTORIES: dict[str, Callable[[int], list[Message]]] = {
     "results of one turn": lambda count: [call_all(count), *answer_all(count, PAGE)],
     "results without ids": lambda count: [call_all(count), *answer_all(count, "x", named=False)],
     "calls that nobody answers": lambda count: [call_all(count), *[say("user", Text("x"))] * count],
-    "turns": lambda count: [turn for number in range(count) for turn in (say("assistant", Call(str(number), "read")), say("tool", Result(str(number))))],
+    "turns": lambda count: [turn for number in range(count) for turn in (say("assistant", ToolCall(str(number), "read")), say("tool", ToolResult(str(number))))],
 }  # fmt: skip
 
 
@@ -293,7 +293,7 @@ def test_long_histories(history: Callable[[int], list[Message]]) -> None:
     def measure(count: int) -> float:
         messages = history(count)
         began = process_time()
-        speak(Conversation("m", mend(messages, str)[0], (Tool("read"),)), "roo_xml")
+        render_as_text(Conversation("m", match_results(messages, str)[0], (Tool("read"),)), "roo_xml")
         return process_time() - began
 
     measure(10)

@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 from support.gateway import ASK, Answer, Gate, gateway, run
 
-from toolglot.config import Limits
+from toolglot.config import LimitSettings
 from toolglot.core.conversation import Conversation, Message, Text
 from toolglot.core.errors import OverloadError, RateLimitError
 from toolglot.gateway.telemetry.metrics import Metrics
@@ -216,7 +216,7 @@ async def test_a_client_that_reads_nothing_holds_little_and_keeps_its_place() ->
 
 def test_the_rate_holds_for_any_minute() -> None:
     now = 0.0
-    admission = Admission(Limits(requests_per_minute=3), Metrics(), lambda: now, keyed=True)
+    admission = Admission(LimitSettings(requests_per_minute=3), Metrics(), lambda: now, keyed=True)
     passed = []
     for step in range(600):
         now = step * 0.5
@@ -235,7 +235,7 @@ async def test_places_are_neither_lost_nor_made() -> None:
     chance = random.Random(5)
     metrics = Metrics()
     admission = Admission(
-        Limits(open_requests=3, queued_requests=20, queue_seconds=0.01), metrics, lambda: 0.0, keyed=False
+        LimitSettings(open_requests=3, queued_requests=20, queue_seconds=0.01), metrics, lambda: 0.0, keyed=False
     )
     inside = most = 0
 

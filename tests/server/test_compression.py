@@ -11,7 +11,7 @@ from itertools import pairwise
 import pytest
 
 from toolglot.core.errors import RequestError
-from toolglot.server.compression import BLOCK, MOST_MEMBERS, Unpacking
+from toolglot.server.compression import BLOCK, MOST_MEMBERS, Decompressor
 from toolglot.server.http_request import unpack
 
 EMPTY = gzip.compress(b"", mtime=0)
@@ -33,13 +33,13 @@ def test_a_row_of_empty_members_takes_no_time() -> None:
     packed = EMPTY * 200_000 + gzip.compress(b"{}", mtime=0)
     begun = time.process_time()
     with pytest.raises(zlib.error):
-        Unpacking().feed(packed)
+        Decompressor().feed(packed)
     with pytest.raises(RequestError):
         unpack(packed, "gzip", 1 << 20)
     assert time.process_time() - begun < 0.5
 
 
 def test_members_that_come_one_by_one_are_not_counted_together() -> None:
-    unpacking = Unpacking()
+    unpacking = Decompressor()
     told = [unpacking.feed(gzip.compress(b"x", mtime=0)) for _ in range(MOST_MEMBERS + 5)]
     assert b"".join(told) == b"x" * len(told) and unpacking.over

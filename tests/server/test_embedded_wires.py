@@ -16,7 +16,7 @@ from support.embedded import needs_model
 from support.gateway import Gate, gateway, run
 from wires.test_wire_matrix import ask, sum_up
 
-from toolglot.core.conversation import Call, Conversation, Limits, Message, Result, Text, Tool
+from toolglot.core.conversation import Conversation, Message, Sampling, Text, Tool, ToolCall, ToolResult
 from toolglot.core.events import Event, Finished, TextDelta, check_order
 from toolglot.server.upstream import embedded as local
 from toolglot.wires import all_wires, wire_names
@@ -30,15 +30,15 @@ NO_LENGTH = {"openai_responses"}
 """Wires on which this server does not tell that an answer was cut by the limit."""
 
 TOKENS = 8
-LIMITS = Limits(max_tokens=TOKENS, temperature=0.0)
+LIMITS = Sampling(max_tokens=TOKENS, temperature=0.0)
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 TOOLS = (Tool("read", "Read a file", SCHEMA), Tool("list", "List a folder", SCHEMA))
 HELLO = Message("user", (Text("Say hello."),))
 HISTORY = (
     Message("system", (Text("Be brief."),)),
     Message("user", (Text("What is in a.txt?"),)),
-    Message("assistant", (Text("I look."), Call("call_1", "read", '{"path":"a.txt"}'))),
-    Message("tool", (Result("call_1", "read", (Text("no such file"),), error=True),)),
+    Message("assistant", (Text("I look."), ToolCall("call_1", "read", '{"path":"a.txt"}'))),
+    Message("tool", (ToolResult("call_1", "read", (Text("no such file"),), error=True),)),
     Message("user", (Text("Say hello."),)),
 )
 

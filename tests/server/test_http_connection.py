@@ -19,7 +19,7 @@ from support.gateway import ASK, Gate, gateway, run
 from toolglot.server import http_connection as door
 from toolglot.server import listener
 from toolglot.server.http_request import take_apart, tell_date
-from toolglot.server.router import EVERY, Paths
+from toolglot.server.router import EVERY, Router
 from toolglot.sim import Options
 from toolglot.sim.script import parse_script
 
@@ -312,7 +312,7 @@ def test_targets_are_taken_apart(target: bytes, path: str, query: dict[str, str]
 
 
 def test_paths_lead_somewhere() -> None:
-    paths: Paths[str] = Paths()
+    paths: Router[str] = Router()
     paths.add("GET", "/a", "plain")
     paths.add("GET", "/a/{name}", "named")
     paths.add("POST", "/m/{model:.+}:{verb:go|stay}", "verbs")
@@ -323,7 +323,7 @@ def test_paths_lead_somewhere() -> None:
     assert paths.find("POST", "/m/x/y:1:stay") == ("verbs", {"model": "x/y:1", "verb": "stay"})
     assert paths.find("POST", "/m/x:run")[0] == "rest"
     with pytest.raises(LookupError):
-        Paths[str]().find("GET", "/")
+        Router[str]().find("GET", "/")
 
 
 @awaited

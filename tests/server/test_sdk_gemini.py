@@ -12,7 +12,7 @@ from google.genai import errors, types
 from support.loopback import Loop, running_loop
 from support.wiring import ANSWERS, PATH, Replay, call, replaying
 
-from toolglot.core.conversation import Call, Choice, Conversation, Reasoning, Result, Text
+from toolglot.core.conversation import Conversation, Reasoning, Text, ToolCall, ToolChoice, ToolResult
 from toolglot.core.errors import RequestError
 from toolglot.core.events import (
     CallEnded,
@@ -20,17 +20,17 @@ from toolglot.core.events import (
     Event,
     Finished,
     ReasoningDelta,
-    ReasoningSealed,
+    ReasoningSigned,
     TextDelta,
 )
 from toolglot.wires import gemini as wire
-from toolglot.wires.protocol import Answerer, Asked
+from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
-ANSWERER = Answerer("1", 1234567890, "m")
-THINKING = Asked(Conversation("m", ()), memory={"thoughts": True, "list": False})
+ANSWERER = ResponseIdentity("1", 1234567890, "m")
+THINKING = ClientRequest(Conversation("m", ()), memory={"thoughts": True, "list": False})
 TOLD: dict[str, list[Event]] = {
     **ANSWERS,
-    "sealed": [ReasoningDelta("hm"), ReasoningSealed("SEAL", "openai_responses"), *call(0), Finished("tool_calls")],
+    "sealed": [ReasoningDelta("hm"), ReasoningSigned("SEAL", "openai_responses"), *call(0), Finished("tool_calls")],
 }
 FINISHES = {
     "length": "MAX_TOKENS",
@@ -171,9 +171,9 @@ def test_what_the_package_asks_is_read(server: tuple[Replay, str], client: genai
     asked = wire.decode_request(json.dumps(server[0].asked[-1][2]).encode(), {"model": "m"})
     system, user, turn, tool = asked.conversation.messages
     assert system.text == "be brief" and user.text == "hi"
-    assert turn.parts == (Reasoning("", "//77Pj4=", "gemini"), Call("call_1", "f", '{"a":1}'))
-    assert tool.parts == (Result("call_1", "f", (Text("no"),), error=True),)
-    assert asked.conversation.choice == Choice.one("f") and asked.conversation.limits.max_tokens == 5
+    assert turn.parts == (Reasoning("", "//77Pj4=", "gemini"), ToolCall("call_1", "f", '{"a":1}'))
+    assert tool.parts == (ToolResult("call_1", "f", (Text("no"),), error=True),)
+    assert asked.conversation.choice == ToolChoice.one("f") and asked.conversation.limits.max_tokens == 5
     assert [dict(tool.parameters) for tool in asked.conversation.tools] == [
         {"type": "object", "properties": {}},
         {"type": "object", "properties": {"a": {"type": "string"}}},

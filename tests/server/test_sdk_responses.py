@@ -13,17 +13,17 @@ from support.wiring import ANSWERS, PATH, Replay, call, replaying
 
 from toolglot.core.conversation import Conversation
 from toolglot.core.errors import RequestError
-from toolglot.core.events import CallEnded, Event, Failed, Finished, ReasoningDelta, ReasoningSealed, TextDelta
+from toolglot.core.events import CallEnded, Event, Failed, Finished, ReasoningDelta, ReasoningSigned, TextDelta
 from toolglot.wires import openai_responses as wire
-from toolglot.wires.protocol import Answerer, Asked
+from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
-ANSWERER = Answerer("1", 1234567890, "m")
-PLAIN = Asked(Conversation("m", ()), memory={"custom": frozenset(("apply_patch",)), "namespaces": {}})
+ANSWERER = ResponseIdentity("1", 1234567890, "m")
+PLAIN = ClientRequest(Conversation("m", ()), memory={"custom": frozenset(("apply_patch",)), "namespaces": {}})
 PATCH = "*** Begin Patch\n*** End Patch\n"
 TOLD: dict[str, list[Event]] = {
     **ANSWERS,
     "custom": [*call(0, "apply_patch", json.dumps({"input": PATCH})), Finished("tool_calls")],
-    "sealed": [ReasoningDelta("hm"), ReasoningSealed("SEAL", "gemini"), *call(0), Finished("tool_calls")],
+    "sealed": [ReasoningDelta("hm"), ReasoningSigned("SEAL", "gemini"), *call(0), Finished("tool_calls")],
     "together": [*call(0, ended=False), *call(1, ended=False), CallEnded(0), CallEnded(1), Finished("tool_calls")],
 }
 READABLE = [name for name in TOLD if name not in ("error", "length", "cut_call", "filtered")]

@@ -22,8 +22,8 @@ from toolglot.config import Upstream
 from toolglot.core.errors import SilenceError, UnreachableError, UpstreamError
 from toolglot.server.upstream import connection as connections
 from toolglot.server.upstream import pool as transports
-from toolglot.server.upstream.connection import HEAD_LIMIT, READ_AHEAD, Reply
-from toolglot.server.upstream.pool import Transport, locate
+from toolglot.server.upstream.connection import HEAD_LIMIT, READ_AHEAD, UpstreamResponse
+from toolglot.server.upstream.pool import ConnectionPool, locate
 
 OK = b"HTTP/1.1 200 OK\r\n"
 FRAMES = {
@@ -95,7 +95,7 @@ class Small:
 
     url: str
     calls: list[Call]
-    transport: Transport
+    transport: ConnectionPool
     connect_timeout: float = 5.0
     read_timeout: float = 5.0
 
@@ -127,7 +127,7 @@ async def small(
     server = await asyncio.start_server(answer, host, 0, ssl=tls)
     shown = f"[{host}]" if ":" in host else host
     url = f"{'https' if tls else 'http'}://{shown}:{server.sockets[0].getsockname()[1]}"
-    transport = Transport()
+    transport = ConnectionPool()
     try:
         yield Small(url, calls, transport, **timeouts)
     finally:
@@ -152,14 +152,14 @@ async def serve_always(call: Call) -> None:
         await call.say(FRAMES["length"])
 
 
-async def in_pieces(reply: Reply) -> bytes:
+async def in_pieces(reply: UpstreamResponse) -> bytes:
     pieces = []
     while piece := await reply.piece():
         pieces.append(piece)
     return b"".join(pieces)
 
 
-async def poured(reply: Reply) -> bytes:
+async def poured(reply: UpstreamResponse) -> bytes:
     pieces: list[bytes] = []
     await reply.pour(pieces.append, nothing)
     return b"".join(pieces)
@@ -172,20 +172,20 @@ async def nothing() -> None:
 # framing
 
 
-@pytest.mark.parametrize("read", [Reply.whole, in_pieces, poured])
+@pytest.mark.parametrize("read", [UpstreamResponse.whole, in_pieces, poured])
 @pytest.mark.parametrize("frame", FRAMES)
 @awaited
-async def test_every_kind_of_framing_is_read(frame: str, read: Callable[[Reply], Awaitable[bytes]]) -> None:
+async def test_every_kind_of_framing_is_read(frame: str, read: Callable[[UpstreamResponse], Awaitable[bytes]]) -> None:
     sent = FRAMES[frame]
     async with small(says(sent)) as server, server.send() as reply:
         assert reply.status == 200 and "x" not in reply.headers and "content-type" not in reply.headers
         assert await read(reply) == b"hello world"
 
 
-@pytest.mark.parametrize("read", [Reply.whole, poured])
+@pytest.mark.parametrize("read", [UpstreamResponse.whole, poured])
 @pytest.mark.parametrize("frame", FRAMES)
 @awaited
-async def test_answers_may_be_cut_anywhere(frame: str, read: Callable[[Reply], Awaitable[bytes]]) -> None:
+async def test_answers_may_be_cut_anywhere(frame: str, read: Callable[[UpstreamResponse], Awaitable[bytes]]) -> None:
     sent = FRAMES[frame]
     async with small(says(*(sent[at : at + 1] for at in range(len(sent))))) as server, server.send() as reply:
         assert await read(reply) == b"hello world"
@@ -627,7 +627,7 @@ def test_leaving_in_the_moment_in_which_the_head_comes_leaves_no_connection(
     body: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The task is cancelled after the head was read and before it could go on: nobody has the reply."""
-    head_came = Reply.on_headers_complete
+    head_came = UpstreamResponse.on_headers_complete
 
     async def test() -> None:
         left = asyncio.Event()
@@ -646,11 +646,11 @@ def test_leaving_in_the_moment_in_which_the_head_comes_leaves_no_connection(
 
             task = asyncio.create_task(ask())
 
-            def leave(reply: Reply) -> None:
+            def leave(reply: UpstreamResponse) -> None:
                 head_came(reply)
                 task.cancel()
 
-            monkeypatch.setattr(Reply, "on_headers_complete", leave)
+            monkeypatch.setattr(UpstreamResponse, "on_headers_complete", leave)
             with pytest.raises(asyncio.CancelledError):
                 await task
             kept = [one for idle in server.transport._idle.values() for one in idle]

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import toolglot
-from toolglot.core.conversation import Call, Choice, Conversation, Message, Result, Text, Tool
+from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCall, ToolChoice, ToolResult
 from toolglot.core.errors import ClientError, UsageError
 from toolglot.dialects.records import all_dialects
 from toolglot.prompting.call_writer import define
-from toolglot.prompting.conversation import speak, teach, write_result
+from toolglot.prompting.conversation import render_as_text, tool_prompt, write_result
 from toolglot.sim import Answer, Calling, Options, Scripted, Simulation, load_script
 from toolglot.sim.prompt_parsers import find_tools
 from toolglot.sim.prompt_reading import split_result, taught_choice, taught_dialect
@@ -236,7 +236,7 @@ HOUSE = (
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_tools_are_learned_from_the_prompt(dialect: str) -> None:
-    prompt = "You are kind.\n\n# Manners\n\n" + teach(HOUSE, dialect)
+    prompt = "You are kind.\n\n# Manners\n\n" + tool_prompt(HOUSE, dialect)
     write, listing = find_tools(prompt)
     assert (write.name, listing.name) == ("write_file", "list_all")
     assert write.description.split() == ["Write", "content", "to", "a", "file"]
@@ -258,7 +258,7 @@ def test_sections_may_hold_headings_and_nested_parameters() -> None:
         options={"type": "object", "properties": {"depth": {"type": "integer", "default": 3}}, "required": ["depth"]},
         edits={"type": "array", "items": {"type": "object", "properties": {"old": TEXT}}},
     )
-    (found,) = find_tools(teach([deep], "roo_xml"))
+    (found,) = find_tools(tool_prompt([deep], "roo_xml"))
     assert found.description == deep.description and list(found.parameters["properties"]) == ["options", "edits"]
     assert found.parameters["properties"]["options"]["properties"]["depth"] == {"type": "integer", "default": 3}
     assert found.parameters["properties"]["edits"]["items"]["properties"] == {"old": {"type": "string"}}
@@ -279,14 +279,14 @@ def test_the_prompt_of_an_xml_client_is_understood() -> None:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_the_dialect_is_learned_from_the_form(dialect: str) -> None:
-    learned = taught_dialect("Say `<b>`.\n\n" + teach(HOUSE, dialect))
-    assert learned == dialect or teach(HOUSE, learned) == teach(HOUSE, dialect)
+    learned = taught_dialect("Say `<b>`.\n\n" + tool_prompt(HOUSE, dialect))
+    assert learned == dialect or tool_prompt(HOUSE, learned) == tool_prompt(HOUSE, dialect)
 
 
 def test_a_demand_is_learned_from_the_prompt() -> None:
-    assert taught_choice(teach(HOUSE, "hermes")) == "auto"
-    assert taught_choice(teach(HOUSE, "hermes", choice=Choice("required"))) == "required"
-    assert taught_choice(teach(HOUSE, "hermes", choice=Choice.one("list_all"))) == "list_all"
+    assert taught_choice(tool_prompt(HOUSE, "hermes")) == "auto"
+    assert taught_choice(tool_prompt(HOUSE, "hermes", choice=ToolChoice("required"))) == "required"
+    assert taught_choice(tool_prompt(HOUSE, "hermes", choice=ToolChoice.one("list_all"))) == "list_all"
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -309,7 +309,7 @@ ARGUMENTS = {"filePath": "out.txt", "content": "hé <b>x</b> it's"}
 
 
 def as_request(conversation: Conversation, dialect: str) -> dict[str, Any]:
-    spoken = speak(conversation, dialect).conversation
+    spoken = render_as_text(conversation, dialect).conversation
     return {"messages": [{"role": message.role, "content": message.text} for message in spoken.messages]}
 
 
@@ -320,12 +320,12 @@ def test_a_taught_model_calls_and_answers(dialect: str, told: bool) -> None:
     first = Conversation("sim", asked_for, (READ, WRITE, BASH))
     asked = parse_request(as_request(first, dialect))
     utterance = put_into_words(think(asked), asked, Options(dialect=dialect) if told else Options())
-    speech = speak(first, dialect)
+    speech = render_as_text(first, dialect)
     (call,) = toolglot.read(utterance.content, [define(tool) for tool in speech.tools]).calls
     assert (speech.names.get(call.name, call.name), json.loads(call.arguments)) == ("write", ARGUMENTS)
     result = (
-        Message("assistant", (Call("c", "write", json.dumps(ARGUMENTS)),)),
-        Message("tool", (Result("c", "write", (Text("Wrote out.txt\nwell"),)),)),
+        Message("assistant", (ToolCall("c", "write", json.dumps(ARGUMENTS)),)),
+        Message("tool", (ToolResult("c", "write", (Text("Wrote out.txt\nwell"),)),)),
     )
     answered = Conversation("sim", asked_for + result, (READ, WRITE, BASH))
     assert think(parse_request(as_request(answered, dialect))) == Answer("Done. The tool said: `Wrote out.txt`")

@@ -22,11 +22,11 @@ from toolglot.core.events import (
 from toolglot.gateway.exchange import Exchange, Source
 from toolglot.gateway.response_pipeline import reply
 from toolglot.gateway.response_streams import open_stream
-from toolglot.gateway.routing import Knowledge
+from toolglot.gateway.routing import Capabilities
 from toolglot.gateway.telemetry.log import Telemetry
 from toolglot.server.upstream.discovery import gather_knowledge
 from toolglot.wires import all_wires
-from toolglot.wires.protocol import Answerer, Asked
+from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
 
 def path_of(wire: str, stream: bool) -> dict[str, str]:
@@ -54,7 +54,7 @@ class Line:
         settings = load({"base_url": base_url, "mode": mode, "state_dir": "none", **more}, {})
         self.settings = replace(settings, upstreams=(replace(settings.upstreams[0], wire=upstream),))
         self.clock = Clock()
-        self.knowledge: Knowledge = gather_knowledge(self.settings, self.clock)
+        self.knowledge: Capabilities = gather_knowledge(self.settings, self.clock)
         self.client, self.upstream = all_wires()[client], all_wires()[upstream]
         self.source = Source(self.clock, new_ids())
 
@@ -68,8 +68,8 @@ class Line:
 
     def answer(self, exchange: Exchange, events: Sequence[Event]) -> list[Event]:
         """What the client reads of an answer."""
-        asked = Asked(Conversation("m", ()), exchange.streamed, True, memory={"thoughts": True, "list": False})
-        answerer = Answerer("1", 1234567890, "m")
+        asked = ClientRequest(Conversation("m", ()), exchange.streamed, True, memory={"thoughts": True, "list": False})
+        answerer = ResponseIdentity("1", 1234567890, "m")
         if not exchange.streamed:
             return self.carry(exchange, self.upstream.encode_reply(events, answerer, asked))
         return self.carry(exchange, self.upstream.write_stream(answerer, asked).write(events))

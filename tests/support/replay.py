@@ -17,11 +17,11 @@ from toolglot.core.events import (
     Failed,
     Finished,
     ReasoningDelta,
-    ReasoningSealed,
+    ReasoningSigned,
     TextDelta,
     Usage,
 )
-from toolglot.wires.protocol import Answerer, Wire
+from toolglot.wires.protocol import ResponseIdentity, Wire
 
 USED = Usage(11, 7, 18)
 
@@ -38,7 +38,7 @@ ANSWERS: Mapping[str, list[Event]] = {
     "text": [TextDelta("Hello "), TextDelta("wörld"), Finished("stop", USED)],
     "one": [TextDelta("Now. "), *ONE, Finished("tool_calls", USED)],
     "two": [*ONE, *TWO, Finished("tool_calls", USED)],
-    "thought": [ReasoningDelta("I should "), ReasoningDelta("read."), ReasoningSealed("c2VhbA=="), *ONE, Finished("tool_calls", USED)],
+    "thought": [ReasoningDelta("I should "), ReasoningDelta("read."), ReasoningSigned("c2VhbA=="), *ONE, Finished("tool_calls", USED)],
     "length": [TextDelta("Hello "), Finished("length", USED)],
     "error": [TextDelta("Hello "), Failed("upstream_closed", "It broke.")],
 }  # fmt: skip
@@ -63,7 +63,7 @@ def replaying(wire: Any) -> web.Application:
         asked = spoken.decode_request(await request.read(), {**request.query, **request.match_info})
         app[SEEN].append(asked.conversation)
         events = {**ANSWERS, **SPOKEN}[asked.conversation.model]
-        answerer = Answerer("0123", 1234567890, asked.conversation.model)
+        answerer = ResponseIdentity("0123", 1234567890, asked.conversation.model)
         if not asked.stream:
             if isinstance(events[-1], Failed):
                 body = spoken.encode_error(UpstreamError(events[-1].message))

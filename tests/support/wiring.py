@@ -23,7 +23,7 @@ from toolglot.core.events import (
     merge_deltas,
 )
 from toolglot.sim.server import running
-from toolglot.wires.protocol import ReplyReader
+from toolglot.wires.protocol import ResponseDecoder
 
 PATH = '{"path":"ä\\n"}'
 USAGE = Usage(11, 7, 18)
@@ -56,7 +56,7 @@ def new_ids() -> Callable[[], str]:
     return lambda: f"made_{next(numbers)}"
 
 
-def read_pieces(reader: ReplyReader, stream: bytes, size: int = 0) -> list[Event]:
+def read_pieces(reader: ResponseDecoder, stream: bytes, size: int = 0) -> list[Event]:
     """The events of a stream that is cut into pieces of one size, in a lawful order, deltas joined."""
     size = size or len(stream) or 1
     events = [event for at in range(0, len(stream), size) for event in reader.feed(stream[at : at + size])]

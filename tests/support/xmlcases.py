@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from toolglot.clients.xml.client import Client
+from toolglot.clients.xml.client import XmlClient
 from toolglot.clients.xml.profile import ClientTool, Kind, Parameter
-from toolglot.clients.xml.response_renderer import Rendering
-from toolglot.clients.xml.verbatim_calls import OwnCalls
+from toolglot.clients.xml.response_renderer import ResponseRenderer
+from toolglot.clients.xml.verbatim_calls import VerbatimCalls
 from toolglot.core.events import Event, Finished, TextDelta
 from toolglot.core.options import Options
 from toolglot.core.schema.toolset import compile_tools
 from toolglot.gateway.delivery import Bounds
-from toolglot.gateway.telemetry.records import Watch
-from toolglot.gateway.xml_delivery import Rendition
+from toolglot.gateway.telemetry.records import RequestRecorder
+from toolglot.gateway.xml_delivery import XmlDelivery
 from toolglot.reading.reader import Reader
 
 MODELS = ("qwen3-coder-plus", "claude-sonnet-4", "gemini-2.5-pro")
@@ -46,7 +46,7 @@ PIECES = (
 class Case:
     """One call, and what the client's tool must be given."""
 
-    client: Client
+    client: XmlClient
     model: str
     tool: ClientTool
     given: dict[str, Any] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Case:
         return json.dumps(self.given, ensure_ascii=False)
 
 
-def make_case(random: Random, client: Client, model: str, tool: ClientTool, only: str = "") -> Case:
+def make_case(random: Random, client: XmlClient, model: str, tool: ClientTool, only: str = "") -> Case:
     """A call with hostile values, in most cases; with ``only`` in this parameter and no other."""
     case = Case(client, model, tool)
     most = random.random() < 0.85
@@ -73,7 +73,7 @@ def make_case(random: Random, client: Client, model: str, tool: ClientTool, only
 
 
 def make_value(
-    random: Random, client: Client, tool: ClientTool, parameter: Parameter, hostile: bool = True
+    random: Random, client: XmlClient, tool: ClientTool, parameter: Parameter, hostile: bool = True
 ) -> tuple[Any, Any]:
     """A value as the model writes it, and as the tool must be given it, numbers as text."""
 
@@ -110,7 +110,7 @@ def make_value(
             return written, written
 
 
-def make_text(random: Random, client: Client, tool: ClientTool, parameter: Parameter, hostile: bool) -> str:
+def make_text(random: Random, client: XmlClient, tool: ClientTool, parameter: Parameter, hostile: bool) -> str:
     if not hostile:
         return "-".join(random.choices(("alpha", "beta & gamma", "x.y", "ä", "a b"), k=random.randint(1, 4)))
     if random.random() < 0.001:
@@ -154,7 +154,7 @@ FOREIGN = (
 """Elements that a tool does not have."""
 
 
-def make_own(random: Random, client: Client, hostile: bool) -> str:
+def make_own(random: Random, client: XmlClient, hostile: bool) -> str:
     """A call in the client's own XML with contents of files, foreign elements, repeated and reordered parameters;
     ``hostile`` with closing tags in values, tags that are left out, and tags of other tools too."""
     tool = random.choice([tool for tool in client.tools.values() if tool.parameters])
@@ -190,21 +190,21 @@ def _write_element(random: Random, parameter: Parameter, marks: list[str]) -> st
     return f"<{name}>\n{inside}\n</{name}>" if parameter.kind is Kind.BLOCK else f"<{name}>{inside}</{name}>"
 
 
-def deliver(client: Client, pieces: Iterable[str], model: str = "qwen3", finish: str = "stop") -> list[str]:
+def deliver(client: XmlClient, pieces: Iterable[str], model: str = "qwen3", finish: str = "stop") -> list[str]:
     """The text that the client is told of an answer of a text model, piece by piece."""
     return [event.text for event in tell_answer(client, pieces, model, finish) if isinstance(event, TextDelta)]
 
 
-def tell_answer(client: Client, pieces: Iterable[str], model: str = "qwen3", finish: str = "stop") -> list[Event]:
+def tell_answer(client: XmlClient, pieces: Iterable[str], model: str = "qwen3", finish: str = "stop") -> list[Event]:
     """What the client is told of an answer of a text model.
 
     Args:
         pieces: the answer as it comes.
         finish: how it ends.
     """
-    options = Options(unknown_tools="reject", parallel=False, elements=OwnCalls(client, model))
+    options = Options(unknown_tools="reject", parallel=False, elements=VerbatimCalls(client, model))
     reader = Reader.prepared(compile_tools(client.offer(lenient=True), ()), "roo_xml", options, lambda: "call")
-    watch = Watch("req", "openai_chat", 0, 0, lambda: 0.0)
-    rendition = Rendition(Rendering(client, model), reader, watch, {}, "", Bounds(), False, (), False)
+    watch = RequestRecorder("req", "openai_chat", 0, 0, lambda: 0.0)
+    rendition = XmlDelivery(ResponseRenderer(client, model), reader, watch, {}, "", Bounds(), False, (), False)
     events: list[Event] = [*map(TextDelta, pieces), Finished(finish)]
     return [told for event in events for told in rendition.deliver([event])]

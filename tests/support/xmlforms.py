@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from toolglot.clients.xml.client import Client
+from toolglot.clients.xml.client import XmlClient
 
 
 class Form(NamedTuple):
@@ -400,7 +400,7 @@ CLINE = (
 )
 
 
-def forms_of(client: Client) -> list[Form]:
+def forms_of(client: XmlClient) -> list[Form]:
     """The documented forms of the tools that a client has."""
     family = client.name.partition("-")[0]
     rows = {"roo": ROO, "kilo": (*KILO, *ROO), "cline": CLINE}[family]

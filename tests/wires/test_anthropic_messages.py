@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolglot.core.conversation import (
-    Call,
-    Choice,
     Conversation,
-    Foreign,
     Image,
-    Limits,
     Message,
+    ProviderPart,
     Reasoning,
-    Result,
+    Sampling,
     Text,
     Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
 )
 from toolglot.core.errors import InternalError, RefusedError, RequestError, ToolResultsError
 from toolglot.core.events import (
@@ -33,7 +33,7 @@ from toolglot.core.events import (
     Finished,
     Reason,
     ReasoningDelta,
-    ReasoningSealed,
+    ReasoningSigned,
     Started,
     TextDelta,
     Usage,
@@ -43,10 +43,10 @@ from toolglot.core.events import (
 from toolglot.wires import anthropic_messages as wire
 from toolglot.wires.anthropic_messages.ids import NAME, REDACTED, scrub
 from toolglot.wires.json_fields import end_call
-from toolglot.wires.protocol import Answerer, Asked
+from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
-ANSWERER = Answerer("1", 1234567890, "claude")
-PLAIN = Asked(Conversation("m", ()))
+ANSWERER = ResponseIdentity("1", 1234567890, "claude")
+PLAIN = ClientRequest(Conversation("m", ()))
 READ = {"name": "read", "description": "Reads", "input_schema": {"type": "object", "properties": {}}}
 USER = Message("user", (Text("hi"),))
 
@@ -57,7 +57,7 @@ def ask(**fields: Any) -> bytes:
     ).encode()
 
 
-def decode(body: bytes) -> Asked:
+def decode(body: bytes) -> ClientRequest:
     return wire.decode_request(body, {})
 
 
@@ -140,7 +140,7 @@ def parse(stream: bytes) -> list[Any]:
     return told
 
 
-def write(events: list[Event], asked: Asked = PLAIN) -> list[Any]:
+def write(events: list[Event], asked: ClientRequest = PLAIN) -> list[Any]:
     return parse(wire.write_stream(ANSWERER, asked).write(events))
 
 
@@ -183,11 +183,11 @@ def test_every_kind_of_message_is_read() -> None:
     assert (system.role, system.text) == ("system", "be brief")
     assert user.parts == (Text("see"), Image(data="AAAA", media_type="image/png"))
     assert (inner.role, inner.text) == ("system", "a reminder")
-    assert assistant.parts == (Reasoning("hm", "sig", NAME), Reasoning("", "xyz", REDACTED), Text("I read"), Call("toolu_1", "read", '{"path":"ä"}'))  # fmt: skip
+    assert assistant.parts == (Reasoning("hm", "sig", NAME), Reasoning("", "xyz", REDACTED), Text("I read"), ToolCall("toolu_1", "read", '{"path":"ä"}'))  # fmt: skip
     [result] = tool.parts
-    assert result == Result("toolu_1", "", (Text("out"), Image(url="http://x/y.png"), Text("The tool Grep can be called now.")), True)  # fmt: skip
+    assert result == ToolResult("toolu_1", "", (Text("out"), Image(url="http://x/y.png"), Text("The tool Grep can be called now.")), True)  # fmt: skip
     assert said == Message("user", (Text("and now"),))
-    assert documents.parts[0] == Text("T\n\nwords") and isinstance(documents.parts[1], Foreign)
+    assert documents.parts[0] == Text("T\n\nwords") and isinstance(documents.parts[1], ProviderPart)
     assert prefill == Message("assistant", (Text("Once"),))
     assert [tool.name for tool in asked.conversation.tools] == ["read", "Grep"]
     assert asked.stream and asked.wants_usage and asked.conversation.extra == {"thinking": {"type": "adaptive"}}
@@ -219,14 +219,14 @@ def test_a_request_written_again_is_the_same_request() -> None:
 @pytest.mark.parametrize(
     ("choice", "expected", "parallel"),
     [
-        ({"type": "none"}, Choice("none"), None),
-        ({"type": "auto"}, Choice(), None),
-        ({"type": "auto", "disable_parallel_tool_use": True}, Choice(), False),
-        ({"type": "any", "disable_parallel_tool_use": False}, Choice("required"), True),
-        ({"type": "tool", "name": "read"}, Choice.one("read"), None),
+        ({"type": "none"}, ToolChoice("none"), None),
+        ({"type": "auto"}, ToolChoice(), None),
+        ({"type": "auto", "disable_parallel_tool_use": True}, ToolChoice(), False),
+        ({"type": "any", "disable_parallel_tool_use": False}, ToolChoice("required"), True),
+        ({"type": "tool", "name": "read"}, ToolChoice.one("read"), None),
     ],
 )
-def test_choices(choice: object, expected: Choice, parallel: bool | None) -> None:
+def test_choices(choice: object, expected: ToolChoice, parallel: bool | None) -> None:
     asked = decode(ask(tools=[READ], tool_choice=choice)).conversation
     assert (asked.choice, asked.limits.parallel_calls) == (expected, parallel)
     written = json.loads(wire.encode_request(asked, stream=False, wants_usage=True)).get(
@@ -303,15 +303,15 @@ def test_results_come_first_and_every_call_is_answered() -> None:
         Message("system", (Text("one"),)),
         Message("system", (Text("two"),)),
         USER,
-        Message("assistant", (Text(""), Call("a", "read"), Call("b", "read", "{bad"))),
+        Message("assistant", (Text(""), ToolCall("a", "read"), ToolCall("b", "read", "{bad"))),
         Message("system", (Text("by the way"),)),
         Message("user", (Text("more"),)),
-        Message("tool", (Result("b", "read", (Text("B"),)),)),
-        Message("assistant", (Call("a", "read", '{"x":1}'),)),
-        Message("tool", (Result("a", "read", (Image(data="AAAA", media_type="image/png"),)),)),
+        Message("tool", (ToolResult("b", "read", (Text("B"),)),)),
+        Message("assistant", (ToolCall("a", "read", '{"x":1}'),)),
+        Message("tool", (ToolResult("a", "read", (Image(data="AAAA", media_type="image/png"),)),)),
         Message("user", (Text("and?"),)),
         Message("user", (Text(" "), Text("well?"))),
-        Message("assistant", (Reasoning("unsigned"), Text("so"), Call("z", "read"))),
+        Message("assistant", (Reasoning("unsigned"), Text("so"), ToolCall("z", "read"))),
     )
     assert [block["text"] for block in told["system"]] == ["one", "two"]
     assert told["max_tokens"] == 4096
@@ -338,7 +338,9 @@ def test_ids_are_scrubbed_and_stay_apart() -> None:
     assert scrub("functions.read:0") != scrub("functions_read_0") == "functions_read_0"
     assert scrub("functions.read:0") == scrub("functions.read:0")
     told = encode(
-        USER, Message("assistant", (Call("f.r:0", "read"),)), Message("tool", (Result("f.r:0", "", (Text("x"),)),))
+        USER,
+        Message("assistant", (ToolCall("f.r:0", "read"),)),
+        Message("tool", (ToolResult("f.r:0", "", (Text("x"),)),)),
     )
     assert told["messages"][1]["content"][0]["id"] == told["messages"][2]["content"][0]["tool_use_id"] == scrub("f.r:0")
 
@@ -346,13 +348,16 @@ def test_ids_are_scrubbed_and_stay_apart() -> None:
 def test_only_what_the_wire_allows_is_sent() -> None:
     tools = (Tool("read", "", {"properties": {}}), Tool("write"))
     told = encode(
-        USER, tools=tools, choice=Choice("auto", ("read",)), limits=Limits(7, 1.7, 0.5, 3, 42, ("\n", "END"), False)
+        USER,
+        tools=tools,
+        choice=ToolChoice("auto", ("read",)),
+        limits=Sampling(7, 1.7, 0.5, 3, 42, ("\n", "END"), False),
     )
     assert [tool["name"] for tool in told["tools"]] == ["read"] and told["tools"][0]["input_schema"]["type"] == "object"
     assert told["tool_choice"] == {"type": "auto", "disable_parallel_tool_use": True}
     assert told["temperature"] == 1.0 and told["stop_sequences"] == ["END"] and told["top_k"] == 3
     assert "top_p" not in told and "seed" not in told and "stream" not in told
-    assert encode(USER, limits=Limits(top_p=0.5))["top_p"] == 0.5
+    assert encode(USER, limits=Sampling(top_p=0.5))["top_p"] == 0.5
 
 
 # replies, read
@@ -371,8 +376,8 @@ STREAM = frames(
 TOLD: list[Event] = [
     Started("msg_9", "claude"),
     ReasoningDelta("hm"),
-    ReasoningSealed("s1", NAME),
-    ReasoningSealed("xyz", REDACTED),
+    ReasoningSigned("s1", NAME),
+    ReasoningSigned("xyz", REDACTED),
     TextDelta("Ich lese – "),
     CallStarted(0, "toolu_1", "read"),
     CallArguments(0, '{"path":"ä"}'),
@@ -481,7 +486,7 @@ def answers(draw: st.DrawFn) -> list[Event]:
         cut = chance.randrange(len(text))
         fragments: list[Event] = [CallArguments(index, part) for part in (text[:cut], text[cut:]) if part]
         rows.append([CallStarted(index, f"c{index}", "read"), *fragments, CallEnded(index)])
-    spoken: list[Event] = [TextDelta("a"), TextDelta("b"), ReasoningDelta("t"), ReasoningSealed("s", NAME)]
+    spoken: list[Event] = [TextDelta("a"), TextDelta("b"), ReasoningDelta("t"), ReasoningSigned("s", NAME)]
     rows.append(draw(st.lists(st.sampled_from(spoken), max_size=6)))
     events: list[Event] = []
     started = 0
@@ -555,7 +560,7 @@ def test_ids_are_new_in_the_conversation() -> None:
 def test_seals_of_others_come_back_as_they_were() -> None:
     events: list[Event] = [
         ReasoningDelta("hm"),
-        ReasoningSealed("gAAA", "openai_responses"),
+        ReasoningSigned("gAAA", "openai_responses"),
         ReasoningDelta("so"),
         Finished("stop"),
     ]

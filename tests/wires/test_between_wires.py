@@ -34,7 +34,7 @@ from support.oracle.responses import responses_answer
 from support.oracle.wires import path_of, read_answer, read_request, write_answer, write_request
 
 from toolglot.core.errors import RequestError
-from toolglot.core.json_numbers import Numeral, decode, encode
+from toolglot.core.json_numbers import ExactNumber, decode, encode
 from toolglot.gateway.exchange import Exchange
 from toolglot.gateway.response_pipeline import reply
 from toolglot.gateway.response_streams import open_stream
@@ -246,7 +246,7 @@ def test_a_conversation_that_cannot_be_is_the_mistake_of_the_client() -> None:
 def test_numerals_are_floats_that_know_their_text() -> None:
     told = decode(b'{"a":1e5,"b":[-0,0.5,3,-0.0],"c":"-0 "}')
     assert told == {"a": 1e5, "b": [0, 0.5, 3, 0], "c": "-0 "}
-    assert isinstance(told["a"], Numeral) and type(told["b"][1]) is float and type(told["b"][2]) is int
+    assert isinstance(told["a"], ExactNumber) and type(told["b"][1]) is float and type(told["b"][2]) is int
     assert encode(told) == b'{"a":1e5,"b":[-0,0.5,3,-0.0],"c":"-0 "}'
     assert encode({"half": "\ud83d", "n": told["a"]}) == b'{"half":"\\ud83d","n":1e5}'
     with pytest.raises(TypeError):

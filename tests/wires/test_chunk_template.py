@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from toolglot.core.events import CallArguments, Event, ReasoningDelta, TextDelta
 from toolglot.wires.openai_chat import chunk_template as moulds
 from toolglot.wires.openai_chat import response_decoder as replies
-from toolglot.wires.openai_chat.response_decoder import StreamReader
+from toolglot.wires.openai_chat.response_decoder import StreamDecoder
 
 CALL = {"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": ""}}
 WORDS = st.sampled_from(
@@ -50,7 +50,7 @@ def chunk(delta: object, style: dict[str, Any] = STYLES[0], **more: object) -> b
 
 def read(pieces: list[bytes], casts: int) -> list[Event]:
     ids = count()
-    reader = StreamReader(lambda: f"id{next(ids)}")
+    reader = StreamDecoder(lambda: f"id{next(ids)}")
     reader.casts, reader.patience = casts, 0
     return [event for piece in pieces for event in reader.feed(piece)] + reader.close()
 
@@ -95,7 +95,7 @@ def test_a_mould_changes_nothing(pieces: list[bytes]) -> None:
 def test_a_chunk_like_the_one_before_is_not_taken_apart(
     first: object, second: object, told: Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reader = StreamReader(lambda: "id")
+    reader = StreamDecoder(lambda: "id")
     reader.patience = 0
     reader.feed(chunk({"tool_calls": [CALL]}))
     reader.feed(chunk(first))
@@ -112,7 +112,7 @@ def test_a_string_that_stands_elsewhere_is_no_place_to_cut() -> None:
 
 
 def test_few_chunks_are_not_worth_a_mould() -> None:
-    reader = StreamReader(lambda: "id")
+    reader = StreamDecoder(lambda: "id")
     for _ in range(replies.PATIENCE + 1):  # the first one tells besides that the answer has started
         reader.feed(chunk({"content": "a"}))
         assert reader.mould is None
@@ -121,7 +121,7 @@ def test_few_chunks_are_not_worth_a_mould() -> None:
 
 
 def test_chunks_that_always_differ_are_soon_left_alone() -> None:
-    reader = StreamReader(lambda: "id")
+    reader = StreamDecoder(lambda: "id")
     for number in range(20):
         reader.feed(chunk({"content": "a"}, obfuscation=str(number)))
     assert reader.casts == 0 and reader.mould is None

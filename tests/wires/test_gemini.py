@@ -10,17 +10,17 @@ import pytest
 from support.wiring import ANSWERS, PATH, USAGE, call, new_ids, read_pieces, settle
 
 from toolglot.core.conversation import (
-    Call,
-    Choice,
     Conversation,
-    Foreign,
     Image,
-    Limits,
     Message,
+    ProviderPart,
     Reasoning,
-    Result,
+    Sampling,
     Text,
     Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
 )
 from toolglot.core.errors import AccessError, RequestError
 from toolglot.core.events import (
@@ -31,21 +31,21 @@ from toolglot.core.events import (
     Failed,
     Finished,
     ReasoningDelta,
-    ReasoningSealed,
+    ReasoningSigned,
     Started,
     TextDelta,
     Usage,
     check_order,
     merge_deltas,
 )
-from toolglot.core.events import Foreign as ForeignEvent
+from toolglot.core.events import ProviderEvent as ForeignEvent
 from toolglot.wires import gemini as wire
-from toolglot.wires.protocol import Answerer, Asked
+from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
-ANSWERER = Answerer("1", 1234567890, "qwen3-max")
-THINKING = Asked(Conversation("m", ()), memory={"thoughts": True, "list": False})
-PLAIN = Asked(Conversation("m", ()), memory={"thoughts": False, "list": False})
-LISTED = Asked(Conversation("m", ()), memory={"thoughts": True, "list": True})
+ANSWERER = ResponseIdentity("1", 1234567890, "qwen3-max")
+THINKING = ClientRequest(Conversation("m", ()), memory={"thoughts": True, "list": False})
+PLAIN = ClientRequest(Conversation("m", ()), memory={"thoughts": False, "list": False})
+LISTED = ClientRequest(Conversation("m", ()), memory={"thoughts": True, "list": True})
 READ = {"name": "read", "description": "Read", "parametersJsonSchema": {"type": "object", "properties": {}}}
 SEAL = b64encode(b"\xff\xfe\xfb>>").decode()
 
@@ -58,12 +58,12 @@ def model(*parts: Any) -> dict[str, Any]:
     return {"role": "model", "parts": list(parts)}
 
 
-def decode(path: dict[str, str] | None = None, **fields: Any) -> Asked:
+def decode(path: dict[str, str] | None = None, **fields: Any) -> ClientRequest:
     asked = {"contents": [user({"text": "hi"})], **fields}
     return wire.decode_request(json.dumps(asked).encode(), {"model": "m", "method": "generateContent"} | (path or {}))
 
 
-def write(events: list[Event], asked: Asked = THINKING) -> bytes:
+def write(events: list[Event], asked: ClientRequest = THINKING) -> bytes:
     return wire.write_stream(ANSWERER, asked).write(events)
 
 
@@ -109,21 +109,21 @@ def test_every_kind_of_part_is_read_in_both_spellings(snake: bool) -> None:
         Image(data="AAAA", media_type="image/png"),
         Image(url="gs://x", media_type="image/gif"),
     )
-    assert isinstance(first.parts[3], Foreign)
+    assert isinstance(first.parts[3], ProviderPart)
     assert turn.parts == (
         Reasoning("hm", "//77Pj4=", "gemini"),
-        Call("a", "read", '{"x":[1]}'),
-        Call("b", "read", "{}"),
+        ToolCall("a", "read", '{"x":[1]}'),
+        ToolCall("b", "read", "{}"),
     )
     assert tool.parts == (
-        Result("b", "read", (Text("no"),), error=True),
-        Result("a", "read", (Text("ok"), Image(data="AAAA", media_type="image/png"))),
+        ToolResult("b", "read", (Text("no"),), error=True),
+        ToolResult("a", "read", (Text("ok"), Image(data="AAAA", media_type="image/png"))),
     )
     assert more == Message("user", (Text("and?"),))
     assert last.parts == (Text("Do"), Reasoning("", "AAAA", "gemini"), Text("ne"))
     conversation = asked.conversation
-    assert conversation.choice == Choice.one("read")
-    assert conversation.limits == Limits(5, 0.5, 0.25, 3, 7, ("x",))
+    assert conversation.choice == ToolChoice.one("read")
+    assert conversation.limits == Sampling(5, 0.5, 0.25, 3, 7, ("x",))
     assert [tool.name for tool in conversation.tools] == ["read", "write"]
     assert conversation.tools[1].parameters == {"a_b": 1}
     assert asked.stream and asked.memory == {"thoughts": True, "list": False} and not asked.stream_type
@@ -150,7 +150,9 @@ def test_ids_that_are_missing_are_made_and_results_find_their_calls() -> None:
     )  # fmt: skip
     ids = [call.id for message in asked.conversation.messages for call in message.calls]
     assert ids == ["call_1", "call_2", "call_3", "call_4", "call_5"]
-    results = [part for message in asked.conversation.messages for part in message.parts if isinstance(part, Result)]
+    results = [
+        part for message in asked.conversation.messages for part in message.parts if isinstance(part, ToolResult)
+    ]
     assert [result.call_id for result in results] == ["call_2", "call_1", "call_3", "call_4", "call_5"]
     assert [result.content for result in results[2:]] == [(Text("1"),), (Text("{}"),), (Text('{"x":1}'),)]
 
@@ -179,15 +181,15 @@ def test_schemas_in_the_vendors_own_form() -> None:
 @pytest.mark.parametrize(
     ("config", "expected"),
     [
-        ({}, Choice()),
-        ({"mode": "AUTO"}, Choice()),
-        ({"mode": "VALIDATED"}, Choice()),
-        ({"mode": "NONE"}, Choice("none")),
-        ({"mode": "ANY"}, Choice("required")),
-        ({"mode": "ANY", "allowed_function_names": ["read"]}, Choice.one("read")),
+        ({}, ToolChoice()),
+        ({"mode": "AUTO"}, ToolChoice()),
+        ({"mode": "VALIDATED"}, ToolChoice()),
+        ({"mode": "NONE"}, ToolChoice("none")),
+        ({"mode": "ANY"}, ToolChoice("required")),
+        ({"mode": "ANY", "allowed_function_names": ["read"]}, ToolChoice.one("read")),
     ],
 )
-def test_choices(config: dict[str, Any], expected: Choice) -> None:
+def test_choices(config: dict[str, Any], expected: ToolChoice) -> None:
     asked = decode(tools=[{"functionDeclarations": [READ]}], tool_config={"function_calling_config": config})
     assert asked.conversation.choice == expected
 
@@ -225,15 +227,15 @@ WRITTEN = Conversation(
     "m",
     (
         Message("system", (Text("s"),)),
-        Message("user", (Text("a"), Image(data="AAAA", media_type="image/png"), Image(url="https://x/y.png", media_type="image/png"), Foreign("gemini", {"videoMetadata": {}}))),
-        Message("assistant", (Reasoning("hm", SEAL, "gemini"), Call("c1", "read", '{"a":1}'), Call("c2", "read", "{}"), Text("And."))),
-        Message("tool", (Result("c1", "read", (Text("no"), Image(url="https://x/y", media_type="image/png")), error=True), Result("c2", "read", (Text("ok"),)))),
+        Message("user", (Text("a"), Image(data="AAAA", media_type="image/png"), Image(url="https://x/y.png", media_type="image/png"), ProviderPart("gemini", {"videoMetadata": {}}))),
+        Message("assistant", (Reasoning("hm", SEAL, "gemini"), ToolCall("c1", "read", '{"a":1}'), ToolCall("c2", "read", "{}"), Text("And."))),
+        Message("tool", (ToolResult("c1", "read", (Text("no"), Image(url="https://x/y", media_type="image/png")), error=True), ToolResult("c2", "read", (Text("ok"),)))),
         Message("user", (Text("go on"),)),
-        Message("assistant", (Text("t"), Call("c3", "read", "{}"), Reasoning("", SEAL, "gemini"))),
+        Message("assistant", (Text("t"), ToolCall("c3", "read", "{}"), Reasoning("", SEAL, "gemini"))),
     ),
     (Tool("read", "Read", {"type": "object", "properties": {}}),),
-    Choice.one("read"),
-    Limits(7, 0.5, 0.25, 3, 1, ("x",)),
+    ToolChoice.one("read"),
+    Sampling(7, 0.5, 0.25, 3, 1, ("x",)),
     {"safetySettings": [], "generationConfig": {"thinkingConfig": {}}},
 )  # fmt: skip
 
@@ -249,19 +251,21 @@ def test_a_conversation_written_is_read_the_same() -> None:
 
 def test_what_another_wire_made_is_not_sent() -> None:
     messages = (
-        Message("assistant", (Reasoning("hm", "X", "anthropic_messages"), Reasoning("so"), Call("c", "f", "{bad"))),
-        Message("tool", (Result("c", "", (Text("r"),)),)),
+        Message("assistant", (Reasoning("hm", "X", "anthropic_messages"), Reasoning("so"), ToolCall("c", "f", "{bad"))),
+        Message("tool", (ToolResult("c", "", (Text("r"),)),)),
         Message("system", (Text("late"),)),
         Message("assistant", ()),
     )
-    conversation = Conversation("m", messages, (Tool("f"), Tool("g")), Choice("auto", ("g",)))
+    conversation = Conversation("m", messages, (Tool("f"), Tool("g")), ToolChoice("auto", ("g",)))
     told = json.loads(wire.encode_request(conversation, stream=False, wants_usage=False))
     assert [content["role"] for content in told["contents"]] == ["model", "user", "user"]
     assert [part["functionCall"]["args"] for part in told["contents"][0]["parts"]] == [{"arguments": "{bad"}]
     assert told["contents"][1]["parts"][0]["functionResponse"]["name"] == "f"
     assert [tool["name"] for tool in told["tools"][0]["functionDeclarations"]] == ["g"]
     with pytest.raises(RequestError, match="no word"):
-        wire.encode_request(Conversation("m", (Message("user", (Foreign("x"),)),)), stream=False, wants_usage=False)
+        wire.encode_request(
+            Conversation("m", (Message("user", (ProviderPart("x"),)),)), stream=False, wants_usage=False
+        )
 
 
 def test_a_request_is_adapted() -> None:
@@ -346,10 +350,10 @@ def test_a_call_that_was_refused_has_no_form() -> None:
 def test_a_seal_comes_back_as_it_went(kind: str) -> None:
     events: list[Event] = [
         ReasoningDelta("hm"),
-        ReasoningSealed(SEAL, kind),
+        ReasoningSigned(SEAL, kind),
         *call(0),
-        ReasoningSealed("AAAA", kind),
-        ReasoningSealed("BBBB", kind),
+        ReasoningSigned("AAAA", kind),
+        ReasoningSigned("BBBB", kind),
         Finished("tool_calls", USAGE),
     ]
     stream = write(events)
@@ -357,7 +361,7 @@ def test_a_seal_comes_back_as_it_went(kind: str) -> None:
     contents = [told["candidates"][0]["content"] for told in pieces(stream)]
     assert "thoughtSignature" in contents[1]["parts"][0]
     turn = decode(contents=contents).conversation.messages[0]
-    sealed = Reasoning("hm", SEAL, kind), Call("call_0", "read", PATH)
+    sealed = Reasoning("hm", SEAL, kind), ToolCall("call_0", "read", PATH)
     assert turn.parts == (*sealed, Reasoning("", "AAAA", kind), Reasoning("", "BBBB", kind))
 
 
@@ -400,7 +404,7 @@ def test_a_canonical_stream(size: int) -> None:
         Started("r", "g"),
         ReasoningDelta("hm"),
         TextDelta("I read. "),
-        ReasoningSealed(SEAL, "gemini"),
+        ReasoningSigned(SEAL, "gemini"),
         *(CallStarted(0, "made_1", "read"), CallArguments(0, '{"path":"ä"}'), CallEnded(0)),
         *(CallStarted(1, "x", "ls"), CallArguments(1, "{}"), CallEnded(1)),
         Finished("tool_calls", Usage(11, 7, 18)),

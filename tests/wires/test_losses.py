@@ -16,7 +16,18 @@ from msgspec.structs import replace
 from support.line import Line, sum_up
 from support.wiring import USAGE, call
 
-from toolglot.core.conversation import Call, Choice, Conversation, Image, Limits, Message, Reasoning, Result, Text, Tool
+from toolglot.core.conversation import (
+    Conversation,
+    Image,
+    Message,
+    Reasoning,
+    Sampling,
+    Text,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+)
 from toolglot.core.errors import RequestError
 from toolglot.core.events import (
     CallArguments,
@@ -29,7 +40,7 @@ from toolglot.core.events import (
 )
 from toolglot.gateway.response_pipeline import reply
 from toolglot.wires import all_wires, wire_names
-from toolglot.wires.protocol import Answerer, Asked
+from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
 PAIRS = list(product(wire_names(), wire_names()))
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
@@ -41,8 +52,8 @@ PLACES = 18
 
 def turn(*said: Any, content: tuple[Any, ...] = (Text("seen"),), error: bool = False) -> Conversation:
     """A conversation with one call that was answered."""
-    answered = Result("call_1", "read", content, error)
-    parts = said or (Call("call_1", "read", '{"path":"a"}'),)
+    answered = ToolResult("call_1", "read", content, error)
+    parts = said or (ToolCall("call_1", "read", '{"path":"a"}'),)
     return Conversation("m", (ASKED, Message("assistant", parts), Message("tool", (answered,))), (READ, WRITE))
 
 
@@ -70,7 +81,7 @@ def test_01_an_error_of_a_result(client: str, upstream: str) -> None:
     line = Line(client, upstream)
     for error in (True, False):
         seen = line.arrive(line.ask(turn(error=error), False))
-        [result] = [part for message in seen.messages for part in message.parts if isinstance(part, Result)]
+        [result] = [part for message in seen.messages for part in message.parts if isinstance(part, ToolResult)]
         assert (result.error, result.content) == (error, (Text("seen"),))
 
 
@@ -81,7 +92,7 @@ def test_02_an_image_of_a_result(client: str, upstream: str) -> None:
     seen = line.arrive(line.ask(turn(content=(Text("seen"), PIXEL)), False))
     parts = [part for message in seen.messages for part in message.parts]
     shown = [part for part in parts if isinstance(part, Image)]
-    shown += [one for part in parts if isinstance(part, Result) for one in part.content if isinstance(one, Image)]
+    shown += [one for part in parts if isinstance(part, ToolResult) for one in part.content if isinstance(one, Image)]
     assert shown == [PIXEL]
     if upstream == "openai_chat":
         assert "call_1" in seen.messages[-1].text and seen.messages[-1].role == "user"
@@ -91,7 +102,7 @@ def test_02_an_image_of_a_result(client: str, upstream: str) -> None:
 def test_03_a_seal_of_another_vendor_is_never_sent(upstream: str) -> None:
     """Seals of its own: tests/test_seals.py."""
     for kind in set(wire_names()) - {upstream}:
-        said = (Reasoning("Hm.", "U0VBTA==", kind), Call("call_1", "read", "{}"))
+        said = (Reasoning("Hm.", "U0VBTA==", kind), ToolCall("call_1", "read", "{}"))
         body = all_wires()[upstream].encode_request(turn(*said), stream=False, wants_usage=False)
         assert b"U0VBTA==" not in body
         assert (b"Hm." in body) == (upstream == "ollama")
@@ -101,13 +112,13 @@ def test_03_a_seal_of_another_vendor_is_never_sent(upstream: str) -> None:
 def test_04_ids_of_calls(client: str, upstream: str) -> None:
     """Ids that a wire does not allow are replaced, the same one always by the same, and results follow."""
     odd = "functions.read:0"
-    said = (Call(odd, "read", "{}"), Call("functions.read_0", "read", "{}"))
-    results = tuple(Message("tool", (Result(one.id, "read", (Text(one.id),)),)) for one in said)
+    said = (ToolCall(odd, "read", "{}"), ToolCall("functions.read_0", "read", "{}"))
+    results = tuple(Message("tool", (ToolResult(one.id, "read", (Text(one.id),)),)) for one in said)
     asked = Conversation("m", (ASKED, Message("assistant", said), *results), (READ,))
     line = Line(client, upstream)
     seen = line.arrive(line.ask(asked, False))
     calls = [one.id for message in seen.messages for one in message.calls]
-    answered = [part.call_id for message in seen.messages for part in message.parts if isinstance(part, Result)]
+    answered = [part.call_id for message in seen.messages for part in message.parts if isinstance(part, ToolResult)]
     assert calls == answered and len(set(calls)) == 2
     if upstream == "anthropic_messages":
         assert all(re.fullmatch("[a-zA-Z0-9_-]+", one) for one in calls)
@@ -156,16 +167,16 @@ def test_08_text_after_a_call(client: str, upstream: str) -> None:
     events = [*call(0, "read"), TextDelta("Done."), Finished("tool_calls", USAGE)]
     text, calls, _ = sum_up(line.answer(line.ask(Conversation("m", (ASKED,), (READ,)), True), events))
     assert text == "Done." and len(calls) == 1
-    seen = line.see(line.ask(turn(Call("call_1", "read", "{}"), Text("Done.")), False))
+    seen = line.see(line.ask(turn(ToolCall("call_1", "read", "{}"), Text("Done.")), False))
     kinds = [type(part).__name__ for part in seen if not isinstance(part, Reasoning)]
     assert kinds == (["Text", "Call"] if {client, upstream} & ORDERLESS else ["Call", "Text"])
 
 
 @pytest.mark.parametrize(("client", "upstream"), PAIRS)
 def test_09_text_between_calls(client: str, upstream: str) -> None:
-    said = (Text("One."), Call("call_1", "read", "{}"), Text("Two."), Call("call_2", "read", "{}"))
+    said = (Text("One."), ToolCall("call_1", "read", "{}"), Text("Two."), ToolCall("call_2", "read", "{}"))
     asked = turn(*said)
-    messages = (*asked.messages, Message("tool", (Result("call_2", "read", (Text("seen"),)),)))
+    messages = (*asked.messages, Message("tool", (ToolResult("call_2", "read", (Text("seen"),)),)))
     line = Line(client, upstream)
     seen = [part for part in line.see(line.ask(replace(asked, messages=messages), False)) if not isinstance(part, Reasoning)]  # fmt: skip
     assert "".join(part.text for part in seen if isinstance(part, Text)) == "One.Two."
@@ -212,8 +223,8 @@ def test_11_tools_that_take_raw_text(upstream: str) -> None:
 
 
 def answer_of(line: Line, events: list[Event]) -> bytes:
-    asked = Asked(Conversation("m", ()), memory={"thoughts": True, "list": False})
-    return line.upstream.encode_reply(events, Answerer("1", 1, "m"), asked)
+    asked = ClientRequest(Conversation("m", ()), memory={"thoughts": True, "list": False})
+    return line.upstream.encode_reply(events, ResponseIdentity("1", 1, "m"), asked)
 
 
 @pytest.mark.parametrize("upstream", sorted(set(wire_names()) - {"openai_responses"}))
@@ -247,8 +258,8 @@ def test_13_phases_are_dropped_between_wires() -> None:
     assert b"phase" not in exchange.request and b'"Hm"' in exchange.request
 
 
-KNOBS = Limits(max_tokens=9, temperature=1.5, top_p=0.5, top_k=3, seed=7, stop=("END",))
-TAKEN: dict[str, Limits] = {
+KNOBS = Sampling(max_tokens=9, temperature=1.5, top_p=0.5, top_k=3, seed=7, stop=("END",))
+TAKEN: dict[str, Sampling] = {
     "openai_chat": replace(KNOBS, top_k=None),
     "openai_responses": replace(KNOBS, top_k=None, seed=None, stop=()),
     "anthropic_messages": replace(KNOBS, temperature=1.0, top_p=None, seed=None),
@@ -305,7 +316,7 @@ def test_16_tools_of_the_provider(client: str) -> None:
 def test_17_a_choice_that_a_wire_cannot_tell(upstream: str) -> None:
     """More of it: tests/test_quirks.py."""
     line = Line("openai_chat", upstream)
-    for choice in (Choice.one("read"), Choice("auto", ("read",)), Choice("none")):
+    for choice in (ToolChoice.one("read"), ToolChoice("auto", ("read",)), ToolChoice("none")):
         seen = line.arrive(line.ask(Conversation("m", (ASKED,), (READ, WRITE), choice), False))
         callable_tools = [tool.name for tool in seen.tools if seen.choice.allows(tool.name)]
         assert callable_tools == (["read"] if choice.only else [])
@@ -340,8 +351,8 @@ def test_a_stream_that_breaks_off_is_no_answer(client: str, upstream: str) -> No
     """Wherever it breaks off: what was whole is told, nothing else is, and the client learns that it failed."""
     events = [TextDelta("I read."), *call(0, "read", '{"path":"abcdefgh"}'), Finished("tool_calls", USAGE)]
     line = Line(client, upstream)
-    told = Asked(Conversation("m", ()), True, True, memory={"thoughts": True, "list": False})
-    writer = line.upstream.write_stream(Answerer("1", 1, "m"), told)
+    told = ClientRequest(Conversation("m", ()), True, True, memory={"thoughts": True, "list": False})
+    writer = line.upstream.write_stream(ResponseIdentity("1", 1, "m"), told)
     *before_end, _ = (writer.write([event]) for event in events)
     raw = b"".join(before_end)
     for size in range(0, len(raw), max(1, len(raw) // 25)):

@@ -14,7 +14,18 @@ from support.gateway import ASK, READ, gateway, run
 from support.loopback import running_loop
 from support.replay import replaying
 
-from toolglot.core.conversation import Call, Choice, Conversation, Image, Limits, Message, Reasoning, Result, Text, Tool
+from toolglot.core.conversation import (
+    Conversation,
+    Image,
+    Message,
+    Reasoning,
+    Sampling,
+    Text,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+)
 from toolglot.core.errors import RequestError, ToolResultsError
 from toolglot.core.events import (
     CallArguments,
@@ -30,14 +41,14 @@ from toolglot.core.events import (
     check_order,
     merge_deltas,
 )
-from toolglot.gateway.tool_results import mend
+from toolglot.gateway.tool_results import match_results
 from toolglot.sim import Options
 from toolglot.sim.server import running
 from toolglot.wires import ollama as wire
-from toolglot.wires.protocol import Answerer, Asked
+from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
-ANSWERER = Answerer("1", 1234567890, "qwen3")
-PLAIN = Asked(Conversation("m", ()))
+ANSWERER = ResponseIdentity("1", 1234567890, "qwen3")
+PLAIN = ClientRequest(Conversation("m", ()))
 USER = Message("user", (Text("hi"),))
 
 
@@ -45,7 +56,7 @@ def ask(**fields: Any) -> bytes:
     return json.dumps({"model": "m", "messages": [{"role": "user", "content": "hi"}], **fields}).encode()
 
 
-def decode(body: bytes) -> Asked:
+def decode(body: bytes) -> ClientRequest:
     return wire.decode_request(body, {})
 
 
@@ -105,10 +116,10 @@ def test_every_kind_of_message_is_read() -> None:
     system, user, assistant, tool, last = asked.conversation.messages
     assert (system.role, system.text) == ("system", "be brief")
     assert [image.media_type for image in user.parts if isinstance(image, Image)] == ["image/png", "image/jpeg"]
-    assert assistant.parts == (Reasoning("hm"), Call("call_2_0", "read", '{"a":"ä"}'), Call("c", "read", "{}"))
-    assert tool.parts == (Result("", "read", (Text("out"),)),)
-    assert last.parts == (Result("c", "read", (Text("gone"),), True),)
-    assert asked.stream and asked.wants_usage and asked.conversation.limits == Limits(temperature=0, stop=("x",))
+    assert assistant.parts == (Reasoning("hm"), ToolCall("call_2_0", "read", '{"a":"ä"}'), ToolCall("c", "read", "{}"))
+    assert tool.parts == (ToolResult("", "read", (Text("out"),)),)
+    assert last.parts == (ToolResult("c", "read", (Text("gone"),), True),)
+    assert asked.stream and asked.wants_usage and asked.conversation.limits == Sampling(temperature=0, stop=("x",))
     assert asked.conversation.extra == {"think": True, "options": {"num_predict": -1, "num_ctx": 9}}
     assert not decode(ask(stream=False)).stream
 
@@ -118,8 +129,8 @@ def test_results_belong_to_calls_without_ids_in_order() -> None:
     made = [call("read", {"a": "1"}), call("write", {}), call("read", {"a": "2"})]
     told = [{"role": "tool", "content": text, "tool_call_id": f"call_{text}"} for text in ("one", "two", "three")]
     history = [{"role": "user", "content": "go"}, {"role": "assistant", "content": "", "tool_calls": made}, *told]
-    messages, _ = mend(decode(ask(messages=history)).conversation.messages, str)
-    results = [part for message in messages for part in message.parts if isinstance(part, Result)]
+    messages, _ = match_results(decode(ask(messages=history)).conversation.messages, str)
+    results = [part for message in messages for part in message.parts if isinstance(part, ToolResult)]
     assert [(result.call_id, result.name) for result in results] == [
         ("call_1_0", "read"),
         ("call_1_1", "write"),
@@ -133,7 +144,7 @@ def test_a_strange_id_of_a_result_is_kept_where_all_calls_have_ids() -> None:
     told = {"role": "tool", "content": "x", "tool_call_id": "other"}
     history = [{"role": "user", "content": "go"}, {"role": "assistant", "content": "", "tool_calls": made}, told]
     with pytest.raises(ToolResultsError, match="which no earlier message makes"):
-        mend(decode(ask(messages=history)).conversation.messages, str)
+        match_results(decode(ask(messages=history)).conversation.messages, str)
 
 
 def test_a_request_written_again_is_the_same_request() -> None:
@@ -180,8 +191,8 @@ def test_bad_requests_name_the_field(body: bytes, where: str | None, words: str)
 
 def test_a_choice_is_made_by_what_is_offered() -> None:
     tools = (Tool("read"), Tool("write"))
-    assert "tools" not in encode(USER, tools=tools, choice=Choice("none"))
-    told = encode(USER, tools=tools, choice=Choice.one("write"))
+    assert "tools" not in encode(USER, tools=tools, choice=ToolChoice("none"))
+    told = encode(USER, tools=tools, choice=ToolChoice.one("write"))
     assert [tool["function"]["name"] for tool in told["tools"]] == ["write"]
     assert told["messages"][0] == {"role": "system", "content": "Your next answer must be a call of write."}
     assert told["stream"] is False

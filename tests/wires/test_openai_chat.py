@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from toolglot.core.conversation import Call, Choice, Conversation, Image, Message, Result, Text
+from toolglot.core.conversation import Conversation, Image, Message, Text, ToolCall, ToolChoice, ToolResult
 from toolglot.core.errors import RequestError, ToolResultsError
 from toolglot.core.events import (
     CallArguments,
@@ -26,12 +26,12 @@ from toolglot.core.events import (
 )
 from toolglot.wires import openai_chat
 from toolglot.wires.json_fields import end_call
-from toolglot.wires.protocol import Answerer, Asked
+from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 from toolglot.wires.sse import EventStream
 
-ANSWERER = Answerer("1", 1234567890, "qwen3-max")
-PLAIN = Asked(Conversation("m", ()))
-COUNTED = Asked(Conversation("m", ()), wants_usage=True)
+ANSWERER = ResponseIdentity("1", 1234567890, "qwen3-max")
+PLAIN = ClientRequest(Conversation("m", ()))
+COUNTED = ClientRequest(Conversation("m", ()), wants_usage=True)
 READ = {"type": "function", "function": {"name": "read", "parameters": {"type": "object", "properties": {}}}}
 
 
@@ -39,7 +39,7 @@ def ask(**fields: Any) -> bytes:
     return json.dumps({"model": "m", "messages": [{"role": "user", "content": "hi"}], **fields}).encode()
 
 
-def decode(body: bytes) -> Asked:
+def decode(body: bytes) -> ClientRequest:
     return openai_chat.decode_request(body, {})
 
 
@@ -94,8 +94,8 @@ def test_every_kind_of_message_is_read() -> None:
     system, user, assistant, tool, last = asked.conversation.messages
     assert (system.role, system.text) == ("system", "be brief")
     assert user.parts == (Text("see"), Image(data="AAAA", media_type="image/png"))
-    assert assistant.parts == (Call("c1", "read", "{bad"),)
-    assert tool.parts == (Result("c1", "", (Text("out"),)),)
+    assert assistant.parts == (ToolCall("c1", "read", "{bad"),)
+    assert tool.parts == (ToolResult("c1", "", (Text("out"),)),)
     assert last.parts == (Text(""),)
     assert asked.stream and asked.wants_usage
     assert asked.conversation.extra == {"chat_template_kwargs": {"enable_thinking": False}}
@@ -134,9 +134,10 @@ def test_the_newer_name_of_the_limit_is_kept() -> None:
 def test_what_results_hold_elsewhere_finds_a_place() -> None:
     picture = Image(data="AAAA", media_type="image/png")
     messages = (
-        Message("assistant", (Call("a", "read"), Call("b", "read"))),
+        Message("assistant", (ToolCall("a", "read"), ToolCall("b", "read"))),
         Message(
-            "tool", (Result("a", "read", (Text("see"), picture)), Result("b", "read", (Text("gone"),), error=True))
+            "tool",
+            (ToolResult("a", "read", (Text("see"), picture)), ToolResult("b", "read", (Text("gone"),), error=True)),
         ),
         Message("user", (Text("well?"),)),
     )
@@ -146,27 +147,27 @@ def test_what_results_hold_elsewhere_finds_a_place() -> None:
     assert shown["role"] == "user" and shown["content"][0]["text"] == "From the result of the call a:"
     assert shown["content"][1]["type"] == "image_url" and last["content"] == "well?"
     _, _, again, _, _ = decode(body).conversation.messages
-    assert again.parts == (Result("b", "", (Text("gone"),), error=True),)
+    assert again.parts == (ToolResult("b", "", (Text("gone"),), error=True),)
 
 
 @pytest.mark.parametrize(
     ("choice", "expected"),
     [
-        ("none", Choice("none")),
-        ("auto", Choice("auto")),
-        ("required", Choice("required")),
-        ("any", Choice("required")),
-        ({"type": "function", "function": {"name": "read"}}, Choice.one("read")),
+        ("none", ToolChoice("none")),
+        ("auto", ToolChoice("auto")),
+        ("required", ToolChoice("required")),
+        ("any", ToolChoice("required")),
+        ({"type": "function", "function": {"name": "read"}}, ToolChoice.one("read")),
         (
             {
                 "type": "allowed_tools",
                 "allowed_tools": {"mode": "auto", "tools": [{"type": "function", "name": "read"}]},
             },
-            Choice("auto", ("read",)),
+            ToolChoice("auto", ("read",)),
         ),
     ],
 )
-def test_choices(choice: object, expected: Choice) -> None:
+def test_choices(choice: object, expected: ToolChoice) -> None:
     assert decode(ask(tools=[READ], tool_choice=choice)).conversation.choice == expected
 
 

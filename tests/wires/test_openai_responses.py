@@ -10,17 +10,17 @@ import pytest
 from support.wiring import ANSWERS, PATH, USAGE, call, new_ids, read_pieces, settle
 
 from toolglot.core.conversation import (
-    Call,
-    Choice,
     Conversation,
-    Foreign,
     Image,
-    Limits,
     Message,
+    ProviderPart,
     Reasoning,
-    Result,
+    Sampling,
     Text,
     Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
 )
 from toolglot.core.errors import RequestError, SizeError, ToolResultsError
 from toolglot.core.events import (
@@ -32,19 +32,19 @@ from toolglot.core.events import (
     Finished,
     Reason,
     ReasoningDelta,
-    ReasoningSealed,
+    ReasoningSigned,
     Started,
     TextDelta,
     check_order,
     merge_deltas,
 )
-from toolglot.core.events import Foreign as ForeignEvent
+from toolglot.core.events import ProviderEvent as ForeignEvent
 from toolglot.wires import openai_responses as wire
 from toolglot.wires.json_fields import end_call
-from toolglot.wires.protocol import Answerer, Asked
+from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
-ANSWERER = Answerer("1", 1234567890, "qwen3-max")
-PLAIN = Asked(Conversation("m", ()))
+ANSWERER = ResponseIdentity("1", 1234567890, "qwen3-max")
+PLAIN = ClientRequest(Conversation("m", ()))
 READ = {
     "type": "function",
     "name": "read",
@@ -64,7 +64,7 @@ AGENTS = {
     "description": "Others",
     "tools": [{**READ, "name": "spawn"}, {**PATCH, "name": "tell"}, {"type": "x"}],
 }
-CODEX = Asked(
+CODEX = ClientRequest(
     Conversation("m", ()),
     memory={
         "custom": frozenset(("apply_patch", "agents__tell")),
@@ -77,11 +77,11 @@ def ask(**fields: Any) -> bytes:
     return json.dumps({"model": "m", "input": "hi", **fields}).encode()
 
 
-def decode(**fields: Any) -> Asked:
+def decode(**fields: Any) -> ClientRequest:
     return wire.decode_request(ask(**fields), {})
 
 
-def write(events: list[Event], asked: Asked = PLAIN) -> bytes:
+def write(events: list[Event], asked: ClientRequest = PLAIN) -> bytes:
     return wire.write_stream(ANSWERER, asked).write(events)
 
 
@@ -123,15 +123,15 @@ def test_every_kind_of_item_is_read() -> None:
     assert turn.parts == (
         Reasoning("a\n\nb", "SEAL", "openai_responses"),
         Text("I read."),
-        Call("c1", "read", "{bad"),
-        Call("c2", "apply_patch", '{"input":"*** \\"x\\"\\n"}'),
-        Call("c3", "agents__spawn", "{}"),
+        ToolCall("c1", "read", "{bad"),
+        ToolCall("c2", "apply_patch", '{"input":"*** \\"x\\"\\n"}'),
+        ToolCall("c3", "agents__spawn", "{}"),
     )
-    assert one.parts == (Result("c1", "", (Text("no file"),), error=True),)
-    assert two.parts == (Result("c2", "", (Text("ok"), Image(url="https://x/y.png", detail="low"))),)
-    assert three.parts == (Result("c3", "", (Text('{"a":1}'),)),)
-    assert again.parts == (Call("c1", "read", "{bad"),)
-    assert last.parts == (Foreign("openai_responses", {"type": "input_file", "file_id": "f"}),)
+    assert one.parts == (ToolResult("c1", "", (Text("no file"),), error=True),)
+    assert two.parts == (ToolResult("c2", "", (Text("ok"), Image(url="https://x/y.png", detail="low"))),)
+    assert three.parts == (ToolResult("c3", "", (Text('{"a":1}'),)),)
+    assert again.parts == (ToolCall("c1", "read", "{bad"),)
+    assert last.parts == (ProviderPart("openai_responses", {"type": "input_file", "file_id": "f"}),)
     assert asked.stream and asked.conversation.extra == {"reasoning": {"effort": "low"}}
     assert asked.notes == ("input[10] skipped: items of type 'web_search_call' mean nothing here",)
 
@@ -164,17 +164,17 @@ def test_tools_of_items_belong_to_their_request_alone() -> None:
 @pytest.mark.parametrize(
     ("choice", "expected"),
     [
-        ("none", Choice("none")),
-        ("auto", Choice("auto")),
-        ("required", Choice("required")),
-        ({"type": "function", "name": "read"}, Choice.one("read")),
-        ({"type": "custom", "name": "apply_patch"}, Choice.one("apply_patch")),
-        ({"type": "function", "namespace": "agents", "name": "spawn"}, Choice.one("agents__spawn")),
-        ({"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "read"}, {"type": "web_search"}]}, Choice("auto", ("read",))),
-        ({"type": "allowed_tools", "mode": "required", "tools": [{"type": "namespace", "name": "agents"}]}, Choice("required", ("agents__spawn", "agents__tell"))),
+        ("none", ToolChoice("none")),
+        ("auto", ToolChoice("auto")),
+        ("required", ToolChoice("required")),
+        ({"type": "function", "name": "read"}, ToolChoice.one("read")),
+        ({"type": "custom", "name": "apply_patch"}, ToolChoice.one("apply_patch")),
+        ({"type": "function", "namespace": "agents", "name": "spawn"}, ToolChoice.one("agents__spawn")),
+        ({"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "read"}, {"type": "web_search"}]}, ToolChoice("auto", ("read",))),
+        ({"type": "allowed_tools", "mode": "required", "tools": [{"type": "namespace", "name": "agents"}]}, ToolChoice("required", ("agents__spawn", "agents__tell"))),
     ],
 )  # fmt: skip
-def test_choices(choice: object, expected: Choice) -> None:
+def test_choices(choice: object, expected: ToolChoice) -> None:
     assert decode(tools=[READ, PATCH, AGENTS], tool_choice=choice).conversation.choice == expected
 
 
@@ -315,14 +315,14 @@ WRITTEN = Conversation(
     (
         Message("system", (Text("s"),)),
         Message("system", (Text("also"),)),
-        Message("user", (Text("a"), Image(data="AAAA", media_type="image/png"), Foreign("openai_responses", {"type": "input_file", "file_id": "f"}))),
-        Message("assistant", (Reasoning("hm", "SEAL", "openai_responses"), Text("I read."), Call("c1", "read", "{}"), Text("And."), Call("c2", "read", "{bad"))),
-        Message("tool", (Result("c1", "", (Text("no"), Image(url="https://x/y")), error=True),)),
-        Message("tool", (Result("c2", "", (Text("ok"),)),)),
+        Message("user", (Text("a"), Image(data="AAAA", media_type="image/png"), ProviderPart("openai_responses", {"type": "input_file", "file_id": "f"}))),
+        Message("assistant", (Reasoning("hm", "SEAL", "openai_responses"), Text("I read."), ToolCall("c1", "read", "{}"), Text("And."), ToolCall("c2", "read", "{bad"))),
+        Message("tool", (ToolResult("c1", "", (Text("no"), Image(url="https://x/y")), error=True),)),
+        Message("tool", (ToolResult("c2", "", (Text("ok"),)),)),
     ),
     (Tool("read", "Read", {"type": "object", "properties": {}}),),
-    Choice("auto", ("read",)),
-    Limits(7, 0.5, 0.25, parallel_calls=False, effort="low"),
+    ToolChoice("auto", ("read",)),
+    Sampling(7, 0.5, 0.25, parallel_calls=False, effort="low"),
     {"reasoning": {"effort": "low"}},
 )  # fmt: skip
 
@@ -344,7 +344,7 @@ def test_what_another_wire_made_is_not_sent() -> None:
     assert [item["type"] for item in told["input"]] == ["message"]
     with pytest.raises(RequestError, match="no word"):
         wire.encode_request(
-            Conversation("m", (Message("user", (Foreign("gemini", {}),)),)), stream=False, wants_usage=False
+            Conversation("m", (Message("user", (ProviderPart("gemini", {}),)),)), stream=False, wants_usage=False
         )
 
 
@@ -419,7 +419,7 @@ def test_a_call_that_was_cut_is_never_done() -> None:
 
 @pytest.mark.parametrize(("name", "asked"), [("read", PLAIN), ("apply_patch", CODEX)])
 @pytest.mark.parametrize("arguments", ["", '{"a": 1'])
-def test_a_call_without_an_end_is_never_done(name: str, asked: Asked, arguments: str) -> None:
+def test_a_call_without_an_end_is_never_done(name: str, asked: ClientRequest, arguments: str) -> None:
     refused: list[Event] = [CallStarted(0, "c", name), CallArguments(0, arguments), Finished("tool_calls")]
     told = steps(write(refused, asked))
     assert [step["type"] for step in told[-2:]] == ["response.failed", "error"]
@@ -468,8 +468,8 @@ def test_custom_tools_and_namespaces_are_told_in_the_clients_words() -> None:
 def test_a_seal_comes_back_as_it_went(kind: str) -> None:
     events: list[Event] = [
         ReasoningDelta("hm"),
-        ReasoningSealed("SEAL=", kind),
-        ReasoningSealed("MORE", kind),
+        ReasoningSigned("SEAL=", kind),
+        ReasoningSigned("MORE", kind),
         *call(0),
         Finished("tool_calls", USAGE),
     ]
@@ -477,7 +477,7 @@ def test_a_seal_comes_back_as_it_went(kind: str) -> None:
     items = steps(stream)[-1]["response"]["output"]
     assert [item["type"] for item in items] == ["reasoning", "reasoning", "function_call"]
     turn = decode(input=[*items]).conversation.messages[0]
-    assert turn.parts == (Reasoning("hm", "SEAL=", kind), Reasoning("", "MORE", kind), Call("call_0", "read", PATH))
+    assert turn.parts == (Reasoning("hm", "SEAL=", kind), Reasoning("", "MORE", kind), ToolCall("call_0", "read", PATH))
     assert read_pieces(wire.read_stream(new_ids()), stream, 1) == [Started("resp_1", "qwen3-max"), *settle(events)]
 
 

@@ -9,7 +9,7 @@ import pytest
 from support.gateway import Gate, gateway, run
 from support.replay import ANSWERS, SEEN, replaying
 
-from toolglot.core.conversation import Call, Conversation, Image, Limits, Message, Result, Text, Tool
+from toolglot.core.conversation import Conversation, Image, Message, Sampling, Text, Tool, ToolCall, ToolResult
 from toolglot.core.events import (
     CallArguments,
     CallEnded,
@@ -37,8 +37,8 @@ PICTURE = Image(data="iVBORw0KGgo=", media_type="image/png")
 HISTORY = (
     Message("system", (Text("Be brief."),)),
     Message("user", (Text("Look."), PICTURE)),
-    Message("assistant", (Text("I look."), Call("a1", "read", '{"filePath":"a"}'), Call("b2", "write", '{"n":[1,null]}'))),
-    Message("tool", (Result("a1", "read", (Text("seen"), PICTURE)), Result("b2", "write", (Text("denied"),), error=True))),
+    Message("assistant", (Text("I look."), ToolCall("a1", "read", '{"filePath":"a"}'), ToolCall("b2", "write", '{"n":[1,null]}'))),
+    Message("tool", (ToolResult("a1", "read", (Text("seen"), PICTURE)), ToolResult("b2", "write", (Text("denied"),), error=True))),
     Message("user", (Text("Go on."),)),
 )  # fmt: skip
 
@@ -122,7 +122,7 @@ def test_calls_that_are_written_as_text_arrive_as_calls(before: str, behind: str
                 if mode == "text":
                     assert "<tool_call>" in seen.messages[0].text and "denied" in seen.messages[-1].text
                     assert not any(
-                        isinstance(part, Call | Result) for message in seen.messages for part in message.parts
+                        isinstance(part, ToolCall | ToolResult) for message in seen.messages for part in message.parts
                     )
 
     run(compare)
@@ -134,22 +134,22 @@ def test_questions_arrive(before: str, behind: str) -> None:
     async def compare() -> None:
         app = replaying(all_wires()[behind])
         async with gateway(app=app, upstream={"wire": behind}, mode="native") as gate:
-            asked = Conversation("text", HISTORY, TOOLS, limits=Limits(99, 0.5, stop=("END",)))
+            asked = Conversation("text", HISTORY, TOOLS, limits=Sampling(99, 0.5, stop=("END",)))
             await ask(gate, all_wires()[before], asked, True)
             [seen] = app[SEEN]
         stop = () if {before, behind} & NO_STOP else ("END",)
-        assert seen.tools == TOOLS and seen.limits == Limits(99, 0.5, stop=stop)
+        assert seen.tools == TOOLS and seen.limits == Sampling(99, 0.5, stop=stop)
         assert [message.role for message in seen.messages if message.role in ("system", "assistant")] == [
             "system",
             "assistant",
         ]
         told = [part for message in seen.messages for part in message.parts]
-        calls = [part for part in told if isinstance(part, Call)]
+        calls = [part for part in told if isinstance(part, ToolCall)]
         assert [(call.name, json.loads(call.arguments)) for call in calls] == [
             ("read", {"filePath": "a"}),
             ("write", {"n": [1, None]}),
         ]
-        results = [part for part in told if isinstance(part, Result)]
+        results = [part for part in told if isinstance(part, ToolResult)]
         assert [result.call_id for result in results] == [call.id for call in calls]
         texts = ["".join(part.text for part in result.content if isinstance(part, Text)) for result in results]
         assert texts == ["seen", "denied"] and [result.error for result in results] == [False, True]

@@ -18,16 +18,16 @@ from support.wiring import ANSWERS, new_ids
 
 from toolglot.config import load
 from toolglot.core.conversation import (
-    Call,
-    Choice,
     Conversation,
     Image,
-    Limits,
     Message,
     Reasoning,
-    Result,
+    Sampling,
     Text,
     Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
 )
 from toolglot.core.errors import ToolglotError
 from toolglot.core.events import (
@@ -47,7 +47,7 @@ from toolglot.gateway.response_streams import open_stream
 from toolglot.gateway.telemetry.log import Telemetry
 from toolglot.server.upstream.discovery import gather_knowledge
 from toolglot.wires import all_wires
-from toolglot.wires.protocol import USUAL, Answerer, Asked
+from toolglot.wires.protocol import USUAL, ClientRequest, ResponseIdentity
 
 WIRES = sorted(all_wires())
 PAIRS = list(product(WIRES, WIRES))
@@ -64,14 +64,14 @@ ASKED = Conversation(
     (
         Message("system", (Text("Be brief."),)),
         Message("user", (Text("What is this?"), PIXEL)),
-        Message("assistant", (Text("I look."), Call("a", "read", '{"path":"ä"}'), Call("b", "write", '{"n":[1,null]}'))),
-        Message("tool", (Result("a", "read", (Text("no such file"),), error=True),)),
-        Message("tool", (Result("b", "write", (Text("done"), PIXEL)),)),
+        Message("assistant", (Text("I look."), ToolCall("a", "read", '{"path":"ä"}'), ToolCall("b", "write", '{"n":[1,null]}'))),
+        Message("tool", (ToolResult("a", "read", (Text("no such file"),), error=True),)),
+        Message("tool", (ToolResult("b", "write", (Text("done"), PIXEL)),)),
         Message("user", (Text("And now?"),)),
     ),
     (Tool("read", "Read a file", SCHEMA), Tool("write", "Write a file", {"type": "object", "properties": {}})),
-    Choice.one("read"),
-    Limits(max_tokens=50, temperature=0.5),
+    ToolChoice.one("read"),
+    Sampling(max_tokens=50, temperature=0.5),
 )  # fmt: skip
 
 
@@ -94,12 +94,12 @@ def exchange_between(client: str, upstream: str, asked: Conversation, stream: bo
 def view_request(conversation: Conversation) -> dict[str, Any]:
     """What must arrive, whatever the order in which a wire puts it."""
     parts = [(message.role, part) for message in conversation.messages for part in message.parts]
-    results = [part for _, part in parts if isinstance(part, Result)]
+    results = [part for _, part in parts if isinstance(part, ToolResult)]
     images = [part for _, part in parts if isinstance(part, Image)]
     images += [part for result in results for part in result.content if isinstance(part, Image)]
     return {
         "said": [(role, part.text) for role, part in parts if isinstance(part, Text) and "call b" not in part.text],
-        "calls": [(part.name, json.loads(part.arguments)) for _, part in parts if isinstance(part, Call)],
+        "calls": [(part.name, json.loads(part.arguments)) for _, part in parts if isinstance(part, ToolCall)],
         "results": [("".join(p.text for p in one.content if isinstance(p, Text)), one.error) for one in results],
         "images": [image.data for image in images],
         "tools": [(tool.name, tool.description, dict(tool.parameters)) for tool in conversation.tools],
@@ -121,9 +121,9 @@ def test_a_request_arrives(client: str, upstream: str, stream: bool) -> None:
     else:
         assert seen.conversation.choice == ASKED.choice
     assert told == expected
-    ids = [part.id for message in seen.conversation.messages for part in message.parts if isinstance(part, Call)]
+    ids = [part.id for message in seen.conversation.messages for part in message.parts if isinstance(part, ToolCall)]
     answered = [
-        part.call_id for message in seen.conversation.messages for part in message.parts if isinstance(part, Result)
+        part.call_id for message in seen.conversation.messages for part in message.parts if isinstance(part, ToolResult)
     ]
     assert ids == answered and len(set(ids)) == 2 and all(ids)
 
@@ -149,8 +149,8 @@ def view_answer(events: list[Event]) -> dict[str, Any]:
 
 def answer_of(upstream: str, name: str, stream: bool) -> bytes:
     wire = all_wires()[upstream]
-    told = Asked(Conversation("m", ()), stream, True, memory={"thoughts": True, "list": False})
-    answerer = Answerer("1", 1234567890, "m")
+    told = ClientRequest(Conversation("m", ()), stream, True, memory={"thoughts": True, "list": False})
+    answerer = ResponseIdentity("1", 1234567890, "m")
     if not stream:
         return wire.encode_reply(ANSWERS[name], answerer, told)
     writer = wire.write_stream(answerer, told)

@@ -6,7 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
-from toolglot.config import MODES, Follower, Settings, find_file, load
+from toolglot.config import MODES, LiveReload, Settings, find_file, load
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +34,7 @@ def settings_file(arguments: argparse.Namespace) -> Path | None:
     return find_file(vars(arguments), os.environ, Path())
 
 
-def follow_file(arguments: argparse.Namespace, settings: Settings) -> Follower | None:
+def follow_file(arguments: argparse.Namespace, settings: Settings) -> LiveReload | None:
     """Somebody to look after the settings file, if there is one."""
     path = settings_file(arguments)
-    return Follower(path, lambda: load_settings(arguments), settings) if path else None
+    return LiveReload(path, lambda: load_settings(arguments), settings) if path else None

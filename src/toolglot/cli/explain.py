@@ -14,13 +14,13 @@ from toolglot.cli.common_options import add_options, load_settings
 from toolglot.cli.config import mask_address
 from toolglot.cli.exit_codes import OK, Commands
 from toolglot.cli.serve import EMBEDDED_DIALECT
-from toolglot.config import Model, Settings, Upstream
+from toolglot.config import ModelSettings, Settings, Upstream
 from toolglot.config.keys import MASK
 from toolglot.core.errors import UsageError
 
 if TYPE_CHECKING:
     from toolglot.gateway.exchange import Exchange
-    from toolglot.gateway.routing import Knowledge, Route, UnsureError
+    from toolglot.gateway.routing import Capabilities, CapabilitiesUnknown, Route
 
 EXAMPLES = """\
 examples:
@@ -85,7 +85,7 @@ def _fed(settings: Settings) -> Settings:
     if settings.upstreams:
         return settings
     upstream = Upstream(name="embedded", base_url="http://embedded.invalid/v1", coached=True)
-    return settings.answered_by(upstream, Model(dialect=EMBEDDED_DIALECT))
+    return settings.answered_by(upstream, ModelSettings(dialect=EMBEDDED_DIALECT))
 
 
 def _load(name: str) -> bytes:
@@ -96,11 +96,11 @@ def _load(name: str) -> bytes:
 
 
 def _exchange(
-    body: bytes, arguments: argparse.Namespace, settings: Settings, knowledge: Knowledge
+    body: bytes, arguments: argparse.Namespace, settings: Settings, knowledge: Capabilities
 ) -> tuple[Exchange, list[str]]:
     """The exchange, as far as it goes without an upstream, and notes on how it came about."""
     from toolglot.gateway.exchange import Exchange, Source
-    from toolglot.gateway.routing import UnsureError
+    from toolglot.gateway.routing import CapabilitiesUnknown
     from toolglot.gateway.telemetry.log import Telemetry
     from toolglot.wires import all_wires
 
@@ -115,25 +115,25 @@ def _exchange(
 
     try:
         return make(), []
-    except UnsureError as unsure:
+    except CapabilitiesUnknown as unsure:
         notes = _ask(unsure, knowledge) if arguments.ask else _leave(unsure, knowledge)
     return make(), notes
 
 
-def _leave(unsure: UnsureError, knowledge: Knowledge) -> list[str]:
+def _leave(unsure: CapabilitiesUnknown, knowledge: Capabilities) -> list[str]:
     knowledge.tell(unsure.upstream, unsure.model, {}, 60)
     return [UNASKED]
 
 
-def _ask(unsure: UnsureError, knowledge: Knowledge) -> list[str]:
+def _ask(unsure: CapabilitiesUnknown, knowledge: Capabilities) -> list[str]:
     import asyncio
 
-    from toolglot.server.upstream.discovery import Inquiry, present
+    from toolglot.server.upstream.discovery import Discovery, present
     from toolglot.server.upstream.probe import fresh_transport
 
     async def ask() -> None:
         async with fresh_transport() as transport:
-            await Inquiry(transport, knowledge).ask(unsure.upstream, unsure.model, present(unsure.upstream))
+            await Discovery(transport, knowledge).ask(unsure.upstream, unsure.model, present(unsure.upstream))
 
     asyncio.run(ask())
     return ["the server was asked what it can do"]

@@ -17,7 +17,7 @@ from toolglot.cli.common_options import add_options, follow_file, load_settings
 from toolglot.cli.config import mask_address
 from toolglot.cli.exit_codes import OK, WRONG_USE, Commands
 from toolglot.cli.workers import supervise
-from toolglot.config import Follower, Model, Settings, Upstream, check_binding
+from toolglot.config import LiveReload, ModelSettings, Settings, Upstream, check_binding
 from toolglot.core.errors import ClientError, UsageError
 from toolglot.gateway.telemetry.log import log_to
 
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _run_worker(settings: Settings, follower: Follower | None, announces: bool) -> int:
+def _run_worker(settings: Settings, follower: LiveReload | None, announces: bool) -> int:
     """Serve as one of several processes; the first one tells people about all of them."""
     try:
         _run(settings, lambda address: _greet(settings, address) if announces else None, follower)
@@ -93,7 +93,7 @@ def _fed(settings: Settings) -> Iterator[Settings]:
     print("No upstream is configured: starting the embedded model ...", file=sys.stderr, flush=True)
     with start() as local:
         upstream = Upstream(name="embedded", base_url=local.base_url, coached=True)
-        yield settings.answered_by(upstream, Model(model=local.model, dialect=EMBEDDED_DIALECT, mode="text"))
+        yield settings.answered_by(upstream, ModelSettings(model=local.model, dialect=EMBEDDED_DIALECT, mode="text"))
 
 
 def _fix_port(settings: Settings) -> Settings:
@@ -106,7 +106,7 @@ def _fix_port(settings: Settings) -> Settings:
         return replace(settings, server=replace(server, port=free.getsockname()[1]))
 
 
-def _run(settings: Settings, ready: Callable[[str], None], follower: Follower | None) -> None:
+def _run(settings: Settings, ready: Callable[[str], None], follower: LiveReload | None) -> None:
     import asyncio
 
     serve = _import_server().serve
@@ -137,7 +137,7 @@ def _import_server() -> ModuleType:
     return serving
 
 
-async def _follow(follower: Follower) -> None:
+async def _follow(follower: LiveReload) -> None:
     """Every process looks for itself; nobody has to be told."""
     import asyncio
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from toolglot.core.conversation import Message, Result, Text
+from toolglot.core.conversation import Message, Text, ToolResult
 
 NO_TOOL, MISSING_PARAMETER, UNKNOWN_TOOL = "no_tool", "missing_parameter", "unknown_tool"
 NOT_EXECUTED, REPEATED, DENIED, EMPTY_ANSWER = "not_executed", "repeated", "denied", "empty_answer"
@@ -64,5 +64,5 @@ def _texts(messages: Sequence[Message]) -> Iterator[str]:
         for part in message.parts if message.role in ("user", "tool") else ():
             if isinstance(part, Text):
                 yield part.text
-            elif isinstance(part, Result):
+            elif isinstance(part, ToolResult):
                 yield from (piece.text for piece in part.content if isinstance(piece, Text))

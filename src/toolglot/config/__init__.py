@@ -9,19 +9,19 @@ Precedence: command line, then environment, then file, then defaults.
 from __future__ import annotations
 
 from toolglot.config.keys import KeyHash, Secret, admit, make_key
-from toolglot.config.live_reload import Follower
+from toolglot.config.live_reload import LiveReload
 from toolglot.config.loader import check_binding, find_file, is_loopback, load
 from toolglot.config.settings import (
     DEFAULT_DIALECT,
     MODES,
     SECRET_LENGTH,
     USUAL_TOOLS,
-    Limits,
-    Model,
-    Reading,
-    Server,
+    LimitSettings,
+    ModelSettings,
+    ReadingSettings,
+    ServerSettings,
     Settings,
-    ToolCalling,
+    ToolCallingSettings,
     Upstream,
 )
 
@@ -30,15 +30,15 @@ __all__ = [
     "MODES",
     "SECRET_LENGTH",
     "USUAL_TOOLS",
-    "Follower",
     "KeyHash",
-    "Limits",
-    "Model",
-    "Reading",
+    "LimitSettings",
+    "LiveReload",
+    "ModelSettings",
+    "ReadingSettings",
     "Secret",
-    "Server",
+    "ServerSettings",
     "Settings",
-    "ToolCalling",
+    "ToolCallingSettings",
     "Upstream",
     "admit",
     "check_binding",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from toolglot.config.settings import FIELDS, SECTIONS, TABLES, Model, Upstream
+from toolglot.config.settings import FIELDS, SECTIONS, TABLES, ModelSettings, Upstream
 from toolglot.core.call_patterns import spell
 from toolglot.core.errors import UsageError
 
@@ -21,12 +21,12 @@ REFERENCES = ("env:", "os.environ/")
 
 
 @dataclass(slots=True)
-class Found:
+class FileSetting:
     """What a file says. ``values`` are raw, under keys such as ``server.port``."""
 
     values: dict[str, Any] = field(default_factory=dict)
     upstreams: list[Upstream] = field(default_factory=list)
-    models: list[Model] = field(default_factory=list)
+    models: list[ModelSettings] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
@@ -37,13 +37,13 @@ def read_bytes(path: Path) -> bytes:
         raise UsageError(f"cannot read the settings in {path}: {error.strerror}") from error
 
 
-def read_toml(path: Path, environ: Mapping[str, str]) -> Found:
+def read_toml(path: Path, environ: Mapping[str, str]) -> FileSetting:
     try:
         document = tomllib.loads(read_bytes(path).decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not TOML: {error}") from error
     check_names(document, (*SECTIONS, *TABLES), str(path))
-    found = Found()
+    found = FileSetting()
     for section in SECTIONS:
         table = document.get(section, {})
         place = f"{path}: [{section}]"
@@ -53,7 +53,7 @@ def read_toml(path: Path, environ: Mapping[str, str]) -> Found:
         check_names(table, FIELDS[section], place)
         found.values |= {f"{section}.{name}": fill_in(raw, environ, f"{place} {name}") for name, raw in table.items()}
     found.upstreams = [Upstream(**row) for row in _rows(document, "upstream", path, environ)]
-    found.models = [Model(**row) for row in _rows(document, "model", path, environ)]
+    found.models = [ModelSettings(**row) for row in _rows(document, "model", path, environ)]
     _check_rows(found, path)
     return found
 
@@ -72,7 +72,7 @@ def _rows(document: Mapping[str, Any], name: str, path: Path, environ: Mapping[s
         }
 
 
-def _check_rows(found: Found, path: Path) -> None:
+def _check_rows(found: FileSetting, path: Path) -> None:
     upstreams, models = [one.name for one in found.upstreams], [one.name for one in found.models]
     for what, names in (("upstream", upstreams), ("model", models)):
         twice = next((name for name in names if names.count(name) > 1), None)

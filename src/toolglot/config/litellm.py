@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from toolglot.config.file import Found, fill_in, read_bytes, refers_to
-from toolglot.config.settings import FIELDS, Model, Upstream
+from toolglot.config.file import FileSetting, fill_in, read_bytes, refers_to
+from toolglot.config.settings import FIELDS, ModelSettings, Upstream
 from toolglot.core.errors import UsageError
 
 ADDRESSES = {
@@ -56,11 +56,11 @@ CHATTING = ("chat", "completion", "responses")
 SHAPES = {"model_list": list, "general_settings": dict, "environment_variables": dict}
 
 
-def read_litellm(path: Path, environ: Mapping[str, str]) -> Found:
+def read_litellm(path: Path, environ: Mapping[str, str]) -> FileSetting:
     document = _parse(path)
     general = document["general_settings"]
     environ = {**environ, **{name: str(value) for name, value in document["environment_variables"].items()}}
-    found = Found()
+    found = FileSetting()
     for number, entry in enumerate(document["model_list"], 1):
         _take_entry(found, entry, f"{path}: model_list number {number}", environ)
     if not found.models:
@@ -98,7 +98,7 @@ def _parse(path: Path) -> dict[str, Any]:
     return document
 
 
-def _take_entry(found: Found, entry: Any, place: str, environ: Mapping[str, str]) -> None:
+def _take_entry(found: FileSetting, entry: Any, place: str, environ: Mapping[str, str]) -> None:
     match entry:
         case {"model_name": str(name), "litellm_params": {"model": str(full_name)} as params}:
             pass
@@ -127,10 +127,10 @@ def _take_entry(found: Found, entry: Any, place: str, environ: Mapping[str, str]
         if value
     }
     found.upstreams.append(Upstream(name=name, **values))
-    found.models.append(Model(name=name, upstream=name, model=model))
+    found.models.append(ModelSettings(name=name, upstream=name, model=model))
 
 
-def _reason_against(found: Found, entry: Mapping[str, Any], provider: str) -> str:
+def _reason_against(found: FileSetting, entry: Mapping[str, Any], provider: str) -> str:
     if any(model.name == entry["model_name"] for model in found.models):
         return "an earlier entry has the same model_name, and there is no load balancing here"
     info = entry.get("model_info")
@@ -146,7 +146,7 @@ def _address(params: Mapping[str, Any]) -> Any:
     return params.get("api_base") or params.get("base_url")
 
 
-def _key(found: Found, params: Mapping[str, Any], provider: str, place: str, environ: Mapping[str, str]) -> Any:
+def _key(found: FileSetting, params: Mapping[str, Any], provider: str, place: str, environ: Mapping[str, str]) -> Any:
     """The key of an entry; the provider's usual variable counts only at the provider's own address."""
     key = params.get("api_key") or ("" if _address(params) else environ.get(f"{provider.upper()}_API_KEY"))
     variable = refers_to(key)

@@ -17,7 +17,7 @@ LIVE = "rollout"
 FIXED = (*(section for section in SECTIONS if section != LIVE), "upstreams", "models")
 
 
-class Follower:
+class LiveReload:
     """Looks after one file. ``load`` reads all settings anew; ``settings`` are those that the gateway runs with."""
 
     def __init__(self, path: Path, load: Callable[[], Settings], settings: Settings) -> None:

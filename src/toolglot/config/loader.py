@@ -14,9 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from toolglot.config.file import Found, read_toml
+from toolglot.config.file import FileSetting, read_toml
 from toolglot.config.litellm import read_litellm
-from toolglot.config.settings import ANY, FALLBACK, SECTIONS, SETTINGS, Model, Setting, Settings, Upstream
+from toolglot.config.settings import ANY, FALLBACK, SECTIONS, SETTINGS, ModelSettings, Setting, Settings, Upstream
 from toolglot.core.errors import UsageError
 
 FILE_NAME = "toolglot.toml"
@@ -36,7 +36,7 @@ def find_file(arguments: Mapping[str, Any], environ: Mapping[str, str], folder: 
 
 def load(arguments: Mapping[str, Any], environ: Mapping[str, str], path: Path | None = None) -> Settings:
     """All settings. Arguments are named like environment variables, in small letters and without ``TOOLGLOT_``."""
-    found = Found()
+    found = FileSetting()
     if path is not None:
         found = (read_litellm if path.suffix in (".yaml", ".yml") else read_toml)(path, environ)
     given: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
@@ -74,10 +74,10 @@ def _place_profiles(settings: Settings, path: Path | None) -> Settings:
     return replace(settings, tool_calling=replace(settings.tool_calling, profiles=str(path.parent / named)))
 
 
-def _add_upstreams(settings: Settings, found: Found, path: Path | None) -> Settings:
+def _add_upstreams(settings: Settings, found: FileSetting, path: Path | None) -> Settings:
     models = found.models
     if found.upstreams and not models:
-        models = [Model(name=ANY)]
+        models = [ModelSettings(name=ANY)]
     named = [f"upstream.{one.name}" for one in found.upstreams] + [f"model.{one.name}" for one in models]
     sources = {**settings.sources, **dict.fromkeys(named, str(path))}
     return replace(settings, upstreams=tuple(found.upstreams), models=tuple(models), sources=sources)
@@ -99,7 +99,7 @@ def _add_fallback(settings: Settings, arguments: Mapping[str, Any], environ: Map
     if not address or (address.startswith("OPENAI_") and settings.upstreams):
         return replace(settings, notes=(*settings.notes, *_loose_ends(picked, settings)))
     values = {name: one.kind.read(raw, origin) for name, (one, origin, raw) in picked.items() if origin}
-    model = Model(model=values.pop("model", ""))
+    model = ModelSettings(model=values.pop("model", ""))
     sources = {name: origin for name, (_, origin, _) in picked.items() if origin}
     settings = replace(settings, sources={**settings.sources, **sources})
     return settings.answered_by(Upstream(name=DEFAULT, **values), model)

@@ -33,7 +33,7 @@ from toolglot.config.value_types import (
     SECONDS,
     SECRET,
     TEXT,
-    Kind,
+    ValueType,
     choice,
     integer,
     number,
@@ -77,7 +77,7 @@ CONFIDENCE: Final = number(0, 1)
 NO_PATTERNS: Final = read_patterns(dict.fromkeys(("json_code_blocks", "bare_json", "python_calls"), False))
 
 
-def setting(kind: Kind, tells: str, default: Any = None, *, flag: str = "", also: tuple[str, ...] = ()) -> Any:
+def setting(kind: ValueType, tells: str, default: Any = None, *, flag: str = "", also: tuple[str, ...] = ()) -> Any:
     """A field that is a setting. ``flag`` is its short name, ``also`` are further environment variables."""
     metadata = {"kind": kind, "tells": tells, "flag": flag, "also": also}
     if isinstance(default, dict):
@@ -86,7 +86,7 @@ def setting(kind: Kind, tells: str, default: Any = None, *, flag: str = "", also
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ServerSettings:
     """Where we listen, and to whom."""
 
     host: str = setting(TEXT, "address to listen on; any other than loopback needs keys", "127.0.0.1")
@@ -112,7 +112,7 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCalling:
+class ToolCallingSettings:
     """What is done with tools."""
 
     enabled: bool = setting(
@@ -159,7 +159,7 @@ class ToolCalling:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadingSettings:
     """How answers are read."""
 
     unknown_tools: str = setting(
@@ -208,7 +208,7 @@ class PatternSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Clients:
+class ClientSettings:
     """Clients that take tool calls as XML in text: Roo, Kilo, Cline."""
 
     xml: str = setting(
@@ -228,7 +228,7 @@ class Clients:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class LimitSettings:
     """What a request may cost before it is read."""
 
     body_bytes: int = setting(BYTES, "a larger request body is refused (413)", 32 << 20)
@@ -254,7 +254,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Stages:
+class RolloutSettings:
     """How far transformations are rolled out. This part of the file is read again whenever it changes."""
 
     stage: Plan = setting(
@@ -309,7 +309,7 @@ def _extend(address: str, root: str, path: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class ModelSettings:
     """A name that clients ask for, and what it stands for."""
 
     name: str = setting(TEXT, "the name clients ask for; `*` in it stands for anything", "")
@@ -340,7 +340,7 @@ class Setting:
 
     section: str
     field: str
-    kind: Kind
+    kind: ValueType
     tells: str
     default: Any
     flag: str
@@ -355,19 +355,21 @@ class Setting:
 class Settings:
     """All of it. ``sources`` says where each value came from, ``notes`` what a person should know at start."""
 
-    server: Server = Server()
-    tool_calling: ToolCalling = ToolCalling()
-    reading: Reading = Reading()
+    server: ServerSettings = ServerSettings()
+    tool_calling: ToolCallingSettings = ToolCallingSettings()
+    reading: ReadingSettings = ReadingSettings()
     patterns: PatternSettings = PatternSettings()
-    clients: Clients = Clients()
-    limits: Limits = Limits()
-    rollout: Stages = Stages()
+    clients: ClientSettings = ClientSettings()
+    limits: LimitSettings = LimitSettings()
+    rollout: RolloutSettings = RolloutSettings()
     upstreams: tuple[Upstream, ...] = ()
-    models: tuple[Model, ...] = ()
+    models: tuple[ModelSettings, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
     notes: tuple[str, ...] = ()
     live: Live = field(default_factory=Live, compare=False, repr=False)
-    _found: dict[str, tuple[Model, Upstream]] = field(default_factory=dict, init=False, compare=False, repr=False)
+    _found: dict[str, tuple[ModelSettings, Upstream]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
     _planned: Rollout = field(init=False, compare=False, repr=False)
     _patterns: Patterns = field(init=False, compare=False, repr=False)
 
@@ -390,7 +392,7 @@ class Settings:
         """The rollout in force: as it was at the start, or as the file was changed since."""
         return self.live.rollout or self._planned
 
-    def model_for(self, asked: str) -> tuple[Model, Upstream]:
+    def model_for(self, asked: str) -> tuple[ModelSettings, Upstream]:
         """What answers to a name: the exact name, else the first pattern that fits, else ``*``.
 
         In the model that is returned nothing is left open: ``name`` is the one asked for, ``model`` the upstream's.
@@ -402,7 +404,7 @@ class Settings:
             found = self._found[asked] = self._find(asked)
         return found
 
-    def _find(self, asked: str) -> tuple[Model, Upstream]:
+    def _find(self, asked: str) -> tuple[ModelSettings, Upstream]:
         model, known_as = self._match(asked)
         dialect = model.dialect or self.tool_calling.dialect or known_dialect(known_as, asked)
         mode = model.mode or self.tool_calling.mode
@@ -414,7 +416,7 @@ class Settings:
         """The dialect that was set for a name, if one was."""
         return self._match(asked)[0].dialect or self.tool_calling.dialect
 
-    def _match(self, asked: str) -> tuple[Model, str]:
+    def _match(self, asked: str) -> tuple[ModelSettings, str]:
         for model in sorted(self.models, key=lambda model: (model.name != asked, model.name == ANY)):
             known_as = model.match(asked) if len(asked) <= NAME_LENGTH else None
             if known_as is not None:
@@ -432,24 +434,24 @@ class Settings:
         more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
         return f"known are: {', '.join(names[:LISTED])}{more}" if names else "no model is configured"
 
-    def answered_by(self, upstream: Upstream, model: Model | None = None) -> Settings:
+    def answered_by(self, upstream: Upstream, model: ModelSettings | None = None) -> Settings:
         """The same settings, with this upstream for every name that nothing else answers to."""
-        fallback = replace(model or Model(), name=ANY, upstream=upstream.name)
+        fallback = replace(model or ModelSettings(), name=ANY, upstream=upstream.name)
         upstreams = tuple(known for known in self.upstreams if known.name != upstream.name)
         models = tuple(known for known in self.models if known.name != ANY)
         return replace(self, upstreams=(*upstreams, upstream), models=(*models, fallback))
 
 
 SECTIONS: Final[Mapping[str, type]] = {
-    "server": Server,
-    "tool_calling": ToolCalling,
-    "reading": Reading,
+    "server": ServerSettings,
+    "tool_calling": ToolCallingSettings,
+    "reading": ReadingSettings,
     "patterns": PatternSettings,
-    "clients": Clients,
-    "limits": Limits,
-    "rollout": Stages,
+    "clients": ClientSettings,
+    "limits": LimitSettings,
+    "rollout": RolloutSettings,
 }
-TABLES: Final[Mapping[str, type]] = {"upstream": Upstream, "model": Model}
+TABLES: Final[Mapping[str, type]] = {"upstream": Upstream, "model": ModelSettings}
 PREFIXES: Final = {
     "tool_calling": "tool_calling_",
     "patterns": "patterns_",

@@ -27,7 +27,7 @@ QUERY = re.compile(r"(?<=://)([^?\s]*)\?[^'\"\s]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ValueType:
     """What a setting accepts. ``parse`` raises ValueError for anything else."""
 
     accepts: str
@@ -121,61 +121,61 @@ def _maybe_plan(raw: object) -> Plan | None:
     return None if raw == "auto" else read_plan(raw)
 
 
-def choice(*words: str, empty: bool = False) -> Kind:
+def choice(*words: str, empty: bool = False) -> ValueType:
     def parse(raw: object) -> str:
         word = _text(raw).strip().lower()
         if word not in words and (word or not empty):
             raise ValueError(raw)
         return word
 
-    return Kind(" or ".join(filter(None, (", ".join(words[:-1]), words[-1]))), parse)
+    return ValueType(" or ".join(filter(None, (", ".join(words[:-1]), words[-1]))), parse)
 
 
-def subset(*words: str) -> Kind:
+def subset(*words: str) -> ValueType:
     def parse(raw: object) -> tuple[str, ...]:
         given = _names(raw)
         if not set(given) <= set(words):
             raise ValueError(raw)
         return given
 
-    return Kind(f"any of {', '.join(words)}: a list, or text with commas between them", parse)
+    return ValueType(f"any of {', '.join(words)}: a list, or text with commas between them", parse)
 
 
-def integer(low: int, high: int) -> Kind:
+def integer(low: int, high: int) -> ValueType:
     def parse(raw: object) -> int:
         if isinstance(raw, bool) or not isinstance(raw, (int, str)) or not low <= int(raw) <= high:
             raise ValueError(raw)
         return int(raw)
 
-    return Kind(f"a whole number from {low} to {high}", parse)
+    return ValueType(f"a whole number from {low} to {high}", parse)
 
 
-def number(low: float, high: float, unit: str = "") -> Kind:
+def number(low: float, high: float, unit: str = "") -> ValueType:
     def parse(raw: object) -> float:
         if isinstance(raw, bool) or not isinstance(raw, (int, float, str)) or not low <= float(raw) <= high:
             raise ValueError(raw)
         return float(raw)
 
-    return Kind(f"a number{unit} from {low:g} to {high:g}", parse)
+    return ValueType(f"a number{unit} from {low:g} to {high:g}", parse)
 
 
 SECONDS = number(0.01, 86_400, " of seconds")
-BOOL = Kind("true or false", _bool)
-NEVER = Kind("false", _never)
-MAYBE = Kind("true, false or auto", _maybe)
-TEXT = Kind("text", _text)
-NAMES = Kind("names: a list, or text with commas between them", _names)
-BYTES = Kind("a size: bytes, or a number with KiB, MiB or GiB", _size)
-ADDRESS = Kind("an address that begins with http:// or https://", _address)
-SECRET = Kind("a key: text without white space", _secret, secret=True)
-KEYS = Kind(
+BOOL = ValueType("true or false", _bool)
+NEVER = ValueType("false", _never)
+MAYBE = ValueType("true, false or auto", _maybe)
+TEXT = ValueType("text", _text)
+NAMES = ValueType("names: a list, or text with commas between them", _names)
+BYTES = ValueType("a size: bytes, or a number with KiB, MiB or GiB", _size)
+ADDRESS = ValueType("an address that begins with http:// or https://", _address)
+SECRET = ValueType("a key: text without white space", _secret, secret=True)
+KEYS = ValueType(
     "keys: plain, or sha256: and 64 hexadecimal digits; a list, or text with commas between", _keys, secret=True
 )
-HEADERS = Kind("a table of header names and texts", _headers, secret=True)
-DIALECT = Kind("a dialect or a model id ('toolglot dialects' lists them)", _dialect)
-PLAN = Kind(
+HEADERS = ValueType("a table of header names and texts", _headers, secret=True)
+DIALECT = ValueType("a dialect or a model id ('toolglot dialects' lists them)", _dialect)
+PLAN = ValueType(
     "off, shadow, shadow-N, canary, canary-N, full or a number (N: a percentage from 0 to 100), or a table of stage,"
     " percent, dry_run, tools and min_confidence",
     read_plan,
 )
-OWN_PLAN = Kind("auto, or what `rollout.stage` accepts", _maybe_plan)
+OWN_PLAN = ValueType("auto, or what `rollout.stage` accepts", _maybe_plan)

@@ -47,7 +47,7 @@ class Reasoning(Struct, frozen=True):
     kind: str = ""
 
 
-class Call(Struct, frozen=True):
+class ToolCall(Struct, frozen=True):
     """A tool call of an earlier turn. Arguments are JSON text as the model wrote it, not parsed."""
 
     id: str
@@ -58,7 +58,7 @@ class Call(Struct, frozen=True):
         _require_name("a call", self.name)
 
 
-class Result(Struct, frozen=True):
+class ToolResult(Struct, frozen=True):
     """What a tool gave back for one call. The name may be empty where a wire only tells the id."""
 
     call_id: str
@@ -67,7 +67,7 @@ class Result(Struct, frozen=True):
     error: bool = False
 
 
-class Foreign(Struct, frozen=True):
+class ProviderPart(Struct, frozen=True):
     """A part that only its own wire understands: it is carried there unchanged, and refused everywhere else."""
 
     wire: str
@@ -77,13 +77,13 @@ class Foreign(Struct, frozen=True):
         return hash(self.wire)
 
 
-Part: TypeAlias = Text | Image | Reasoning | Call | Result | Foreign
+Part: TypeAlias = Text | Image | Reasoning | ToolCall | ToolResult | ProviderPart
 
 PARTS_OF_ROLE: Mapping[str, tuple[type[Part], ...]] = {
-    "system": (Text, Image, Foreign),
-    "user": (Text, Image, Foreign),
-    "assistant": (Text, Image, Reasoning, Call, Foreign),
-    "tool": (Result,),
+    "system": (Text, Image, ProviderPart),
+    "user": (Text, Image, ProviderPart),
+    "assistant": (Text, Image, Reasoning, ToolCall, ProviderPart),
+    "tool": (ToolResult,),
 }
 
 
@@ -108,8 +108,8 @@ class Message(Struct, frozen=True):
         return "".join([part.text for part in parts if isinstance(part, Text)])
 
     @property
-    def calls(self) -> tuple[Call, ...]:
-        return tuple([part for part in self.parts if isinstance(part, Call)])
+    def calls(self) -> tuple[ToolCall, ...]:
+        return tuple([part for part in self.parts if isinstance(part, ToolCall)])
 
 
 class Tool(Struct, frozen=True):
@@ -160,10 +160,10 @@ class Tools(tuple[Tool, ...]):
         return self.hash
 
 
-class Choice(Struct, frozen=True):
+class ToolChoice(Struct, frozen=True):
     """Whether the model may, must or must not call, and which tools it may choose from (``only``; empty: all).
 
-    One named tool is ``Choice.one(name)``: a call is required and there is only that tool to choose.
+    One named tool is ``ToolChoice.one(name)``: a call is required and there is only that tool to choose.
     """
 
     mode: Mode = "auto"
@@ -180,7 +180,7 @@ class Choice(Struct, frozen=True):
             raise ValueError("a choice names a tool twice")
 
     @classmethod
-    def one(cls, name: str) -> Choice:
+    def one(cls, name: str) -> ToolChoice:
         """The model must call this tool."""
         return cls("required", (name,))
 
@@ -193,7 +193,7 @@ EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 """How much a model is to think, in the words that the wires have for it."""
 
 
-class Limits(Struct, frozen=True):
+class Sampling(Struct, frozen=True):
     """Bounds on the answer. ``None`` leaves the decision to the upstream. ``effort`` is a word of ``EFFORTS``."""
 
     max_tokens: int | None = None
@@ -212,8 +212,8 @@ class Conversation(Struct, frozen=True):
     model: str
     messages: tuple[Message, ...]
     tools: tuple[Tool, ...] = ()
-    choice: Choice = Choice()
-    limits: Limits = Limits()
+    choice: ToolChoice = ToolChoice()
+    limits: Sampling = Sampling()
     extra: Mapping[str, Any] = {}
 
     def __post_init__(self) -> None:

@@ -67,7 +67,7 @@ class ReasoningDelta(Struct, frozen=True, gc=False):
     text: str
 
 
-class ReasoningSealed(Struct, frozen=True):
+class ReasoningSigned(Struct, frozen=True):
     """An opaque proof of reasoning that must be handed back unchanged on the next turn."""
 
     seal: str
@@ -150,7 +150,7 @@ class Failed(Struct, frozen=True):
     message: str
 
 
-class Foreign(Struct, frozen=True):
+class ProviderEvent(Struct, frozen=True):
     """Something of a wire that we do not model and only carry."""
 
     wire: str
@@ -160,7 +160,7 @@ class Foreign(Struct, frozen=True):
 Event: TypeAlias = (
     Started
     | ReasoningDelta
-    | ReasoningSealed
+    | ReasoningSigned
     | TextDelta
     | CallStarted
     | CallArguments
@@ -168,7 +168,7 @@ Event: TypeAlias = (
     | CallRejected
     | Finished
     | Failed
-    | Foreign
+    | ProviderEvent
 )
 
 

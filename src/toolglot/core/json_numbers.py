@@ -1,7 +1,7 @@
 """JSON whose numbers are written again as they were read.
 
 A number that Python would write in another way (``1e5``, ``-2.50``, ``-0``, ``1e400``, more digits than a float has) is
-read as a ``Numeral``: a float that knows its text. All others are plain numbers, so usual JSON costs nothing more.
+read as a ``ExactNumber``: a float that knows its text. All others are plain numbers, so usual JSON costs nothing more.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ _LONGEST = 4000
 """Digits of a whole number that Python converts."""
 
 
-class Numeral(float):
+class ExactNumber(float):
     """A number with the text that it was written as."""
 
     __slots__ = ("written",)
     written: str
 
-    def __new__(cls, written: str) -> Numeral:
+    def __new__(cls, written: str) -> ExactNumber:
         made = super().__new__(cls, written)
         made.written = written
         return made
 
-    def __reduce__(self) -> tuple[type[Numeral], tuple[str]]:
-        return Numeral, (self.written,)
+    def __reduce__(self) -> tuple[type[ExactNumber], tuple[str]]:
+        return ExactNumber, (self.written,)
 
 
 def read_float(written: str) -> float:
     value = float(written)
-    return value if repr(value) == written else Numeral(written)
+    return value if repr(value) == written else ExactNumber(written)
 
 
 def read_whole(written: str) -> float:
-    return Numeral(written) if written == "-0" or len(written) > _LONGEST else int(written)
+    return ExactNumber(written) if written == "-0" or len(written) > _LONGEST else int(written)
 
 
 def _refuse(constant: str) -> Any:
@@ -71,7 +71,7 @@ def decode_patiently(text: str) -> Any:
 
 
 def _tell(value: object) -> Any:
-    if isinstance(value, Numeral):
+    if isinstance(value, ExactNumber):
         return msgspec.Raw(value.written.encode())
     raise TypeError(f"{type(value).__name__} is not JSON")
 
@@ -89,7 +89,7 @@ def encode(value: object) -> bytes:
 
 def _spell(value: object) -> str:
     match value:
-        case Numeral():
+        case ExactNumber():
             return value.written
         case msgspec.Raw():
             return bytes(value).decode()

@@ -4,7 +4,7 @@ Strategy. ``parse`` takes the whole text of one value. Valid JSON goes through t
 kept as their source text, so ``0.50`` stays ``0.50``. Anything else goes through a small recursive-descent parser
 that accepts what models really write (single quotes, raw newlines, trailing commas, Python literals, unescaped
 quotes) and names every liberty it took. A quote ends a string only when what follows continues the structure.
-Nothing is ever invented: a value that does not end raises ``NotJson``.
+Nothing is ever invented: a value that does not end raises ``NotJsonError``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Number(str):
     __slots__ = ()
 
 
-class NotJson(ValueError):
+class NotJsonError(ValueError):
     """The text is not one JSON-like value."""
 
 
@@ -98,7 +98,7 @@ def dump(value: Value) -> str:
 
 
 def _reject_constant(name: str) -> Value:
-    raise NotJson(f"{name} is not JSON")
+    raise NotJsonError(f"{name} is not JSON")
 
 
 _strict = json.JSONDecoder(parse_int=Number, parse_float=Number, parse_constant=_reject_constant)
@@ -117,11 +117,11 @@ def parse(text: str, literals: Literals = JSON) -> Parsed:
             return Parsed(value)
         except (ValueError, RecursionError):
             pass
-    loose = _Loose(text, literals)
+    loose = _LenientParser(text, literals)
     value = loose.value(0)
     loose.skip_blanks()
     if loose.pos != len(text):
-        raise NotJson(f"more text after the value at character {loose.pos}")
+        raise NotJsonError(f"more text after the value at character {loose.pos}")
     return Parsed(value, tuple(name for name in loose.repairs if name not in literals.native))
 
 
@@ -136,7 +136,7 @@ def _check_depth(value: Value) -> None:
         ]
         if not layer:
             return
-    raise NotJson("nested too deeply")
+    raise NotJsonError("nested too deeply")
 
 
 _BLANKS = re.compile(r"\s*")
@@ -151,7 +151,7 @@ _HEX = re.compile(r"x([0-9a-fA-F]{2})")
 _AFTER_STRING = re.compile(r"\s*(?:[,:}\])]|=>|\Z)")
 
 
-class _Loose:
+class _LenientParser:
     """A forgiving parser over one finished text."""
 
     def __init__(self, text: str, literals: Literals) -> None:
@@ -171,7 +171,7 @@ class _Loose:
 
     def value(self, depth: int) -> Value:
         if depth > MAX_DEPTH:
-            raise NotJson("nested too deeply")
+            raise NotJsonError("nested too deeply")
         head = self.skip_blanks()
         if head == "{":
             return self.doubled(depth) if self.text.startswith("{{", self.pos) else self.members(depth)
@@ -198,7 +198,7 @@ class _Loose:
             if word[0][0].isupper():
                 self.repair("python_literal")
             return _WORDS[word[0]]
-        raise NotJson(f"no value at character {self.pos}")
+        raise NotJsonError(f"no value at character {self.pos}")
 
     def opening_quote(self) -> str:
         return next((quote for quote in self.literals.quotes if self.text.startswith(quote, self.pos)), "")
@@ -225,10 +225,10 @@ class _Loose:
         while self.skip_blanks() != closer:
             key = self.key()
             if self.skip_blanks() not in (":", "="):
-                raise NotJson(f"no colon at character {self.pos}")
+                raise NotJsonError(f"no colon at character {self.pos}")
             self.pos += 2 if self.text.startswith("=>", self.pos) else 1
             if closer == ")" and key in found:
-                raise NotJson(f"a second {key} at character {self.pos}")
+                raise NotJsonError(f"a second {key} at character {self.pos}")
             found[key] = self.value(depth + 1)
             self.separator(closer)
         self.pos += 1
@@ -239,7 +239,7 @@ class _Loose:
         self.pos += 1
         found = self.members(depth)
         if not found or self.skip_blanks() != "}":
-            raise NotJson(f"no second brace at character {self.pos}")
+            raise NotJsonError(f"no second brace at character {self.pos}")
         self.pos += 1
         self.repair("doubled_braces")
         return found
@@ -250,7 +250,7 @@ class _Loose:
             return self.string(quote)
         word = (_WORDS_OF_KEY if "unquoted_key" in self.literals.native else _WORD).match(self.text, self.pos)
         if word is None:
-            raise NotJson(f"no key at character {self.pos}")
+            raise NotJsonError(f"no key at character {self.pos}")
         self.pos = word.end()
         self.repair("unquoted_key")
         return word[0].rstrip()
@@ -263,7 +263,7 @@ class _Loose:
             if self.skip_blanks() == closer:
                 self.repair("trailing_comma")
         elif head != closer:
-            raise NotJson(f"neither comma nor {closer} at character {self.pos}")
+            raise NotJsonError(f"neither comma nor {closer} at character {self.pos}")
 
     def string(self, quote: str) -> str:
         """The string that opens here; a quote ends it only when structure follows."""
@@ -272,7 +272,7 @@ class _Loose:
         while end >= 0 and not self.ends_string(start, end, quote):
             end = self.text.find(quote, end + 1)
         if end < 0:
-            raise NotJson(f"string at character {self.pos} does not end")
+            raise NotJsonError(f"string at character {self.pos} does not end")
         self.pos = end + len(quote)
         return self.decode(self.text[start:end], quote)
 
@@ -288,7 +288,7 @@ class _Loose:
             return True
         if "unescaped_quote" not in self.repairs:
             if self.literals.operators.match(self.text, behind):
-                raise NotJson(f"an expression at character {behind}")
+                raise NotJsonError(f"an expression at character {behind}")
             if self.literals is PYTHON and _NEXT_STRING.match(self.text, behind):
                 return True
         self.repair("unescaped_quote")
@@ -364,11 +364,11 @@ def parse_call(text: str) -> tuple[str, Parsed] | None:
     found = _CALL.match(text)
     if found is None:
         return None
-    loose = _Loose(text, PYTHON)
+    loose = _LenientParser(text, PYTHON)
     loose.pos = found.end()
     try:
         value = loose.members(0, ")")
-    except NotJson:
+    except NotJsonError:
         return None
     if loose.skip_blanks():
         return None

@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Final
 
-from toolglot.core.conversation import Message, Result, Text
-from toolglot.core.text_cache import KeptTexts
+from toolglot.core.conversation import Message, Text, ToolResult
+from toolglot.core.text_cache import TextCache
 from toolglot.core.windowed_search import replace_all
 
 KNOWN_TEXTS: Final = 1 << 14
@@ -180,7 +180,7 @@ def list_quotable(messages: Iterable[Message]) -> Iterator[str]:
             yield message.text
         elif message.role == "tool":
             for result in message.parts:
-                if isinstance(result, Result):
+                if isinstance(result, ToolResult):
                     yield "".join([part.text for part in result.content if isinstance(part, Text)])
 
 
@@ -248,4 +248,4 @@ _Key = tuple[int, int, int]
 _UNMARKED: set[_Key] = set()
 
 
-_KEPT: Final[KeptTexts[_Key]] = KeptTexts(KEPT_CHARACTERS)
+_KEPT: Final[TextCache[_Key]] = TextCache(KEPT_CHARACTERS)

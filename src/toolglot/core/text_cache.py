@@ -12,7 +12,7 @@ ENTRY: Final = 300
 """What a text costs beside its characters."""
 
 
-class KeptTexts(Generic[Key]):
+class TextCache(Generic[Key]):
     """At most ``most`` characters, with a charge for each text; the one not asked for the longest goes first. Safe for
     threads."""
 

@@ -12,7 +12,7 @@ MESSAGE_BREAK = "\n\n"
 """What parts the texts of two messages."""
 
 
-class Sink:
+class EventBuffer:
     """Events on their way out; adjacent deltas are joined, layout around calls is held."""
 
     __slots__ = ("_channel", "_layout", "_marks", "_parted", "_parts", "aside", "called", "events", "spoken", "used")

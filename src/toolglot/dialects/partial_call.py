@@ -1,9 +1,9 @@
 """Calls while they are being read: what is known so far, and when it may leave.
 
-Strategy. A codec fills a ``Draft`` piece by piece. Until the draft is *sure* its pieces wait; from then on they leave
-as they come, and nothing that has left is ever taken back. A draft that turns out wrong after it began to leave is
-closed by ``CallRejected`` instead of ``CallEnded``; one that had not begun is reported, or given back as text.
-A ``Frame`` is one stretch of text that set out to hold calls; a *held* frame keeps finished drafts until somebody
+Strategy. A codec fills a ``PartialCall`` piece by piece. Until the draft is *sure* its pieces wait; from then on they
+leave as they come, and nothing that has left is ever taken back. A draft that turns out wrong after it began to leave
+is closed by ``CallRejected`` instead of ``CallEnded``; one that had not begun is reported, or given back as text. A
+``CallBlock`` is one stretch of text that set out to hold calls; a *held* frame keeps finished drafts until somebody
 decides whether they count (calls inside reasoning, bare JSON after prose).
 
 Where call markup stood in the conversation, a draft that may be a quotation of it keeps its events to itself until its
@@ -26,11 +26,11 @@ from toolglot.core.events import (
 from toolglot.core.options import Options
 from toolglot.core.provenance import NO_QUOTATIONS, Comparison, Quotations
 from toolglot.core.schema.aliases import RENAMED, choose_aliases
-from toolglot.core.schema.toolset import Tool, Toolbox, plain_name
-from toolglot.dialects.event_buffer import Sink
-from toolglot.dialects.patterns import Choice
+from toolglot.core.schema.toolset import CompiledTool, CompiledTools, plain_name
+from toolglot.dialects.event_buffer import EventBuffer
+from toolglot.dialects.patterns import MarkChoice
 from toolglot.dialects.scanner import Source
-from toolglot.dialects.streamed_arguments import Arguments, spell_key
+from toolglot.dialects.streamed_arguments import StreamedArguments, spell_key
 
 RAW_LIMIT = 8192
 """How much of a call's own text is kept once its arguments have left; its span tells the rest."""
@@ -42,7 +42,7 @@ REPAIR_COST = 0.01
 
 
 @dataclass(slots=True)
-class Ledger:
+class AnswerState:
     """What one answer may quote, and what it has delivered so far."""
 
     new_id: Callable[[], str]
@@ -61,16 +61,16 @@ class Ledger:
 
 
 @dataclass(slots=True)
-class Frame:
+class CallBlock:
     """One stretch of text that set out to hold calls."""
 
     source: Source
-    sink: Sink
-    toolbox: Toolbox
+    sink: EventBuffer
+    toolbox: CompiledTools
     options: Options
-    ledger: Ledger
+    ledger: AnswerState
     start: int
-    closing: Choice
+    closing: MarkChoice
     waits: Callable[[], bool]
     """Whether it counts only as a whole, or only if nothing follows it; asked when a call begins in it."""
     at_line: bool
@@ -90,12 +90,12 @@ class Frame:
     wrap_close: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
     repairs: tuple[str, ...] = ()
-    drafts: list[Draft] = field(default_factory=list)
+    drafts: list[PartialCall] = field(default_factory=list)
     told: int = 0
     """How many of them were given back as text."""
-    open: Draft | None = None
+    open: PartialCall | None = None
     raw: str | None = None
-    last: Draft | None = None
+    last: PartialCall | None = None
     """The draft that was begun last, whatever became of it."""
     head: int = 0
     """Where the header of the call begins that is read now."""
@@ -104,7 +104,7 @@ class Frame:
     body_end: int = 0
     """Where the last call ended that was read as a whole."""
 
-    def begin(self, written: str, start: int | None = None) -> Draft | None:
+    def begin(self, written: str, start: int | None = None) -> PartialCall | None:
         """A draft for a call to the tool that was written, or None when that cannot be a call here."""
         tool = self.toolbox.find(written)
         if tool is None and (not self.marked or not self.at_line or written == "json"):
@@ -119,13 +119,13 @@ class Frame:
         else:
             first, self.held = self.start, self.waits() or self.alone
         name = tool.name if tool else plain_name(written)
-        self.open = self.last = draft = Draft(
+        self.open = self.last = draft = PartialCall(
             self, name, first, self.dialect, tool=tool, repairs=dict.fromkeys(self.repairs)
         )
         self._check_tool(draft, written)
         return draft
 
-    def _check_tool(self, draft: Draft, written: str) -> None:
+    def _check_tool(self, draft: PartialCall, written: str) -> None:
         tool, name = draft.tool, draft.name
         if tool is None and not name.strip("0123456789"):
             draft.flaw(Reason.MALFORMED, "tool name", "none", "the name of the tool to call")
@@ -144,7 +144,7 @@ class Frame:
         return f'"{nearest}"' if nearest else f"one of {names}"
 
     @property
-    def known(self) -> Tool | None:
+    def known(self) -> CompiledTool | None:
         """The tool on offer to which a call was begun last."""
         return self.last.tool if self.last is not None else None
 
@@ -175,7 +175,7 @@ class Frame:
         for draft in self.drafts:
             draft.close()
 
-    def abandon(self, before: Draft | None) -> None:
+    def abandon(self, before: PartialCall | None) -> None:
         """What was begun after ``before`` is no call after all."""
         if self.open is not None and self.open is not before and not self.open.live:
             self.open = None
@@ -191,11 +191,11 @@ class Frame:
         drafts = self.drafts if self.open is None else (*self.drafts, self.open)
         return all(draft.complete and draft.has_required for draft in drafts)
 
-    def text_of(self, draft: Draft) -> str:
+    def text_of(self, draft: PartialCall) -> str:
         """The source text of one of its calls."""
         return self._text_between(draft.start, draft.end)
 
-    def own_text(self, draft: Draft, start: int) -> str:
+    def own_text(self, draft: PartialCall, start: int) -> str:
         """The text of a call from its header on, without the marks of a wrapper. In an object of calls by their names
         the name stands before it, and the text of the calls before belongs to it."""
         own = self._text_between(start, self.body_end if self.body_end > start else draft.end)
@@ -239,10 +239,10 @@ class Frame:
 
 
 @dataclass(slots=True)
-class Draft(Arguments):
+class PartialCall(StreamedArguments):
     """One call while it is being read."""
 
-    frame: Frame
+    frame: CallBlock
     name: str
     start: int
     dialect: str

@@ -244,7 +244,7 @@ def mark(templates: tuple[str, ...]) -> Mark:
     return Mark(*templates)
 
 
-class _File:
+class _MarkGroup:
     """Spellings of a choice that may stand where a text begins with certain characters, as one expression.
 
     It is compiled as soon as something begins like one of them, or was looked up often.
@@ -271,7 +271,7 @@ class _File:
         return self.expressions
 
 
-class Choice:
+class MarkChoice:
     """Many marks at once; the answer says which one it was.
 
     Only templates that fit the first two characters are tried, so that text which only looks like a mark costs little.
@@ -288,17 +288,17 @@ class Choice:
         for index, group in enumerate(groups):
             for spelling in group:
                 self._filed.setdefault(_file(spelling), []).append((index, spelling))
-        self._files: dict[str, tuple[_File, ...]] = {}
-        self._made: dict[tuple[tuple[int, str], ...], _File] = {}
+        self._files: dict[str, tuple[_MarkGroup, ...]] = {}
+        self._made: dict[tuple[tuple[int, str], ...], _MarkGroup] = {}
 
-    def _find_files(self, key: str) -> tuple[_File, ...]:
+    def _find_files(self, key: str) -> tuple[_MarkGroup, ...]:
         """The templates that fit the two characters: those that begin with them, and those that may, which are the same
         for many other characters."""
         fixed = tuple(self._filed.get(key, ()) if key else ())
         loose = tuple(entry for entry in self._filed.get("", ()) if not key or _fits(entry[1], key))
-        return tuple(self._made.setdefault(entries, _File(entries)) for entries in (fixed, loose) if entries)
+        return tuple(self._made.setdefault(entries, _MarkGroup(entries)) for entries in (fixed, loose) if entries)
 
-    def _look_up(self, key: str) -> tuple[_File, ...]:
+    def _look_up(self, key: str) -> tuple[_MarkGroup, ...]:
         if key not in self._filed and (len(key) < 2 or not key.isascii()):
             key = ""  # there are too many of them
         found = self._files.get(key)

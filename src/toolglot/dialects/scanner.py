@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator
 from typing import TypeAlias, TypeVar
 
 from toolglot.core.events import Event
-from toolglot.dialects.patterns import MORE, Choice, Mark, MarkIndex, Match
+from toolglot.dialects.patterns import MORE, Mark, MarkChoice, MarkIndex, Match
 
 T = TypeVar("T")
 Steps: TypeAlias = Generator[None, None, T]
@@ -222,7 +222,7 @@ class Source:
             yield
         return found
 
-    def choose(self, choice: Choice, ahead: int = 0) -> Steps[int | None]:
+    def choose(self, choice: MarkChoice, ahead: int = 0) -> Steps[int | None]:
         while (index := choice.at(self.text, self.pos + ahead, self.final)) is MORE:
             yield
         return index

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolglot.dialects.spec import Manner, Region, Show, Wrap
+from toolglot.dialects.spec import Region, ToolListing, ToolPromptStyle, Wrap
 
 TOOL_CALL = (
     Wrap(open=("<tool_call>",), close=("</tool_call>", "</tool_call{junk} >")),
@@ -32,8 +32,8 @@ FUNCTION_RESULTS = (
     "</function_results>"
 )
 
-FUNCTIONS = Manner(open="<functions>", close="</functions>")
-PYTHON_STUBS = Manner(Show.STUBS, "```python", "```")
+FUNCTIONS = ToolPromptStyle(open="<functions>", close="</functions>")
+PYTHON_STUBS = ToolPromptStyle(ToolListing.STUBS, "```python", "```")
 
 THINK = Region(
     open=("<think{suffix}>", "<thinking>", "<thought>", "<reasoning>", "<scratch_pad>"),

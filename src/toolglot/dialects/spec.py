@@ -14,12 +14,12 @@ from enum import Enum
 from typing import Protocol
 
 from toolglot.core.lenient_json import Value
-from toolglot.dialects.partial_call import Frame
+from toolglot.dialects.partial_call import CallBlock
 from toolglot.dialects.patterns import Match
 from toolglot.dialects.scanner import Steps
 
 
-class Place(Enum):
+class Position(Enum):
     """Where the header of a call counts."""
 
     ANYWHERE = "anywhere in the text"
@@ -42,7 +42,7 @@ class Body(Protocol):
         """Whether a body of this kind can begin with this character ("" is the end of the text)."""
         ...
 
-    def read(self, frame: Frame, call: Call, found: Match) -> Steps[bool]:
+    def read(self, frame: CallBlock, call: CallSyntax, found: Match) -> Steps[bool]:
         """Read one call (or several) into the frame; False when this is no call after all."""
         ...
 
@@ -61,7 +61,7 @@ class Wrap:
 
     open: tuple[str, ...]
     close: tuple[str, ...] = ()
-    place: Place = Place.ANYWHERE
+    place: Position = Position.ANYWHERE
     commitment: Commitment = Commitment.MARKED
     repair: str = ""
 
@@ -105,20 +105,20 @@ def loosen_wrap(wrap: Wrap) -> tuple[Wrap, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallSyntax:
     """How one call is written: its header, what follows, and what closes it."""
 
     header: tuple[str, ...]
     body: Body
     close: tuple[str, ...] = ()
-    place: Place = Place.ANYWHERE
+    place: Position = Position.ANYWHERE
     repair: str = ""
 
-    def at(self, place: Place) -> Call:
+    def at(self, place: Position) -> CallSyntax:
         return replace(self, place=place)
 
 
-def loosen_call(call: Call) -> Call:
+def loosen_call(call: CallSyntax) -> CallSyntax:
     """A call with the closing marks that models vary."""
     return replace(call, close=loosen_closers(call.close))
 
@@ -139,11 +139,11 @@ class Region:
     open: tuple[str, ...]
     close: tuple[str, ...] = ()
     channel: Channel = Channel.REASONING
-    place: Place = Place.LINE
+    place: Position = Position.LINE
     commitment: Commitment = Commitment.TENTATIVE
 
 
-class Show(Enum):
+class ToolListing(Enum):
     """How tools are shown to a model."""
 
     LINES = "one JSON definition per line"
@@ -157,10 +157,10 @@ class Show(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class ToolPromptStyle:
     """How a dialect's models are told of tools: the way to show them, and what stands around the list and each tool."""
 
-    show: Show = Show.LINES
+    show: ToolListing = ToolListing.LINES
     open: str = "<tools>"
     close: str = "</tools>"
     each: tuple[str, str] = ("", "")
@@ -184,10 +184,10 @@ class Dialect:
     """
 
     name: str
-    call: Call
+    call: CallSyntax
     sample: str
     wrap: tuple[Wrap, ...] = ()
-    also: tuple[Call, ...] = ()
+    also: tuple[CallSyntax, ...] = ()
     confidence: float = 1.0
     commitment: Commitment = Commitment.MARKED
     regions: tuple[Region, ...] = ()
@@ -196,11 +196,11 @@ class Dialect:
     noise: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     between: str | None = None
-    teach: Manner = Manner()
+    teach: ToolPromptStyle = ToolPromptStyle()
     returns: str = RESULT
     family: str = ""
     file: str = ""
 
     @property
-    def calls(self) -> tuple[Call, ...]:
+    def calls(self) -> tuple[CallSyntax, ...]:
         return (self.call, *self.also)

@@ -14,7 +14,7 @@ from functools import lru_cache
 from toolglot.core.events import Defect, Reason
 from toolglot.core.lenient_json import Value, dump, escape, parse
 from toolglot.core.schema.aliases import Alias
-from toolglot.core.schema.toolset import ANY, Shape, Tool, Typed, conform
+from toolglot.core.schema.toolset import ANY, CompiledTool, SchemaType, Typed, conform
 
 _NOTHING = (None, "", "null", "None")
 """What models write for an optional argument they do not give."""
@@ -30,10 +30,10 @@ def _discard(piece: str) -> None:
 
 
 @dataclass(slots=True, kw_only=True)
-class Arguments(ABC):
+class StreamedArguments(ABC):
     """What is known of the arguments of one call, and what is wrong with them."""
 
-    tool: Tool | None
+    tool: CompiledTool | None
     repairs: dict[str, None]
     keys: dict[str, bool] = field(default_factory=dict)
     """The arguments that were read, and whether each is part of the call: some nulls and undeclared ones are not."""
@@ -58,7 +58,7 @@ class Arguments(ABC):
     def flaw(self, reason: Reason, where: str, found: str, expected: str) -> None:
         self.flaws.append(Defect(reason, where, found, expected))
 
-    def shape(self, key: str) -> Shape:
+    def shape(self, key: str) -> SchemaType:
         return self.tool.parameters.property_shape(key) if self.tool is not None else ANY
 
     def declares(self, key: str) -> bool:

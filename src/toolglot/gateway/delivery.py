@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolglot.core.conversation import Choice
+from toolglot.core.conversation import ToolChoice
 from toolglot.core.events import (
     CallArguments,
     CallEnded,
@@ -51,7 +51,7 @@ from toolglot.gateway.outcomes import (
     redact_failure,
     says_more,
 )
-from toolglot.gateway.telemetry.log import Watch
+from toolglot.gateway.telemetry.log import RequestRecorder
 from toolglot.reading.reader import Reader
 from toolglot.wires.protocol import SUCCESSES
 
@@ -61,14 +61,14 @@ THINKING = "<think>\n"
 SHELL_FENCE = "shell_fence"
 
 
-ANY_CALL = Choice()
+ANY_CALL = ToolChoice()
 
 
 class Bounds(Struct, frozen=True):
     """What of the calls that an upstream makes by itself the client wants: those of its choice, and at most one if
     ``single``. Upstreams do not always keep to it."""
 
-    choice: Choice = ANY_CALL
+    choice: ToolChoice = ANY_CALL
     single: bool = False
 
     @property
@@ -85,7 +85,7 @@ class Delivery:
     def __init__(
         self,
         reader: Reader | None,
-        watch: Watch,
+        watch: RequestRecorder,
         names: Mapping[str, str] | None = None,
         joiner: str = "",
         bounds: Bounds = NO_BOUNDS,

@@ -19,27 +19,27 @@ from msgspec.structs import replace
 from toolglot.clients import toolsets as editing
 from toolglot.clients.complaints import complaints
 from toolglot.clients.xml.argument_guarding import TOOLS as GUARDED
-from toolglot.clients.xml.session import meet
+from toolglot.clients.xml.session import detect_session
 from toolglot.config import SECRET_LENGTH, Settings
 from toolglot.config.rollout import EDITING, NATIVE_CALLS, READING, XML
-from toolglot.core.conversation import Choice, Conversation, Foreign, Tool
+from toolglot.core.conversation import Conversation, ProviderPart, Tool, ToolChoice
 from toolglot.core.errors import RefusedError, RequestError, ToolglotError, UpstreamError
 from toolglot.core.events import Event, Failed
 from toolglot.core.offload import LARGE_REQUEST
 from toolglot.core.provenance import NO_QUOTATIONS, Quotations, find_quotations, list_quotable
-from toolglot.gateway.capabilities.learned import Lesson
+from toolglot.gateway.capabilities.learned import LearnedFailure
 from toolglot.gateway.capabilities.profiles import SIGNED_CALLS, Rule
 from toolglot.gateway.capabilities.workarounds import hold_to_call, narrow, retell_thoughts
-from toolglot.gateway.experiment import Trial
-from toolglot.gateway.routing import NATIVE, RELAY, TEXT, Knowledge, Route, choose
-from toolglot.gateway.sessions.client_state import Memory
-from toolglot.gateway.sessions.reasoning_signatures import Place, find_place, restore
-from toolglot.gateway.telemetry.log import Watch, redact
-from toolglot.gateway.tool_results import mend
-from toolglot.prompting.conversation import Speech, speak
+from toolglot.gateway.experiment import Experiment
+from toolglot.gateway.routing import NATIVE, RELAY, TEXT, Capabilities, Route, choose
+from toolglot.gateway.sessions.client_state import ClientState
+from toolglot.gateway.sessions.reasoning_signatures import TurnKey, find_place, restore
+from toolglot.gateway.telemetry.log import RequestRecorder, redact
+from toolglot.gateway.tool_results import match_results
+from toolglot.prompting.conversation import PromptedConversation, render_as_text
 from toolglot.prompting.few_shot import coach
 from toolglot.wires import all_wires
-from toolglot.wires.protocol import Asked, Wire
+from toolglot.wires.protocol import ClientRequest, Wire
 from toolglot.wires.translation import NO_NAMES, drop_empty_texts, list_left, rename_tools
 
 UNFINISHED = "upstream_closed"
@@ -70,8 +70,8 @@ class Exchange:
         path: Mapping[str, str],
         settings: Settings,
         source: Source,
-        watch: Watch,
-        knowledge: Knowledge,
+        watch: RequestRecorder,
+        knowledge: Capabilities,
         mode: str = "",
         owner: str = "",
         headers: Mapping[str, str] | None = None,
@@ -80,13 +80,13 @@ class Exchange:
         self.knowledge = knowledge
         self.settings = settings
         self.source = source
-        self.memory = Memory(knowledge.kept, owner)
+        self.memory = ClientState(knowledge.kept, owner)
         self.owner = owner
         self.watch = watch
         self.afterwards: Callable[[], Iterable[Event]] | None = None
         self.large = len(body) >= LARGE_REQUEST
         body = self.memory.expand(wire, body, settings.limits.body_bytes)
-        self.asked: Asked = _decode(wire, body, path)
+        self.asked: ClientRequest = _decode(wire, body, path)
         self.streamed = self.asked.stream
         self.stream_type = self.asked.stream_type or wire.STREAM_TYPE
         watch.notes += self.asked.notes
@@ -95,8 +95,8 @@ class Exchange:
             raise RequestError(f"More than {settings.limits.messages} messages.", "messages")
         watch.model = conversation.model
         watch.complaints = complaints(conversation.messages)
-        self.trial = Trial(settings.rollout_now, conversation, watch)
-        guest = meet(conversation, headers, settings.clients.xml)
+        self.trial = Experiment(settings.rollout_now, conversation, watch)
+        guest = detect_session(conversation, headers, settings.clients.xml)
         route = choose(conversation, settings, knowledge, mode, guest.profile if guest else "")
         self.guest = guest if route.client else None
         self.route: Route = self.trial.enter(route)
@@ -107,12 +107,12 @@ class Exchange:
             self._check_bonds(self.asked.bond)
         if not self.one_wire:
             conversation = self._cross(conversation)
-        self.speech: Speech | None = None
-        self.place: Place | None = None
+        self.speech: PromptedConversation | None = None
+        self.place: TurnKey | None = None
         spared = self.route.learns and self.trial.admits(XML if self.guest else READING)
         self.spare = conversation if spared else None
         self.choice = conversation.choice
-        self.mapping: editing.Mapping | None = None
+        self.mapping: editing.ToolMapping | None = None
         self.guards: tuple[str, ...] = ()
         self.tools, self.names = self.guest.tools if self.guest else conversation.tools, NO_NAMES
         self.request = self._ask(conversation, body)
@@ -153,7 +153,7 @@ class Exchange:
         conversation = replace(self.asked.conversation, messages=())
         self.asked = replace(self.asked, conversation=conversation)
         if self.speech is not None:
-            self.speech = Speech(conversation, self.speech.tools, self.speech.names, self.speech.joiner)
+            self.speech = PromptedConversation(conversation, self.speech.tools, self.speech.names, self.speech.joiner)
 
     def _find_quotations(self, conversation: Conversation) -> Quotations:
         """What the answer may quote, if anybody reads calls from it."""
@@ -234,19 +234,19 @@ class Exchange:
             return asked if self.speech else self.guest.tools
         return self.guest.add_tools(asked, hidden=self.mapping.offered)
 
-    def _speak(self, conversation: Conversation) -> Speech:
+    def _speak(self, conversation: Conversation) -> PromptedConversation:
         conversation, dialect = self._mend(conversation), self.route.dialect
         if self.route.upstream.coached:
             speech = coach(conversation, dialect)
         else:
-            speech = speak(conversation, dialect, parallel=self.route.parallel)
+            speech = render_as_text(conversation, dialect, parallel=self.route.parallel)
             if conversation.choice.mode == "required" and self.upstream_wire.THOUGHT_FIELDS:
                 speech = hold_to_call(speech, self._rule(), dialect, parallel=self.route.parallel)
         self.watch.notes += speech.notes
         return speech
 
     def _mend(self, conversation: Conversation) -> Conversation:
-        messages, notes = mend(conversation.messages, self.source.new_call_id)
+        messages, notes = match_results(conversation.messages, self.source.new_call_id)
         self.watch.notes += notes
         if messages != conversation.messages:
             conversation = replace(conversation, messages=messages)
@@ -255,7 +255,7 @@ class Exchange:
             self.choice = conversation.choice
         return conversation
 
-    def _map(self, conversation: Conversation) -> editing.Mapping | None:
+    def _map(self, conversation: Conversation) -> editing.ToolMapping | None:
         """The tools that the model was trained on for those of the client, where that is wished."""
         wanted = self.route.model.editing
         if not wanted or not self.trial.runs(EDITING):
@@ -277,7 +277,7 @@ class Exchange:
         """The client's own words, unless the server would not understand its choice among the tools."""
         if self.route.manner is NATIVE:
             sealed = self._seal(conversation)
-            narrowed = narrow(sealed, self._rule()) if sealed.choice != Choice() else sealed
+            narrowed = narrow(sealed, self._rule()) if sealed.choice != ToolChoice() else sealed
             if narrowed is not conversation:
                 return self._encode(self._suit(narrowed))
         return self.wire.adapt_request(body, self.route.model.model, without_tools=self.route.mode == "off")
@@ -294,7 +294,7 @@ class Exchange:
 
     def _encode(self, spoken: Conversation) -> bytes:
         if self.route.mode == "off":
-            spoken = replace(spoken, tools=(), choice=Choice(), limits=replace(spoken.limits, parallel_calls=None))
+            spoken = replace(spoken, tools=(), choice=ToolChoice(), limits=replace(spoken.limits, parallel_calls=None))
         model, extra = self.route.model.model, self.route.extra
         if extra or spoken.model != model:
             spoken = replace(spoken, model=model, extra={**extra, **spoken.extra})
@@ -378,7 +378,7 @@ class Exchange:
         status = error.status if isinstance(error, RefusedError) else None
         return self.knowledge.profiles.judge(f"{error.code} {error.message}", status)
 
-    def _learn(self, kind: str, error: ToolglotError) -> Lesson:
+    def _learn(self, kind: str, error: ToolglotError) -> LearnedFailure:
         place = self.route.upstream.base_url, self.route.model.model
         status = f"{error.status}: " if isinstance(error, RefusedError) else ""
         evidence = redact(status + error.message, self.secrets)
@@ -396,7 +396,7 @@ class Exchange:
         """What can go from one wire to another: no settings and no parts that only the client's wire knows."""
         for at, message in enumerate(conversation.messages):
             for part in message.parts:
-                if isinstance(part, Foreign):
+                if isinstance(part, ProviderPart):
                     where, kind = f"messages[{at}]", part.data.get("type", "unknown")
                     raise RequestError(f"{where}: a part of type {kind} cannot be carried to this model.", where)
         if left := list(list_left(conversation.extra, self.asked.modelled)):
@@ -404,7 +404,7 @@ class Exchange:
         return replace(conversation, messages=drop_empty_texts(conversation.messages), extra={})
 
 
-def _decode(wire: Wire, body: bytes, path: Mapping[str, str]) -> Asked:
+def _decode(wire: Wire, body: bytes, path: Mapping[str, str]) -> ClientRequest:
     """What the client asks. A conversation that cannot be, say with a blank for a name, is the client's mistake."""
     try:
         return wire.decode_request(body, path)

@@ -22,12 +22,12 @@ from toolglot.core.errors import ToolglotError
 from toolglot.core.events import Event
 from toolglot.core.options import Options
 from toolglot.gateway.delivery import Delivery
-from toolglot.gateway.routing import NATIVE, RELAY, TEXT, Manner, Route
-from toolglot.gateway.telemetry.records import SHELL_DIALECT, Watch
-from toolglot.wires.protocol import ReplyReader
+from toolglot.gateway.routing import NATIVE, RELAY, TEXT, Route, ToolMode
+from toolglot.gateway.telemetry.records import SHELL_DIALECT, RequestRecorder
+from toolglot.wires.protocol import ResponseDecoder
 
 LOG = logging.getLogger("toolglot.rollout")
-OF_MANNER: Final[Mapping[Manner, str | None]] = {RELAY: None, NATIVE: RESCUE, TEXT: READING}
+OF_MANNER: Final[Mapping[ToolMode, str | None]] = {RELAY: None, NATIVE: RESCUE, TEXT: READING}
 REHEARSED: Final = (READING, RESCUE, SHELL, XML)
 """Transformations of answers alone; one that changes the request first cannot be seen without doing so."""
 BROKEN: Final = "rehearsal_failed"
@@ -38,10 +38,10 @@ def name_transformation(route: Route) -> str | None:
     return XML if route.client and route.manner is not RELAY else OF_MANNER[route.manner]
 
 
-class Trial:
+class Experiment:
     """The arms of one request. An arm that was asked for is told by the record; ``rehearses``: it is a dry run."""
 
-    def __init__(self, rollout: Rollout, conversation: Conversation, watch: Watch) -> None:
+    def __init__(self, rollout: Rollout, conversation: Conversation, watch: RequestRecorder) -> None:
         self.rollout = rollout
         self.watch = watch
         if rollout.divides:
@@ -87,10 +87,10 @@ class Trial:
         return options, plan.tools
 
 
-class Rehearsal:
+class DryRun:
     """A delivery that nobody receives. It is shown the events of an answer, or its bytes where these pass unread."""
 
-    def __init__(self, delivery: Delivery, reader: ReplyReader) -> None:
+    def __init__(self, delivery: Delivery, reader: ResponseDecoder) -> None:
         self.delivery = delivery
         self.reader = reader
         self.broken = False

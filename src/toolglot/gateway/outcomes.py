@@ -16,13 +16,13 @@ from toolglot.core.events import (
     Finished,
     Reason,
     ReasoningDelta,
-    ReasoningSealed,
+    ReasoningSigned,
     Started,
     TextDelta,
 )
 from toolglot.core.redaction import redact, redact_code
 
-SILENT: Final[tuple[type, ...]] = (ReasoningDelta, ReasoningSealed, CallStarted, CallArguments, CallEnded)
+SILENT: Final[tuple[type, ...]] = (ReasoningDelta, ReasoningSigned, CallStarted, CallArguments, CallEnded)
 """Events that are no answer by themselves; calls are counted when they are complete."""
 ENVELOPE: Final[tuple[type, ...]] = (Started, Finished, Failed)
 WORDS: Final = (TextDelta, ReasoningDelta)

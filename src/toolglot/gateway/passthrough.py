@@ -40,7 +40,7 @@ class ResumingWriter(Protocol):
     def resume(self, place: Any) -> None: ...
 
 
-class Passage:
+class Passthrough:
     """The bytes of one answer on their way. ``place`` is where those left it that went on."""
 
     def __init__(self, reader: TidyReader, delivery: Delivery) -> None:

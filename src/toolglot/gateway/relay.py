@@ -25,7 +25,7 @@ from toolglot.core.redaction import redact
 from toolglot.gateway.exchange import UNFINISHED, Exchange
 from toolglot.gateway.outcomes import EMPTY, is_content, redact_failure
 from toolglot.gateway.response_pipeline import name_answerer, rehearse, remember
-from toolglot.wires.protocol import ReplyReader, ReplyWriter
+from toolglot.wires.protocol import ResponseDecoder, ResponseEncoder
 from toolglot.wires.sse import BLANK_LINES, BOM, complete_event, find_end, join_line_ends, split_events
 
 RECENT: Final = 8
@@ -45,7 +45,7 @@ INVALID: Final = "upstream_invalid"
 CUT: Final = "The upstream closed the connection in the middle of its answer."
 
 
-class Relay:
+class RelayedStream:
     """An answer that passes untouched, event by event.
 
     Strategy. Events are passed on when they are whole, which costs a client nothing: it cannot use half of one. They
@@ -79,7 +79,7 @@ class Relay:
         """Whether an event is worth reading, as long as nothing was said."""
         return self.marks.may_end(event) or self.marks.may_say(event)
 
-    def open_reader(self) -> ReplyReader:
+    def open_reader(self) -> ResponseDecoder:
         return self.exchange.wire.read_stream(self.exchange.source.new_call_id)
 
     def feed(self, piece: bytes) -> bytes:
@@ -222,7 +222,7 @@ class Relay:
         return self.say(None)
 
     @cached_property
-    def writer(self) -> ReplyWriter:
+    def writer(self) -> ResponseEncoder:
         return self.exchange.wire.write_stream(name_answerer(self.exchange), self.exchange.asked)
 
     def say(self, failure: Failed | None) -> bytes:
@@ -252,14 +252,14 @@ class Relay:
         remember(self.exchange, reader)
         return self.allow_for_gap(told, reader, events, end) if partial else told
 
-    def allow_for_gap(self, told: list[Event], reader: ReplyReader, events: list[bytes], end: bytes) -> list[Event]:
+    def allow_for_gap(self, told: list[Event], reader: ResponseDecoder, events: list[bytes], end: bytes) -> list[Event]:
         """The same without what only seems so: the arguments of a call whose middle is not known look broken."""
         told = [event for event in told if type(event) is not CallRejected]
         if not hasattr(reader, "finish"):
             return told
         return [self.doubt(event, reader, events, end) if type(event) is Finished else event for event in told]
 
-    def doubt(self, finished: Finished, reader: ReplyReader, events: list[bytes], end: bytes) -> Finished:
+    def doubt(self, finished: Finished, reader: ResponseDecoder, events: list[bytes], end: bytes) -> Finished:
         """The reason as the upstream told it: a call whose middle is not known only looks as if it had been cut."""
         if not getattr(reader, "finish", ""):  # it was told before what is known of the end
             return replace(finished, reason="")
@@ -273,7 +273,7 @@ class Relay:
         return finished
 
 
-def has_finish(reader: ReplyReader) -> bool:
+def has_finish(reader: ResponseDecoder) -> bool:
     """Whether a reason to finish was told, on wires where the end of the answer is told apart."""
     return bool(getattr(reader, "finish", ""))
 

@@ -13,21 +13,21 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from toolglot.clients import toolsets as editing
-from toolglot.clients.xml.argument_guarding import Guarding
+from toolglot.clients.xml.argument_guarding import ArgumentGuard
 from toolglot.clients.xml.response_renderer import shorten
 from toolglot.config.rollout import SHELL
 from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, Failed, Started, TextDelta
 from toolglot.gateway.delivery import Bounds, Delivery
 from toolglot.gateway.exchange import Exchange, describe_failure
-from toolglot.gateway.experiment import Rehearsal, deliver_whole
+from toolglot.gateway.experiment import DryRun, deliver_whole
 from toolglot.gateway.outcomes import find_emptiness, redact_failure
 from toolglot.gateway.readers import make_reader
-from toolglot.gateway.routing import Manner, Route, takes_one_call
-from toolglot.gateway.sessions.reasoning_signatures import Sealing
-from toolglot.gateway.telemetry.log import Watch
-from toolglot.gateway.xml_delivery import Rendition
+from toolglot.gateway.routing import Route, ToolMode, takes_one_call
+from toolglot.gateway.sessions.reasoning_signatures import SignatureCollector
+from toolglot.gateway.telemetry.log import RequestRecorder
+from toolglot.gateway.xml_delivery import XmlDelivery
 from toolglot.reading.reader import Reader
-from toolglot.wires.protocol import Answerer, Asked, ReplyReader, Whole
+from toolglot.wires.protocol import ClientRequest, ResponseDecoder, ResponseIdentity, Whole
 from toolglot.wires.sse import BOM
 
 
@@ -40,14 +40,14 @@ class Step(Protocol):
 def open_prepared(*given: Any) -> Exchange:
     """An exchange (see there), with all that is made for its answer once and takes time: compiled tools."""
     exchange = Exchange(*given)
-    if exchange.route.manner is not Manner.RELAY and exchange.asked.conversation.choice.mode != "none":
+    if exchange.route.manner is not ToolMode.RELAY and exchange.asked.conversation.choice.mode != "none":
         _open_reader(exchange, exchange.route, False)
     return exchange
 
 
-def name_answerer(exchange: Exchange) -> Answerer:
+def name_answerer(exchange: Exchange) -> ResponseIdentity:
     model = exchange.asked.conversation.model or exchange.route.model.model
-    return Answerer(exchange.source.token(), int(exchange.source.now()), model)
+    return ResponseIdentity(exchange.source.token(), int(exchange.source.now()), model)
 
 
 def reply(exchange: Exchange, body: bytes, streamed: bool = False) -> bytes:
@@ -88,7 +88,7 @@ def _joined(events: list[Event]) -> list[Event]:
     return joined
 
 
-def _suits(whole: Whole, asked: Asked) -> bool:
+def _suits(whole: Whole, asked: ClientRequest) -> bool:
     """Whether the client can take the calls as they are: its tools are functions, and no id was used before."""
     taken = asked.memory.get("ids", ())
     used = any(isinstance(event, CallStarted) and event.id in taken for event in whole.events)
@@ -121,7 +121,7 @@ def _leave_out_unfinished(told: list[Event]) -> list[Event]:
     return [event for event in told if not isinstance(event, CallStarted | CallArguments) or event.index in ended]
 
 
-def remember(exchange: Exchange, reader: ReplyReader | Whole) -> None:
+def remember(exchange: Exchange, reader: ResponseDecoder | Whole) -> None:
     """An answer that has passed may be referred to, unless it is kept where it was made."""
     answer = getattr(reader, "answer", None)
     if answer is not None and exchange.asked.keep is not None:
@@ -133,11 +133,11 @@ def bring_back(exchange: Exchange, streamed: bool) -> list[Step]:
     notes = exchange.watch.notes
     steps: list[Step] = []
     if exchange.mapping and exchange.guest is None:
-        steps.append(editing.Return(exchange.mapping, notes, streamed))
+        steps.append(editing.ResponseMapper(exchange.mapping, notes, streamed))
     if exchange.guards:
-        steps.append(Guarding(exchange.guards, exchange.asked.conversation.model, notes))
+        steps.append(ArgumentGuard(exchange.guards, exchange.asked.conversation.model, notes))
     if exchange.place is not None:
-        steps.append(Sealing(exchange.memory.open_seals(exchange.route.upstream.base_url), exchange.place))
+        steps.append(SignatureCollector(exchange.memory.open_seals(exchange.route.upstream.base_url), exchange.place))
     return steps
 
 
@@ -162,19 +162,19 @@ def open_delivery(exchange: Exchange, streamed: bool) -> Delivery:
     return delivery
 
 
-def rehearse(exchange: Exchange, streamed: bool) -> Rehearsal | None:
+def rehearse(exchange: Exchange, streamed: bool) -> DryRun | None:
     """A dry run, if one is wished."""
     route = exchange.trial.meant
     if route is None or not exchange.trial.rehearses:
         return None
     watch = exchange.watch.rehearse(route.manner, route.client)
     reader = exchange.upstream_wire.read_stream(exchange.source.new_call_id)
-    return Rehearsal(_deliver(exchange, route, watch, streamed), reader)
+    return DryRun(_deliver(exchange, route, watch, streamed), reader)
 
 
-def _deliver(exchange: Exchange, route: Route, watch: Watch, streamed: bool) -> Delivery:
+def _deliver(exchange: Exchange, route: Route, watch: RequestRecorder, streamed: bool) -> Delivery:
     choice, rehearsed = exchange.asked.conversation.choice, watch is not exchange.watch
-    native, relayed = route.manner is Manner.NATIVE, route.manner is Manner.RELAY
+    native, relayed = route.manner is ToolMode.NATIVE, route.manner is ToolMode.RELAY
     guest = None if relayed else exchange.guest
     given = (
         None if relayed or choice.mode == "none" else _open_reader(exchange, route, rehearsed),
@@ -193,8 +193,8 @@ def _deliver(exchange: Exchange, route: Route, watch: Watch, streamed: bool) -> 
         delivery = Delivery(*given)
         delivery.only_last = route.detected
         return delivery
-    mapped = editing.Return(exchange.mapping, watch.notes, shown=shorten) if exchange.mapping else None
-    return Rendition(guest.render(native), *given, mapped=mapped)
+    mapped = editing.ResponseMapper(exchange.mapping, watch.notes, shown=shorten) if exchange.mapping else None
+    return XmlDelivery(guest.render(native), *given, mapped=mapped)
 
 
 def _find_bounds(exchange: Exchange) -> Bounds:

@@ -1,8 +1,7 @@
 """Answers on their way to a client: ``feed(bytes) -> bytes`` for what the upstream says, ``close()`` at its end.
 
-One that has to be read and written anew is a ``Translation``, which lets pass what needs nothing put right; one that
-nobody reads is a ``Relay``.
-"""
+One that has to be read and written anew is a ``TranslatedStream``, which lets pass what needs nothing put right; one
+that nobody reads is a ``RelayedStream``."""
 
 from __future__ import annotations
 
@@ -11,8 +10,8 @@ from typing import Protocol, cast
 from toolglot.core.errors import ToolglotError
 from toolglot.core.events import Event, Failed, Finished
 from toolglot.gateway.exchange import Exchange, describe_failure
-from toolglot.gateway.passthrough import Passage, ResumingWriter, TidyReader
-from toolglot.gateway.relay import Relay
+from toolglot.gateway.passthrough import Passthrough, ResumingWriter, TidyReader
+from toolglot.gateway.relay import RelayedStream
 from toolglot.gateway.response_pipeline import bring_back, listen, name_answerer, open_delivery, remember
 from toolglot.wires.sse import escape_line_breaks
 
@@ -34,10 +33,10 @@ class Stream(Protocol):
 
 def open_stream(exchange: Exchange) -> Stream:
     """The answer while it comes."""
-    return Relay(exchange) if exchange.untouched else Translation(exchange)
+    return RelayedStream(exchange) if exchange.untouched else TranslatedStream(exchange)
 
 
-class Translation:
+class TranslatedStream:
     """An answer that is read and, as far as it has to be, written anew."""
 
     def __init__(self, exchange: Exchange) -> None:
@@ -52,7 +51,7 @@ class Translation:
         self.take_events = listen(self.exchange, self.delivery)
         self.steps = bring_back(self.exchange, streamed=True)
         healthy = self.exchange.unchanged and hasattr(self.reader, "tidy") and hasattr(self.writer, "resume")
-        self.passage = Passage(cast("TidyReader", self.reader), self.delivery) if healthy else None
+        self.passage = Passthrough(cast("TidyReader", self.reader), self.delivery) if healthy else None
 
     @property
     def over(self) -> bool:

@@ -21,13 +21,13 @@ from typing import Any, Final
 
 from msgspec import Struct, structs
 
-from toolglot.config import DEFAULT_DIALECT, MODES, USUAL_TOOLS, Model, Settings, Upstream
-from toolglot.core.conversation import Call, Conversation, Result
+from toolglot.config import DEFAULT_DIALECT, MODES, USUAL_TOOLS, ModelSettings, Settings, Upstream
+from toolglot.core.conversation import Conversation, ToolCall, ToolResult
 from toolglot.core.errors import RequestError
-from toolglot.gateway.capabilities.learned import Experience, Lesson
+from toolglot.gateway.capabilities.learned import LearnedFailure, LearnedFailures
 from toolglot.gateway.capabilities.profiles import NO_FACTS, Facts, Profiles, Rule
 from toolglot.gateway.capabilities.workarounds import add_fields
-from toolglot.gateway.sessions.ttl_store import Keepsakes
+from toolglot.gateway.sessions.ttl_store import TtlStore
 from toolglot.reading.reader import vocabulary
 
 AUTO: Final = "auto"
@@ -43,13 +43,13 @@ LOOKED_AT: Final = 10_000
 """How many characters of a message are searched for it."""
 
 
-class Manner(StrEnum):
+class ToolMode(StrEnum):
     RELAY = "relay"
     NATIVE = "native"
     TEXT = "text"
 
 
-RELAY, NATIVE, TEXT = Manner
+RELAY, NATIVE, TEXT = ToolMode
 """An enumeration takes its time to find its own members, and these are asked for a dozen times in every request."""
 
 
@@ -64,14 +64,14 @@ class Route(Struct, frozen=True):
     """
 
     upstream: Upstream
-    model: Model
-    manner: Manner
+    model: ModelSettings
+    manner: ToolMode
     mode: str
     dialect: str
     parallel: bool
     single: bool = False
     rule: Rule | None = None
-    lesson: Lesson | None = None
+    lesson: LearnedFailure | None = None
     extra: Mapping[str, Any] = {}
     client: str = ""
     supported: tuple[str, ...] = ()
@@ -82,12 +82,12 @@ class Route(Struct, frozen=True):
         """Whether native tools are on trial: a mode that was set is not called into question."""
         return self.mode == AUTO and self.manner is NATIVE
 
-    def retreat(self, lesson: Lesson) -> Route:
+    def retreat(self, lesson: LearnedFailure) -> Route:
         """The same as text, for this is what was learned."""
         return structs.replace(self, manner=TEXT, lesson=lesson, extra=add_fields(self.rule))
 
 
-class UnsureError(Exception):
+class CapabilitiesUnknown(Exception):
     """What an upstream can do is not known yet: it has to be asked."""
 
     def __init__(self, upstream: Upstream, model: str) -> None:
@@ -96,31 +96,31 @@ class UnsureError(Exception):
         self.model = model
 
 
-class Knowledge:
+class Capabilities:
     """What is known of upstreams and their models: from the profiles, from themselves, and from experience. And what is
     kept of their answers."""
 
     def __init__(
         self,
         profiles: Profiles,
-        experience: Experience,
+        experience: LearnedFailures,
         now: Callable[[], float],
-        kept: Keepsakes | None = None,
+        kept: TtlStore | None = None,
     ) -> None:
         self.profiles = profiles
         self.experience = experience
         self.now = now
-        self.kept = Keepsakes(now) if kept is None else kept  # one that is empty is false
+        self.kept = TtlStore(now) if kept is None else kept  # one that is empty is false
         self._rules: dict[tuple[str, str], tuple[Rule, float]] = {}
         self._guesses: dict[tuple[str, str], Rule] = {}
 
     def find_rule(self, upstream: Upstream, model: str) -> Rule:
-        """The rule for a model; raises ``UnsureError`` if the upstream has to be asked before."""
+        """The rule for a model; raises ``CapabilitiesUnknown`` if the upstream has to be asked before."""
         rule = self._recall(upstream, model)
         if rule is not None:
             return rule
         if self.profiles.needs_facts(upstream.base_url, model):
-            raise UnsureError(upstream, model)
+            raise CapabilitiesUnknown(upstream, model)
         return self.tell(upstream, model, NO_FACTS, inf)
 
     def guess_rule(self, upstream: Upstream, model: str) -> Rule:
@@ -144,12 +144,12 @@ class Knowledge:
         self._rules[upstream.base_url, model] = rule, self.now() + seconds
         return rule
 
-    def find_lesson(self, upstream: Upstream, model: str) -> Lesson | None:
+    def find_lesson(self, upstream: Upstream, model: str) -> LearnedFailure | None:
         return self.experience.recall(upstream.base_url, model, self.now())
 
 
 def choose(
-    conversation: Conversation, settings: Settings, knowledge: Knowledge, mode: str = "", client: str = ""
+    conversation: Conversation, settings: Settings, knowledge: Capabilities, mode: str = "", client: str = ""
 ) -> Route:
     """The route of a request; ``mode`` is what the request itself asks for, if it does, ``client`` the XML client."""
     if mode and mode not in MODES:
@@ -171,14 +171,14 @@ def choose(
     return route
 
 
-def _find_manner(mode: str, concerned: bool, conversation: Conversation, settings: Settings) -> Manner:
+def _find_manner(mode: str, concerned: bool, conversation: Conversation, settings: Settings) -> ToolMode:
     """How tools are spoken of in a mode; ``concerned``: this request is about tools, though it may offer none."""
     if mode == "off" or not (concerned or _matters(conversation, settings)):
         return RELAY
     return NATIVE if mode == "native" else TEXT
 
 
-def _decide(route: Route, conversation: Conversation, settings: Settings, knowledge: Knowledge) -> Route:
+def _decide(route: Route, conversation: Conversation, settings: Settings, knowledge: Capabilities) -> Route:
     """Native or text, by what is known of the upstream and its model."""
     place = route.upstream, route.model.model
     rule, lesson = knowledge.find_rule(*place), knowledge.find_lesson(*place)
@@ -238,12 +238,12 @@ def concerns_tools(conversation: Conversation) -> bool:
     for message in conversation.messages:
         if message.role in ("assistant", "tool"):
             for part in message.parts:
-                if isinstance(part, (Call, Result)):
+                if isinstance(part, (ToolCall, ToolResult)):
                     return True
     return False
 
 
-def _parallel(conversation: Conversation, settings: Settings, model: Model, known: bool | None = None) -> bool:
+def _parallel(conversation: Conversation, settings: Settings, model: ModelSettings, known: bool | None = None) -> bool:
     """Whether the model is told that it may make several calls: if asked for, or if its own dialect is spoken. Other
     models are taught one call per message, which they do better; what they make nevertheless is delivered.
 

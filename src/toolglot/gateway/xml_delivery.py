@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from toolglot.clients.toolsets import Return
-from toolglot.clients.xml.fenced_calls import Unfencing
-from toolglot.clients.xml.response_renderer import Outcome, Record, Rendering, Written
+from toolglot.clients.toolsets import ResponseMapper
+from toolglot.clients.xml.fenced_calls import FencedCalls
+from toolglot.clients.xml.response_renderer import Outcome, Record, ResponseRenderer, Written
 from toolglot.config.rollout import SUCCESS, XML
 from toolglot.core.events import (
     CallArguments,
@@ -31,16 +31,16 @@ OUTCOMES: Final[Mapping[Outcome, str]] = {
 }
 
 
-class Rendition(Delivery):
+class XmlDelivery(Delivery):
     """A delivery whose calls become text. As far as the delivery knows it is not streamed: of a call that turns out to
     be none, nothing has left yet."""
 
-    def __init__(self, rendering: Rendering, *given: Any, mapped: Return | None = None) -> None:
+    def __init__(self, rendering: ResponseRenderer, *given: Any, mapped: ResponseMapper | None = None) -> None:
         """``mapped`` tells calls to mapped tools as calls to the client's own; the rest is given to the delivery."""
         super().__init__(*given)
         self.rendering = rendering
         self.mapped = mapped
-        self.unfencing = Unfencing(rendering.client)
+        self.unfencing = FencedCalls(rendering.client)
         self.tells_rejected = True
         self.calls: list[Event] = []
         rendering.answer = self

@@ -21,11 +21,11 @@ from typing import Any, Final, TypeAlias
 
 from toolglot.core.conversation import Tool, Tools
 from toolglot.core.errors import ToolSchemaError, UsageError
-from toolglot.core.lenient_json import NotJson, Value, dump, parse
-from toolglot.core.schema.toolset import Toolbox, compile_tools
-from toolglot.core.text_cache import KeptTexts
+from toolglot.core.lenient_json import NotJsonError, Value, dump, parse
+from toolglot.core.schema.toolset import CompiledTools, compile_tools
+from toolglot.core.text_cache import TextCache
 from toolglot.dialects.codecs.buffered_values import parse_object
-from toolglot.dialects.codecs.json_envelope import Envelope
+from toolglot.dialects.codecs.json_envelope import JsonEnvelope
 from toolglot.dialects.codecs.sample_templates import HARD_JSON, TOOL, write_encoded
 from toolglot.dialects.patterns import Mark
 from toolglot.dialects.spec import Dialect
@@ -37,9 +37,9 @@ _Key: TypeAlias = tuple[str, str, str, Tool]
 FALLBACK = "hermes"
 _REMEMBERED: Final = 65536
 """Clients send their history again with every turn; arguments up to this length are written once."""
-_CALLS: Final[KeptTexts[_Key]] = KeptTexts(1 << 22)
+_CALLS: Final[TextCache[_Key]] = TextCache(1 << 22)
 """Such calls, as they were written."""
-_LONG_CALLS: Final[KeptTexts[bytes]] = KeptTexts(1 << 24)
+_LONG_CALLS: Final[TextCache[bytes]] = TextCache(1 << 24)
 """Calls with longer arguments, by a digest of all that they depend on."""
 _TOGETHER: Final = 32
 """So many calls are proved at once."""
@@ -78,7 +78,7 @@ def _all(field: str) -> Iterator[Any]:
 def can_name(dialect: str, name: str) -> bool:
     """Whether the dialect can call a tool of that name: it is written as such names are, and it reads back."""
     record = vocabulary().by_name[dialect]
-    if isinstance(record.call.body, Envelope):
+    if isinstance(record.call.body, JsonEnvelope):
         spelling = _JSON_NAME
     else:
         spelling = _PYTHON_NAME if "{before_parenthesis}" in record.call.header[0] else _IDENTIFIER
@@ -195,13 +195,13 @@ def parse_arguments(arguments: str) -> dict[str, Value]:
         return parsed.value
     try:
         return {"arguments": parse(arguments).value}
-    except NotJson:
+    except NotJsonError:
         return {"arguments": arguments}
 
 
 def take_tools(tools: Sequence[Mapping[str, Any]] | None) -> tuple[Tool, ...]:
     """Tools from any of the usual ways to declare them; raises ``ToolSchemaError`` where reading would."""
-    Toolbox(tools)
+    CompiledTools(tools)
     inner = [entry.get("function", entry) for entry in tools or ()]
     return tuple(
         Tool(tool["name"], str(tool.get("description") or ""), tool.get("input_schema") or tool.get("parameters") or {})

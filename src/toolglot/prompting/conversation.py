@@ -25,26 +25,34 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolglot.core.conversation import (
-    Call,
-    Choice,
     Conversation,
-    Foreign,
     Image,
     Message,
     Part,
+    ProviderPart,
     Reasoning,
-    Result,
     Text,
     Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
     Tools,
 )
 from toolglot.core.schema.toolset import compile_tool
 from toolglot.core.tool_names import rename
 from toolglot.prompting.call_writer import can_name, record_of, write_ahead, write_call, write_calls
-from toolglot.prompting.mark_escaping import Marks, choose_joiner, find_marks
-from toolglot.prompting.tool_prompt import teach
+from toolglot.prompting.mark_escaping import MarkEscaper, choose_joiner, find_marks
+from toolglot.prompting.tool_prompt import tool_prompt
 
-__all__ = ["NO_OUTPUT", "Speech", "speak", "teach", "write_call", "write_calls", "write_result"]
+__all__ = [
+    "NO_OUTPUT",
+    "PromptedConversation",
+    "render_as_text",
+    "tool_prompt",
+    "write_call",
+    "write_calls",
+    "write_result",
+]
 
 NO_OUTPUT = "(no output)"
 VERDICT = "Tool Result"
@@ -52,12 +60,12 @@ ERROR = "Error"
 _Made = tuple[float, str]
 """The place of a call among all calls, and its name."""
 
-_ANY = Choice()
+_ANY = ToolChoice()
 _NEVER: _Made = (inf, "unknown")
 _SLOT = re.compile(r"\{(verdict|name|content|json)\}")
 
 
-class Speech(Struct, frozen=True):
+class PromptedConversation(Struct, frozen=True):
     """A conversation as text, and what is needed to understand the answer.
 
     ``tools`` are the tools as they were taught: the reader of the answer is given these. ``names`` leads from a taught
@@ -72,13 +80,13 @@ class Speech(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def speak(conversation: Conversation, dialect: str, *, parallel: bool = False) -> Speech:
+def render_as_text(conversation: Conversation, dialect: str, *, parallel: bool = False) -> PromptedConversation:
     """The conversation as a model that speaks the dialect can follow it."""
     taught = _teach_once(conversation, dialect, parallel)
-    speaker = _Speaker(taught, conversation)
+    speaker = _Renderer(taught, conversation)
     messages = tuple(_instruct(speaker.say(conversation.messages), taught.section))
     spoken = replace(conversation, messages=messages, tools=(), choice=_ANY)
-    return Speech(spoken, taught.offered, taught.names, speaker.joiner, taught.notes)
+    return PromptedConversation(spoken, taught.offered, taught.names, speaker.joiner, taught.notes)
 
 
 def list_offered(conversation: Conversation, dialect: str) -> tuple[Tool, ...]:
@@ -86,19 +94,19 @@ def list_offered(conversation: Conversation, dialect: str) -> tuple[Tool, ...]:
     return _teach_once(conversation, dialect, parallel=False).offered
 
 
-def _teach_once(conversation: Conversation, dialect: str, parallel: bool) -> _Taught:
+def _teach_once(conversation: Conversation, dialect: str, parallel: bool) -> _PreparedPrompt:
     past = {
         part.name: None
         for message in conversation.messages
         if message.role == "assistant"
         for part in message.parts
-        if isinstance(part, Call)
+        if isinstance(part, ToolCall)
     }
     return _prepare(conversation.tools, tuple(past), record_of(dialect).name, conversation.choice, parallel)
 
 
 @dataclass(frozen=True, slots=True)
-class _Taught:
+class _PreparedPrompt:
     """Everything about a speech that is the same for every turn of a conversation. ``given`` leads from a tool's own
     name to the taught one, ``names`` back, where they differ. ``offered`` are the tools that may be chosen."""
 
@@ -107,30 +115,32 @@ class _Taught:
     offered: tuple[Tool, ...]
     given: Mapping[str, str]
     names: Mapping[str, str]
-    marks: Marks
+    marks: MarkEscaper
     section: str
     notes: tuple[str, ...]
 
 
 @lru_cache(maxsize=64)
-def _prepare(tools: tuple[Tool, ...], past: tuple[str, ...], dialect: str, choice: Choice, parallel: bool) -> _Taught:
+def _prepare(
+    tools: tuple[Tool, ...], past: tuple[str, ...], dialect: str, choice: ToolChoice, parallel: bool
+) -> _PreparedPrompt:
     usable, notes = _check(tools)
     given = rename([*(tool.name for tool in usable), *past], partial(can_name, dialect))
     known = Tools(replace(tool, name=given[tool.name]) for tool in usable)
     choice = replace(choice, only=tuple(given.get(name, name) for name in choice.only))
-    return _Taught(
+    return _PreparedPrompt(
         dialect,
         known,
         Tools(tool for tool in known if choice.allows(tool.name)),
         given,
         {taught: own for own, taught in given.items() if taught != own},
         find_marks(dialect, tuple(sorted(given.values()))),
-        teach(known, dialect, choice=choice, parallel=parallel),
+        tool_prompt(known, dialect, choice=choice, parallel=parallel),
         (*notes, *_miss(choice, known)),
     )
 
 
-def _miss(choice: Choice, tools: Sequence[Tool]) -> Iterator[str]:
+def _miss(choice: ToolChoice, tools: Sequence[Tool]) -> Iterator[str]:
     """A note for every tool that was chosen and is not there."""
     names = [tool.name for tool in tools]
     return (f"choice of {name} ignored: no such tool" for name in choice.only if name not in names)
@@ -172,10 +182,10 @@ def _check(tools: Sequence[Tool]) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
 def _texts(conversation: Conversation) -> Iterator[str]:
     """All the text that goes to the model or that it may repeat."""
     for part in chain.from_iterable(message.parts for message in conversation.messages):
-        for piece in part.content if isinstance(part, Result) else (part,):
+        for piece in part.content if isinstance(part, ToolResult) else (part,):
             if isinstance(piece, (Text, Reasoning)):
                 yield piece.text
-            elif isinstance(piece, Call):
+            elif isinstance(piece, ToolCall):
                 yield piece.arguments
     yield from map(_definition, conversation.tools)
 
@@ -199,7 +209,7 @@ def _instruct(messages: list[Message], section: str) -> list[Message]:
     return [Message("system", prompt), *rest] if prompt else rest
 
 
-_PLAIN = (Text, Image, Foreign)
+_PLAIN = (Text, Image, ProviderPart)
 _SILENCE = Text("")
 
 
@@ -229,10 +239,10 @@ def _joined(groups: Sequence[Iterable[Part]]) -> tuple[Part, ...]:
 
 
 @dataclass(slots=True)
-class _Speaker:
+class _Renderer:
     """Turns the messages of one conversation into plain ones. One that is plain already stays as it is."""
 
-    taught: _Taught
+    taught: _PreparedPrompt
     conversation: Conversation
     joiner: str = ""
 
@@ -260,10 +270,10 @@ class _Speaker:
         """What each side says, and whether that holds results."""
         numbers = count()
         called: dict[str, _Made] = {}
-        results: list[Result] = []
+        results: list[ToolResult] = []
         for message in messages:
             if message.role == "tool":
-                results += [part for part in message.parts if isinstance(part, Result)]
+                results += [part for part in message.parts if isinstance(part, ToolResult)]
                 continue
             if results:
                 yield self.report(results, called), True
@@ -280,7 +290,7 @@ class _Speaker:
         if results:
             yield self.report(results, called), True
 
-    def recall(self, parts: Sequence[Part], calls: Sequence[Call]) -> tuple[Part, ...]:
+    def recall(self, parts: Sequence[Part], calls: Sequence[ToolCall]) -> tuple[Part, ...]:
         """What the assistant said, and behind it what it called."""
         made = [(self.taught.given[call.name], call.arguments) for call in calls]
         written = (Text(write_calls(self.taught.dialect, made, self.taught.tools)),)
@@ -289,14 +299,14 @@ class _Speaker:
             said = (*said[:-1], Text(last.text.rstrip()))
         return _joined([said, written]) if said else written
 
-    def report(self, results: Sequence[Result], called: Mapping[str, _Made]) -> Message:
+    def report(self, results: Sequence[ToolResult], called: Mapping[str, _Made]) -> Message:
         """Results in the order of their calls, those without a call last."""
         if len(results) > 1:
             results = sorted(results, key=lambda result: called.get(result.call_id, _NEVER)[0])
         told = [self.tell(result, called.get(result.call_id, _NEVER)[1]) for result in results]
         return Message("user", told[0] if len(told) == 1 else _joined(told))
 
-    def tell(self, result: Result, called: str) -> tuple[Part, ...]:
+    def tell(self, result: ToolResult, called: str) -> tuple[Part, ...]:
         own = result.name or called
         text = "".join([part.text for part in result.content if isinstance(part, Text)])
         images = [part for part in result.content if isinstance(part, Image)]

@@ -19,8 +19,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from toolglot.core.conversation import Choice, Conversation, Message, Text, Tool
-from toolglot.prompting.conversation import Speech, list_offered, speak, write_call
+from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolChoice
+from toolglot.prompting.conversation import PromptedConversation, list_offered, render_as_text, write_call
 from toolglot.prompting.grammar import grammar
 from toolglot.prompting.sample_arguments import properties_of, type_of
 
@@ -76,14 +76,14 @@ def decide(conversation: Conversation) -> Need:
     return Need.TEXT if answers_results else Need.EITHER
 
 
-def coach(conversation: Conversation, dialect: str) -> Speech:
+def coach(conversation: Conversation, dialect: str) -> PromptedConversation:
     """The conversation as a very small model can follow it: with few words, examples, a grammar and without chance."""
     limits = conversation.limits
     if limits.temperature is None:
         conversation = replace(conversation, limits=replace(limits, temperature=0.0))
     tools = list_offered(conversation, dialect)
     # the tools are told of here, or not at all where they must not be called
-    untaught = speak(replace(conversation, choice=Choice("none")), dialect)
+    untaught = render_as_text(replace(conversation, choice=ToolChoice("none")), dialect)
     speech = replace(untaught, tools=tools)
     if not tools:
         return speech
@@ -117,7 +117,7 @@ def _list_briefly(tools: Sequence[Tool]) -> str:
     return "\n".join(["You can call these tools:", *lines, _RULE])
 
 
-def add_grammar(speech: Speech, text: str | None) -> Speech:
+def add_grammar(speech: PromptedConversation, text: str | None) -> PromptedConversation:
     """A client that has its own idea of what the answer looks like keeps it."""
     spoken = speech.conversation
     if text is None or not _SPOKEN_FOR.isdisjoint(spoken.extra):

@@ -20,7 +20,7 @@ from toolglot.core.conversation import Tool
 from toolglot.core.errors import ToolSchemaError
 from toolglot.core.lenient_json import dump
 from toolglot.core.schema.compile import compile_schema
-from toolglot.core.schema.types import ANY, Shape
+from toolglot.core.schema.types import ANY, SchemaType
 from toolglot.reading.reader import vocabulary
 
 _NAME, _KEY, _VALUE = "get_weather", "city", "Oslo"
@@ -175,10 +175,10 @@ class _Json:
     rules: _Rules
     string: str = "string"
 
-    def value(self, shape: Shape) -> str:
+    def value(self, shape: SchemaType) -> str:
         return self.rules.remember((shape, self.string), "value", lambda: self._write(shape))
 
-    def _write(self, shape: Shape) -> str:
+    def _write(self, shape: SchemaType) -> str:
         if shape.enum is not None:
             return " | ".join(_spell(dump(member)) for member in shape.enum) or self._write(ANY)
         if shape.branches:
@@ -186,7 +186,7 @@ class _Json:
         kinds = shape.order or ("object", "array", "string", "number", "boolean", "null")
         return " | ".join(self._write_kind(kind, shape) for kind in kinds)
 
-    def _write_kind(self, kind: str, shape: Shape) -> str:
+    def _write_kind(self, kind: str, shape: SchemaType) -> str:
         match kind:
             case "object":
                 return self.members(shape) if shape.properties or shape.required else self._any_members(shape)
@@ -197,7 +197,7 @@ class _Json:
                 return self.rules.leaf(self.string)
         return self.rules.leaf(kind)
 
-    def members(self, shape: Shape) -> str:
+    def members(self, shape: SchemaType) -> str:
         """An object of the declared members and no others."""
         pairs = {key: f"{_spell(dump(key) + ': ')} {self.value(shape.property_shape(key))}" for key in _keys(shape)}
         needed = [pair for key, pair in pairs.items() if key in shape.required]
@@ -208,7 +208,7 @@ class _Json:
         starts = [pair + "".join(f' (", " {each})?' for each in others[at + 1 :]) for at, pair in enumerate(others)]
         return f'"{{" ({" | ".join(starts)})? "}}"' if starts else '"{}"'
 
-    def _any_members(self, shape: Shape) -> str:
+    def _any_members(self, shape: SchemaType) -> str:
         pair = f'{self.rules.leaf(self.string)} ": " {self.value(shape.links.get("additionalProperties", ANY))}'
         return f'"{{" ({pair} (", " {pair})*)? "}}"'
 
@@ -216,7 +216,7 @@ class _Json:
 _comma = ' ", " '
 
 
-def _keys(shape: Shape) -> list[str]:
+def _keys(shape: SchemaType) -> list[str]:
     """Required members first, each group in the order of declaration."""
     declared = [*shape.properties, *sorted(shape.required.difference(shape.properties))]
     return sorted(declared, key=lambda key: key not in shape.required)
@@ -273,7 +273,7 @@ class _Tagged(_Form):
         inside = "".join((self.open + self.close).replace(_KEY, key) for key in keys)
         return {found[0].rstrip() for found in _MARK.finditer(around + inside)}
 
-    def _value(self, shape: Shape, marks: set[str], rules: _Rules) -> str:
+    def _value(self, shape: SchemaType, marks: set[str], rules: _Rules) -> str:
         if shape.enum:
             raw = (member if isinstance(member, str) else dump(member) for member in shape.enum)
             return f"({' | '.join(map(_spell, raw))})"
@@ -282,7 +282,7 @@ class _Tagged(_Form):
         return _Json(rules, "tagged-string").value(shape)
 
 
-def _shape_of(tool: Tool) -> Shape:
+def _shape_of(tool: Tool) -> SchemaType:
     """What the tool takes; a schema that cannot be used says nothing."""
     try:
         return compile_schema(tool.parameters, tool.name, "parameters")

@@ -22,10 +22,10 @@ from sys import maxsize
 
 from toolglot.core.provenance import INVISIBLE
 from toolglot.core.windowed_search import LONGEST, find_all, search
-from toolglot.dialects.codecs.tagged_parameters import Markup
+from toolglot.dialects.codecs.tagged_parameters import TaggedParameters
 from toolglot.dialects.mark_templates import expression
-from toolglot.dialects.spec import Commitment, Dialect, Place
-from toolglot.prompting.named_calls import LED, NamedMarks, Span
+from toolglot.dialects.spec import Commitment, Dialect, Position
+from toolglot.prompting.named_calls import LED, NamedCalls, Span
 from toolglot.reading.reader import vocabulary
 
 _PRIVATE = (*range(0xE000, 0xF900), *range(0xF0000, 0xFFFFE))
@@ -86,12 +86,12 @@ class _Places:
 _PLACES = _Places()
 
 
-class Marks:
+class MarkEscaper:
     """The marks of all dialects, where one is spoken and tools have these names."""
 
     def __init__(self, dialect: str, names: tuple[str, ...]) -> None:
         self._pattern, self._floating, named = _compile(dialect)
-        self._named = NamedMarks(names, named)
+        self._named = NamedCalls(names, named)
         self._digest = sha256("\0".join((dialect, *names)).encode("utf-8", "surrogatepass")).digest()
 
     def are_in(self, text: str) -> bool:
@@ -150,8 +150,8 @@ _NO_SPAN = Span(maxsize, maxsize, 9, maxsize)
 
 
 @lru_cache(maxsize=64)
-def find_marks(dialect: str, names: tuple[str, ...]) -> Marks:
-    return Marks(dialect, names)
+def find_marks(dialect: str, names: tuple[str, ...]) -> MarkEscaper:
+    return MarkEscaper(dialect, names)
 
 
 _Compiled = tuple[re.Pattern[str], tuple[tuple[str, re.Pattern[str]], ...], tuple[str, ...]]
@@ -211,7 +211,7 @@ def _wrappers(record: Dialect) -> Iterator[str]:
 def _headers(record: Dialect) -> Iterator[str]:
     """The headers that count outside a wrapper; behind a mark that is never ordinary text, with any name."""
     for call in record.calls:
-        for header in call.header if call.place is not Place.WRAPPED else ():
+        for header in call.header if call.place is not Position.WRAPPED else ():
             if header in _EVERYWHERE or _rests_on_control(header) or record.commitment is Commitment.ALONE:
                 continue
             if record.commitment is Commitment.MARKED and not header.startswith("{name"):
@@ -230,7 +230,7 @@ def _closers(record: Dialect) -> Iterator[str]:
         yield from wrap.close if wrap.commitment is Commitment.MARKED else ()
     yield from (close for close in record.call.close if "{key}" not in close and close != "```")
     body = record.call.body
-    if isinstance(body, Markup) and not body.parameters[0].is_element:
+    if isinstance(body, TaggedParameters) and not body.parameters[0].is_element:
         yield body.parameters[0].open
         yield from (close for close in body.parameters[0].close if close != "</{key}>")
     yield from re.findall(r"<[^<>{}\n]{2,40}>", record.returns)

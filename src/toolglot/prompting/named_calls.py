@@ -82,7 +82,7 @@ def _look(rule: _Rule) -> str:
     return rule.pattern.pattern.replace(f"({_NAME})", _NAME)
 
 
-class NamedMarks:
+class NamedCalls:
     """Finds calls of tools with certain names. ``templates`` are the marks that hold a name, as dialects write them."""
 
     def __init__(self, names: Iterable[str], templates: tuple[str, ...]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from toolglot.core.conversation import Tool
 from toolglot.core.lenient_json import parse
 from toolglot.dialects.codecs.sample_templates import Notation
-from toolglot.dialects.spec import Dialect, Manner, Show
+from toolglot.dialects.spec import Dialect, ToolListing, ToolPromptStyle
 from toolglot.prompting.call_writer import write_ahead, write_call
 from toolglot.prompting.sample_arguments import example_arguments, properties_of, resolve, type_of
 
@@ -21,7 +21,7 @@ _EMPTY = {"type": "object", "properties": {}}
 def list_tools(tools: Sequence[Tool], dialect: Dialect) -> str:
     """The tools as the models of the dialect expect them, with the marks around the list."""
     manner = dialect.teach
-    if manner.show is Show.ARRAY:
+    if manner.show is ToolListing.ARRAY:
         body = _neutralise(dump([_definition(tool) for tool in tools]), manner)
     else:
         shown = _show_each(tools, dialect)
@@ -31,20 +31,20 @@ def list_tools(tools: Sequence[Tool], dialect: Dialect) -> str:
 
 
 def _show_each(tools: Sequence[Tool], dialect: Dialect) -> Iterator[str]:
-    if dialect.teach.show is Show.DOCUMENTS:
+    if dialect.teach.show is ToolListing.DOCUMENTS:
         return map(_document, tools, write_examples(tools, dialect.name))
     show = _SHOWN[dialect.teach.show]
     return (show(tool, dialect, number) for number, tool in enumerate(tools, 1))
 
 
-def _neutralise(shown: str, manner: Manner) -> str:
+def _neutralise(shown: str, manner: ToolPromptStyle) -> str:
     """The text without the marks that stand around the list and each tool: a description may hold them, and must not
     end the list. In JSON their first character is written as an escape, elsewhere a blank follows it."""
     marks = [re.escape(mark) for mark in {manner.open, manner.close, *manner.each} if _MARK.fullmatch(mark)]
     if not marks:
         return shown
     found = re.compile("|".join(marks), re.IGNORECASE)
-    if manner.show in (Show.ARRAY, Show.LINES):
+    if manner.show in (ToolListing.ARRAY, ToolListing.LINES):
         return found.sub(lambda mark: f"\\u{ord(mark[0][0]):04x}{mark[0][1:]}", shown)
     return found.sub(lambda mark: f"{mark[0][0]} {mark[0][1:]}", shown)
 
@@ -212,12 +212,17 @@ def _capitalise(schema: object) -> object:
     return [_capitalise(item) for item in schema] if isinstance(schema, (list, tuple)) else schema
 
 
-_SHOWN: dict[Show, Callable[[Tool, Dialect, int], str]] = {
-    Show.LINES: _line,
-    Show.NUMBERED: _numbered,
-    Show.ELEMENTS: _elements,
-    Show.TYPES: _types,
-    Show.STUBS: _stub,
-    Show.DECLARATIONS: _declaration,
+_SHOWN: dict[ToolListing, Callable[[Tool, Dialect, int], str]] = {
+    ToolListing.LINES: _line,
+    ToolListing.NUMBERED: _numbered,
+    ToolListing.ELEMENTS: _elements,
+    ToolListing.TYPES: _types,
+    ToolListing.STUBS: _stub,
+    ToolListing.DECLARATIONS: _declaration,
 }
-_BETWEEN = {Show.DOCUMENTS: "\n\n", Show.NUMBERED: "\n\n", Show.TYPES: "\n\n", Show.STUBS: "\n\n"}
+_BETWEEN = {
+    ToolListing.DOCUMENTS: "\n\n",
+    ToolListing.NUMBERED: "\n\n",
+    ToolListing.TYPES: "\n\n",
+    ToolListing.STUBS: "\n\n",
+}

@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from functools import lru_cache
 
-from toolglot.core.conversation import Choice, Tool
-from toolglot.dialects.spec import Dialect, Show
+from toolglot.core.conversation import Tool, ToolChoice
+from toolglot.dialects.spec import Dialect, ToolListing
 from toolglot.prompting.call_writer import record_of, write_call
 from toolglot.prompting.tool_listing import list_tools, write_examples
 
@@ -41,24 +41,24 @@ For example:
 Rules:
 {rules}"""
 
-_ANY = Choice()
+_ANY = ToolChoice()
 
 _ONE = "Use exactly one tool per message"
 _MANY = "You may use several tools in one message: write one complete call after the other"
 
 
-def teach(tools: Sequence[Tool], dialect: str, *, choice: Choice = _ANY, parallel: bool = False) -> str:
+def tool_prompt(tools: Sequence[Tool], dialect: str, *, choice: ToolChoice = _ANY, parallel: bool = False) -> str:
     """What to tell a model that shall call these tools in this dialect; nothing when there is nothing to call."""
     return _teach(tuple(tools), record_of(dialect).name, choice, parallel)
 
 
 @lru_cache(maxsize=64)
-def _teach(tools: tuple[Tool, ...], dialect: str, choice: Choice, parallel: bool) -> str:
+def _teach(tools: tuple[Tool, ...], dialect: str, choice: ToolChoice, parallel: bool) -> str:
     record = record_of(dialect)
     offered = [tool for tool in tools if choice.allows(tool.name)]
     if not offered:
         return ""
-    documents = record.teach.show is Show.DOCUMENTS
+    documents = record.teach.show is ToolListing.DOCUMENTS
     rules = _document_rules(parallel) if documents else _rules(parallel)
     return (_ELEMENTS if documents else _GENERAL).format(
         rules="\n".join(f"{number}. {rule}" for number, rule in enumerate([*rules, *_demand(choice)], 1)),
@@ -88,7 +88,7 @@ def _rules(parallel: bool) -> list[str]:
     ]
 
 
-def _demand(choice: Choice) -> list[str]:
+def _demand(choice: ToolChoice) -> list[str]:
     if choice.mode != "required":
         return []
     if len(choice.only) == 1:

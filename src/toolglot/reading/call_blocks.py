@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 
 from toolglot.core.events import CallRejected, Defect, Reason
 from toolglot.core.options import Element, ElementCalls, Options
-from toolglot.core.schema.toolset import Tool, Toolbox
-from toolglot.dialects.event_buffer import Sink
-from toolglot.dialects.partial_call import Frame, Ledger
+from toolglot.core.schema.toolset import CompiledTool, CompiledTools
+from toolglot.dialects.event_buffer import EventBuffer
+from toolglot.dialects.partial_call import AnswerState, CallBlock
 from toolglot.dialects.patterns import MORE, Mark, MarkIndex, mark
 from toolglot.dialects.scanner import Source, Steps
-from toolglot.dialects.spec import Call, Commitment, Wrap
-from toolglot.reading.dialect_index import CLOSED_ELEMENT, ELEMENT, ELEMENTS, Choosing, Header, Vocabulary
+from toolglot.dialects.spec import CallSyntax, Commitment, Wrap
+from toolglot.reading.dialect_index import CLOSED_ELEMENT, ELEMENT, ELEMENTS, Choosing, DialectIndex, Header
 from toolglot.reading.example_detection import announces_example, introduces_call
 from toolglot.reading.near_misses import (
     LONGEST,
@@ -56,15 +56,15 @@ def consume(source: Source, templates: tuple[str, ...]) -> int:
 
 
 @dataclass(slots=True)
-class FrameReader:
+class CallBlockReader:
     """Reads frames out of one answer."""
 
     source: Source
-    sink: Sink
-    vocabulary: Vocabulary
-    toolbox: Toolbox
+    sink: EventBuffer
+    vocabulary: DialectIndex
+    toolbox: CompiledTools
     options: Options
-    ledger: Ledger
+    ledger: AnswerState
     elements: MarkIndex | None
     hint: str = ""
     reached: int = 0
@@ -84,19 +84,19 @@ class FrameReader:
 
     def begin(
         self, wrap: Wrap | None, waits: Callable[[], bool], at_line: bool, introduced: Callable[[], bool]
-    ) -> Frame:
+    ) -> CallBlock:
         """A frame that opens here."""
         start = self.reached = self.source.keep()
         self.spared = 0
         parts = (self.source, self.sink, self.toolbox, self.options, self.ledger)
         closing, first = self.vocabulary.closing(wrap), not self.sink.spoken
-        return Frame(*parts, start, closing, waits, at_line, introduced, first)
+        return CallBlock(*parts, start, closing, waits, at_line, introduced, first)
 
-    def read(self, frame: Frame, wrap: Wrap | None, header: Header) -> Steps[bool]:
+    def read(self, frame: CallBlock, wrap: Wrap | None, header: Header) -> Steps[bool]:
         """Read its calls; whether all of it was as it must be."""
         return self._chain(frame, header) if wrap is None else self._section(frame, wrap)
 
-    def end(self, frame: Frame, taken: bool) -> bool:
+    def end(self, frame: CallBlock, taken: bool) -> bool:
         """Whether the frame, as far as it was read, holds a call."""
         source = self.source
         if not taken and not frame.started and not frame.drafts:
@@ -129,7 +129,7 @@ class FrameReader:
 
     # -- a frame that failed -------------------------------------------------------------------------------------------
 
-    def report_miss(self, frame: Frame, wrap: Wrap | None, header: Header) -> Steps[bool]:
+    def report_miss(self, frame: CallBlock, wrap: Wrap | None, header: Header) -> Steps[bool]:
         """Count a frame that failed if it was meant as a call; True if it was rejected, so that none of it is text."""
         source, start, reached = self.source, frame.start, self.reached
         behind = max(0, reached - source.offset)
@@ -163,7 +163,7 @@ class FrameReader:
                 return True
             yield
 
-    def _reject_element(self, frame: Frame) -> Steps[bool]:
+    def _reject_element(self, frame: CallBlock) -> Steps[bool]:
         """Report an element of a tool that holds nothing but elements and lacks what the tool needs. It never began to
         leave, because its first element is none of the tool's; False if it is anything else."""
         source, tool = self.source, frame.known
@@ -187,7 +187,7 @@ class FrameReader:
             return False
         return self._reject(frame, tool, source.offset + end + len(closer), defects)
 
-    def _reject(self, frame: Frame, tool: Tool, end: int, defects: tuple[Defect, ...]) -> bool:
+    def _reject(self, frame: CallBlock, tool: CompiledTool, end: int, defects: tuple[Defect, ...]) -> bool:
         """Report a frame that ends there as a call that is none."""
         source = self.source
         source.rewind(end)
@@ -199,7 +199,7 @@ class FrameReader:
 
     # -- reading one ---------------------------------------------------------------------------------------------------
 
-    def _chain(self, frame: Frame, header: Header) -> Steps[bool]:
+    def _chain(self, frame: CallBlock, header: Header) -> Steps[bool]:
         """Calls that need no wrapper, one behind the other with a separator between them."""
         source = self.source
         calls = 0
@@ -228,7 +228,7 @@ class FrameReader:
         self.reached = max(self.reached, self.source.here)
         self.source.rewind(here)
 
-    def _section(self, frame: Frame, wrap: Wrap) -> Steps[bool]:
+    def _section(self, frame: CallBlock, wrap: Wrap) -> Steps[bool]:
         """The calls inside a wrapper."""
         source = self.source
         consume(source, wrap.open)
@@ -271,7 +271,7 @@ class FrameReader:
         self._rewind(start)
         return False
 
-    def _end_open(self, frame: Frame, wrap: Wrap, calls: int) -> Steps[bool]:
+    def _end_open(self, frame: CallBlock, wrap: Wrap, calls: int) -> Steps[bool]:
         """The calls end without the closing mark of their wrapper."""
         if wrap.commitment in (Commitment.WHOLE, Commitment.ALONE):
             ended = calls > 0 and (yield from self._ends_line(frame))
@@ -281,7 +281,7 @@ class FrameReader:
             frame.open.repair("missing_closer")
         return calls > 0
 
-    def _is_whole(self, frame: Frame, wrap: Wrap) -> Steps[bool]:
+    def _is_whole(self, frame: CallBlock, wrap: Wrap) -> Steps[bool]:
         """Whether a list that counts as a whole, and is closed, ends its line; of several calls all must be good."""
         if wrap.commitment is not Commitment.WHOLE:
             return True
@@ -290,7 +290,7 @@ class FrameReader:
         frame.clear()
         return False
 
-    def _ends_line(self, frame: Frame, also: Mark | None = None) -> Steps[bool]:
+    def _ends_line(self, frame: CallBlock, also: Mark | None = None) -> Steps[bool]:
         """What counts only as a whole must be all there is on its line; ``also`` may follow what begins the answer."""
         if (yield from self.source.look(_LINE_END)) is not None:
             return True
@@ -348,7 +348,7 @@ class FrameReader:
         source.pos += size
         return True
 
-    def _find_header(self, frame: Frame, wrap: Wrap, calls: int) -> Steps[Header | None]:
+    def _find_header(self, frame: CallBlock, wrap: Wrap, calls: int) -> Steps[Header | None]:
         """The header that stands here inside a wrapper."""
         source, headers = self.source, self.vocabulary.inside(wrap)
         while (index := headers.choice.at(source.text, source.pos, source.final)) is MORE:
@@ -363,7 +363,7 @@ class FrameReader:
             return None
         return CLOSED_ELEMENT if element[0].endswith("/>") else ELEMENT
 
-    def _prepare(self, frame: Frame, wrap: Wrap | None, header: Header) -> Steps[Steps[bool] | None]:
+    def _prepare(self, frame: CallBlock, wrap: Wrap | None, header: Header) -> Steps[Steps[bool] | None]:
         """How to read the call whose header is known to stand here; None when no dialect has it."""
         source = self.source
         spelled = mark((header,))
@@ -391,7 +391,7 @@ class FrameReader:
             return chosen.call.body.read(frame, chosen.call, found)
         return self._read_element(frame, chosen.call, spelled, self.options.elements)
 
-    def _read_element(self, frame: Frame, call: Call, opener: Mark, elements: ElementCalls) -> Steps[bool]:
+    def _read_element(self, frame: CallBlock, call: CallSyntax, opener: Mark, elements: ElementCalls) -> Steps[bool]:
         """A call as the client itself reads it. If the client would not make it, or would complain, as anybody reads
         it; what nobody else can read either is for the client to complain of."""
         source, here = self.source, self.source.here
@@ -445,7 +445,7 @@ class FrameReader:
         dialect, confidences = chosen.dialect, self.options.patterns.confidences
         return dialect.confidence if chosen.marked else confidences.get(dialect.name, dialect.confidence)
 
-    def _skip_broken(self, frame: Frame) -> Steps[None]:
+    def _skip_broken(self, frame: CallBlock) -> Steps[None]:
         """A call that broke in the middle: what is left of it goes up to the mark that closes it."""
         draft = frame.open
         if draft is None or not draft.flaws or not any(flaw.reason is Reason.MALFORMED for flaw in draft.flaws):

@@ -11,17 +11,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from toolglot.dialects.event_buffer import Sink
-from toolglot.dialects.partial_call import Frame
+from toolglot.dialects.event_buffer import EventBuffer
+from toolglot.dialects.partial_call import CallBlock
 
 PROMOTED = "promoted_from_reasoning"
 
 
 @dataclass(slots=True)
-class Held:
-    sink: Sink
-    frames: list[Frame] = field(default_factory=list)
-    items: list[Frame | str] = field(default_factory=list)
+class DeferredCalls:
+    sink: EventBuffer
+    frames: list[CallBlock] = field(default_factory=list)
+    items: list[CallBlock | str] = field(default_factory=list)
     """The frames, and what passed behind them."""
     reasoning: bool = False
     aside: bool = False
@@ -33,7 +33,7 @@ class Held:
     def __bool__(self) -> bool:
         return bool(self.frames)
 
-    def take(self, frame: Frame, reasoning: bool, last: bool) -> bool:
+    def take(self, frame: CallBlock, reasoning: bool, last: bool) -> bool:
         """Hold a frame that counts only at the end (``last``, a quotation) or was put into reasoning.
 
         Returns: whether it waits there. A frame that is held for another reason counts at once, unless it follows one
@@ -45,7 +45,7 @@ class Held:
             self.add(frame, reasoning)
         return reasoning or (frame.held and (last or frame.undecided))
 
-    def add(self, frame: Frame, reasoning: bool) -> None:
+    def add(self, frame: CallBlock, reasoning: bool) -> None:
         self.frames.append(frame)
         self.items.append(frame)
         self.reasoning, self.aside = reasoning, self.sink.aside
@@ -129,5 +129,5 @@ class Held:
         self.reasoning = self.aside = self.closed = self.undecided = False
 
 
-def _is_quotation(frame: Frame) -> bool:
+def _is_quotation(frame: CallBlock) -> bool:
     return bool(frame.drafts) and all(draft.is_quoted for draft in frame.drafts)

@@ -14,8 +14,8 @@ from functools import cached_property, lru_cache
 from itertools import count
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
-from toolglot.dialects.patterns import Choice, Mark, MarkIndex, compile_stops, find_stops
-from toolglot.dialects.spec import Call, Commitment, Dialect, Place, Region, Wrap
+from toolglot.dialects.patterns import Mark, MarkChoice, MarkIndex, compile_stops, find_stops
+from toolglot.dialects.spec import CallSyntax, Commitment, Dialect, Position, Region, Wrap
 
 Header: TypeAlias = str
 Opening: TypeAlias = "Region | Wrap | Header"
@@ -104,12 +104,12 @@ class Openings(Generic[T]):
     """What may open at one kind of place, and the choice over it."""
 
     entries: list[T]
-    choice: Choice
+    choice: MarkChoice
 
     @classmethod
     def of(cls, entries: Iterable[T]) -> Openings[T]:
         unique = list(dict.fromkeys(entries))
-        return cls(unique, Choice([(entry,) if isinstance(entry, str) else entry.open for entry in unique]))
+        return cls(unique, MarkChoice([(entry,) if isinstance(entry, str) else entry.open for entry in unique]))
 
 
 class Landmarks(NamedTuple):
@@ -128,7 +128,7 @@ class Choosing(NamedTuple):
     """What was found at one place."""
 
     dialect: Dialect
-    call: Call
+    call: CallSyntax
     marked: bool
     repairs: tuple[str, ...]
 
@@ -137,63 +137,63 @@ def _belongs(dialect: Dialect, wrap: Wrap | None) -> bool:
     return wrap in dialect.wrap if wrap is not None else not dialect.wrap
 
 
-def _stands_alone(dialect: Dialect, call: Call) -> bool:
-    return call.place is Place.ANYWHERE and dialect.commitment is Commitment.MARKED
+def _stands_alone(dialect: Dialect, call: CallSyntax) -> bool:
+    return call.place is Position.ANYWHERE and dialect.commitment is Commitment.MARKED
 
 
-def _list_damage(wrap: Wrap | None, call: Call) -> tuple[str, ...]:
+def _list_damage(wrap: Wrap | None, call: CallSyntax) -> tuple[str, ...]:
     return tuple(filter(None, (wrap.repair if wrap is not None else "", call.repair)))
 
 
-class Vocabulary:
+class DialectIndex:
     """The records, compiled."""
 
     def __init__(self, dialects: Sequence[Dialect]) -> None:
         self.dialects = tuple(dialects)
         self.by_name = {dialect.name: dialect for dialect in dialects}
-        self._by_header: dict[Header, list[tuple[Dialect, Call]]] = {}
+        self._by_header: dict[Header, list[tuple[Dialect, CallSyntax]]] = {}
         for dialect in dialects:
             for call in dialect.calls:
                 for header in call.header:
                     self._by_header.setdefault(header, []).append((dialect, call))
         self._inside: dict[Wrap | None, Openings[Header]] = {}
-        self._closing: dict[Wrap | None, Choice] = {}
+        self._closing: dict[Wrap | None, MarkChoice] = {}
         self._find_once = lru_cache(maxsize=256)(self._find_landmarks)
         self._uses = lru_cache(maxsize=256)(lambda tools, unknown: count(1))
         self.commitment = lru_cache(maxsize=1024)(self._find_commitment)
         self.select = lru_cache(maxsize=4096)(self._select)
 
-    def _regions(self, place: Place) -> list[Region]:
+    def _regions(self, place: Position) -> list[Region]:
         return [region for dialect in self.dialects for region in dialect.regions if region.place is place]
 
-    def _wraps(self, place: Place) -> list[Wrap]:
+    def _wraps(self, place: Position) -> list[Wrap]:
         wraps = [wrap for dialect in self.dialects for wrap in dialect.wrap if wrap.place is place]
         return sorted(wraps, key=lambda wrap: bool(wrap.repair))
 
-    def _headers(self, *places: Place) -> list[Header]:
+    def _headers(self, *places: Position) -> list[Header]:
         calls = [call for dialect in self.dialects for call in dialect.calls]
         headers = [header for call in calls if call.place in places for header in call.header if header not in ELEMENTS]
         return sorted(headers, key=self._is_damaged)
 
     @cached_property
     def anywhere(self) -> Openings[Opening]:
-        place = Place.ANYWHERE
+        place = Position.ANYWHERE
         return Openings.of([*self._regions(place), *self._headers(place), *self._wraps(place)])
 
     @cached_property
     def at_line(self) -> Openings[Opening]:
-        place = Place.LINE
+        place = Position.LINE
         named = [header for header in self._headers(place) if not header.startswith("{name")]
         return Openings.of([*self._regions(place), *named, *self._wraps(place)])
 
     @cached_property
     def at_start(self) -> Openings[Wrap]:
-        return Openings.of(self._wraps(Place.START))
+        return Openings.of(self._wraps(Position.START))
 
     @cached_property
     def named(self) -> Openings[Header]:
         """Headers that begin with the name of the tool itself."""
-        return Openings.of(header for header in self._headers(Place.LINE) if header.startswith("{name"))
+        return Openings.of(header for header in self._headers(Position.LINE) if header.startswith("{name"))
 
     def inside(self, wrap: Wrap) -> Openings[Header]:
         """Headers inside a wrapper, the loosest last; a wrapper that is ordinary text holds only its own."""
@@ -209,10 +209,10 @@ class Vocabulary:
 
     @cached_property
     def wraps(self) -> Openings[Wrap]:
-        return Openings.of(wrap for wrap in self._wraps(Place.ANYWHERE) if wrap.commitment is Commitment.MARKED)
+        return Openings.of(wrap for wrap in self._wraps(Position.ANYWHERE) if wrap.commitment is Commitment.MARKED)
 
     @cached_property
-    def leftovers(self) -> Choice:
+    def leftovers(self) -> MarkChoice:
         """What may follow a call and means nothing: closing marks without an opener, ends of turns."""
         found: dict[str, None] = {}
         for dialect in self.dialects:
@@ -224,12 +224,12 @@ class Vocabulary:
             ):
                 if len(close.strip()) > 1 and "{key}" not in close and close[0] not in "`＜":
                     found[close] = None
-        return Choice([tuple(found)])
+        return MarkChoice([tuple(found)])
 
     @cached_property
-    def turns(self) -> Choice:
+    def turns(self) -> MarkChoice:
         """Marks that end a turn, or begin one of the model's own."""
-        return Choice([tuple(dict.fromkeys(turn for dialect in self.dialects for turn in dialect.turns))])
+        return MarkChoice([tuple(dict.fromkeys(turn for dialect in self.dialects for turn in dialect.turns))])
 
     @cached_property
     def lone_heads(self) -> re.Pattern[str]:
@@ -237,9 +237,9 @@ class Vocabulary:
         return compile_stops(find_stops((*self.turns.marks[0], *STRAY_THINKING.templates), _FAR))
 
     @cached_property
-    def results(self) -> Choice:
+    def results(self) -> MarkChoice:
         """Marks of a tool's result: behind a call, the model has made it up."""
-        return Choice([tuple(dict.fromkeys(result for dialect in self.dialects for result in dialect.results))])
+        return MarkChoice([tuple(dict.fromkeys(result for dialect in self.dialects for result in dialect.results))])
 
     def landmarks(self, tools: tuple[str, ...], unknown: bool) -> Landmarks:
         """The landmarks with these tools; ``unknown`` if tags that merely look like one are to be reported.
@@ -289,13 +289,13 @@ class Vocabulary:
         closing = (close for dialect in self.dialects for region in dialect.regions for close in region.close)
         return (*opening, *closing, *self.turns.marks[0])
 
-    def closing(self, wrap: Wrap | None) -> Choice:
+    def closing(self, wrap: Wrap | None) -> MarkChoice:
         """What ends the calls of a wrapper: its own closing marks, or the opener of the next."""
         found = self._closing.get(wrap)
         if found is None:
             closers = wrap.close if wrap is not None and wrap.close else self.all_closers
             openers = [entry.open for entry in self.wraps.entries]
-            found = self._closing[wrap] = Choice([tuple(dict.fromkeys(closers)), *openers])
+            found = self._closing[wrap] = MarkChoice([tuple(dict.fromkeys(closers)), *openers])
         return found
 
     @cached_property
@@ -310,10 +310,10 @@ class Vocabulary:
     def _find_commitment(self, header: Header) -> Commitment:
         """A header is tentative when one of its dialects is, or when it counts only at the start of a line."""
         users = self._by_header.get(header, ())
-        if any(dialect.commitment is Commitment.ALONE and call.place is Place.LINE for dialect, call in users):
+        if any(dialect.commitment is Commitment.ALONE and call.place is Position.LINE for dialect, call in users):
             return Commitment.ALONE
         tentative = any(
-            dialect.commitment is Commitment.TENTATIVE or call.place is Place.LINE for dialect, call in users
+            dialect.commitment is Commitment.TENTATIVE or call.place is Position.LINE for dialect, call in users
         )
         return Commitment.TENTATIVE if tentative else Commitment.MARKED
 

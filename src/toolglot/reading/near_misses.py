@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 
 from toolglot.core.events import Defect, Reason
-from toolglot.core.schema.toolset import Tool
-from toolglot.dialects.partial_call import Frame
+from toolglot.core.schema.toolset import CompiledTool
+from toolglot.dialects.partial_call import CallBlock
 from toolglot.dialects.spec import Commitment, Wrap
 from toolglot.reading.dialect_index import ELEMENTS, Header
 
@@ -30,7 +30,7 @@ _PARTIAL_CHILD = re.compile(r"\s*(?:<(?:[A-Za-z_][\w.-]{0,80})?)?\Z")
 _CHILDREN = re.compile(r"<([A-Za-z_][\w.-]*)>(?:(?!</\1>).)*</\1>\s*", re.DOTALL)
 
 
-def is_near_miss(frame: Frame, wrap: Wrap | None, header: Header, read: str, following: str) -> bool:
+def is_near_miss(frame: CallBlock, wrap: Wrap | None, header: Header, read: str, following: str) -> bool:
     """Whether a frame that failed was meant as a call.
 
     ``read`` is its text as far as it was read, ``following`` the text that has come behind it.
@@ -66,7 +66,7 @@ def may_begin_child(text: str, at: int) -> bool:
     return _PARTIAL_CHILD.match(text, at) is not None
 
 
-def find_defects(tool: Tool, body: str) -> tuple[Defect, ...]:
+def find_defects(tool: CompiledTool, body: str) -> tuple[Defect, ...]:
     """What is wrong with an element of a tool that holds nothing but elements; nothing if it holds anything else."""
     keys: list[str] = []
     at = len(body) - len(body.lstrip())

@@ -27,23 +27,23 @@ from toolglot.core.events import (
 )
 from toolglot.core.options import Options, names
 from toolglot.core.provenance import NO_QUOTATIONS, Quotations, find_quotations
-from toolglot.core.schema.toolset import Toolbox, compile_declared
-from toolglot.dialects.partial_call import Ledger
+from toolglot.core.schema.toolset import CompiledTools, compile_declared
+from toolglot.dialects.partial_call import AnswerState
 from toolglot.dialects.records import all_dialects
-from toolglot.reading.dialect_index import Vocabulary
-from toolglot.reading.state_machine import Machine
+from toolglot.reading.dialect_index import DialectIndex
+from toolglot.reading.state_machine import StateMachine
 
 
 @cache
-def vocabulary() -> Vocabulary:
+def vocabulary() -> DialectIndex:
     """All dialects, compiled once."""
-    return Vocabulary(all_dialects())
+    return DialectIndex(all_dialects())
 
 
 class Reader:
     """Reads one answer as it arrives: ``feed`` the pieces, then ``close``; both return the events so far.
 
-    ``tools`` is the OpenAI tools array (plain function objects will do), or a ``Toolbox`` of them. ``dialect`` is
+    ``tools`` is the OpenAI tools array (plain function objects will do), or a ``CompiledTools`` of them. ``dialect`` is
     ``"auto"``, the name of a dialect or a model id; a name only breaks ties. The options are explained at
     ``toolglot.Options``. ``new_id`` makes the ids of calls; by default they count: ``call_1``, ``call_2``. ``quoted``
     are texts that the answer may quote, such as the tool results and user messages of the conversation: a call that
@@ -52,7 +52,7 @@ class Reader:
 
     def __init__(
         self,
-        tools: Sequence[Mapping[str, Any]] | Toolbox | None = None,
+        tools: Sequence[Mapping[str, Any]] | CompiledTools | None = None,
         dialect: str = "auto",
         *,
         unknown_tools: str = "allow",
@@ -81,14 +81,14 @@ class Reader:
             read_patterns(patterns),
         )
         numbers = count(1)
-        toolbox = tools if isinstance(tools, Toolbox) else compile_declared(tools, options.supported_tools)
+        toolbox = tools if isinstance(tools, CompiledTools) else compile_declared(tools, options.supported_tools)
         found = find_quotations(names(quoted, "quoted"), toolbox.names, bool(options.shell))
         self._begin(toolbox, dialect, options, new_id or (lambda: f"call_{next(numbers)}"), found)
 
     @classmethod
     def prepared(
         cls,
-        toolbox: Toolbox,
+        toolbox: CompiledTools,
         dialect: str,
         options: Options,
         new_id: Callable[[], str],
@@ -100,11 +100,11 @@ class Reader:
         return reader
 
     def _begin(
-        self, toolbox: Toolbox, dialect: str, options: Options, new_id: Callable[[], str], quotations: Quotations
+        self, toolbox: CompiledTools, dialect: str, options: Options, new_id: Callable[[], str], quotations: Quotations
     ) -> None:
         known = vocabulary()
-        self._ledger = Ledger(new_id, quotations)
-        machine = Machine(known, toolbox, options, self._ledger, known.resolve_hint(dialect) or "")
+        self._ledger = AnswerState(new_id, quotations)
+        machine = StateMachine(known, toolbox, options, self._ledger, known.resolve_hint(dialect) or "")
         self._machine = machine
         self._source = machine.source
         self._sink = machine.sink
@@ -177,7 +177,7 @@ class Reader:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ParsedCall:
     """A complete call. ``arguments`` is compact JSON text, keys in the order the model wrote."""
 
     id: str
@@ -207,7 +207,7 @@ class Reading:
 
     text: str = ""
     reasoning: str = ""
-    calls: list[Call] = field(default_factory=list)
+    calls: list[ParsedCall] = field(default_factory=list)
     rejected: list[RejectedCall] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
 
@@ -221,7 +221,7 @@ class _Gathering:
         self.reasoning: list[str] = []
         self.started: dict[int, CallStarted] = {}
         self.fragments: dict[int, list[str]] = {}
-        self.calls: list[Call] = []
+        self.calls: list[ParsedCall] = []
         self.rejected: list[RejectedCall] = []
 
     def take(self, event: Event) -> None:
@@ -242,7 +242,7 @@ class _Gathering:
     def end(self, event: CallEnded) -> None:
         call, arguments = self.started[event.index], "".join(self.fragments[event.index])
         manner = (event.dialect, event.confidence, event.repairs, event.span)
-        self.calls.append(Call(call.id, call.name, arguments, *manner))
+        self.calls.append(ParsedCall(call.id, call.name, arguments, *manner))
 
     def reject(self, event: CallRejected) -> None:
         raw, span = event.raw, event.span
@@ -262,7 +262,7 @@ def gather(events: Iterable[Event], source: str = "") -> Reading:
 
 def read(
     text: str,
-    tools: Sequence[Mapping[str, Any]] | Toolbox | None = None,
+    tools: Sequence[Mapping[str, Any]] | CompiledTools | None = None,
     dialect: str = "auto",
     truncated: bool = False,
     **options: Any,

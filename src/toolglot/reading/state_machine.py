@@ -13,26 +13,26 @@ from functools import partial
 
 from toolglot.core.events import CallRejected, Defect, Event, Reason, TextDelta
 from toolglot.core.options import Options
-from toolglot.core.schema.toolset import Toolbox
-from toolglot.dialects.event_buffer import Sink
-from toolglot.dialects.partial_call import RAW_LIMIT, Frame, Ledger
+from toolglot.core.schema.toolset import CompiledTools
+from toolglot.dialects.event_buffer import EventBuffer
+from toolglot.dialects.partial_call import RAW_LIMIT, AnswerState, CallBlock
 from toolglot.dialects.patterns import MORE, MarkIndex, mark
 from toolglot.dialects.scanner import Source, Steps, at_once
 from toolglot.dialects.spec import Channel, Commitment, Region, Wrap
-from toolglot.reading.call_blocks import FrameReader, consume
+from toolglot.reading.call_blocks import CallBlockReader, consume
 from toolglot.reading.code_spans import CodeSpans
-from toolglot.reading.deferred_calls import Held
+from toolglot.reading.deferred_calls import DeferredCalls
 from toolglot.reading.dialect_index import (
     BARE_JSON,
     CLOSED_ELEMENT,
     ELEMENT,
     SHOWN,
     STRAY_THINKING,
+    DialectIndex,
     Header,
     Opening,
     Openings,
     T,
-    Vocabulary,
 )
 from toolglot.reading.example_detection import TAIL, announces_example, introduces_call
 
@@ -51,20 +51,20 @@ def _is_json(opening: Wrap | Header) -> bool:
     return opening in BARE_JSON if isinstance(opening, str) else opening.commitment is not Commitment.MARKED
 
 
-class Machine:
+class StateMachine:
     """One answer being read."""
 
     def __init__(
-        self, vocabulary: Vocabulary, toolbox: Toolbox, options: Options, ledger: Ledger, hint: str = ""
+        self, vocabulary: DialectIndex, toolbox: CompiledTools, options: Options, ledger: AnswerState, hint: str = ""
     ) -> None:
         self.vocabulary = vocabulary
         self.ledger = ledger
         self.source = Source()
-        self.sink = Sink()
-        self.held = Held(self.sink)
+        self.sink = EventBuffer()
+        self.held = DeferredCalls(self.sink)
         marks = vocabulary.landmarks(toolbox.names, options.unknown_tools == "reject")
         self.names, self.elements, self.heads, self.stops, self.line_stops = marks
-        self.frames = FrameReader(self.source, self.sink, vocabulary, toolbox, options, ledger, self.elements, hint)
+        self.frames = CallBlockReader(self.source, self.sink, vocabulary, toolbox, options, ledger, self.elements, hint)
         self.region: Region | None = None
         self.thinking = False
         self.code = CodeSpans()
@@ -470,7 +470,7 @@ class Machine:
             self.after_call, self.line_start = not frame.is_text, frame.ends_line
         return True
 
-    def fail(self, frame: Frame, wrap: Wrap | None, header: Header, start: int) -> Steps[bool]:
+    def fail(self, frame: CallBlock, wrap: Wrap | None, header: Header, start: int) -> Steps[bool]:
         """A frame is none; whether all of it is told: as text, or as rejected."""
         meant = frame.dialect and not self.thinking and (wrap or frame.known) and not announces_example(self.tail)
         if meant and (yield from self.frames.report_miss(frame, wrap, header)):

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from math import ceil
 from typing import Final
 
-from toolglot.config import Limits
+from toolglot.config import LimitSettings
 from toolglot.core.errors import OverloadError, RateLimitError, ToolglotError
 from toolglot.gateway.telemetry.metrics import Metrics
 
@@ -28,7 +28,7 @@ QUEUE_TIMEOUT: Final = "queue_timeout"
 class Admission:
     """Decides when a request is answered. ``keyed``: clients present keys of ours, and each has a rate of its own."""
 
-    def __init__(self, limits: Limits, metrics: Metrics, clock: Callable[[], float], *, keyed: bool) -> None:
+    def __init__(self, limits: LimitSettings, metrics: Metrics, clock: Callable[[], float], *, keyed: bool) -> None:
         self._limits = limits
         self._clock = clock
         self._keyed = keyed

@@ -35,14 +35,14 @@ from toolglot.core.errors import (
 )
 from toolglot.gateway.exchange import Exchange, Source
 from toolglot.gateway.response_pipeline import open_prepared
-from toolglot.gateway.routing import UnsureError
-from toolglot.gateway.telemetry.log import Telemetry, Watch
+from toolglot.gateway.routing import CapabilitiesUnknown
+from toolglot.gateway.telemetry.log import RequestRecorder, Telemetry
 from toolglot.server.admission import Admission
 from toolglot.server.http_request import JSON_TYPE, Request, Response
-from toolglot.server.responder import REQUEST_ID, Visit
-from toolglot.server.router import EVERY, Paths
-from toolglot.server.upstream.discovery import Inquiry, gather_knowledge
-from toolglot.server.upstream.pool import Transport
+from toolglot.server.responder import REQUEST_ID, Responder
+from toolglot.server.router import EVERY, Router
+from toolglot.server.upstream.discovery import Discovery, gather_knowledge
+from toolglot.server.upstream.pool import ConnectionPool
 from toolglot.wires import all_wires, openai_chat
 from toolglot.wires.json_fields import find_field
 from toolglot.wires.protocol import Extra, Wire
@@ -68,15 +68,15 @@ class Gateway:
         self.settings = settings
         self.telemetry = telemetry
         self.source = source or Source(time, Tokens().take)
-        self.transport = Transport()
+        self.transport = ConnectionPool()
         self.knowledge = gather_knowledge(settings, self.source.now)
-        self.inquiry = Inquiry(self.transport, self.knowledge)
+        self.inquiry = Discovery(self.transport, self.knowledge)
         self.admission = Admission(settings.limits, telemetry.metrics, monotonic, keyed=bool(settings.server.keys))
         self.draining = False
         self.paths = self.lay_paths()
 
-    def lay_paths(self) -> Paths[tuple[Answer, Wire]]:
-        paths: Paths[tuple[Answer, Wire]] = Paths()
+    def lay_paths(self) -> Router[tuple[Answer, Wire]]:
+        paths: Router[tuple[Answer, Wire]] = Router()
         for wire in all_wires().values():
             for path in wire.ROUTES:
                 paths.add("POST", path, (self.admitted(partial(self.complete, wire)), wire))
@@ -182,7 +182,7 @@ class Gateway:
 
     async def ask(self, request: Request, exchange: Exchange) -> Response | None:
         """Send the request to its upstream, and its answer to the client."""
-        visit = Visit(request, exchange, self.settings.server.heartbeat_seconds)
+        visit = Responder(request, exchange, self.settings.server.heartbeat_seconds)
         try:
             while True:
                 try:
@@ -206,7 +206,7 @@ class Gateway:
             visit.over()
         return None
 
-    async def ask_once(self, request: Request, exchange: Exchange, visit: Visit) -> Response | None:
+    async def ask_once(self, request: Request, exchange: Exchange, visit: Responder) -> Response | None:
         upstream = exchange.route.upstream
         headers = self.headers_for(upstream, request)
         carried = exchange.wire.CARRIED
@@ -218,7 +218,7 @@ class Gateway:
         exchange.conclude()
         return response
 
-    async def open(self, wire: Wire, body: bytes, request: Request, watch: Watch, mode: str) -> Exchange:
+    async def open(self, wire: Wire, body: bytes, request: Request, watch: RequestRecorder, mode: str) -> Exchange:
         """The request, read and routed; what its upstream can do is asked before, if nobody knows."""
         path = {**request.query, **request.match}
         asker = (mode, request.key, request.headers)
@@ -227,7 +227,7 @@ class Gateway:
         prepare = partial(open_prepared if large else Exchange, *given)
         try:
             return await offload.run(large, prepare)
-        except UnsureError as unsure:
+        except CapabilitiesUnknown as unsure:
             watch.notes.clear()
             await self.inquiry.ask(unsure.upstream, unsure.model, self.headers_for(unsure.upstream, request))
             return await offload.run(large, prepare)

@@ -14,7 +14,7 @@ MOST_MEMBERS: Final = 1000
 """Members of one piece; each of them takes time, even if it is empty."""
 
 
-class Unpacking:
+class Decompressor:
     """A body that is unpacked as it comes."""
 
     __slots__ = ("_member",)

@@ -33,7 +33,7 @@ TRICKLE: Final = 64
 """A piece of a body that is smaller than this is no sign of life."""
 
 
-class House(Protocol):
+class ConnectionOwner(Protocol):
     """What a door leads into: who answers, and within which limits."""
 
     body_limit: int
@@ -48,16 +48,16 @@ class House(Protocol):
         """The answer to what is no request."""
         ...
 
-    def remember(self, door: Door) -> None:
+    def remember(self, door: HttpConnection) -> None:
         """A connection is open."""
         ...
 
-    def forget(self, door: Door) -> None:
+    def forget(self, door: HttpConnection) -> None:
         """A connection is closed."""
         ...
 
 
-class Door(asyncio.Protocol):
+class HttpConnection(asyncio.Protocol):
     """A client's connection. The ``on_`` members are what the parser calls."""
 
     __slots__ = (
@@ -80,7 +80,7 @@ class Door(asyncio.Protocol):
     transport: asyncio.Transport
     _answering: Request
 
-    def __init__(self, house: House, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, house: ConnectionOwner, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self.body_limit = house.body_limit
         self.blocked: asyncio.Future[None] | None = None

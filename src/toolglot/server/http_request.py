@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, unquote
 
 from toolglot.core import offload
 from toolglot.core.errors import RequestError, SizeError, ToolglotError
-from toolglot.server.compression import PACKED, Unpacking
+from toolglot.server.compression import PACKED, Decompressor
 
 JSON_TYPE: Final = "application/json"
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -38,7 +38,7 @@ class Response:
     content_type: str = JSON_TYPE
 
 
-class Line(Protocol):
+class ClientLine(Protocol):
     """The connection that a request came over. ``blocked`` is what ends when a slow client has caught up; ``closing``:
     whether the next answer is the last."""
 
@@ -73,7 +73,7 @@ class Request:
         *("lasting", "loop", "match", "method", "path", "query", "whole"),
     )
 
-    def __init__(self, line: Line, method: str, target: bytes, headers: Mapping[str, str], version: str) -> None:
+    def __init__(self, line: ClientLine, method: str, target: bytes, headers: Mapping[str, str], version: str) -> None:
         self.method = method
         self.path, self.query = take_apart(target)
         self.headers = headers
@@ -237,7 +237,7 @@ def take_apart(target: bytes) -> tuple[str, Mapping[str, str]]:
 def unpack(body: bytes, packed: str, limit: int) -> bytes:
     if packed not in PACKED:
         raise RequestError(f"A body that is packed as {packed!a} cannot be read; {', '.join(PACKED)} can.")
-    unpacking = Unpacking()
+    unpacking = Decompressor()
     try:
         told = unpacking.feed(body, limit)
     except zlib.error:

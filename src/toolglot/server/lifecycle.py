@@ -13,11 +13,11 @@ from typing import Any
 
 from toolglot.config import DEFAULT_DIALECT, Settings
 from toolglot.core import offload
-from toolglot.core.conversation import Call, Conversation, Message, Result, Text, Tool
+from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCall, ToolResult
 from toolglot.core.provenance import find_quotations, list_quotable
 from toolglot.core.schema.toolset import compile_tools
 from toolglot.gateway.telemetry.log import Telemetry, log_to
-from toolglot.prompting.conversation import speak
+from toolglot.prompting.conversation import render_as_text
 from toolglot.reading.reader import Reader
 from toolglot.server.app import Gateway
 from toolglot.server.listener import Listener
@@ -82,15 +82,15 @@ def warm_dialect(dialect: str) -> None:
     values = ("Hello\n", 1, True, ["a"])
     keys = ("path", "limit", "force", "items")  # they begin as marks do that are compiled when they are met
     tool = Tool("warm_up", "", {"type": "object", "properties": dict(zip(keys, kinds, strict=True))})
-    call = Call("1", tool.name, json.dumps(dict(zip(keys, values, strict=True))))
+    call = ToolCall("1", tool.name, json.dumps(dict(zip(keys, values, strict=True))))
     messages = (
         Message("user", (Text("Hello <b> [1]: {}\n"),)),
         Message("assistant", (call,)),
-        Message("tool", (Result("1", tool.name, (Text("Hello <b> {}\n"),)),)),
+        Message("tool", (ToolResult("1", tool.name, (Text("Hello <b> {}\n"),)),)),
     )
     ask = Conversation("", messages, (tool,))
     find_quotations(list_quotable(messages), (tool.name,))
-    written = speak(ask, dialect).conversation.messages[-2].text
+    written = render_as_text(ask, dialect).conversation.messages[-2].text
     reader = Reader(compile_tools((tool,), ()), parallel=False)
     for piece in ("Hello\n", *written):
         reader.feed(piece)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 from typing import Final, Protocol
 
 from toolglot.core.errors import ShutdownError, ToolglotError, UsageError
-from toolglot.server.http_connection import Door
+from toolglot.server.http_connection import HttpConnection
 from toolglot.server.http_request import Request, Response
 
 BACKLOG: Final = 4096
@@ -34,7 +34,7 @@ class Listener:
         self.draining = False
         self.answer = answering.answer
         self.refuse = answering.refuse
-        self._doors: set[Door] = set()
+        self._doors: set[HttpConnection] = set()
         self._server: asyncio.Server | None = None
         self._rounds: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
@@ -51,13 +51,13 @@ class Listener:
         bound, number = self._server.sockets[0].getsockname()[:2]
         return f"http://{f'[{bound}]' if ':' in bound else bound}:{number}"
 
-    def _meet(self) -> Door:
-        return Door(self, self._loop)
+    def _meet(self) -> HttpConnection:
+        return HttpConnection(self, self._loop)
 
-    def remember(self, door: Door) -> None:
+    def remember(self, door: HttpConnection) -> None:
         self._doors.add(door)
 
-    def forget(self, door: Door) -> None:
+    def forget(self, door: HttpConnection) -> None:
         self._doors.discard(door)
 
     def _look_round(self) -> None:

@@ -15,9 +15,9 @@ from toolglot.core.errors import RefusedError, ToolglotError, UpstreamError
 from toolglot.core.redaction import redact, redact_code
 from toolglot.gateway import response_pipeline as answers
 from toolglot.gateway.exchange import Exchange
-from toolglot.gateway.response_streams import Stream, Translation, open_stream
+from toolglot.gateway.response_streams import Stream, TranslatedStream, open_stream
 from toolglot.server.http_request import Request, Response
-from toolglot.server.upstream.connection import Reply, Take
+from toolglot.server.upstream.connection import Take, UpstreamResponse
 
 REQUEST_ID = "x-request-id"
 KEPT_VALUE = re.compile(r"\d{1,12}(?:\.\d{1,6})?|\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT", re.ASCII)
@@ -32,7 +32,7 @@ TOO_SMALL = (
 STREAM_HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}
 
 
-class Visit:
+class Responder:
     """One client being answered. What it gives back is the answer, if that was not written to the client already."""
 
     def __init__(self, request: Request, exchange: Exchange, heartbeat: float) -> None:
@@ -45,7 +45,7 @@ class Visit:
         self.spoke = self.loop.time()
         self.timer = self.loop.call_later(heartbeat, self.look) if exchange.streamed else None
 
-    async def answer(self, reply: Reply) -> Response | None:
+    async def answer(self, reply: UpstreamResponse) -> Response | None:
         if 300 <= reply.status < 400:
             raise UpstreamError(f"The upstream answered with status {reply.status}: it may have moved.")
         if reply.status >= 400:
@@ -58,7 +58,7 @@ class Visit:
             await self.answer_late_whole(reply)
         return None
 
-    def describe_refusal(self, reply: Reply, body: bytes) -> RefusedError:
+    def describe_refusal(self, reply: UpstreamResponse, body: bytes) -> RefusedError:
         """The upstream's error as it may be told: upstreams repeat keys in any field of it."""
         upstream, secrets = self.exchange.route.upstream, self.exchange.secrets
         try:
@@ -77,23 +77,23 @@ class Visit:
         error.headers = {name: value for name, value in told.items() if KEPT_VALUE.fullmatch(value)}
         return error
 
-    async def answer_whole(self, reply: Reply) -> Response:
+    async def answer_whole(self, reply: UpstreamResponse) -> Response:
         streamed = await reply.is_streamed(self.exchange.upstream_wire.STREAM_TYPE)
         given = await reply.whole()
         body = await offload.run(len(given) >= offload.LARGE_ANSWER, answers.reply, self.exchange, given, streamed)
         self.watch.sent(body)
         return Response(body, headers=self.headers(whole=True))
 
-    async def answer_late_whole(self, reply: Reply) -> None:
+    async def answer_late_whole(self, reply: UpstreamResponse) -> None:
         """A stream was asked for and the upstream answers in one piece."""
-        stream = self.stream if isinstance(self.stream, Translation) else Translation(self.exchange)
+        stream = self.stream if isinstance(self.stream, TranslatedStream) else TranslatedStream(self.exchange)
         self.stream = stream
         given = await reply.whole()
         out = await offload.run(len(given) >= offload.LARGE_ANSWER, stream.whole, given)
         self.begin()
         self.end(out)
 
-    async def pump(self, reply: Reply) -> None:
+    async def pump(self, reply: UpstreamResponse) -> None:
         self.begin()
         stream = self.open_stream()
         try:
@@ -106,7 +106,7 @@ class Visit:
         if not reply.over:
             await reply.part()
 
-    def pass_on(self, stream: Stream, reply: Reply) -> Take:
+    def pass_on(self, stream: Stream, reply: UpstreamResponse) -> Take:
         """What is done with each piece."""
         feed, write, sent, now = stream.feed, self.request.write, self.watch.sent, self.loop.time
 
@@ -137,7 +137,7 @@ class Visit:
 
     def restart(self) -> None:
         """The upstream is asked again."""
-        if isinstance(self.stream, Translation):
+        if isinstance(self.stream, TranslatedStream):
             self.stream.restart()
 
     def open_stream(self) -> Stream:

@@ -12,7 +12,7 @@ _NAMED = re.compile(r"\{(\w+)(?::((?:[^{}]|\{[^{}]*\})+))?\}")
 EVERY = "*"
 
 
-class Paths(Generic[Where]):
+class Router(Generic[Where]):
     """Paths as they are, or with named parts: ``{name}`` for anything but a slash, ``{name:expression}``."""
 
     def __init__(self) -> None:

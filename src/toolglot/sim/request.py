@@ -17,7 +17,7 @@ from toolglot.sim.prompt_reading import split_result, taught_choice
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SimRequest:
     """``choice`` is none, auto or required, or the name of the one tool that must be called."""
 
     model: str
@@ -32,7 +32,7 @@ class Asked:
     limit: int | None = None
 
 
-def parse_request(body: Any) -> Asked:
+def parse_request(body: Any) -> SimRequest:
     """Take a request body apart; refuse what no server would answer."""
     if not isinstance(body, Mapping):
         raise ClientError("the request body must be a JSON object")
@@ -44,7 +44,7 @@ def parse_request(body: Any) -> Asked:
     tools = native or find_tools(prompt)
     question, result = _read_turn(messages)
     options = body.get("stream_options")
-    return Asked(
+    return SimRequest(
         model=str(body.get("model") or ""),
         question=question,
         tools=tools,

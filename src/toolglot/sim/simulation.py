@@ -15,7 +15,7 @@ from toolglot.sim.damage import CALL_FAULTS, JSON_FAULTS, MARK_FAULTS, damage_js
 from toolglot.sim.faults import ONLY_NATIVE
 from toolglot.sim.options import AS_TAUGHT, NATIVE, Options, vary
 from toolglot.sim.prompt_reading import taught_dialect
-from toolglot.sim.request import Asked, parse_request
+from toolglot.sim.request import SimRequest, parse_request
 from toolglot.sim.response_plan import (
     Plan,
     Stamp,
@@ -101,7 +101,7 @@ class Simulation:
         )
 
 
-def put_into_words(answer: Answer, asked: Asked, options: Options) -> Utterance:
+def put_into_words(answer: Answer, asked: SimRequest, options: Options) -> Utterance:
     """Write an answer natively or in a dialect, and damage it as the faults say."""
     faults = options.faults
     if "empty_answer" in faults:
@@ -120,7 +120,7 @@ def put_into_words(answer: Answer, asked: Asked, options: Options) -> Utterance:
     return utterance.limit(asked.limit) if asked.limit else utterance
 
 
-def _choose_dialect(asked: Asked, dialect: str) -> str:
+def _choose_dialect(asked: SimRequest, dialect: str) -> str:
     if dialect != AS_TAUGHT:
         return dialect
     return NATIVE if asked.native or not asked.taught else taught_dialect(asked.taught)

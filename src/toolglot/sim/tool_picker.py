@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from toolglot.core.conversation import Tool
 from toolglot.sim.answer import Answer, Calling
 from toolglot.sim.argument_filler import QUOTED, fill, gather_facts, kind_of, split_words
-from toolglot.sim.request import Asked
+from toolglot.sim.request import SimRequest
 
 QUOTE_LENGTH = 200
 DECODER = json.JSONDecoder()
@@ -138,7 +138,7 @@ ENOUGH = 3.0
 """How much overlap makes a tool fit: a word of its name, or three of its description."""
 
 
-def think(asked: Asked) -> Answer:
+def think(asked: SimRequest) -> Answer:
     """The answer to a request."""
     if asked.result is not None:
         return Answer(f"Done. The tool said: {quote(asked.result)}")

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from toolglot.core.conversation import Choice, Tool, Tools
+from toolglot.core.conversation import Tool, ToolChoice, Tools
 from toolglot.core.errors import RequestError
 from toolglot.core.events import CallEnded, CallRejected, Defect, Event, Reason
 from toolglot.core.json_numbers import decode, decode_anything, decode_patiently, encode
@@ -188,7 +188,7 @@ def check_messages(asked: Mapping[str, Any]) -> list[Any]:
     return messages
 
 
-def check_choice(choice: Choice, tools: Iterable[Tool], where: str = "tool_choice") -> Choice:
+def check_choice(choice: ToolChoice, tools: Iterable[Tool], where: str = "tool_choice") -> ToolChoice:
     """A choice among the tools that are there."""
     known = {tool.name for tool in tools}
     for name in choice.only:

@@ -12,12 +12,12 @@ from typing import Any, Final, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolglot.core.conversation import Conversation, Image, Result, Text
+from toolglot.core.conversation import Conversation, Image, Text, ToolResult
 from toolglot.core.errors import RefusedError, RequestError, ToolglotError
 from toolglot.core.events import Event, Failed
 
 
-class Asked(Struct, frozen=True):
+class ClientRequest(Struct, frozen=True):
     """A request as a client put it.
 
     ``notes`` tell what was mended on the way in. ``memory`` is what its wire needs to know again to write the answer.
@@ -42,7 +42,7 @@ class Asked(Struct, frozen=True):
     retold: frozenset[str] = frozenset()
 
 
-class Answerer(Struct, frozen=True):
+class ResponseIdentity(Struct, frozen=True):
     """Who answers, as far as the client is told: a token unique to this answer, its time and the model's name."""
 
     id: str
@@ -78,8 +78,8 @@ class Marks(Struct, frozen=True):
 
 class Whole(Struct, frozen=True):
     """A whole reply as it was read. ``tidy``: nothing about it is unusual, so it may pass as it is, unless the client
-    wants a call of one of the ``functions`` told in another way (``Asked.retold``). ``answer``: the id and the items of
-    an answer that was not kept where it was made."""
+    wants a call of one of the ``functions`` told in another way (``ClientRequest.retold``). ``answer``: the id and the
+    items of an answer that was not kept where it was made."""
 
     events: list[Event]
     tidy: bool = False
@@ -87,7 +87,7 @@ class Whole(Struct, frozen=True):
     answer: tuple[str, list[dict[str, Any]]] | None = None
 
 
-class ReplyReader(Protocol):
+class ResponseDecoder(Protocol):
     """Reads a streamed reply, piece by piece. ``over``: it has said itself that this was all."""
 
     @property
@@ -100,7 +100,7 @@ class ReplyReader(Protocol):
         ...
 
 
-class ReplyWriter(Protocol):
+class ResponseEncoder(Protocol):
     """Writes a streamed reply, event by event."""
 
     def write(self, events: Sequence[Event]) -> bytes: ...
@@ -151,7 +151,7 @@ class Wire(Protocol):
     expand_request: Callable[[bytes, Callable[[str], tuple[bytes, bytes] | None], int], bytes] | None
     interject: Interject | None
 
-    def decode_request(self, body: bytes, path: Mapping[str, str]) -> Asked:
+    def decode_request(self, body: bytes, path: Mapping[str, str]) -> ClientRequest:
         """What a client asks; ``path`` are the named parts of the path it asked at."""
         ...
 
@@ -169,7 +169,7 @@ class Wire(Protocol):
         """The headers that present a key to an upstream."""
         ...
 
-    def read_stream(self, new_id: Callable[[], str]) -> ReplyReader: ...
+    def read_stream(self, new_id: Callable[[], str]) -> ResponseDecoder: ...
 
     def read_reply(self, body: bytes, new_id: Callable[[], str]) -> Whole: ...
 
@@ -177,9 +177,9 @@ class Wire(Protocol):
         """The events of a whole reply."""
         ...
 
-    def write_stream(self, answerer: Answerer, asked: Asked) -> ReplyWriter: ...
+    def write_stream(self, answerer: ResponseIdentity, asked: ClientRequest) -> ResponseEncoder: ...
 
-    def encode_reply(self, events: Iterable[Event], answerer: Answerer, asked: Asked) -> bytes: ...
+    def encode_reply(self, events: Iterable[Event], answerer: ResponseIdentity, asked: ClientRequest) -> bytes: ...
 
     def decode_error(self, status: int, body: bytes) -> RefusedError: ...
 
@@ -209,7 +209,7 @@ ERROR_NOTE = "[The tool reported an error]\n"
 """Stands in front of a result on wires that have no flag for errors."""
 
 
-def write_error(result: Result) -> Result:
+def write_error(result: ToolResult) -> ToolResult:
     """The result as a wire without a flag for errors can tell it."""
     if not result.error:
         return result
@@ -223,7 +223,7 @@ def _note(content: tuple[Text | Image, ...]) -> tuple[Text | Image, ...]:
     return (Text(ERROR_NOTE), *content)
 
 
-def read_error(result: Result) -> Result:
+def read_error(result: ToolResult) -> ToolResult:
     """The result with its flag again, where the note stands in front of it."""
     first = result.content[0] if result.content else None
     if not isinstance(first, Text) or not first.text.startswith(ERROR_NOTE):

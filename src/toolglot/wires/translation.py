@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from toolglot.core.conversation import EFFORTS, Call, Conversation, Image, Message, Part, Result, Text, Tool
+from toolglot.core.conversation import EFFORTS, Conversation, Image, Message, Part, Text, Tool, ToolCall, ToolResult
 from toolglot.core.tool_names import rename
 
 _LENT = re.compile(r"toolglot:([^:]+):")
@@ -142,4 +142,6 @@ def rename_tools(conversation: Conversation, allowed: str | None) -> tuple[Conve
 
 
 def _rename(part: Part, given: Mapping[str, str]) -> Part:
-    return replace(part, name=given[part.name]) if isinstance(part, Call | Result) and part.name in given else part
+    return (
+        replace(part, name=given[part.name]) if isinstance(part, ToolCall | ToolResult) and part.name in given else part
+    )

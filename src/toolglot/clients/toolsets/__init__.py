@@ -7,8 +7,18 @@ told = bring_back(mapping, events)              its answer as the client knows i
 
 from __future__ import annotations
 
-from toolglot.clients.toolsets.operations import Loss
-from toolglot.clients.toolsets.response_mapper import Return, bring_back
-from toolglot.clients.toolsets.tool_mapper import NAMES, SETS, Carried, Mapping, find, mappings
+from toolglot.clients.toolsets.operations import Untranslatable
+from toolglot.clients.toolsets.response_mapper import ResponseMapper, map_response
+from toolglot.clients.toolsets.tool_mapper import NAMES, SETS, MappedConversation, ToolMapping, find, mappings
 
-__all__ = ["NAMES", "SETS", "Carried", "Loss", "Mapping", "Return", "bring_back", "find", "mappings"]
+__all__ = [
+    "NAMES",
+    "SETS",
+    "MappedConversation",
+    "ResponseMapper",
+    "ToolMapping",
+    "Untranslatable",
+    "find",
+    "map_response",
+    "mappings",
+]

@@ -19,13 +19,13 @@ from toolglot.clients.toolsets.operations import (
     Create,
     Insert,
     Kind,
-    List,
-    Loss,
+    ListFolder,
     Operation,
     Replace,
-    Shape,
     Target,
+    ToolAdapter,
     ToolSet,
+    Untranslatable,
     View,
     Written,
     define,
@@ -50,7 +50,7 @@ def _read_view(given: Arguments) -> Operation:
         return open_folder(path) if is_folder(path) else View(path)
     bounds = given.take("view_range")
     if not isinstance(bounds, list) or len(bounds) != 2:
-        raise Loss("view_range must be two line numbers")
+        raise Untranslatable("view_range must be two line numbers")
     first, last = (read_whole(bound, "view_range") for bound in bounds)
     return read_range(first, None if last == TO_THE_END else last, path)
 
@@ -62,16 +62,16 @@ def _read_create(given: Arguments) -> Operation:
 def _read_replace(given: Arguments) -> Operation:
     path, old = given.path("path"), given.text("old_str")
     if not old:
-        raise Loss("old_str is empty: there is nothing to look for")
+        raise Untranslatable("old_str is empty: there is nothing to look for")
     return Replace(path, old, given.text("new_str", ""))
 
 
 def _read_insert(given: Arguments) -> Operation:
     path, after = given.path("path"), given.whole("insert_line")
     if after is None or after < 0:
-        raise Loss("insert needs insert_line, 0 or the number of a line")
+        raise Untranslatable("insert needs insert_line, 0 or the number of a line")
     if "insert_text" in given and "new_str" in given:
-        raise Loss("insert has two texts, insert_text and new_str")
+        raise Untranslatable("insert has two texts, insert_text and new_str")
     return Insert(path, after, given.text("new_str" if "new_str" in given else "insert_text"))
 
 
@@ -86,22 +86,22 @@ _COMMANDS: Mapping[str, Callable[[Arguments], Operation]] = {
 def _read(given: Arguments, target: Target) -> tuple[Operation, ...]:
     command = given.text("command")
     if command == "undo_edit":
-        raise Loss("undo_edit has no twin: nobody else remembers what a file was before")
+        raise Untranslatable("undo_edit has no twin: nobody else remembers what a file was before")
     if command not in _COMMANDS:
-        raise Loss(f"{command[:40]} is no command of {target.tool.name}")
+        raise Untranslatable(f"{command[:40]} is no command of {target.tool.name}")
     return (_COMMANDS[command](given),)
 
 
 def _write_view(view: View, target: Target) -> Written:
     written: Written = {"command": "view", "path": view.path}
     if is_folder(view.path):
-        raise Loss("a path that ends with a slash is a folder to view, not a file")
+        raise Untranslatable("a path that ends with a slash is a folder to view, not a file")
     if (view.first, view.last) != (1, None):
         written["view_range"] = [number(view.first), number(TO_THE_END if view.last is None else view.last)]
     return written
 
 
-def _write_list(folder: List, target: Target) -> Written:
+def _write_list(folder: ListFolder, target: Target) -> Written:
     return {"command": "view", "path": write_folder(folder.path)}
 
 
@@ -111,9 +111,9 @@ def _write_create(create: Create, target: Target) -> Written:
 
 def _write_replace(replaced: Replace, target: Target) -> Written:
     if replaced.every:
-        raise Loss("str_replace changes one place only, and all of them were meant")
+        raise Untranslatable("str_replace changes one place only, and all of them were meant")
     if not replaced.old:
-        raise Loss("old_str is empty: there is nothing to look for")
+        raise Untranslatable("old_str is empty: there is nothing to look for")
     return {"command": "str_replace", "path": replaced.path, "old_str": replaced.old, "new_str": replaced.new}
 
 
@@ -139,7 +139,7 @@ _ARGUMENTS: Mapping[str, tuple[tuple[Kind, ...], dict[str, Any]]] = {
     "insert_text": ((Insert,), text("For insert: the text to insert.")),
 }
 _SAYS: Mapping[str, tuple[Kind, ...]] = {
-    "view": (View, List),
+    "view": (View, ListFolder),
     "create": (Create,),
     "str_replace": (Replace,),
     "insert": (Insert,),
@@ -149,7 +149,9 @@ _SAYS: Mapping[str, tuple[Kind, ...]] = {
 def _define(kinds: frozenset[Kind]) -> Tool:
     commands = [command for command, says in _SAYS.items() if kinds.intersection(says)]
     folders = (
-        " A folder is viewed with a slash at the end of its path." if List in kinds else " Folders cannot be viewed."
+        " A folder is viewed with a slash at the end of its path."
+        if ListFolder in kinds
+        else " Folders cannot be viewed."
     )
     properties = {
         "command": {"type": "string", "enum": commands, "description": "What to do."},
@@ -161,11 +163,13 @@ def _define(kinds: frozenset[Kind]) -> Tool:
 
 _WRITE: Mapping[Kind, Callable[[Any, Target], Written]] = {
     View: _write_view,
-    List: _write_list,
+    ListFolder: _write_list,
     Create: _write_create,
     Replace: _write_replace,
     Insert: _write_insert,
 }
 SET = ToolSet(
-    "anthropic", tuple(Shape(name, ("command", "path"), _read, _WRITE, _define) for name in (NAME, OLDER)), (NAME,)
+    "anthropic",
+    tuple(ToolAdapter(name, ("command", "path"), _read, _WRITE, _define) for name in (NAME, OLDER)),
+    (NAME,),
 )

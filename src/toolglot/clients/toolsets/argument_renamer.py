@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from toolglot.clients.toolsets.operations import Loss
+from toolglot.clients.toolsets.operations import Untranslatable
 
 _PLAIN = re.compile(r'[^"\\]*')
 _QUIET = re.compile(r'[^"{}\[\],]*')
 
 
 class Renamer:
-    """The arguments of one call on their way. Raises ``Loss`` at a key that has no new name."""
+    """The arguments of one call on their way. Raises ``Untranslatable`` at a key that has no new name."""
 
     def __init__(self, keys: Mapping[str, str], tool: str) -> None:
         self.keys = keys
@@ -71,7 +71,7 @@ class Renamer:
 
     def rename(self, key: str) -> str:
         if key not in self.keys:
-            raise Loss(f"{key[:40]} of {self.tool} has no twin")
+            raise Untranslatable(f"{key[:40]} of {self.tool} has no twin")
         return self.keys[key]
 
 

@@ -21,14 +21,14 @@ from toolglot.clients.toolsets.operations import (
     Arguments,
     Create,
     Kind,
-    List,
-    Loss,
+    ListFolder,
     Operation,
     Replace,
     Run,
-    Shape,
     Target,
+    ToolAdapter,
     ToolSet,
+    Untranslatable,
     View,
     Written,
     define,
@@ -69,14 +69,14 @@ def _first_line(names: _Names, target: Target) -> int:
         return 0
     if names.counted or _FROM_ONE.search(told):
         return 1
-    raise Loss(f"{target.tool.name} does not say whether it counts lines from 0 or from 1")
+    raise Untranslatable(f"{target.tool.name} does not say whether it counts lines from 0 or from 1")
 
 
 def _shows_folders(names: _Names, target: Target) -> bool:
     return "director" in target.describe(names.path)
 
 
-def _make_read(names: _Names) -> Shape:
+def _make_read(names: _Names) -> ToolAdapter:
     def read(given: Arguments, target: Target) -> tuple[Operation, ...]:
         path, offset, limit = given.path(names.path), given.whole("offset"), given.whole("limit")
         if offset is None and limit is None:
@@ -87,24 +87,24 @@ def _make_read(names: _Names) -> Shape:
     def write_view(view: View, target: Target) -> Written:
         written: Written = {names.path: view.path}
         if is_folder(view.path) and _shows_folders(names, target):
-            raise Loss("a path that ends with a slash is a folder to read, not a file")
+            raise Untranslatable("a path that ends with a slash is a folder to read, not a file")
         if (view.first, view.last) == (1, None):
             return written
         if not target.declares("offset", "limit"):
-            raise Loss(f"the client's {names.read} reads whole files only")
+            raise Untranslatable(f"the client's {names.read} reads whole files only")
         if view.first != 1:
             written["offset"] = number(view.first - 1 + _first_line(names, target))
         if view.last is not None:
             written["limit"] = number(view.last - view.first + 1)
         return written
 
-    def write_list(folder: List, target: Target) -> Written:
+    def write_list(folder: ListFolder, target: Target) -> Written:
         if not _shows_folders(names, target):
-            raise Loss(f"the client's {names.read} shows no folders")
+            raise Untranslatable(f"the client's {names.read} shows no folders")
         return {names.path: write_folder(folder.path)}
 
     def make(kinds: frozenset[Kind]) -> Tool:
-        what = "file or directory; that of a directory ends with a slash" if List in kinds else "file"
+        what = "file or directory; that of a directory ends with a slash" if ListFolder in kinds else "file"
         properties = {
             names.path: text(f"The path of the {what}."),
             "offset": whole("The line to start reading from (1-indexed)."),
@@ -114,10 +114,10 @@ def _make_read(names: _Names) -> Shape:
             names.read, "Read a file; its lines are shown with their numbers.", properties, ("offset", "limit")
         )
 
-    return Shape(names.read, (names.path,), read, {View: write_view, List: write_list}, make)
+    return ToolAdapter(names.read, (names.path,), read, {View: write_view, ListFolder: write_list}, make)
 
 
-def _make_write(names: _Names) -> Shape:
+def _make_write(names: _Names) -> ToolAdapter:
     def read(given: Arguments, target: Target) -> tuple[Operation, ...]:
         return (Create(given.path(names.path), given.text("content")),)
 
@@ -128,20 +128,20 @@ def _make_write(names: _Names) -> Shape:
         names.write, "Write a whole file.", {names.path: text("The path of the file."), "content": text("The content.")}
     )
     fields = {"path": names.path, "text": "content"}
-    return Shape(names.write, (names.path, "content"), read, {Create: write}, lambda kinds: tool, fields=fields)
+    return ToolAdapter(names.write, (names.path, "content"), read, {Create: write}, lambda kinds: tool, fields=fields)
 
 
-def _make_edit(names: _Names) -> Shape:
+def _make_edit(names: _Names) -> ToolAdapter:
     def read(given: Arguments, target: Target) -> tuple[Operation, ...]:
         path, old, new = given.path(names.path), given.text(names.old), given.text(names.new)
         if not old:
-            raise Loss(f"{names.old} is empty: there is nothing to look for")
+            raise Untranslatable(f"{names.old} is empty: there is nothing to look for")
         return (Replace(path, old, new, given.flag(names.every)),)
 
     def write(replace: Replace, target: Target) -> Written:
         refuse_crlf(replace, names.edit)
         if replace.every and not target.declares(names.every):
-            raise Loss(f"the client's {names.edit} changes one place only, and all of them were meant")
+            raise Untranslatable(f"the client's {names.edit} changes one place only, and all of them were meant")
         every: Written = {names.every: True} if replace.every else {}
         return {names.path: replace.path, names.old: replace.old, names.new: replace.new, **every}
 
@@ -152,10 +152,10 @@ def _make_edit(names: _Names) -> Shape:
         names.every: {"type": "boolean", "description": "Replace it wherever it is."},
     }
     tool = define(names.edit, "Replace a text in a file.", properties, (names.every,))
-    return Shape(names.edit, (names.path, names.old, names.new), read, {Replace: write}, lambda kinds: tool)
+    return ToolAdapter(names.edit, (names.path, names.old, names.new), read, {Replace: write}, lambda kinds: tool)
 
 
-def _make_bash(names: _Names) -> Shape:
+def _make_bash(names: _Names) -> ToolAdapter:
     def read(given: Arguments, target: Target) -> tuple[Operation, ...]:
         description = given.text("description") if "description" in given else None
         return (Run(given.text("command"), given.whole("timeout"), description),)
@@ -167,7 +167,7 @@ def _make_bash(names: _Names) -> Shape:
         if run.description is not None and target.declares("description"):
             written["description"] = run.description
         elif target.requires("description"):
-            raise Loss(f"the client's {names.bash} needs a description")
+            raise Untranslatable(f"the client's {names.bash} needs a description")
         return written
 
     properties = {
@@ -176,7 +176,7 @@ def _make_bash(names: _Names) -> Shape:
         "description": text("What the command does, in a few words."),
     }
     tool = define(names.bash, "Run a command in a shell.", properties, ("timeout",))
-    return Shape(names.bash, ("command", "timeout"), read, {Run: write}, lambda kinds: tool)
+    return ToolAdapter(names.bash, ("command", "timeout"), read, {Run: write}, lambda kinds: tool)
 
 
 def _make(name: str, names: _Names) -> ToolSet:

@@ -1,13 +1,13 @@
 """What editing tools do, neutral between every tool set; and what a tool set is.
 
 Strategy. Every tool set says the same few things in its own words: show lines of a file, list a folder, write a file,
-replace a text, insert lines, run a command. A ``Shape`` is one tool of a set with both directions, ``read`` from its
-arguments to operations and ``write`` from an operation to its arguments. So each set is written down once, and any two
-of them are a pair.
+replace a text, insert lines, run a command. A ``ToolAdapter`` is one tool of a set with both directions, ``read`` from
+its arguments to operations and ``write`` from an operation to its arguments. So each set is written down once, and any
+two of them are a pair.
 
-Nothing is guessed. What one side can say and the other cannot raises ``Loss`` with a sentence that tells why; whoever
-carries a call over refuses it with that sentence. What is dropped because it cannot change the outcome is a note.
-"""
+Nothing is guessed. What one side can say and the other cannot raises ``Untranslatable`` with a sentence that tells why;
+whoever carries a call over refuses it with that sentence. What is dropped because it cannot change the outcome is a
+note."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from toolglot.core.conversation import Tool
-from toolglot.core.lenient_json import NotJson, Number, Value, parse
+from toolglot.core.lenient_json import NotJsonError, Number, Value, parse
 
 
-class Loss(ValueError):
+class Untranslatable(ValueError):
     """What one tool set says and the other cannot; the message is a sentence for people and models."""
 
 
@@ -33,7 +33,7 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class List:
+class ListFolder:
     """Show what is in a folder."""
 
     path: str
@@ -75,7 +75,7 @@ class Run:
     description: str | None = None
 
 
-Operation: TypeAlias = View | List | Create | Replace | Insert | Run
+Operation: TypeAlias = View | ListFolder | Create | Replace | Insert | Run
 Kind: TypeAlias = type[Operation]
 Written: TypeAlias = dict[str, Value]
 
@@ -88,10 +88,10 @@ class Arguments:
         self.notes: list[str] = []
         try:
             parsed = parse(text)
-        except NotJson as error:
-            raise Loss(f"the arguments of {tool} are not JSON") from error
+        except NotJsonError as error:
+            raise Untranslatable(f"the arguments of {tool} are not JSON") from error
         if parsed.repairs or not isinstance(parsed.value, dict):
-            raise Loss(f"the arguments of {tool} are not a JSON object")
+            raise Untranslatable(f"the arguments of {tool} are not a JSON object")
         self.left = {key: value for key, value in parsed.value.items() if value is not None}
 
     def __contains__(self, key: str) -> bool:
@@ -99,19 +99,19 @@ class Arguments:
 
     def take(self, key: str) -> Value:
         if key not in self.left:
-            raise Loss(f"{self.tool} needs {key}")
+            raise Untranslatable(f"{self.tool} needs {key}")
         return self.left.pop(key)
 
     def text(self, key: str, default: str | None = None) -> str:
         value = default if default is not None and key not in self.left else self.take(key)
         if type(value) is not str:
-            raise Loss(f"{key} of {self.tool} must be text")
+            raise Untranslatable(f"{key} of {self.tool} must be text")
         return value
 
     def path(self, key: str) -> str:
         path = self.text(key)
         if not path:
-            raise Loss(f"{key} of {self.tool} is empty")
+            raise Untranslatable(f"{key} of {self.tool} is empty")
         return path
 
     def whole(self, key: str) -> int | None:
@@ -125,18 +125,18 @@ class Arguments:
         if type(value) is str and value.lower() in ("true", "false"):
             return value.lower() == "true"
         if not isinstance(value, bool):
-            raise Loss(f"{key} of {self.tool} must be true or false")
+            raise Untranslatable(f"{key} of {self.tool} must be true or false")
         return value
 
     def finish(self) -> None:
         for key in self.left:
-            raise Loss(f"{key} of {self.tool} has no twin")
+            raise Untranslatable(f"{key} of {self.tool} has no twin")
 
 
 def read_whole(value: Value, what: str) -> int:
     digits = str(value) if isinstance(value, str) else ""
     if not digits.removeprefix("-").isascii() or not digits.removeprefix("-").isdigit():
-        raise Loss(f"{what} must be a whole number")
+        raise Untranslatable(f"{what} must be a whole number")
     return int(digits)
 
 
@@ -179,7 +179,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ToolAdapter:
     """One tool of a set.
 
     ``keys`` must be declared for a client's tool to be this one; ``any_of`` are further ones of which one must be.
@@ -214,11 +214,11 @@ class ToolSet:
     model is offered, the others are known when a client has them."""
 
     name: str
-    shapes: tuple[Shape, ...]
+    shapes: tuple[ToolAdapter, ...]
     taught: tuple[str, ...]
     tells: str = field(default="", compare=False)
 
-    def shape(self, tool: str) -> Shape | None:
+    def shape(self, tool: str) -> ToolAdapter | None:
         return next((shape for shape in self.shapes if shape.tool == tool), None)
 
 
@@ -241,7 +241,7 @@ def read_range(first: int | None, last: int | None, path: str) -> View:
     """Lines of a file; ``None`` where nothing was said."""
     start = 1 if first is None else first
     if start < 1 or (last is not None and last < start):
-        raise Loss(f"there are no lines from {start} to {last}")
+        raise Untranslatable(f"there are no lines from {start} to {last}")
     return View(path, start, last)
 
 
@@ -255,8 +255,8 @@ def is_folder(path: str) -> bool:
     return path.endswith("/") or path in HERE
 
 
-def open_folder(path: str) -> List:
-    return List(path.rstrip("/") or "/")
+def open_folder(path: str) -> ListFolder:
+    return ListFolder(path.rstrip("/") or "/")
 
 
 def write_folder(path: str) -> str:
@@ -265,4 +265,4 @@ def write_folder(path: str) -> str:
 
 def refuse_crlf(operation: Replace, tool: str) -> None:
     if "\r\n" in operation.old + operation.new:
-        raise Loss(f"{tool} does not keep line ends of CR LF as they are written")
+        raise Untranslatable(f"{tool} does not keep line ends of CR LF as they are written")

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from toolglot.clients.toolsets.argument_renamer import Renamer
-from toolglot.clients.toolsets.operations import Loss
-from toolglot.clients.toolsets.tool_mapper import Mapping, number_id
+from toolglot.clients.toolsets.operations import Untranslatable
+from toolglot.clients.toolsets.tool_mapper import ToolMapping, number_id
 from toolglot.core.events import CallArguments, CallEnded, CallRejected, CallStarted, Event, Failed, Finished, TextDelta
 
 
@@ -38,7 +38,7 @@ class _Passing:
     plain: bool
 
 
-class Return:
+class ResponseMapper:
     """One answer. Notes on what was refused or dropped are put into ``notes``.
 
     Where a call that was begun cannot be carried over, a stream fails; an answer that is given whole says so in its
@@ -47,7 +47,7 @@ class Return:
 
     def __init__(
         self,
-        mapping: Mapping,
+        mapping: ToolMapping,
         notes: list[str] | None = None,
         streamed: bool = True,
         shown: Callable[[str], str] = str,
@@ -103,7 +103,7 @@ class Return:
         elif call.renamer is not None:
             try:
                 renamed = call.renamer.feed(fragment)
-            except Loss as loss:
+            except Untranslatable as loss:
                 self.notes.append(f"a call was refused: {loss}")
                 self.lost.append(f"The call of {call.name} was not made: {loss}.")
                 call.renamer, renamed = None, ""
@@ -122,7 +122,7 @@ class Return:
         started, arguments = call.started, "".join(call.fragments)
         try:
             carried = self.mapping.back(started.name, arguments)
-        except Loss as loss:
+        except Untranslatable as loss:
             self.refuse(started.name, arguments, str(loss), out)
             return
         self.notes += carried.notes
@@ -159,6 +159,6 @@ class Return:
         out.append(event)
 
 
-def bring_back(mapping: Mapping, events: Iterable[Event], notes: list[str] | None = None) -> list[Event]:
+def map_response(mapping: ToolMapping, events: Iterable[Event], notes: list[str] | None = None) -> list[Event]:
     """A whole answer in the client's words."""
-    return Return(mapping, notes, streamed=False).feed(events)
+    return ResponseMapper(mapping, notes, streamed=False).feed(events)

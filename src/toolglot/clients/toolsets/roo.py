@@ -27,13 +27,13 @@ from toolglot.clients.toolsets.operations import (
     Create,
     Insert,
     Kind,
-    List,
-    Loss,
+    ListFolder,
     Operation,
     Replace,
-    Shape,
     Target,
+    ToolAdapter,
     ToolSet,
+    Untranslatable,
     View,
     Written,
     define,
@@ -59,7 +59,7 @@ _PATTERN: Final = re.compile(r"\$[$&`']")
 
 def _keep_entities(content: str, target: Target) -> None:
     if not target.proved and "claude" not in target.model and _ENTITY.search(content):
-        raise Loss(
+        raise Untranslatable(
             f"{target.tool.name} turns entities such as &lt; into characters, unless the model's name has claude"
         )
 
@@ -75,37 +75,37 @@ def _read_file(given: Arguments, target: Target) -> tuple[Operation, ...]:
         return _read_elements(args) if type(args) is str else _read_args(args)
     path = given.path("path")
     if given.text("mode", "slice") != "slice":
-        raise Loss("read_file by indentation has no twin")
+        raise Untranslatable("read_file by indentation has no twin")
     given.left.pop("indentation", None)  # Roo looks at it in the other mode only
     first, last = given.whole("start_line"), given.whole("end_line")
     offset, limit = given.whole("offset"), given.whole("limit")
     if (offset, limit) == (None, None):
         return (read_range(first, last, path),)
     if (first, last) != (None, None):
-        raise Loss("read_file is told twice which lines to read")
+        raise Untranslatable("read_file is told twice which lines to read")
     offset = 1 if offset is None else offset
     return (read_range(offset, None if limit is None else offset + limit - 1, path),)
 
 
 def _read_files(files: Value) -> tuple[Operation, ...]:
     if not isinstance(files, list) or not files:
-        raise Loss("files of read_file must be a list")
+        raise Untranslatable("files of read_file must be a list")
     return tuple(view for entry in files for view in _read_entry(entry))
 
 
 def _read_entry(entry: Value) -> list[View]:
     path = entry.get("path") if isinstance(entry, dict) else None
     if not isinstance(entry, dict) or type(path) is not str or not path or set(entry) - {"path", "line_ranges"}:
-        raise Loss("an entry of files must have a path, and nothing besides but line_ranges")
+        raise Untranslatable("an entry of files must have a path, and nothing besides but line_ranges")
     ranges = entry.get("line_ranges") or []
     if not isinstance(ranges, list):
-        raise Loss("line_ranges must be a list")
+        raise Untranslatable("line_ranges must be a list")
     return [_read_pair(pair, path) for pair in ranges] or [View(path)]
 
 
 def _read_pair(pair: Value, path: str) -> View:
     if not isinstance(pair, list) or len(pair) != 2:
-        raise Loss("line_ranges must be pairs of line numbers")
+        raise Untranslatable("line_ranges must be pairs of line numbers")
     first, last = (read_whole(bound, "line_ranges") for bound in pair)
     return read_range(first, last, path)
 
@@ -114,24 +114,24 @@ def _read_args(args: Value) -> tuple[Operation, ...]:
     """The files of ``args`` as a client that takes XML has read its elements."""
     files = args.get("file") if isinstance(args, dict) and set(args) == {"file"} else None
     if not isinstance(files, list) or not files:
-        raise Loss("args of read_file must hold files")
+        raise Untranslatable("args of read_file must hold files")
     return tuple(view for file in files for view in _read_args_file(file))
 
 
 def _read_args_file(file: Value) -> list[View]:
     path = file.get("path") if isinstance(file, dict) else None
     if not isinstance(file, dict) or type(path) is not str or not path or set(file) - {"path", "line_range"}:
-        raise Loss("a file of args must have a path, and nothing besides but line_range")
+        raise Untranslatable("a file of args must have a path, and nothing besides but line_range")
     ranges = file.get("line_range") or []
     if not isinstance(ranges, list):
-        raise Loss("line_range must be a list")
+        raise Untranslatable("line_range must be a list")
     return [_read_span(span, path) for span in ranges] or [View(path)]
 
 
 def _read_span(span: Value, path: str) -> View:
     found = _SPAN.fullmatch(span) if type(span) is str else None
     if found is None:
-        raise Loss("line_range must hold ranges like 1-20")
+        raise Untranslatable("line_range must hold ranges like 1-20")
     return read_range(int(found[1]), int(found[2]), path)
 
 
@@ -141,15 +141,15 @@ def _read_elements(markup: str) -> tuple[Operation, ...]:
     while at < len(markup):
         element = _FILE.match(markup, at)
         if element is None or re.search(r"&(?!lt;|gt;|amp;)", element[1]):
-            raise Loss("args of read_file are not plain elements of files")
+            raise Untranslatable("args of read_file are not plain elements of files")
         path = re.sub("&(?:lt|gt|amp);", lambda entity: _XML[entity[0]], element[1])
         if path != path.strip():
-            raise Loss("blanks around a path are lost between elements")
+            raise Untranslatable("blanks around a path are lost between elements")
         spans = [read_range(int(first), int(last), path) for first, last in _SPAN.findall(element[2])]
         found += spans or [View(path)]
         at = element.end()
     if not found:
-        raise Loss("args of read_file name no file")
+        raise Untranslatable("args of read_file name no file")
     return tuple(found)
 
 
@@ -169,7 +169,7 @@ def _write_view(view: View, target: Target) -> Written:
         ends: Written = {} if view.last is None else {"end_line": number(view.last)}
         return {"path": view.path, "start_line": number(view.first), **ends}
     if not target.declares("offset", "limit"):
-        raise Loss("the client's read_file reads whole files only")
+        raise Untranslatable("the client's read_file reads whole files only")
     mode: Written = {"mode": "slice"} if "mode" in has else {}
     limit: Written = {} if view.last is None else {"limit": number(view.last - view.first + 1)}
     return {"path": view.path, **mode, "offset": number(view.first), **limit}
@@ -177,7 +177,7 @@ def _write_view(view: View, target: Target) -> Written:
 
 def _last(view: View) -> int:
     if view.last is None:
-        raise Loss("the client's read_file needs the number of the last line")
+        raise Untranslatable("the client's read_file needs the number of the last line")
     return view.last
 
 
@@ -191,7 +191,7 @@ def _write_elements(view: View, ranged: bool) -> str:
     for entity, char in reversed(_XML.items()):
         path = path.replace(char, entity)
     if path != path.strip():
-        raise Loss("blanks around a path are lost between elements")
+        raise Untranslatable("blanks around a path are lost between elements")
     span = f"<line_range>{view.first}-{_last(view)}</line_range>" if ranged else ""
     return f"<file><path>{path}</path>{span}</file>"
 
@@ -202,11 +202,11 @@ def _write_elements(view: View, ranged: bool) -> str:
 def _read_list(given: Arguments, target: Target) -> tuple[Operation, ...]:
     path = given.path("path")
     if given.flag("recursive"):
-        raise Loss("a whole tree cannot be listed: others show a level or two")
+        raise Untranslatable("a whole tree cannot be listed: others show a level or two")
     return (open_folder(path),)
 
 
-def _write_list(folder: List, target: Target) -> Written:
+def _write_list(folder: ListFolder, target: Target) -> Written:
     return {"path": folder.path, "recursive": False}
 
 
@@ -218,9 +218,9 @@ def _read_write(given: Arguments, target: Target) -> tuple[Operation, ...]:
 def _write_create(create: Create, target: Target) -> Written:
     if not target.proved:
         if create.text.startswith(_FENCE) or create.text.endswith(_FENCE):
-            raise Loss("write_to_file takes a code fence at the beginning or the end of the content off")
+            raise Untranslatable("write_to_file takes a code fence at the beginning or the end of the content off")
         if is_numbered(create.text):
-            raise Loss("write_to_file takes the numbers off lines that all begin with a number and a bar")
+            raise Untranslatable("write_to_file takes the numbers off lines that all begin with a number and a bar")
     _keep_entities(create.text, target)
     count: Written = {"line_count": number(create.text.count("\n") + 1)} if "line_count" in target.properties else {}
     return {"path": create.path, "content": create.text, **count}
@@ -229,9 +229,9 @@ def _write_create(create: Create, target: Target) -> Written:
 def _read_insert(given: Arguments, target: Target) -> tuple[Operation, ...]:
     path, line = given.path("path"), given.whole("line")
     if line == 0:
-        raise Loss("line 0 of insert_content is the end of the file, whose number of lines is not known here")
+        raise Untranslatable("line 0 of insert_content is the end of the file, whose number of lines is not known here")
     if line is None or line < 0:
-        raise Loss("insert_content needs the line before which to insert")
+        raise Untranslatable("insert_content needs the line before which to insert")
     return (Insert(path, line - 1, given.text("content")),)
 
 
@@ -261,7 +261,7 @@ def _write_diff(replace: Replace, target: Target) -> Written:
 def _read_edit(given: Arguments, target: Target) -> tuple[Operation, ...]:
     path, old, new = given.path("file_path"), given.text("old_string"), given.text("new_string")
     if not old:
-        raise Loss("old_string is empty: there is nothing to look for")
+        raise Untranslatable("old_string is empty: there is nothing to look for")
     return (Replace(path, old, new, given.flag("replace_all")),)
 
 
@@ -274,13 +274,13 @@ def _write_edit(replace: Replace, target: Target) -> Written:
 def _write_search(replace: Replace, target: Target) -> Written:
     _refuse_every(replace, target)
     if _PATTERN.search(replace.new):
-        raise Loss("search_replace takes $ before $, &, ` or ' for an instruction")
+        raise Untranslatable("search_replace takes $ before $, &, ` or ' for an instruction")
     return _write_edit(replace, target)
 
 
 def _refuse_every(replace: Replace, target: Target) -> None:
     if replace.every:
-        raise Loss(f"{target.tool.name} changes one place only, and all of them were meant")
+        raise Untranslatable(f"{target.tool.name} changes one place only, and all of them were meant")
 
 
 # -- the set -----------------------------------------------------------------------------------------------------------
@@ -334,15 +334,17 @@ _TOOLS: Final = {
 }
 
 
-def _shape(tool: str, keys: tuple[str, ...], read: Any, kind: Kind, write: Any, any_of: tuple[str, ...] = ()) -> Shape:
-    return Shape(tool, keys, read, {kind: write}, lambda kinds: _TOOLS[tool], any_of)
+def _shape(
+    tool: str, keys: tuple[str, ...], read: Any, kind: Kind, write: Any, any_of: tuple[str, ...] = ()
+) -> ToolAdapter:
+    return ToolAdapter(tool, keys, read, {kind: write}, lambda kinds: _TOOLS[tool], any_of)
 
 
 SET = ToolSet(
     "roo",
     (
         _shape("read_file", (), _read_file, View, _write_view, ("path", "files", "args")),
-        _shape("list_files", ("path",), _read_list, List, _write_list),
+        _shape("list_files", ("path",), _read_list, ListFolder, _write_list),
         _shape("write_to_file", ("path", "content"), _read_write, Create, _write_create),
         _shape("edit", ("file_path", "old_string", "new_string"), _read_edit, Replace, _write_edit),
         _shape("search_replace", ("file_path", "old_string", "new_string"), _read_edit, Replace, _write_search),

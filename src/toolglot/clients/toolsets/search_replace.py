@@ -24,7 +24,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from toolglot.clients.toolsets.operations import Loss
+from toolglot.clients.toolsets.operations import Untranslatable
 
 SEARCH, SEPARATOR, REPLACE, RULE = "<<<<<<< SEARCH", "=======", ">>>>>>> REPLACE", "-------"
 OPENERS: Final = (SEARCH, SEARCH + ">")
@@ -46,18 +46,19 @@ class Block:
 
 
 def read_blocks(diff: str) -> tuple[Block, ...]:
-    """The blocks of a diff; raises ``Loss`` where Roo would refuse it, or do something else than it seems to say."""
+    """The blocks of a diff; raises ``Untranslatable`` where Roo would refuse it, or do something else than it seems to
+    say."""
     if _ODD_ENDS.search(diff):
-        raise Loss("a diff with line ends other than LF is not read the same way everywhere")
+        raise Untranslatable("a diff with line ends other than LF is not read the same way everywhere")
     lines = iter(diff.split("\n"))
     found: list[Block] = []
     for line in lines:
         if line.rstrip(_BLANKS) in OPENERS:
             found.append(_read_block(lines))
         elif line.strip(_BLANKS):
-            raise Loss("a diff holds text outside of its blocks")
+            raise Untranslatable("a diff holds text outside of its blocks")
     if not found:
-        raise Loss("a diff holds no block of SEARCH and REPLACE")
+        raise Untranslatable("a diff holds no block of SEARCH and REPLACE")
     return tuple(found)
 
 
@@ -80,9 +81,9 @@ def _read_part(lines: Iterator[str], closer: str) -> list[str]:
         if line.rstrip(_BLANKS) == closer:
             return part
         if _is_mark(bare) or (closer is REPLACE and bare.startswith(ESCAPED[-2:])):
-            raise Loss(f"a diff holds the mark {bare[:40]} where {closer} was due")
+            raise Untranslatable(f"a diff holds the mark {bare[:40]} where {closer} was due")
         part.append(line)
-    raise Loss(f"a diff ends without {closer}")
+    raise Untranslatable(f"a diff ends without {closer}")
 
 
 def _is_mark(bare: str) -> bool:
@@ -95,14 +96,14 @@ def _unescape(lines: Sequence[str]) -> str:
 
 
 def check(old: str, new: str) -> None:
-    """Raise ``Loss`` where whole lines and plain text do not mean the same."""
+    """Raise ``Untranslatable`` where whole lines and plain text do not mean the same."""
     if not old:
-        raise Loss("nothing to search for: an empty SEARCH is not allowed")
+        raise Untranslatable("nothing to search for: an empty SEARCH is not allowed")
     for part in (old, new):
         if part and not part.split("\n", 1)[0].strip(_BLANKS):
-            raise Loss("blank lines at the beginning of SEARCH or REPLACE are skipped")
+            raise Untranslatable("blank lines at the beginning of SEARCH or REPLACE are skipped")
     if is_numbered(old) and (is_numbered(new) or not new.strip(_BLANKS)):
-        raise Loss("lines that all begin with a number and a bar lose them")
+        raise Untranslatable("lines that all begin with a number and a bar lose them")
 
 
 def is_numbered(part: str) -> bool:
@@ -113,19 +114,19 @@ def is_numbered(part: str) -> bool:
 def write_block(old: str, new: str) -> str:
     """One block that makes Roo put the new text in the place of the old."""
     if not new and not old.endswith("\n"):
-        raise Loss(
+        raise Untranslatable(
             "an empty REPLACE deletes the lines together with their line break, an empty text leaves that behind"
         )
     if old.endswith("\n") and (not new or new.endswith("\n")):
         old, new = old[:-1], new[:-1]
     if _ODD_ENDS.search(old + new):
-        raise Loss("apply_diff does not keep line ends other than LF as they are written")
+        raise Untranslatable("apply_diff does not keep line ends other than LF as they are written")
     check(old, new)
     if new and settle(old, new) != new:
-        raise Loss("apply_diff changes indentation of another kind and blanks at the end of new lines")
+        raise Untranslatable("apply_diff changes indentation of another kind and blanks at the end of new lines")
     diff = "\n".join((SEARCH, *_escape(old), SEPARATOR, *_escape(new), REPLACE))
     if read_blocks(diff) != (Block(old if new else old + "\n", new),):
-        raise Loss("a line of the text is a mark of the diff and cannot be escaped")
+        raise Untranslatable("a line of the text is a mark of the diff and cannot be escaped")
     return diff
 
 

@@ -3,9 +3,8 @@
 Strategy. A mapping is a pair of tool sets, the tools of the client that belong to one of them, and what the client
 allows. On the way there tools and history are told in the model's words; a call of the history that cannot be told so
 stays as it is, with a note, because it has happened and a conversation must go on. On the way back a call either
-becomes calls that do the same, or is refused with the sentence of its ``Loss``. Results pass as they are: how a tool
-shows lines and reports errors is the client's own, and nothing certain is known about it.
-"""
+becomes calls that do the same, or is refused with the sentence of its ``Untranslatable``. Results pass as they are: how
+a tool shows lines and reports errors is the client's own, and nothing certain is known about it."""
 
 from __future__ import annotations
 
@@ -19,8 +18,18 @@ from msgspec.structs import replace
 from toolglot.clients.toolsets import anthropic, roo
 from toolglot.clients.toolsets import opencode_claude_code as coding
 from toolglot.clients.toolsets.argument_renamer import Renamer
-from toolglot.clients.toolsets.operations import Arguments, Kind, List, Loss, Operation, Run, Shape, Target, ToolSet
-from toolglot.core.conversation import Call, Choice, Conversation, Message, Part, Result, Tool
+from toolglot.clients.toolsets.operations import (
+    Arguments,
+    Kind,
+    ListFolder,
+    Operation,
+    Run,
+    Target,
+    ToolAdapter,
+    ToolSet,
+    Untranslatable,
+)
+from toolglot.core.conversation import Conversation, Message, Part, Tool, ToolCall, ToolChoice, ToolResult
 from toolglot.core.lenient_json import dump
 
 SETS: Final = {known.name: known for known in (anthropic.SET, roo.SET, coding.OPENCODE, coding.CLAUDE_CODE)}
@@ -30,7 +39,7 @@ Check: TypeAlias = Callable[[str, str], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class MappedConversation:
     """Calls in the words of the other side, as names and arguments, and what was dropped on the way."""
 
     calls: tuple[tuple[str, str], ...]
@@ -39,22 +48,23 @@ class Carried:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One end of a mapping: the shapes at hand there and the tools they stand for. ``check`` is as in ``Mapping``."""
+    """One end of a mapping: the shapes at hand there and the tools they stand for. ``check`` is as in
+    ``ToolMapping``."""
 
-    tools: tuple[tuple[Shape, Target], ...]
+    tools: tuple[tuple[ToolAdapter, Target], ...]
     check: Check | None = None
 
     @property
     def kinds(self) -> frozenset[Kind]:
         return frozenset(kind for shape, target in self.tools for kind in shape.kinds if _can(shape, target, kind))
 
-    def find(self, tool: str) -> tuple[Shape, Target] | None:
+    def find(self, tool: str) -> tuple[ToolAdapter, Target] | None:
         return next((pair for pair in self.tools if pair[0].tool == tool), None)
 
     def read(self, name: str, arguments: str) -> tuple[tuple[Operation, ...], tuple[str, ...]]:
         found = self.find(name)
         if found is None:
-            raise Loss(f"{name} is not a tool for editing")
+            raise Untranslatable(f"{name} is not a tool for editing")
         given = Arguments(name, arguments)
         operations = found[0].read(given, found[1])
         given.finish()
@@ -62,35 +72,37 @@ class Side:
 
     def write(self, operation: Operation) -> tuple[str, str]:
         """The operation as a call of the first tool that can say it."""
-        losses: list[Loss] = []
+        losses: list[Untranslatable] = []
         for shape, target in self.tools:
             write = shape.write.get(type(operation))
             if write is not None:
                 try:
                     return self._check(target.tool.name, dump(dict(write(operation, target))))
-                except Loss as loss:
+                except Untranslatable as loss:
                     losses.append(loss)
-        raise losses[0] if losses else Loss(f"the other side has no tool to {type(operation).__name__.lower()}")
+        raise (
+            losses[0] if losses else Untranslatable(f"the other side has no tool to {type(operation).__name__.lower()}")
+        )
 
     def _check(self, name: str, arguments: str) -> tuple[str, str]:
         if self.check is not None and (problem := self.check(name, arguments)):
-            raise Loss(problem)
+            raise Untranslatable(problem)
         return name, arguments
 
 
-def _can(shape: Shape, target: Target, kind: Kind) -> bool:
+def _can(shape: ToolAdapter, target: Target, kind: Kind) -> bool:
     """Whether a tool does this. Only of folders some tools of the same shape know nothing."""
-    if kind is not List:
+    if kind is not ListFolder:
         return True
     try:
-        shape.write[List](List("."), target)
-    except Loss:
+        shape.write[ListFolder](ListFolder("."), target)
+    except Untranslatable:
         return False
     return True
 
 
 @dataclass(frozen=True)
-class Mapping:
+class ToolMapping:
     """A client's tools as a model knows them.
 
     ``parallel``: the client takes several calls in one answer. ``known_as`` is what the client calls the model.
@@ -117,7 +129,7 @@ class Mapping:
         taught = (shape for shape in self.model.shapes if shape.tool in self.model.taught and shape.kinds & kinds)
         return Side(tuple((shape, Target(self._define(shape, kinds))) for shape in taught))
 
-    def _define(self, shape: Shape, kinds: frozenset[Kind]) -> Tool:
+    def _define(self, shape: ToolAdapter, kinds: frozenset[Kind]) -> Tool:
         tool = shape.define(kinds)
         running = (target.tool for one, target in self.client_side.tools if one.kinds & shape.kinds == {Run})
         told = next(running, tool).description
@@ -139,14 +151,14 @@ class Mapping:
         pairs = (f"{', '.join(self._list_replaced(shape))} as {shape.tool}" for shape, _ in self.model_side.tools)
         return f"{self.client.name} as {self.model.name}: {'; '.join(pairs)}"
 
-    def _list_replaced(self, shape: Shape) -> list[str]:
+    def _list_replaced(self, shape: ToolAdapter) -> list[str]:
         """The client's tools that this tool of the model stands for."""
         return sorted(target.tool.name for one, target in self.client_side.tools if one.kinds & shape.kinds)
 
     # -- the way there -------------------------------------------------------------------------------------------------
 
-    def there(self, name: str, arguments: str) -> Carried:
-        """A call of the client in the model's words; raises ``Loss``."""
+    def there(self, name: str, arguments: str) -> MappedConversation:
+        """A call of the client in the model's words; raises ``Untranslatable``."""
         return _carry(name, arguments, self.client_side, self.model_side)
 
     def offer(self, conversation: Conversation, notes: list[str] | None = None) -> Conversation:
@@ -160,21 +172,23 @@ class Mapping:
             conversation, messages=messages, tools=(*offered, *kept), choice=self._choose(conversation.choice)
         )
 
-    def _choose(self, choice: Choice) -> Choice:
+    def _choose(self, choice: ToolChoice) -> ToolChoice:
         if not choice.only:
             return choice
         names = [name for name in choice.only if name not in self.replaced]
         if len(names) < len(choice.only):
             names += self.offered
-        return Choice(choice.mode, tuple(dict.fromkeys(names)))
+        return ToolChoice(choice.mode, tuple(dict.fromkeys(names)))
 
     # -- the way back --------------------------------------------------------------------------------------------------
 
-    def back(self, name: str, arguments: str) -> Carried:
-        """A call of the model in the client's words; raises ``Loss``."""
+    def back(self, name: str, arguments: str) -> MappedConversation:
+        """A call of the model in the client's words; raises ``Untranslatable``."""
         carried = _carry(name, arguments, self.model_side, self.client_side)
         if len(carried.calls) > 1 and not self.parallel:
-            raise Loss(f"{name} says {len(carried.calls)} things at once, and the client takes one call at a time")
+            raise Untranslatable(
+                f"{name} says {len(carried.calls)} things at once, and the client takes one call at a time"
+            )
         return carried
 
     def concerns(self, name: str) -> bool:
@@ -191,39 +205,39 @@ class Mapping:
         return None
 
 
-def _carry(name: str, arguments: str, source: Side, target: Side) -> Carried:
+def _carry(name: str, arguments: str, source: Side, target: Side) -> MappedConversation:
     operations, notes = source.read(name, arguments)
-    return Carried(tuple(map(target.write, operations)), notes)
+    return MappedConversation(tuple(map(target.write, operations)), notes)
 
 
 class _History:
     """Earlier turns in the model's words. A call that became several gives each of them its result."""
 
-    def __init__(self, mapping: Mapping, notes: list[str]) -> None:
+    def __init__(self, mapping: ToolMapping, notes: list[str]) -> None:
         self.mapping = mapping
         self.notes = notes
-        self.became: dict[str, tuple[Call, ...]] = {}
+        self.became: dict[str, tuple[ToolCall, ...]] = {}
 
     def tell(self, message: Message) -> Message:
         return replace(message, parts=tuple(told for part in message.parts for told in self.tell_part(part)))
 
     def tell_part(self, part: Part) -> Iterator[Part]:
-        if isinstance(part, Call) and part.name in self.mapping.replaced:
+        if isinstance(part, ToolCall) and part.name in self.mapping.replaced:
             self.became[part.id] = self.carry(part)
             yield from self.became[part.id]
-        elif isinstance(part, Result) and part.call_id in self.became:
+        elif isinstance(part, ToolResult) and part.call_id in self.became:
             yield from (replace(part, call_id=call.id, name=call.name) for call in self.became[part.call_id])
         else:
             yield part
 
-    def carry(self, call: Call) -> tuple[Call, ...]:
+    def carry(self, call: ToolCall) -> tuple[ToolCall, ...]:
         try:
             carried = self.mapping.there(call.name, call.arguments)
-        except Loss as loss:
+        except Untranslatable as loss:
             self.notes.append(f"a call to {call.name} in the history stays as it is: {loss}")
             return (call,)
         self.notes += carried.notes
-        return tuple(Call(number_id(call.id, at), name, told) for at, (name, told) in enumerate(carried.calls))
+        return tuple(ToolCall(number_id(call.id, at), name, told) for at, (name, told) in enumerate(carried.calls))
 
 
 def number_id(first: str, at: int) -> str:
@@ -231,10 +245,10 @@ def number_id(first: str, at: int) -> str:
     return f"{first}_{at + 1}" if at else first
 
 
-def mappings() -> tuple[Mapping, ...]:
+def mappings() -> tuple[ToolMapping, ...]:
     """Every pair of tool sets, with all the tools that the client's side can have."""
     pairs = ((client, model) for client in SETS.values() for model in SETS.values() if client is not model)
-    return tuple(Mapping(client, model, _all_tools(client), parallel=True) for client, model in pairs)
+    return tuple(ToolMapping(client, model, _all_tools(client), parallel=True) for client, model in pairs)
 
 
 def _all_tools(known: ToolSet) -> tuple[Tool, ...]:
@@ -250,10 +264,10 @@ def find(
     parallel: bool = False,
     known_as: str = "",
     check: Check | None = None,
-) -> Mapping | None:
+) -> ToolMapping | None:
     """The mapping from a client's tools to the wanted set; None where there is nothing to map.
 
-    ``only`` are the tools that may be called, if not all may; the others are as in ``Mapping``.
+    ``only`` are the tools that may be called, if not all may; the others are as in ``ToolMapping``.
     """
     tools = tuple(client_tools)
     model = SETS.get(wanted)
@@ -262,7 +276,7 @@ def find(
     if model is None or client is model:
         return None
     allowed = tuple(tool for tool in recognised if not only or tool.name in only)
-    mapping = Mapping(client, model, allowed, parallel, known_as, check)
+    mapping = ToolMapping(client, model, allowed, parallel, known_as, check)
     offered = set(mapping.offered)
     if not offered or offered & {tool.name for tool in tools if tool not in recognised}:
         return None

@@ -9,11 +9,11 @@ from importlib import import_module
 from typing import cast
 
 from toolglot.clients.xml import profiles
-from toolglot.clients.xml.client import Client
+from toolglot.clients.xml.client import XmlClient
 
 
 @cache
-def all_clients() -> Mapping[str, Client]:
+def all_clients() -> Mapping[str, XmlClient]:
     """Every client by its name."""
     rooms = (import_module(f"{profiles.__name__}.{room.name}") for room in pkgutil.iter_modules(profiles.__path__))
-    return {client.name: client for room in rooms for client in cast("tuple[Client, ...]", room.CLIENTS)}
+    return {client.name: client for room in rooms for client in cast("tuple[XmlClient, ...]", room.CLIENTS)}

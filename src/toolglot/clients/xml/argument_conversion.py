@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from toolglot.clients.xml.client import Client
-from toolglot.clients.xml.nested_parser import Spoiled, read_files, read_suggestions
+from toolglot.clients.xml.client import XmlClient
+from toolglot.clients.xml.nested_parser import MalformedValue, read_files, read_suggestions
 from toolglot.clients.xml.profile import BLANKS, Care, ClientTool, Kind, Parameter
 from toolglot.clients.xml.value_decoding import read_json
 from toolglot.core.events import Defect, Reason
@@ -23,12 +23,12 @@ _INTEGER = re.compile(r"-?[0-9]+\Z")
 _RANGE = re.compile(r"[0-9]+-[0-9]+\Z")
 
 
-class Unfit(ValueError):
+class ConversionError(ValueError):
     """A value that cannot be meant for its parameter; the message is what was expected."""
 
 
 @dataclass(slots=True)
-class Settled:
+class ConvertedArguments:
     """The values of one call, what is wrong with it, and what was left out of it."""
 
     values: dict[str, Value] = field(default_factory=dict)
@@ -36,9 +36,9 @@ class Settled:
     notes: list[str] = field(default_factory=list)
 
 
-def settle(client: Client, tool: ClientTool, arguments: Mapping[str, Value], fill: bool) -> Settled:
+def settle(client: XmlClient, tool: ClientTool, arguments: Mapping[str, Value], fill: bool) -> ConvertedArguments:
     """The arguments as the tool takes them; ``fill`` gives parameters that were left out their defaults."""
-    settled = Settled()
+    settled = ConvertedArguments()
     found: dict[str, Value] = {}
     for key, value in arguments.items():
         parameter = tool.find(key)
@@ -55,18 +55,20 @@ def settle(client: Client, tool: ClientTool, arguments: Mapping[str, Value], fil
     return settled
 
 
-def _accept(parameter: Parameter, value: Value, found: dict[str, Value], settled: Settled) -> None:
+def _accept(parameter: Parameter, value: Value, found: dict[str, Value], settled: ConvertedArguments) -> None:
     name = parameter.name
     try:
         fitted = _FITTINGS[parameter.kind](value)
-    except (Unfit, Spoiled) as error:
+    except (ConversionError, MalformedValue) as error:
         settled.defects.append(Defect(Reason.INVALID_VALUE, name, _show(value), str(error)))
         return
     if found.setdefault(name, fitted) != fitted:
         settled.defects.append(Defect(Reason.DUPLICATE_ARGUMENT, name, "two different values", "one value"))
 
 
-def _complete(tool: ClientTool, parameter: Parameter, found: Mapping[str, Value], settled: Settled, fill: bool) -> None:
+def _complete(
+    tool: ClientTool, parameter: Parameter, found: Mapping[str, Value], settled: ConvertedArguments, fill: bool
+) -> None:
     """Put the value in its place, or its default there if ``fill`` is set; see whether one is missing."""
     name = parameter.name
     value = _find_value(parameter, found, settled, fill)
@@ -81,14 +83,14 @@ def _complete(tool: ClientTool, parameter: Parameter, found: Mapping[str, Value]
             settled.defects.append(Defect(Reason.MISSING_ARGUMENT, name, "nothing", "a value"))
 
 
-def _find_value(parameter: Parameter, found: Mapping[str, Value], settled: Settled, fill: bool) -> Value:
+def _find_value(parameter: Parameter, found: Mapping[str, Value], settled: ConvertedArguments, fill: bool) -> Value:
     value = _count_lines(parameter, found, settled) if parameter.counts else found.get(parameter.name)
     if value is None and fill and parameter.default is not None:
         return _FITTINGS[parameter.kind](parameter.default)
     return value
 
 
-def _count_lines(parameter: Parameter, found: Mapping[str, Value], settled: Settled) -> Value:
+def _count_lines(parameter: Parameter, found: Mapping[str, Value], settled: ConvertedArguments) -> Value:
     counted = Number(str(str(found.get(parameter.counts, "")).count("\n") + 1))
     if (told := found.get(parameter.name)) not in (None, counted):
         settled.notes.append(f"{parameter.name} is {counted}, not {told}")
@@ -102,7 +104,7 @@ def _is_empty(parameter: Parameter, value: Value) -> bool:
     return value in ("", [])
 
 
-def _fold_path(tool: ClientTool, found: dict[str, Value], settled: Settled) -> None:
+def _fold_path(tool: ClientTool, found: dict[str, Value], settled: ConvertedArguments) -> None:
     """A tool that takes a list of files is given a list of one where the model wrote a path."""
     files = next((one.name for one in tool.parameters if one.kind is Kind.FILES), None)
     if files is None or not found.get("path"):
@@ -131,14 +133,14 @@ def _fit_text(value: Value) -> Value:
     if isinstance(value, bool):
         return "true" if value else "false"
     if not isinstance(value, str):
-        raise Unfit("text")
+        raise ConversionError("text")
     return value
 
 
 def _fit_number(value: Value) -> Value:
     if isinstance(value, str) and _INTEGER.match(value.strip()):
         return Number(value.strip())
-    raise Unfit("a whole number")
+    raise ConversionError("a whole number")
 
 
 def _fit_flag(value: Value) -> Value:
@@ -146,14 +148,14 @@ def _fit_flag(value: Value) -> Value:
         return value
     if isinstance(value, str) and value.lower() in ("true", "false"):
         return value.lower() == "true"
-    raise Unfit("true or false")
+    raise ConversionError("true or false")
 
 
 def _fit_json(value: Value) -> Value:
     if isinstance(value, str) and not isinstance(value, Number):
         value = read_json(value)
     if not isinstance(value, dict):
-        raise Unfit("a JSON object")
+        raise ConversionError("a JSON object")
     return value
 
 
@@ -161,7 +163,7 @@ def _fit_list(value: Value) -> Value:
     if isinstance(value, str) and not isinstance(value, Number):
         value = read_json(value)
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise Unfit("a list of texts")
+        raise ConversionError("a list of texts")
     return [str(item) for item in value]
 
 
@@ -170,7 +172,7 @@ def _fit_files(value: Value) -> Value:
         return read_files(value)
     files: list[Value] = list(_list_files(value))
     if not files:
-        raise Unfit("files with a path")
+        raise ConversionError("files with a path")
     return {"file": files}
 
 
@@ -183,12 +185,12 @@ def _list_files(value: Value) -> Iterator[Value]:
     elif isinstance(value, dict) and isinstance(value.get("path"), str) and value["path"]:
         ranges = _list_ranges(value.get("line_range", value.get("line_ranges")))
         if set(value) - {"path", "line_range", "line_ranges"}:
-            raise Unfit("files with a path and line_range only")
+            raise ConversionError("files with a path and line_range only")
         yield {"path": value["path"], "line_range": ranges} if ranges else {"path": value["path"]}
     elif isinstance(value, dict) and len(value) == 1 and set(value) <= {"file", "files"}:
         yield from _list_files(next(iter(value.values())))
     else:
-        raise Unfit("files with a path")
+        raise ConversionError("files with a path")
 
 
 def _list_ranges(value: Value) -> list[Value]:
@@ -200,7 +202,7 @@ def _list_ranges(value: Value) -> list[Value]:
         return [str(value)]
     if isinstance(value, list):
         return [found for item in value for found in _list_ranges(item)]
-    raise Unfit("a line_range like 1-20")
+    raise ConversionError("a line_range like 1-20")
 
 
 def _fit_suggestions(value: Value) -> Value:
@@ -221,10 +223,10 @@ def _list_suggestions(value: Value) -> Iterator[Value]:
     elif isinstance(value, dict) and set(value) <= {"text", "answer", "mode"}:
         text, mode = value.get("text", value.get("answer")), value.get("mode")
         if not isinstance(text, str) or not text or not isinstance(mode, str | None):
-            raise Unfit("answers with a text")
+            raise ConversionError("answers with a text")
         yield {"text": text, "mode": mode} if mode else {"text": text}
     else:
-        raise Unfit("a list of answers")
+        raise ConversionError("a list of answers")
 
 
 _FITTINGS: Mapping[Kind, Callable[[Value], Value]] = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from toolglot.clients.xml import roo_tools
-from toolglot.clients.xml.nested_parser import Spoiled
+from toolglot.clients.xml.nested_parser import MalformedValue
 from toolglot.clients.xml.profile import Parameter
 from toolglot.clients.xml.value_decoding import read_json
 from toolglot.clients.xml.value_encoding import escape_entities, guard_ends
@@ -40,7 +40,7 @@ def guard_arguments(tool: str, arguments: str, model: str) -> str:
         return arguments
     try:
         given = read_json(arguments)
-    except Spoiled:
+    except MalformedValue:
         return arguments
     if not isinstance(given, dict):
         return arguments

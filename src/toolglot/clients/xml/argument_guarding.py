@@ -11,7 +11,7 @@ from typing import Final
 
 from toolglot.clients.xml.argument_escaping import guard_arguments
 from toolglot.clients.xml.diff_repair import repair_diff
-from toolglot.clients.xml.nested_parser import Spoiled
+from toolglot.clients.xml.nested_parser import MalformedValue
 from toolglot.clients.xml.value_decoding import read_json
 from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, Failed, Finished
 from toolglot.core.lenient_json import dump
@@ -22,7 +22,7 @@ TOOLS: Final = frozenset(("write_to_file", "apply_diff", "execute_command"))
 DIFF_TOOL, DIFF = "apply_diff", "diff"
 
 
-class Guarding:
+class ArgumentGuard:
     """One answer. ``model`` is the id that the client asked for; ``notes`` is told what was changed."""
 
     def __init__(self, guards: Iterable[str], model: str, notes: list[str]) -> None:
@@ -65,7 +65,7 @@ class Guarding:
     def repair(self, arguments: str) -> str:
         try:
             given = read_json(arguments)
-        except Spoiled:
+        except MalformedValue:
             return arguments
         if not isinstance(given, dict) or not isinstance(given.get(DIFF), str):
             return arguments

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from toolglot.clients.xml.argument_conversion import settle
-from toolglot.clients.xml.client import Client
-from toolglot.clients.xml.nested_parser import Spoiled
+from toolglot.clients.xml.client import XmlClient
+from toolglot.clients.xml.nested_parser import MalformedValue
 from toolglot.clients.xml.parsers import utf16
-from toolglot.clients.xml.profile import BLANKS, CallBlock, Care, ClientTool, Kind, Parameter
+from toolglot.clients.xml.profile import BLANKS, Care, ClientTool, Kind, Parameter, XmlCallBlock
 from toolglot.clients.xml.value_decoding import read_json
 from toolglot.clients.xml.value_encoding import BROKEN, encode
 from toolglot.core.events import Defect, Reason
@@ -37,7 +37,7 @@ class Rendered:
 
 
 def render_call(
-    client: Client,
+    client: XmlClient,
     model: str,
     name: str,
     arguments: str,
@@ -49,7 +49,7 @@ def render_call(
     names stand for a tool of an MCP server; ``fill`` gives parameters that were left out their defaults."""
     try:
         given = read_json(arguments or "{}")
-    except Spoiled:
+    except MalformedValue:
         given = None
     if not isinstance(given, dict):
         return _refuse(name, Reason.MALFORMED, "arguments", "something else", "a JSON object")
@@ -71,13 +71,13 @@ def _refuse(name: str, reason: Reason, where: str, found: str, expected: str) ->
     return Rendered(name, "", (Defect(reason, where, found, expected),))
 
 
-def _split_mcp(client: Client, name: str) -> tuple[str, str] | None:
+def _split_mcp(client: XmlClient, name: str) -> tuple[str, str] | None:
     """Server and tool of a name like ``mcp--server--tool``."""
     server, mark, tool = name.removeprefix(MCP_MARK).partition("--")
     return (server, tool) if name.startswith(MCP_MARK) and mark and MCP_TOOL in client.tools else None
 
 
-def _write(client: Client, model: str, tool: ClientTool, values: Mapping[str, Value], call_id: str) -> str:
+def _write(client: XmlClient, model: str, tool: ClientTool, values: Mapping[str, Value], call_id: str) -> str:
     path = str(values.get("path", "")).strip(BLANKS)
     lines = [f"<{tool.name}>"]
     if _PLAIN_ID.match(call_id) and "id" not in client.grammar.parameters:
@@ -91,14 +91,14 @@ def _write(client: Client, model: str, tool: ClientTool, values: Mapping[str, Va
 
 
 def verify(
-    client: Client, model: str, tool: ClientTool, text: str, values: Mapping[str, Value]
+    client: XmlClient, model: str, tool: ClientTool, text: str, values: Mapping[str, Value]
 ) -> tuple[tuple[Defect, ...], tuple[str, ...]]:
     """What differs if the client reads this text, and what differs in a way that is allowed."""
     if client.limits.call and utf16(text) > client.limits.call:
         return (_differ("call", f"{utf16(text)} characters", f"at most {client.limits.call}"),), ()
     blocks = client.read(text, model)
     call = blocks[0] if len(blocks) == 1 else None
-    if not isinstance(call, CallBlock) or call.partial or call.name != tool.name:
+    if not isinstance(call, XmlCallBlock) or call.partial or call.name != tool.name:
         return (_differ("call", "text that ends the call early", "text that this client can be told"),), ()
     if call.complaint:
         return (_differ(call.complaint.partition(":")[0], "text that spoils its form", "text without a lone <"),), ()

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from msgspec import structs
 
 from toolglot.clients.xml.parsers import Grammar, compile_openers
-from toolglot.clients.xml.profile import Block, CallBlock, ClientTool, Layout, Limits
+from toolglot.clients.xml.profile import ArgumentLimits, Block, ClientTool, Layout, XmlCallBlock
 from toolglot.clients.xml.value_decoding import interpret
 from toolglot.core import conversation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Client:
+class XmlClient:
     """A profile. Two clients that differ in anything that follows are two profiles."""
 
     name: str
@@ -23,7 +23,7 @@ class Client:
     """The tools it documents, and those that only its parser knows."""
     grammar: Grammar
     parse: Callable[[Grammar, str], list[Block]]
-    limits: Limits
+    limits: ArgumentLimits
     aliases: Mapping[str, str] = field(default_factory=dict)
     """Other names that models use for a tool."""
     ignored: frozenset[str] = frozenset()
@@ -51,7 +51,7 @@ class Client:
         """How this client reads an assistant message when the model it asked for has this id."""
         blocks: list[Block] = []
         for block in self.parse(self.grammar, text):
-            if isinstance(block, CallBlock):
+            if isinstance(block, XmlCallBlock):
                 tool = self.tools.get(block.name) or ClientTool(block.name, "")
                 params, complaint = interpret(tool, block.tags, model)
                 block = replace(block, params=params, complaint=complaint)

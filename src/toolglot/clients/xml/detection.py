@@ -18,7 +18,7 @@ from functools import cache, lru_cache
 from typing import Final
 
 from toolglot.clients.xml import all_clients
-from toolglot.clients.xml.client import Client
+from toolglot.clients.xml.client import XmlClient
 from toolglot.clients.xml.profile import Layout
 from toolglot.clients.xml.prompt_parser import REMEMBERED, read_prompt, set_aside
 from toolglot.core.conversation import Conversation, Text
@@ -64,7 +64,7 @@ Version = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DetectedClient:
     """The profile of the client and the place of its prompt: message and part."""
 
     profile: str
@@ -73,7 +73,7 @@ class Found:
 
 def find_client(
     conversation: Conversation, headers: Mapping[str, str] | None = None, setting: str = AUTO
-) -> Found | None:
+) -> DetectedClient | None:
     """The XML client that asks, or None for a native one. ``setting`` is ``auto``, ``off`` or a profile to assume."""
     if setting == OFF or conversation.tools:
         return None
@@ -81,8 +81,8 @@ def find_client(
         family = _family(text)
         if family and (certain or setting != AUTO or read_agent(headers or {})[0]):
             profile = setting if setting != AUTO else _choose(family, set_aside(text)[0], headers or {})
-            return Found(profile, at)
-    return None if setting == AUTO else Found(setting)
+            return DetectedClient(profile, at)
+    return None if setting == AUTO else DetectedClient(setting)
 
 
 def _prompts(conversation: Conversation) -> Iterator[tuple[tuple[int, int], str, bool]]:
@@ -127,7 +127,7 @@ def _recognise(text: str) -> str:
     return next(taught, "")
 
 
-def _documents(text: str, client: Client, layout: Layout) -> bool:
+def _documents(text: str, client: XmlClient, layout: Layout) -> bool:
     """Whether the text has the section of a layout, and tools of the client."""
     prompt = read_prompt(text)
     return layout.section in prompt.sections and any(client.find(document.name) for document in prompt.documents)

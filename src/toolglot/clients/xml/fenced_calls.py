@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from toolglot.clients.xml.client import Client
+from toolglot.clients.xml.client import XmlClient
 from toolglot.core.events import Event, TextDelta
 
 _BEGUN = re.compile(r"\n[ \t]*(?P<fence>`{1,3}(?:[xX](?:[mM][lL]?)?)?[ \t]*(?:\n\s*(?:<\w*)?)?)\Z")
@@ -28,10 +28,10 @@ _MOST = 100
 """An answer that shows so many calls makes none in a fence."""
 
 
-class Unfencing:
+class FencedCalls:
     """The text of one answer on its way to the reader."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: XmlClient) -> None:
         self.opening = _opening(client)
         self.last = "\n"
         self.held = ""
@@ -137,6 +137,6 @@ class _Fence:
 
 
 @lru_cache(maxsize=64)
-def _opening(client: Client) -> re.Pattern[str]:
+def _opening(client: XmlClient) -> re.Pattern[str]:
     names = "|".join(sorted(map(re.escape, client.tags), key=len, reverse=True))
     return re.compile(rf"\n[ \t]*(?P<fence>```(?:[xX][mM][lL])?[ \t]*\n\s*<(?P<tool>{names})>)")

@@ -27,11 +27,11 @@ from itertools import groupby
 from typing import Final
 
 from toolglot.clients.xml.call_renderer import MCP_TOOL
-from toolglot.clients.xml.client import Client
+from toolglot.clients.xml.client import XmlClient
 from toolglot.clients.xml.complaint_patterns import INTERRUPTED, NOT_EXECUTED, is_error, strip_reminder
-from toolglot.clients.xml.profile import CallBlock
+from toolglot.clients.xml.profile import XmlCallBlock
 from toolglot.clients.xml.text_escaping import restore
-from toolglot.core.conversation import Call, Image, Message, Part, Result, Text
+from toolglot.core.conversation import Image, Message, Part, Text, ToolCall, ToolResult
 from toolglot.core.lenient_json import dump
 
 ID_TAG: Final = "id"
@@ -48,7 +48,7 @@ _Piece = Text | Image
 
 
 def read_turns(
-    messages: Iterable[Message], client: Client, model: str, members: Mapping[tuple[str, str], str] | None = None
+    messages: Iterable[Message], client: XmlClient, model: str, members: Mapping[tuple[str, str], str] | None = None
 ) -> tuple[Message, ...]:
     """The messages with calls and results. ``model`` is the id the client asked for: it decodes values by it."""
     return tuple(_Turns(client, model, members or {}).read(messages))
@@ -56,7 +56,7 @@ def read_turns(
 
 @dataclass(slots=True)
 class _Turns:
-    client: Client
+    client: XmlClient
     model: str
     members: Mapping[tuple[str, str], str]
     """Tools of servers, with the names they are offered by."""
@@ -64,7 +64,7 @@ class _Turns:
     used: set[str] = field(default_factory=set)
 
     def read(self, messages: Iterable[Message]) -> Iterator[Message]:
-        waiting: list[Call] = []
+        waiting: list[ToolCall] = []
         for role, said in groupby(messages, lambda message: message.role):
             if role == "user":
                 yield from self.answer(list(said), waiting)
@@ -96,12 +96,12 @@ class _Turns:
         for piece in read(self.client, self.model, text):
             yield piece if isinstance(piece, Text) else self.make_call(piece)
 
-    def make_call(self, made: _Made) -> Call:
+    def make_call(self, made: _Made) -> ToolCall:
         name, arguments = made.name, made.arguments
         member = self.members.get(made.member) if made.member else None
         if member:
             name, arguments = member, made.inner
-        return Call(self.name_call(made.id, f"{name}{arguments}"), name, arguments)
+        return ToolCall(self.name_call(made.id, f"{name}{arguments}"), name, arguments)
 
     def name_call(self, given: str, made_of: str) -> str:
         if given and given not in self.used:
@@ -114,23 +114,25 @@ class _Turns:
 
     # -- what the client told ------------------------------------------------------------------------------------------
 
-    def answer(self, messages: Sequence[Message], waiting: Sequence[Call]) -> Iterator[Message]:
+    def answer(self, messages: Sequence[Message], waiting: Sequence[ToolCall]) -> Iterator[Message]:
         """All that was said until the next answer. Results come first, wherever they stood."""
-        rows: dict[str, deque[Call]] = {}
+        rows: dict[str, deque[ToolCall]] = {}
         for call in waiting:
             rows.setdefault(self.shown(call), deque()).append(call)
-        results: dict[str, Result] = {}
+        results: dict[str, ToolResult] = {}
         rests = [tuple(_take_results(message, rows, results)) for message in messages]
         if waiting:
             yield Message("tool", tuple(results.get(call.id) or _miss(call) for call in waiting))
         yield from (Message("user", rest) for rest in rests if rest or not waiting)
 
-    def shown(self, call: Call) -> str:
+    def shown(self, call: ToolCall) -> str:
         """The name by which the client speaks of a call."""
         return MCP_TOOL if call.name in self.members.values() else call.name
 
 
-def _take_results(message: Message, rows: Mapping[str, deque[Call]], results: dict[str, Result]) -> Iterator[Part]:
+def _take_results(
+    message: Message, rows: Mapping[str, deque[ToolCall]], results: dict[str, ToolResult]
+) -> Iterator[Part]:
     """Puts the results that a message tells to those of the waiting calls, and gives what else it says."""
     parts = deque(single for part in message.parts for single in _split(part))
     while parts:
@@ -157,16 +159,16 @@ class _Made:
 
 
 @lru_cache(maxsize=512)
-def _read_text(client: Client, model: str, text: str) -> tuple[Text | _Made, ...]:
+def _read_text(client: XmlClient, model: str, text: str) -> tuple[Text | _Made, ...]:
     """Texts and calls of an answer. A history comes again with every turn, so most of this was read before."""
     text = text.replace(INTERRUPTED, "").rstrip() if INTERRUPTED in text else text
     blocks = client.read(text, model)
-    if not any(isinstance(block, CallBlock) for block in blocks):
+    if not any(isinstance(block, XmlCallBlock) for block in blocks):
         return (Text(restore(client, text)),)
     found: list[Text | _Made] = []
     at = 0
     for block in blocks:
-        if isinstance(block, CallBlock):
+        if isinstance(block, XmlCallBlock):
             at = text.find(f"<{block.name}>", at) + len(block.name) + 2
             written = _WRITTEN_ID.match(text, at)
             found.append(_describe(block, written[1] if written else ""))
@@ -175,7 +177,7 @@ def _read_text(client: Client, model: str, text: str) -> tuple[Text | _Made, ...
     return tuple(found)
 
 
-def _describe(block: CallBlock, given: str) -> _Made:
+def _describe(block: XmlCallBlock, given: str) -> _Made:
     params = dict(block.params)
     arguments = dump(params)
     inner = params.get("arguments") if block.name == MCP_TOOL else None
@@ -224,15 +226,15 @@ def _stands_alone(text: str) -> bool:
     return text.lstrip().startswith((_ENVIRONMENT, "[ERROR]")) or (heading is not None and _END in text)
 
 
-def _make_result(call: Call, told: Sequence[_Piece]) -> Result:
+def _make_result(call: ToolCall, told: Sequence[_Piece]) -> ToolResult:
     first = next((piece.text for piece in told if isinstance(piece, Text)), "")
-    return Result(call.id, call.name, tuple(told), is_error(first))
+    return ToolResult(call.id, call.name, tuple(told), is_error(first))
 
 
-def _miss(call: Call) -> Result:
-    return Result(call.id, call.name, (Text(UNANSWERED),))
+def _miss(call: ToolCall) -> ToolResult:
+    return ToolResult(call.id, call.name, (Text(UNANSWERED),))
 
 
-def _give_up(waiting: Sequence[Call]) -> Iterator[Message]:
+def _give_up(waiting: Sequence[ToolCall]) -> Iterator[Message]:
     if waiting:
         yield Message("tool", tuple(map(_miss, waiting)))

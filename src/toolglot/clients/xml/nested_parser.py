@@ -17,7 +17,7 @@ from toolglot.clients.xml.profile import BLANKS
 from toolglot.core.lenient_json import Value
 
 
-class Spoiled(ValueError):
+class MalformedValue(ValueError):
     """Nested XML that the client cannot read."""
 
 
@@ -63,11 +63,11 @@ def read_files(text: str) -> Value:
         if not paths or (len(paths) == 1 and paths[0].is_plain and not paths[0].text):
             continue
         if len(paths) > 1 or not paths[0].is_plain:
-            raise Spoiled("a path is more than text")
+            raise MalformedValue("a path is more than text")
         ranges: list[Value] = [one.text for one in element.find("line_range") if one.is_plain and one.text]
         files.append({"path": paths[0].text, "line_range": ranges} if ranges else {"path": paths[0].text})
     if not files:
-        raise Spoiled("no file has a path")
+        raise MalformedValue("no file has a path")
     return {"file": files}
 
 
@@ -118,11 +118,11 @@ class _Parsing:
         if text.startswith("<!--", start):
             return _find(text, "-->", start + 4) + 3
         if self.current is None:
-            raise Spoiled("something behind a closing tag without an opening one")
+            raise MalformedValue("something behind a closing tag without an opening one")
         if text.startswith("<?", start):
             return self._read_instruction(self.current, start)
         if text.startswith("<!D", start):
-            raise Spoiled("a document type")
+            raise MalformedValue("a document type")
         if text.startswith("<![", start):
             end = _find(text, "]]>", start)
             self._save()
@@ -133,7 +133,7 @@ class _Parsing:
     def _read_instruction(self, current: _Element, start: int) -> int:
         found = _INSTRUCTION.match(self.text, start + 1)
         if found is None:
-            raise Spoiled("an instruction does not end")
+            raise MalformedValue("an instruction does not end")
         self._save()
         current.children.append(_Element("?"))
         return found.end()
@@ -178,7 +178,7 @@ class _Parsing:
 def _find(text: str, mark: str, start: int) -> int:
     found = text.find(mark, start)
     if found < 0:
-        raise Spoiled(f"{mark} is missing")
+        raise MalformedValue(f"{mark} is missing")
     return found
 
 
@@ -186,7 +186,7 @@ def _read_tag(text: str, start: int) -> tuple[str, str, int]:
     """The name of the tag that opens here, its attributes (or all of it, without any), and where its ``>`` is."""
     found = _TAG.match(text, start + 1)
     if found is None:
-        raise Spoiled("a tag does not end")
+        raise MalformedValue("a tag does not end")
     whole = found[0][:-1]
     gap = _GAP.search(whole)
     if gap is None:
@@ -224,7 +224,7 @@ def _read_raw(text: str, name: str, start: int) -> tuple[str, int]:
             opened, rest, _ = _read_tag(text, found)
             depth += opened == name and not rest.endswith("/")
             pos = tag.end()
-    raise Spoiled(f"{name} does not end")
+    raise MalformedValue(f"{name} does not end")
 
 
 _SPECIAL = (("<?", "?>", 1, 2), ("<!--", "-->", 3, 3), ("<![", "]]>", 0, 1))

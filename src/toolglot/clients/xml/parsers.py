@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from toolglot.clients.xml.profile import BLANKS, Block, CallBlock, TextBlock
+from toolglot.clients.xml.profile import BLANKS, Block, XmlCallBlock, XmlTextBlock
 
 WRITE, CONTENT = "write_to_file", "content"
 OPEN, CLOSE = f"<{CONTENT}>", f"</{CONTENT}>"
@@ -75,8 +75,8 @@ class _Tool:
     start: int
     tags: dict[str, str] = field(default_factory=dict)
 
-    def close(self, partial: bool = False) -> CallBlock:
-        return CallBlock(self.name, {}, partial, self.tags)
+    def close(self, partial: bool = False) -> XmlCallBlock:
+        return XmlCallBlock(self.name, {}, partial, self.tags)
 
 
 def read_roo(grammar: Grammar, text: str) -> list[Block]:
@@ -103,7 +103,7 @@ def _read(grammar: Grammar, text: str, walk: Callable[[Grammar, str, _Tool], int
 
 def _add_text(blocks: list[Block], text: str) -> None:
     if text := text.strip(BLANKS):
-        blocks.append(TextBlock(text))
+        blocks.append(XmlTextBlock(text))
 
 
 class Boundary:

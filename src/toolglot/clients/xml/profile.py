@@ -65,7 +65,7 @@ class Rule(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Undoing:
+class Unescaping:
     """What is replaced in a value before the client uses it, in this order, and when that happens."""
 
     entities: tuple[tuple[str, str], ...] = ()
@@ -78,12 +78,12 @@ class Undoing:
     raw_suffixes: tuple[str, ...] = ()
     """Paths that end so keep their entities."""
 
-    def applying(self, model: str, path: str) -> Undoing:
+    def applying(self, model: str, path: str) -> Unescaping:
         """What remains of it for this model and this file."""
         if self.only not in model or (self.unless and self.unless in model):
             return RAW
         if self.raw_suffixes and path.lower().endswith(self.raw_suffixes):
-            return Undoing(vanishing=self.vanishing)
+            return Unescaping(vanishing=self.vanishing)
         return self
 
     def undo(self, text: str) -> str:
@@ -92,7 +92,7 @@ class Undoing:
         return text.replace(self.vanishing, "") if self.vanishing else text
 
 
-RAW = Undoing()
+RAW = Unescaping()
 
 _SCHEMAS: Mapping[Kind, Mapping[str, Any]] = {
     Kind.TEXT: {"type": "string"},
@@ -138,7 +138,7 @@ class Parameter:
     required: bool = True
     kind: Kind = Kind.TEXT
     care: Care = Care.ENDS
-    undoing: Undoing = RAW
+    undoing: Unescaping = RAW
     rules: tuple[Rule, ...] = ()
     aliases: tuple[str, ...] = ()
     """Other keys that models use for it."""
@@ -202,7 +202,7 @@ def _is_plain(parameter: Parameter) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ArgumentLimits:
     """In UTF-16 units, as the clients count. 0 is no limit."""
 
     parameter: int = 0
@@ -229,7 +229,7 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class TextBlock:
+class XmlTextBlock:
     """Text as the client shows it."""
 
     text: str
@@ -237,7 +237,7 @@ class TextBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class CallBlock:
+class XmlCallBlock:
     """A call as the client runs it: ``tags`` as its parser read them, ``params`` as its tool uses them.
 
     ``partial`` calls were not closed. Clients run them all the same when the stream ends. ``complaint`` is set where
@@ -251,4 +251,4 @@ class CallBlock:
     complaint: str = ""
 
 
-Block = TextBlock | CallBlock
+Block = XmlTextBlock | XmlCallBlock

@@ -21,10 +21,10 @@ from enum import StrEnum
 from typing import Final, Protocol
 
 from toolglot.clients.xml.call_renderer import Rendered, render_call
-from toolglot.clients.xml.client import Client
+from toolglot.clients.xml.client import XmlClient
 from toolglot.clients.xml.parsers import utf16
 from toolglot.clients.xml.profile import BLANKS
-from toolglot.clients.xml.text_escaping import Prose, protect
+from toolglot.clients.xml.text_escaping import EscapedText, protect
 from toolglot.clients.xml.verbatim_calls import AS_WRITTEN, find_call, gives_value, keep_call, keep_rejected
 from toolglot.core.events import (
     CallArguments,
@@ -116,12 +116,12 @@ def shorten(arguments: str) -> str:
     return arguments[:half] + _LEFT_OUT.format(count=count) + arguments[-half:]
 
 
-class Rendering:
+class ResponseRenderer:
     """One answer on its way to an XML client. ``records`` says what became of its calls."""
 
     def __init__(
         self,
-        client: Client,
+        client: XmlClient,
         model: str,
         *,
         carry_ids: bool = False,
@@ -136,7 +136,7 @@ class Rendering:
         self.records: list[Record] = []
         self.answer: Answer | None = None
         """What the model wrote. Calls in this client's own XML are looked up in it."""
-        self.prose = Prose(client)
+        self.prose = EscapedText(client)
         self.first: int | None = None
         self.open: _Open | None = None
         self.sent = False

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from toolglot.clients.xml.client import Client
+from toolglot.clients.xml.client import XmlClient
 from toolglot.clients.xml.parsers import Grammar, read_roo
-from toolglot.clients.xml.profile import Care, ClientTool, Kind, Layout, Limits, Parameter, Rule, Undoing
+from toolglot.clients.xml.profile import ArgumentLimits, Care, ClientTool, Kind, Layout, Parameter, Rule, Unescaping
 
 _ENTITIES = (
     ("&lt;", "<"),
@@ -24,10 +24,10 @@ _ENTITIES = (
     ("&rsqb;", "]"),
     ("&amp;", "&"),
 )
-ALWAYS = Undoing(_ENTITIES)
-UNLESS_CLAUDE = Undoing(_ENTITIES, unless="claude")
+ALWAYS = Unescaping(_ENTITIES)
+UNLESS_CLAUDE = Unescaping(_ENTITIES, unless="claude")
 
-LIMITS = Limits(parameter=102_400, message=1_048_576, call=131_072)
+LIMITS = ArgumentLimits(parameter=102_400, message=1_048_576, call=131_072)
 ALIASES = {"ask_followup": "ask_followup_question"}
 KEPT = frozenset({"content"})
 
@@ -288,7 +288,7 @@ NATIVE_TAG = "search_and_replace"
 
 def define(
     name: str, tools: tuple[ClientTool, ...], parameters: frozenset[str], tags: frozenset[str] = frozenset()
-) -> Client:
+) -> XmlClient:
     """A version of Roo, or of a client that reads as Roo does.
 
     Args:
@@ -298,7 +298,7 @@ def define(
     """
     known = {tool.name: tool for tool in (*COMMON, *tools)}
     kept_out = frozenset({"task_progress", "requires_approval"}) | ({"line_count"} - parameters)
-    return Client(
+    return XmlClient(
         name=name,
         tools=known,
         grammar=Grammar(frozenset(known) | tags, PARAMETERS | parameters, KEPT, LIMITS.parameter),

@@ -21,16 +21,16 @@ from msgspec import structs
 
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.call_renderer import render_call
-from toolglot.clients.xml.client import Client
-from toolglot.clients.xml.detection import AUTO, Found, find_client
+from toolglot.clients.xml.client import XmlClient
+from toolglot.clients.xml.detection import AUTO, DetectedClient, find_client
 from toolglot.clients.xml.history_parser import read_turns
 from toolglot.clients.xml.profile import ClientTool, Kind, Parameter
 from toolglot.clients.xml.prompt_parser import Prompt, read_prompt
 from toolglot.clients.xml.prompt_sections import Document
-from toolglot.clients.xml.response_renderer import Rendering
-from toolglot.clients.xml.tool_definitions import Offer, make_offer, make_readable
-from toolglot.clients.xml.verbatim_calls import OwnCalls
-from toolglot.core.conversation import Choice, Conversation, Text, Tool
+from toolglot.clients.xml.response_renderer import ResponseRenderer
+from toolglot.clients.xml.tool_definitions import ToolDefinitions, make_offer, make_readable
+from toolglot.clients.xml.verbatim_calls import VerbatimCalls
+from toolglot.core.conversation import Conversation, Text, Tool, ToolChoice
 
 KNOWN: Final = 64
 _KINDS: Final = {
@@ -43,20 +43,20 @@ _KINDS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Acquaintance:
+class XmlClientContext:
     """What is known of a client by its profile and its prompt."""
 
-    client: Client
+    client: XmlClient
     prompt: Prompt
-    offer: Offer
+    offer: ToolDefinitions
     tools: tuple[Tool, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Guest:
+class XmlSession:
     """The XML client of one request; ``at`` is the place of its prompt, ``model`` the id it asked for."""
 
-    known: Acquaintance
+    known: XmlClientContext
     at: tuple[int, int] | None
     model: str
 
@@ -98,28 +98,30 @@ class Guest:
             parts[place] = Text(known.prompt.rest)
             messages[number] = structs.replace(messages[number], parts=tuple(parts))
         turns = read_turns(messages, known.client, self.model, known.offer.names)
-        demanded = known.prompt.demands and conversation.choice == Choice()
+        demanded = known.prompt.demands and conversation.choice == ToolChoice()
         return structs.replace(
             conversation,
             messages=turns,
             tools=known.offer.tools,
-            choice=Choice("required") if demanded else conversation.choice,
+            choice=ToolChoice("required") if demanded else conversation.choice,
             limits=structs.replace(conversation.limits, parallel_calls=False),
         )
 
     @property
-    def calls(self) -> OwnCalls:
+    def calls(self) -> VerbatimCalls:
         """How it reads calls in its own XML."""
-        return OwnCalls(self.known.client, self.model)
+        return VerbatimCalls(self.known.client, self.model)
 
-    def render(self, native: bool) -> Rendering:
+    def render(self, native: bool) -> ResponseRenderer:
         """The ids of native calls are kept in the XML: the client sends it back, and there they are found again."""
         members = self.known.offer.members
         servers = {name: (member.server, member.name) for name, member in members.items()}
-        return Rendering(self.known.client, self.model, carry_ids=native, servers=servers)
+        return ResponseRenderer(self.known.client, self.model, carry_ids=native, servers=servers)
 
 
-def meet(conversation: Conversation, headers: Mapping[str, str] | None = None, setting: str = AUTO) -> Guest | None:
+def detect_session(
+    conversation: Conversation, headers: Mapping[str, str] | None = None, setting: str = AUTO
+) -> XmlSession | None:
     """The XML client that makes this request, if it is one. A prompt that documents no tools makes none by itself."""
     found = find_client(conversation, headers, setting)
     if found is None:
@@ -127,10 +129,10 @@ def meet(conversation: Conversation, headers: Mapping[str, str] | None = None, s
     known = get_acquainted(found.profile, _prompt_at(conversation, found))
     if not known.prompt.documents and setting == AUTO:
         return None
-    return Guest(known, found.at, conversation.model)
+    return XmlSession(known, found.at, conversation.model)
 
 
-def _prompt_at(conversation: Conversation, found: Found) -> str:
+def _prompt_at(conversation: Conversation, found: DetectedClient) -> str:
     if found.at is None:
         return ""
     part = conversation.messages[found.at[0]].parts[found.at[1]]
@@ -138,14 +140,14 @@ def _prompt_at(conversation: Conversation, found: Found) -> str:
 
 
 @lru_cache(maxsize=KNOWN)
-def get_acquainted(profile: str, text: str) -> Acquaintance:
+def get_acquainted(profile: str, text: str) -> XmlClientContext:
     """Clients send the same prompt with every turn, so this is done once for each."""
     prompt = read_prompt(text)
     client = _extend(all_clients()[profile], prompt)
-    return Acquaintance(client, prompt, make_offer(client, prompt), make_readable(client, prompt))
+    return XmlClientContext(client, prompt, make_offer(client, prompt), make_readable(client, prompt))
 
 
-def _extend(client: Client, prompt: Prompt) -> Client:
+def _extend(client: XmlClient, prompt: Prompt) -> XmlClient:
     """The client with the tools that its prompt documents and its profile does not know: it may be newer than the
     profile, and users have tools of their own. What the prompt says can be called. Of a tool that takes one of several
     parameters, only those are left that are documented."""

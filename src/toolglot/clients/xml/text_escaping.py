@@ -10,16 +10,16 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from toolglot.clients.xml.client import Client
+from toolglot.clients.xml.client import XmlClient
 
 JOINER = "\u200b"
 _LONGEST = 80
 
 
-class Prose:
+class EscapedText:
     """The text of one message on its way to the client; what may become a tag is held back."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: XmlClient) -> None:
         self.client = client
         self.beginnings = _beginnings(client)
         self.held = ""
@@ -40,26 +40,26 @@ class Prose:
         return text
 
 
-def protect(client: Client, text: str) -> str:
+def protect(client: XmlClient, text: str) -> str:
     """The text without anything that the client takes for a call."""
     return _pattern(client).sub(lambda found: f"<{JOINER}{found[0][1:]}", text)
 
 
-def restore(client: Client, text: str) -> str:
+def restore(client: XmlClient, text: str) -> str:
     """What the text was before it was protected."""
     return _pattern(client).sub(lambda found: "<" + found[0][1:].removeprefix(JOINER), text)
 
 
-def _names(client: Client) -> frozenset[str]:
+def _names(client: XmlClient) -> frozenset[str]:
     return client.tags | client.leads
 
 
 @lru_cache(maxsize=16)
-def _pattern(client: Client) -> re.Pattern[str]:
+def _pattern(client: XmlClient) -> re.Pattern[str]:
     names = "|".join(sorted(map(re.escape, _names(client)), key=len, reverse=True))
     return re.compile(f"<{JOINER}*(?:{names})>")
 
 
 @lru_cache(maxsize=16)
-def _beginnings(client: Client) -> frozenset[str]:
+def _beginnings(client: XmlClient) -> frozenset[str]:
     return frozenset(name[:length] for name in _names(client) for length in range(len(name) + 1))

@@ -2,7 +2,7 @@
 
 The prompt says which tools and parameters there are, and tells about them. The profile of the client knows more of the
 ones it has: types, nested shapes, and whether a parameter is needed where the prompt does not say. Tools of MCP servers
-are offered one by one, with the schemas their servers gave; ``Offer.members`` leads back to the server.
+are offered one by one, with the schemas their servers gave; ``ToolDefinitions.members`` leads back to the server.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final
 from msgspec import structs
 
 from toolglot.clients.xml.call_renderer import MCP_TOOL
-from toolglot.clients.xml.client import Client
+from toolglot.clients.xml.client import XmlClient
 from toolglot.clients.xml.profile import ClientTool
 from toolglot.clients.xml.prompt_parser import Prompt
 from toolglot.clients.xml.prompt_sections import Document, Parameter, ServerTool
@@ -27,7 +27,7 @@ _FIT: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class ToolDefinitions:
     """Tools for a model that has native ones. ``members`` belong to a server, and are called as it is told here."""
 
     tools: tuple[Tool, ...] = ()
@@ -39,20 +39,20 @@ class Offer:
         return {(member.server, member.name): name for name, member in self.members.items()}
 
 
-def make_offer(client: Client, prompt: Prompt) -> Offer:
+def make_offer(client: XmlClient, prompt: Prompt) -> ToolDefinitions:
     """What the prompt offers; without documents in it, everything the client is known to have."""
     if not prompt.documents:
-        return Offer(client.offer())
+        return ToolDefinitions(client.offer())
     members = _name_members(prompt.servers)
     spared = MCP_TOOL if members and all(member.schema for member in prompt.servers) else ""
     tools = [
         make_tool(document, client.find(document.name)) for document in prompt.documents if document.name != spared
     ]
     tools += [Tool(name, member.description, member.schema or {"type": "object"}) for name, member in members.items()]
-    return Offer(tuple(tools), members)
+    return ToolDefinitions(tuple(tools), members)
 
 
-def make_readable(client: Client, prompt: Prompt) -> tuple[Tool, ...]:
+def make_readable(client: XmlClient, prompt: Prompt) -> tuple[Tool, ...]:
     """All tools for reading what a model wrote who was taught by the prompt, in all their spellings. Clients document
     some of them in a later message, and say themselves which ones may not be used."""
     strange = [make_tool(document, None) for document in prompt.documents if client.find(document.name) is None]

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 
-from toolglot.clients.xml.nested_parser import Spoiled, read_files, read_suggestions
+from toolglot.clients.xml.nested_parser import MalformedValue, read_files, read_suggestions
 from toolglot.clients.xml.profile import BLANKS, ClientTool, Kind, Parameter, Rule
 from toolglot.core.lenient_json import Number, Value
 
@@ -25,7 +25,7 @@ def interpret(tool: ClientTool, tags: Mapping[str, str], model: str) -> tuple[di
         parameter = next((one for one in tool.parameters if one.name == name), None)
         try:
             params[name] = text if parameter is None else _use(parameter, text, model, tags.get("path", ""))
-        except Spoiled as error:
+        except MalformedValue as error:
             params[name], complaint = text, f"{name}: {error}"
     return params, complaint
 
@@ -76,7 +76,7 @@ def read_json(text: str) -> Value:
     try:
         value: Value = STRICT.decode(text)
     except (ValueError, RecursionError) as error:
-        raise Spoiled("is not JSON") from error
+        raise MalformedValue("is not JSON") from error
     return value
 
 
@@ -84,7 +84,7 @@ def _read_list(text: str) -> Value:
     """A JSON array, or as much of one as the client makes out; what is neither means an empty one."""
     try:
         return read_json(text or "[]")
-    except Spoiled:
+    except MalformedValue:
         text = text.strip(BLANKS)
         items = text[2:].removesuffix('"]').split('", "') if text.startswith('["') else []
         return [item.strip(BLANKS) for item in items if item.strip(BLANKS)]

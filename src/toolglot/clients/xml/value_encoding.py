@@ -12,10 +12,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from toolglot.clients.xml.client import Client
+from toolglot.clients.xml.client import XmlClient
 from toolglot.clients.xml.nested_parser import escape_nested
 from toolglot.clients.xml.parsers import CONTENT, WRITE, utf16
-from toolglot.clients.xml.profile import BLANKS, Care, Kind, Parameter, Rule, Undoing
+from toolglot.clients.xml.profile import BLANKS, Care, Kind, Parameter, Rule, Unescaping
 from toolglot.clients.xml.value_decoding import FENCE
 from toolglot.core.lenient_json import Value, dump
 
@@ -25,7 +25,7 @@ BROKEN = "<\u200b"
 _AMPERSAND = "&amp;"
 
 
-def encode(client: Client, tool: str, parameter: Parameter, value: Value, model: str, path: str) -> str:
+def encode(client: XmlClient, tool: str, parameter: Parameter, value: Value, model: str, path: str) -> str:
     """The element of one parameter."""
     name, closer = parameter.name, f"</{parameter.name}>"
     if isinstance(value, bool):
@@ -41,7 +41,7 @@ def encode(client: Client, tool: str, parameter: Parameter, value: Value, model:
     return f"<{name}>{inside}{closer}"
 
 
-def _encode_text(client: Client, tool: str, parameter: Parameter, value: str, undoing: Undoing) -> str:
+def _encode_text(client: XmlClient, tool: str, parameter: Parameter, value: str, undoing: Unescaping) -> str:
     closer = f"</{parameter.name}>"
     text = escape_entities(value, undoing) if undoing.entities else value
     if undoing.entities:
@@ -77,7 +77,7 @@ def _add_fences(text: str, trimmed: bool) -> str:
     return front + seen + back if front or back else text
 
 
-def escape_entities(text: str, undoing: Undoing) -> str:
+def escape_entities(text: str, undoing: Unescaping) -> str:
     if "&" not in text:
         return text
     pattern, late = _compile(undoing)
@@ -86,7 +86,7 @@ def escape_entities(text: str, undoing: Undoing) -> str:
 
 
 @lru_cache(maxsize=16)
-def _compile(undoing: Undoing) -> tuple[re.Pattern[str], frozenset[str]]:
+def _compile(undoing: Unescaping) -> tuple[re.Pattern[str], frozenset[str]]:
     names = [entity[1:] for entity, _ in undoing.entities]
     late = names[names.index(_AMPERSAND[1:]) + 1 :] if undoing.vanishing else []
     return re.compile(f"&(?=({'|'.join(map(re.escape, names))}))"), frozenset(late)

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from toolglot.clients.xml.call_renderer import Rendered, render_call
-from toolglot.clients.xml.client import Client
-from toolglot.clients.xml.nested_parser import Spoiled
+from toolglot.clients.xml.client import XmlClient
+from toolglot.clients.xml.nested_parser import MalformedValue
 from toolglot.clients.xml.parsers import CLOSE, CONTENT, WRITE, Boundary, trim_value, utf16
-from toolglot.clients.xml.profile import CallBlock, ClientTool
+from toolglot.clients.xml.profile import ClientTool, XmlCallBlock
 from toolglot.clients.xml.value_decoding import interpret, read_json
 from toolglot.core.lenient_json import Number, Value, dump
 from toolglot.core.options import Element
@@ -28,10 +28,10 @@ AS_WRITTEN: Final = "as the model wrote it, for the client to say what is wrong"
 
 
 @dataclass(frozen=True, slots=True)
-class OwnCalls:
+class VerbatimCalls:
     """How a client reads calls in its own XML, for the reader. ``model`` is the id that the client asked for."""
 
-    client: Client
+    client: XmlClient
     model: str
 
     @property
@@ -52,7 +52,7 @@ class OwnCalls:
         return Element(call.tags, not (call.complaint or lacking), lacking)
 
 
-def find_call(client: Client, text: str) -> str:
+def find_call(client: XmlClient, text: str) -> str:
     """The call in the client's own XML that stands in a text, without what is around it; "" if there is none."""
     opener = client.opener.search(text)
     if opener is None:
@@ -61,12 +61,12 @@ def find_call(client: Client, text: str) -> str:
     return text[opener.start() : opener.end() + end] if end >= 0 else ""
 
 
-def _is_sound(client: Client, call: CallBlock, text: str) -> bool:
+def _is_sound(client: XmlClient, call: XmlCallBlock, text: str) -> bool:
     """Whether the client's tool has all that it needs, does not complain, and no value was torn apart."""
     return not call.complaint and _has_all(client, call) and not _is_torn(client, call, text)
 
 
-def _has_all(client: Client, call: CallBlock) -> bool:
+def _has_all(client: XmlClient, call: XmlCallBlock) -> bool:
     """Whether the tool has all that it needs, in one of the forms that it takes."""
     tool = client.tools.get(call.name)
     if tool is None:
@@ -79,7 +79,7 @@ def _has_all(client: Client, call: CallBlock) -> bool:
     )
 
 
-def _is_torn(client: Client, call: CallBlock, text: str) -> bool:
+def _is_torn(client: XmlClient, call: XmlCallBlock, text: str) -> bool:
     """Whether a value was cut because it is too long, or what stands in the content of a file counts outside it too.
 
     A file with a closing tag in its content may be read whole, and the tags in its content as parameters besides: then
@@ -94,17 +94,17 @@ def _is_torn(client: Client, call: CallBlock, text: str) -> bool:
     before, _, behind = text.partition(content)
     blocks = client.parse(client.grammar, before + behind)
     call_ = blocks[0] if len(blocks) == 1 else None
-    return not isinstance(call_, CallBlock) or {**call_.tags, CONTENT: ""} != {**values, CONTENT: ""}
+    return not isinstance(call_, XmlCallBlock) or {**call_.tags, CONTENT: ""} != {**values, CONTENT: ""}
 
 
-def _read_call(client: Client, model: str, text: str) -> CallBlock | None:
+def _read_call(client: XmlClient, model: str, text: str) -> XmlCallBlock | None:
     """The call as the client reads it, if the text is one complete call."""
     blocks = client.read(text, model)
     call = blocks[0] if len(blocks) == 1 else None
-    return call if isinstance(call, CallBlock) and not call.partial else None
+    return call if isinstance(call, XmlCallBlock) and not call.partial else None
 
 
-def keep_call(client: Client, model: str, name: str, arguments: str, written: str) -> Rendered | None:
+def keep_call(client: XmlClient, model: str, name: str, arguments: str, written: str) -> Rendered | None:
     """The call as it was written, or with the same meaning; None where nothing is known of it.
 
     Args:
@@ -123,12 +123,14 @@ def keep_call(client: Client, model: str, name: str, arguments: str, written: st
     return Rendered(call.name, text, notes=(AS_WRITTEN,))
 
 
-def _render_anew(client: Client, model: str, name: str, arguments: str, call: CallBlock | None) -> Rendered | None:
+def _render_anew(
+    client: XmlClient, model: str, name: str, arguments: str, call: XmlCallBlock | None
+) -> Rendered | None:
     """The call as the general reader read it, with the values that the client read, if it read any."""
     tool = client.find(name)
     try:
         given = read_json(arguments)
-    except Spoiled:
+    except MalformedValue:
         return None
     if tool is None or not isinstance(given, dict):
         return None
@@ -138,13 +140,13 @@ def _render_anew(client: Client, model: str, name: str, arguments: str, call: Ca
     return render_call(client, model, name, dump(given | meant), fill=False)
 
 
-def gives_value(client: Client, model: str, text: str) -> bool:
+def gives_value(client: XmlClient, model: str, text: str) -> bool:
     """Whether the client reads a value in this call."""
     call = _read_call(client, model, text) if text else None
     return call is not None and any(call.tags.values())
 
 
-def keep_rejected(client: Client, model: str, written: str, last: bool = False) -> Rendered | None:
+def keep_rejected(client: XmlClient, model: str, written: str, last: bool = False) -> Rendered | None:
     """A call that the general reader refused, if it is one to the client: the client says what is wrong with it.
 
     A call that lacks something may be a mention of the tool; only as the ``last`` thing of a message it is a call.
@@ -156,7 +158,7 @@ def keep_rejected(client: Client, model: str, written: str, last: bool = False) 
     return Rendered(call.name, text, notes=(AS_WRITTEN,))
 
 
-def _interpret(client: Client, tool: ClientTool, given: dict[str, Value], model: str) -> dict[str, Value]:
+def _interpret(client: XmlClient, tool: ClientTool, given: dict[str, Value], model: str) -> dict[str, Value]:
     """The values that stand between tags as text, as the client's tool would use them."""
     texts = {name: value for name, value in given.items() if isinstance(value, str) and not isinstance(value, Number)}
     named = {known.name if (known := tool.find(name)) else name: name for name in texts}

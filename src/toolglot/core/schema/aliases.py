@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from toolglot.core.schema.types import Shape
+from toolglot.core.schema.types import SchemaType
 
 ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
     "path": ("file", "file_path", "filename"),
@@ -24,7 +24,7 @@ ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
 RENAMED: Final = "renamed_argument"
 
 
-def find_aliases(parameters: Shape) -> Mapping[str, str]:
+def find_aliases(parameters: SchemaType) -> Mapping[str, str]:
     """The aliases that a tool with these parameters understands, each with the one argument that it can mean."""
     meant: dict[str, list[str]] = {}
     for name in ALIASES.keys() & parameters.required & parameters.properties.keys():

@@ -1,7 +1,7 @@
 """The types that shapes give to values.
 
 Strategy. Bare text has no type of its own: ``_list_readings`` lists what it can mean under a shape, the likeliest
-first, and the first meaning that fits wins. ``_Fitting`` walks values that have JSON types and makes only changes that
+first, and the first meaning that fits wins. ``_Coercion`` walks values that have JSON types and makes only changes that
 lose nothing, each one a named repair. Nothing here guesses: what does not fit is a defect.
 """
 
@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from toolglot.core.events import Defect, Reason
 from toolglot.core.lenient_json import MAX_DEPTH, Number, Parsed, Value, legal_number, parse
-from toolglot.core.schema.types import ANY, TEXT, Shape, kind_of, show, spell_number
+from toolglot.core.schema.types import ANY, TEXT, SchemaType, kind_of, show, spell_number
 
 Reading: TypeAlias = tuple[Value, tuple[str, ...]]
 
@@ -50,16 +50,16 @@ class AttributedText(str):
 
 
 _LOST = "dropped_attributes"
-_LITERAL = Shape()
+_LITERAL = SchemaType()
 """A member of an object without declared members: as an element, text that is a JSON literal is its value."""
 
 
-def _mismatch(value: Value, shape: Shape, where: str) -> Typed:
+def _mismatch(value: Value, shape: SchemaType, where: str) -> Typed:
     found = _LABELS.get(kind_of(value), "") + show(value)
     return Typed(value, (), (Defect(Reason.INVALID_VALUE, where, found, shape.describe()),))
 
 
-def list_absent(shape: Shape, present: Collection[str], prefix: str) -> tuple[Defect, ...]:
+def list_absent(shape: SchemaType, present: Collection[str], prefix: str) -> tuple[Defect, ...]:
     """A defect for every required key that is not present."""
     return tuple(
         Defect(Reason.MISSING_ARGUMENT, prefix + key, "nothing", shape.property_shape(key).describe())
@@ -67,19 +67,19 @@ def list_absent(shape: Shape, present: Collection[str], prefix: str) -> tuple[De
     )
 
 
-def read_text(text: str, shape: Shape, where: str) -> Typed:
+def read_text(text: str, shape: SchemaType, where: str) -> Typed:
     """Type the bare text of a parameter."""
     return _read_text(text, shape, where, 0)
 
 
-def conform(value: Value, shape: Shape, where: str) -> Typed:
+def conform(value: Value, shape: SchemaType, where: str) -> Typed:
     """Type a value that has JSON types already; only lossless changes are made."""
-    return _Fitting(bare=False).fit(value, shape, where, 0)
+    return _Coercion(bare=False).fit(value, shape, where, 0)
 
 
-def conform_text_leaves(value: Value, shape: Shape, where: str) -> Typed:
+def conform_text_leaves(value: Value, shape: SchemaType, where: str) -> Typed:
     """Type nested elements, whose leaves are bare text; typing them is no repair, for they had no types."""
-    typed = _Fitting(bare=True).fit(value, shape, where, 0)
+    typed = _Coercion(bare=True).fit(value, shape, where, 0)
     return Typed(typed.value, tuple(name for name in typed.repairs if name == _LOST), typed.defects)
 
 
@@ -90,13 +90,13 @@ _LOOSE_TRUTHS = {"yes": True, "on": True, "1": True, "no": False, "off": False, 
 _NULLS = ("null", "None")
 
 
-def _read_text(text: str, shape: Shape, where: str, depth: int) -> Typed:
+def _read_text(text: str, shape: SchemaType, where: str, depth: int) -> Typed:
     if shape is ANY or shape.streams:
         return Typed(text)
-    return _Fitting(bare=False).fit_first(text, _list_readings(text, shape), shape, where, depth, (list, dict))
+    return _Coercion(bare=False).fit_first(text, _list_readings(text, shape), shape, where, depth, (list, dict))
 
 
-def _list_readings(text: str, shape: Shape) -> Iterator[Reading]:
+def _list_readings(text: str, shape: SchemaType) -> Iterator[Reading]:
     yield from _read_as_written(text, shape)
     quoted = _try_parse(text, ('"', "'"))
     if quoted and isinstance(quoted.value, str):
@@ -106,7 +106,7 @@ def _list_readings(text: str, shape: Shape) -> Iterator[Reading]:
     yield from _read_as_item(text, shape)
 
 
-def _read_as_written(text: str, shape: Shape) -> Iterator[Reading]:
+def _read_as_written(text: str, shape: SchemaType) -> Iterator[Reading]:
     """What the text can mean under the shape, the likeliest first."""
     if not shape.kinds:
         return _read_untyped(text)
@@ -119,14 +119,14 @@ def _read_untyped(text: str) -> Iterator[Reading]:
     yield text, ()
 
 
-def _read_typed(text: str, shape: Shape) -> Iterator[Reading]:
+def _read_typed(text: str, shape: SchemaType) -> Iterator[Reading]:
     yield from _read_null(text, shape.kinds)
     yield from _read_literal(text, shape.order)
     yield from _read_container(text, shape.kinds, strict=False)
     yield from _read_loosely(text, shape.kinds)
 
 
-def _read_beside_text(text: str, shape: Shape) -> Iterator[Reading]:
+def _read_beside_text(text: str, shape: SchemaType) -> Iterator[Reading]:
     """Where text is right too, another kind needs the exact letters, and comes first only if it was declared first."""
     bare, rank = text.strip(), shape.order.index("string")
     yield from _read_null(text, shape.kinds)
@@ -162,7 +162,7 @@ def _read_loosely(text: str, kinds: Collection[str]) -> Iterator[Reading]:
         yield number, ("normalized_number",)
 
 
-def _read_as_item(text: str, shape: Shape) -> Iterator[Reading]:
+def _read_as_item(text: str, shape: SchemaType) -> Iterator[Reading]:
     """One value where a list of such values is due."""
     if _takes_single(shape) and text.strip() and not _opens_json(text):
         item = read_text(text, shape.items, "")
@@ -170,7 +170,7 @@ def _read_as_item(text: str, shape: Shape) -> Iterator[Reading]:
             yield [item.value], (*item.repairs, "wrapped_in_list")
 
 
-def _takes_single(shape: Shape) -> bool:
+def _takes_single(shape: SchemaType) -> bool:
     """Whether one value may stand for a list of one; in lists of lists that would have no natural end."""
     return "array" in shape.kinds and "array" not in shape.items.kinds
 
@@ -199,13 +199,13 @@ _EMPTY: dict[frozenset[str], Callable[[], Value]] = {frozenset({"array"}): list,
 
 
 @dataclass(slots=True)
-class _Fitting:
+class _Coercion:
     """One walk over one value; unions are remembered, or nested ones would be tried again and again."""
 
     bare: bool
     seen: dict[tuple[int, int], tuple[Value, Typed]] = field(default_factory=dict)
 
-    def fit(self, value: Value, shape: Shape, where: str, depth: int) -> Typed:
+    def fit(self, value: Value, shape: SchemaType, where: str, depth: int) -> Typed:
         if shape.untyped:
             return self.fit_untyped(value, shape, where, depth) if self.bare else Typed(value)
         if depth > MAX_DEPTH:
@@ -221,7 +221,7 @@ class _Fitting:
             self.seen[key] = (value, typed)
         return typed
 
-    def fit_untyped(self, value: Value, shape: Shape, where: str, depth: int) -> Typed:
+    def fit_untyped(self, value: Value, shape: SchemaType, where: str, depth: int) -> Typed:
         """Nested elements about which nothing is known."""
         if isinstance(value, dict) and depth <= MAX_DEPTH:
             members = {name: self.fit(part, shape, where, depth + 1) for name, part in value.items()}
@@ -235,7 +235,7 @@ class _Fitting:
         lost = (_LOST,) if _attributes_of(value) else ()
         return Typed(next(_read_untyped(text))[0] if shape is _LITERAL else text, lost)
 
-    def fit_leaf(self, leaf: str, shape: Shape, where: str, depth: int) -> Typed:
+    def fit_leaf(self, leaf: str, shape: SchemaType, where: str, depth: int) -> Typed:
         """The text of an element, which may be one member of an object whose other members are its attributes."""
         text, attributes = str.__str__(leaf), _attributes_of(leaf)
         make_empty = _EMPTY.get(shape.kinds - {"null"})
@@ -252,7 +252,7 @@ class _Fitting:
                 return typed
         return Typed(plain.value, (*plain.repairs, _LOST), plain.defects) if attributes else plain
 
-    def fit_single(self, value: Value, shape: Shape, where: str, depth: int) -> Typed:
+    def fit_single(self, value: Value, shape: SchemaType, where: str, depth: int) -> Typed:
         if not shape.admits(value):
             return self.fit_first(value, self.list_changes(value, shape), shape, where, depth + 1)
         if not shape.lists(value):
@@ -263,7 +263,7 @@ class _Fitting:
             return self.fit_members(value, shape, where, depth)
         return self.fit_items(value, shape, where, depth) if isinstance(value, list) else Typed(value)
 
-    def fit_members(self, value: dict[str, Value], shape: Shape, where: str, depth: int) -> Typed:
+    def fit_members(self, value: dict[str, Value], shape: SchemaType, where: str, depth: int) -> Typed:
         fitted: dict[str, Typed] = {}
         for name, part in value.items():
             member = shape.property_shape(name, _LITERAL if self.bare and not shape.properties else ANY)
@@ -271,13 +271,13 @@ class _Fitting:
         whole: Value = {name: typed.value for name, typed in fitted.items()}
         return _assemble(whole, fitted.values(), list_absent(shape, value, f"{where}."))
 
-    def fit_items(self, value: list[Value], shape: Shape, where: str, depth: int) -> Typed:
+    def fit_items(self, value: list[Value], shape: SchemaType, where: str, depth: int) -> Typed:
         items, fitted = shape.items, []
         for i, part in enumerate(value):
             fitted.append(self.fit(part, items, f"{where}[{i}]", depth + 1))
         return _assemble([typed.value for typed in fitted], fitted, ())
 
-    def fit_union(self, value: Value, shape: Shape, where: str, depth: int) -> Typed:
+    def fit_union(self, value: Value, shape: SchemaType, where: str, depth: int) -> Typed:
         """The first branch that needs no change, else the first without a defect, else the one with the fewest."""
         near = [branch for branch in shape.branches if branch.admits(value)]
         tried: list[Typed] = []
@@ -295,7 +295,7 @@ class _Fitting:
         self,
         given: Value,
         readings: Iterable[Reading],
-        shape: Shape,
+        shape: SchemaType,
         where: str,
         depth: int,
         telling: tuple[type, ...] = (object,),
@@ -310,7 +310,7 @@ class _Fitting:
                 failed.append(typed)
         return Typed(given, (), failed[0].defects) if failed else _mismatch(given, shape, where)
 
-    def list_changes(self, value: Value, shape: Shape) -> Iterator[Reading]:
+    def list_changes(self, value: Value, shape: SchemaType) -> Iterator[Reading]:
         """The same content as a value of a kind that the shape takes."""
         if self.bare and isinstance(value, dict):
             yield from _list_children(value, shape)
@@ -328,7 +328,7 @@ def _attributes_of(leaf: Value) -> dict[str, str]:
     return leaf.attributes if isinstance(leaf, AttributedText) else {}
 
 
-def _name_text(leaf: str, shape: Shape) -> dict[str, Value] | None:
+def _name_text(leaf: str, shape: SchemaType) -> dict[str, Value] | None:
     """The attributes of an element and its text as an object; None unless it is clear which member the text is."""
     attributes: dict[str, Value] = {**_attributes_of(leaf)}
     names = leaf.names if isinstance(leaf, AttributedText) else frozenset()
@@ -381,7 +381,7 @@ def _decode(text: str, kinds: Collection[str]) -> Iterator[Reading]:
         yield value, ("double_encoded", *repairs)
 
 
-def _list_children(value: dict[str, Value], shape: Shape) -> Iterator[Reading]:
+def _list_children(value: dict[str, Value], shape: SchemaType) -> Iterator[Reading]:
     """The children of an element that stands for a list."""
     if "array" not in shape.kinds or len(value) != 1:
         return
@@ -400,6 +400,6 @@ def _make_item(key: str, part: Value) -> Value:
     return {**attributes, key: str.__str__(part) if attributes and isinstance(part, str) else part}
 
 
-def _holds_item(value: dict[str, Value], key: str, items: Shape) -> bool:
+def _holds_item(value: dict[str, Value], key: str, items: SchemaType) -> bool:
     """Whether an element is the frame of an item and not the item itself."""
     return not items.declares(key) and bool(key == "item" or items.properties or not items.admits(value))

@@ -16,9 +16,9 @@ from typing import Any, NoReturn, TypeAlias
 from urllib.parse import unquote
 
 from toolglot.core.errors import ToolSchemaError
-from toolglot.core.json_numbers import Numeral
+from toolglot.core.json_numbers import ExactNumber
 from toolglot.core.lenient_json import MAX_DEPTH, Number, Value, parse
-from toolglot.core.schema.types import KINDS, UNTYPED, Shape, kind_of, takes_kind
+from toolglot.core.schema.types import KINDS, UNTYPED, SchemaType, kind_of, takes_kind
 
 Node: TypeAlias = Mapping[str, Any]
 Form: TypeAlias = tuple[tuple[type, ...], str]
@@ -45,7 +45,7 @@ _ALLOWS_NONE: Node = {"enum": []}
 _MOST_ALTERNATIVES = 256
 
 
-def compile_schema(schema: Node, tool: str, path: str) -> Shape:
+def compile_schema(schema: Node, tool: str, path: str) -> SchemaType:
     """The shape of a whole schema; the tool and the path are what an error will name."""
     return _Compiler(tool, schema, path).compile()
 
@@ -59,10 +59,10 @@ class _Compiler:
     path: str
     flat: dict[int, Node] = field(default_factory=dict)
     unfinished: set[int] = field(default_factory=set)
-    shapes: dict[int, Shape] = field(default_factory=dict)
-    pending: list[tuple[Shape, Sequence[Node], str]] = field(default_factory=list)
+    shapes: dict[int, SchemaType] = field(default_factory=dict)
+    pending: list[tuple[SchemaType, Sequence[Node], str]] = field(default_factory=list)
 
-    def compile(self) -> Shape:
+    def compile(self) -> SchemaType:
         shape = self.shape(self.root, self.path)
         for entry in self.pending:  # which grows meanwhile
             self.link(*entry)
@@ -73,16 +73,16 @@ class _Compiler:
 
     # -- flat nodes into shapes ----------------------------------------------------------------------------------------
 
-    def shape(self, node: object, path: str) -> Shape:
+    def shape(self, node: object, path: str) -> SchemaType:
         return self.shape_flat(self.flatten(node, path), path)
 
-    def shape_flat(self, node: Node, path: str) -> Shape:
+    def shape_flat(self, node: Node, path: str) -> SchemaType:
         shape = self.shapes.get(id(node))
         if shape is None:
             shape = self.shapes[id(node)] = self.build(node, path)
         return shape
 
-    def build(self, node: Node, path: str) -> Shape:
+    def build(self, node: Node, path: str) -> SchemaType:
         if _DETAILS.isdisjoint(node):
             return _share_plain(_list_kinds(node))
         node = _lower_enum(node)
@@ -92,13 +92,13 @@ class _Compiler:
         self.pending.append((shape, alternatives or (node,), path))
         return shape
 
-    def build_leaf(self, node: Node, path: str) -> Shape:
+    def build_leaf(self, node: Node, path: str) -> SchemaType:
         enum = self.read_members(node, path)
         order = _list_kinds(node, enum)
         if enum is not None and "null" in order and None not in enum:
             enum = (*enum, None)
         closed = node.get("additionalProperties") is False and "patternProperties" not in node
-        return Shape(order, enum, frozenset(node.get("required", ())), closed=closed)
+        return SchemaType(order, enum, frozenset(node.get("required", ())), closed=closed)
 
     def read_members(self, node: Node, path: str) -> tuple[Value, ...] | None:
         members = [node["const"]] if "const" in node else node.get("enum")
@@ -111,7 +111,7 @@ class _Compiler:
         except (TypeError, ValueError, RecursionError):
             self.fail(f"{path}.enum", "has a member that is not JSON")
 
-    def link(self, shape: Shape, nodes: Sequence[Node], path: str) -> None:
+    def link(self, shape: SchemaType, nodes: Sequence[Node], path: str) -> None:
         """Give a shape its children."""
         for node in nodes:
             if "properties" in node:
@@ -120,7 +120,7 @@ class _Compiler:
                 if word in node and not isinstance(node[word], unlinked):
                     shape.links.setdefault(word, self.shape(node[word], f"{path}.{word}"))
 
-    def link_properties(self, shape: Shape, properties: Node, path: str) -> None:
+    def link_properties(self, shape: SchemaType, properties: Node, path: str) -> None:
         """Alternatives that declare one key differently are joined under it."""
         for key, child in properties.items():
             made = self.shape(child, f"{path}.properties.{key}")
@@ -238,13 +238,13 @@ def _imply_kinds(node: Node, enum: Sequence[Value] | None) -> list[str]:
 
 
 @cache
-def _share_plain(order: tuple[str, ...]) -> Shape:
+def _share_plain(order: tuple[str, ...]) -> SchemaType:
     """The one shape that says no more than its kinds."""
-    return Shape(order) if order else UNTYPED
+    return SchemaType(order) if order else UNTYPED
 
 
 def _read_member(member: object) -> Value:
-    if isinstance(member, Numeral):
+    if isinstance(member, ExactNumber):
         return Number(member.written)
     return member if isinstance(member, str) else parse(json.dumps(member)).value
 
@@ -256,20 +256,20 @@ def _members_of(place: object) -> Mapping[str, object]:
     return place if isinstance(place, Mapping) else {}
 
 
-def _join(shapes: Sequence[Shape]) -> Shape:
+def _join(shapes: Sequence[SchemaType]) -> SchemaType:
     """A shape that takes what one of the shapes takes."""
     leaves = tuple(dict.fromkeys(chain.from_iterable(shape.leaves for shape in shapes)))
     required = frozenset.intersection(*(leaf.required for leaf in leaves))
     closed = all(leaf.closed for leaf in leaves)
-    return Shape(_join_kinds(leaves), _join_members(leaves), required, leaves, closed=closed)
+    return SchemaType(_join_kinds(leaves), _join_members(leaves), required, leaves, closed=closed)
 
 
-def _join_kinds(leaves: Sequence[Shape]) -> tuple[str, ...]:
+def _join_kinds(leaves: Sequence[SchemaType]) -> tuple[str, ...]:
     orders = [leaf.order for leaf in leaves]
     return tuple(dict.fromkeys(chain.from_iterable(orders))) if all(orders) else ()
 
 
-def _join_members(leaves: Sequence[Shape]) -> tuple[Value, ...] | None:
+def _join_members(leaves: Sequence[SchemaType]) -> tuple[Value, ...] | None:
     enums = [leaf.enum for leaf in leaves if leaf.enum is not None]
     return tuple(chain.from_iterable(enums)) if len(enums) == len(leaves) else None
 

@@ -24,15 +24,25 @@ from toolglot.core.events import Defect
 from toolglot.core.schema.aliases import find_aliases
 from toolglot.core.schema.coerce import Typed, conform, conform_text_leaves, list_absent, read_text
 from toolglot.core.schema.compile import compile_schema
-from toolglot.core.schema.types import ANY, UNTYPED, Shape
+from toolglot.core.schema.types import ANY, UNTYPED, SchemaType
 
-__all__ = ["ANY", "UNTYPED", "Shape", "Tool", "Toolbox", "Typed", "conform", "conform_text_leaves", "read_text"]
+__all__ = [
+    "ANY",
+    "UNTYPED",
+    "CompiledTool",
+    "CompiledTools",
+    "SchemaType",
+    "Typed",
+    "conform",
+    "conform_text_leaves",
+    "read_text",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class CompiledTool:
     name: str
-    parameters: Shape = ANY
+    parameters: SchemaType = ANY
     description: str = ""
     aliases: Mapping[str, str] = field(init=False, compare=False)
     """Other keys for required arguments, with the arguments that they mean."""
@@ -47,7 +57,7 @@ class Tool:
     def declares(self, key: str) -> bool:
         return self.parameters.declares(key)
 
-    def shape_of(self, key: str) -> Shape:
+    def shape_of(self, key: str) -> SchemaType:
         return self.parameters.property_shape(key)
 
     def missing(self, present: Collection[str]) -> tuple[Defect, ...]:
@@ -63,21 +73,21 @@ class Tool:
         return texts[0] if len(texts) == 1 else None
 
 
-_NO_PARAMETERS = Shape(("object",))
+_NO_PARAMETERS = SchemaType(("object",))
 _ENCODER = msgspec.json.Encoder()
 
 
-def _define_tool(entry: object, index: int) -> Tool:
+def _define_tool(entry: object, index: int) -> CompiledTool:
     """A tool from any of the usual ways to declare one."""
     outer = _expect_mapping(entry, f"#{index}", "tool")
     inner = _expect_mapping(outer.get("function", outer), f"#{index}", "function")
     name = inner.get("name")
     if not isinstance(name, str) or not name.strip():
         raise ToolSchemaError(f"#{index}", "name", "must be a string that is not empty")
-    return Tool(name, _define_parameters(inner, name), str(inner.get("description") or ""))
+    return CompiledTool(name, _define_parameters(inner, name), str(inner.get("description") or ""))
 
 
-def _define_parameters(declared: Mapping[str, Any], tool: str) -> Shape:
+def _define_parameters(declared: Mapping[str, Any], tool: str) -> SchemaType:
     path = "input_schema" if "input_schema" in declared else "parameters"
     if declared.get(path) is None:
         return _NO_PARAMETERS
@@ -126,10 +136,10 @@ def plain_name(written: str) -> str:
     return _respell(written[:_LONGEST_NAME])[-1]
 
 
-def _define_tools(entries: Sequence[Mapping[str, Any]] | None) -> dict[str, Tool]:
+def _define_tools(entries: Sequence[Mapping[str, Any]] | None) -> dict[str, CompiledTool]:
     if not isinstance(entries, (list, tuple, type(None))):
         raise ToolSchemaError("#0", "tools", "must be a list of tools")
-    tools: dict[str, Tool] = {}
+    tools: dict[str, CompiledTool] = {}
     for index, entry in enumerate(entries or ()):
         tool = _define_tool(entry, index)
         if tool.name in tools:
@@ -143,25 +153,25 @@ def _flatten(name: str) -> str:
     return name.replace(".", "_")
 
 
-class Toolbox:
+class CompiledTools:
     """The tools on offer, and the names that are known without a schema."""
 
     __slots__ = ("_flat", "_tools", "names")
 
     def __init__(self, tools: Sequence[Mapping[str, Any]] | None, supported: Collection[str] = ()) -> None:
-        self._tools: dict[str, Tool] = {}
+        self._tools: dict[str, CompiledTool] = {}
         self.add(_define_tools(tools).values(), supported)
 
-    def add(self, tools: Iterable[Tool], supported: Collection[str]) -> None:
+    def add(self, tools: Iterable[CompiledTool], supported: Collection[str]) -> None:
         """Take in tools, and names that are known without a schema."""
         self._tools |= {tool.name: tool for tool in tools}
         for name in supported:
-            self._tools.setdefault(name, Tool(name))
+            self._tools.setdefault(name, CompiledTool(name))
         self.names = tuple(self._tools)
         flat = Counter(map(_flatten, self.names))
         self._flat = {_flatten(name): name for name in self.names if flat[_flatten(name)] == 1}
 
-    def find(self, written: str) -> Tool | None:
+    def find(self, written: str) -> CompiledTool | None:
         """The tool of that name, as written or without what models put around names; never a similar one."""
         found = self._tools.get(written)
         found = found or next((self._tools[name] for name in _respell(written) if name in self._tools), None)
@@ -180,15 +190,15 @@ class Toolbox:
 
 
 @lru_cache(maxsize=64)
-def compile_tools(tools: tuple[conversation.Tool, ...], supported: tuple[str, ...]) -> Toolbox:
+def compile_tools(tools: tuple[conversation.Tool, ...], supported: tuple[str, ...]) -> CompiledTools:
     """The compiled tools. Agents send the same ones with every turn, so they are compiled once."""
-    box = Toolbox(None, ())
+    box = CompiledTools(None, ())
     box.add([compile_tool(tool)[0] for tool in tools], supported)
     return box
 
 
 @lru_cache(maxsize=512)
-def compile_tool(tool: conversation.Tool) -> tuple[Tool, str]:
+def compile_tool(tool: conversation.Tool) -> tuple[CompiledTool, str]:
     """The compiled tool, and what is wrong with its schema: then it is as if it had none."""
     try:
         return _define_tool({"name": tool.name, "parameters": dict(tool.parameters)}, 0), ""
@@ -196,19 +206,19 @@ def compile_tool(tool: conversation.Tool) -> tuple[Tool, str]:
         return _define_tool({"name": tool.name}, 0), error.message
 
 
-_COMPILED: dict[tuple[bytes, tuple[str, ...]], Toolbox] = {}
+_COMPILED: dict[tuple[bytes, tuple[str, ...]], CompiledTools] = {}
 _MOST_COMPILED = 64
 
 
-def compile_declared(tools: Sequence[Mapping[str, Any]] | None, supported: tuple[str, ...]) -> Toolbox:
+def compile_declared(tools: Sequence[Mapping[str, Any]] | None, supported: tuple[str, ...]) -> CompiledTools:
     """The compiled tools of a caller who declares the same ones again and again; known again by their JSON."""
     try:
         key = (_ENCODER.encode(tools), supported)
     except (TypeError, ValueError, OverflowError, RecursionError):  # not JSON, and maybe not usable
-        return Toolbox(tools, supported)
+        return CompiledTools(tools, supported)
     found = _COMPILED.get(key)
     if found is None:
-        found = Toolbox(msgspec.json.decode(key[0]), supported)
+        found = CompiledTools(msgspec.json.decode(key[0]), supported)
         if len(_COMPILED) >= _MOST_COMPILED:
             _COMPILED.clear()
         _COMPILED[key] = found

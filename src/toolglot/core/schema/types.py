@@ -35,15 +35,15 @@ def takes_kind(kinds: Collection[str], kind: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shape:
+class SchemaType:
     """One compiled schema node; ``order`` holds its kinds as declared, none of them means anything goes."""
 
     order: tuple[str, ...] = ()
     enum: tuple[Value, ...] | None = None
     required: frozenset[str] = frozenset()
-    branches: tuple[Shape, ...] = ()
-    properties: dict[str, Shape] = field(default_factory=dict)
-    links: dict[str, Shape] = field(default_factory=dict)
+    branches: tuple[SchemaType, ...] = ()
+    properties: dict[str, SchemaType] = field(default_factory=dict)
+    links: dict[str, SchemaType] = field(default_factory=dict)
     closed: bool = False
     """The schema forbids members that it does not declare."""
     kinds: frozenset[str] = field(init=False)
@@ -60,11 +60,11 @@ class Shape:
         object.__setattr__(self, "nullable_text", takes_any_text and kinds == {"string", "null"})
 
     @property
-    def items(self) -> Shape:
+    def items(self) -> SchemaType:
         return self.links.get("items", UNTYPED)
 
     @property
-    def leaves(self) -> tuple[Shape, ...]:
+    def leaves(self) -> tuple[SchemaType, ...]:
         return self.branches or (self,)
 
     @property
@@ -78,7 +78,7 @@ class Shape:
         """Whether a member of this name is against the schema."""
         return self.closed and key not in self.properties and key not in self.required
 
-    def property_shape(self, key: str, undeclared: Shape | None = None) -> Shape:
+    def property_shape(self, key: str, undeclared: SchemaType | None = None) -> SchemaType:
         """The shape of a member; ``undeclared`` is that of members about which the schema says nothing."""
         return self.properties.get(key) or self.links.get("additionalProperties") or undeclared or ANY
 
@@ -95,7 +95,7 @@ class Shape:
         if self.enum is not None:
             members = ", ".join(dict.fromkeys(map(show, self.enum)))
             return f"one of {members}" if members else "no value at all"
-        wanted = map(Shape.describe, self.branches) if self.branches else map(self._describe_kind, self.order)
+        wanted = map(SchemaType.describe, self.branches) if self.branches else map(self._describe_kind, self.order)
         return " or ".join(dict.fromkeys(wanted)) or "a value"
 
     def _describe_kind(self, kind: str) -> str:
@@ -109,9 +109,9 @@ class Shape:
         return declared + sorted(missing.difference(declared))
 
 
-ANY = Shape()
+ANY = SchemaType()
 """Nothing was declared: text stays text."""
-UNTYPED = Shape()
+UNTYPED = SchemaType()
 """Declared without a type: text that is a JSON literal becomes its value."""
 
 

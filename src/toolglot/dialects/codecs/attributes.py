@@ -9,7 +9,7 @@ from toolglot.core.events import Reason
 from toolglot.core.schema.toolset import read_text
 from toolglot.dialects.codecs.buffered_values import parse_object
 from toolglot.dialects.codecs.object_members import ENVELOPES
-from toolglot.dialects.partial_call import Draft
+from toolglot.dialects.partial_call import PartialCall
 from toolglot.dialects.patterns import Match
 
 _ATTRIBUTE = re.compile(r"""([\w.\-:$]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>{}]++))(?=\s|\Z)""")
@@ -65,7 +65,7 @@ def read_pairs(text: str) -> dict[str, str] | None:
     return found if pairs and len(found) == len(pairs) else None
 
 
-def take_attributes(draft: Draft, header: Match, certain: bool) -> bool:
+def take_attributes(draft: PartialCall, header: Match, certain: bool) -> bool:
     """Add what stands in the header; False if that is no call, because nothing does that the tool has asked for."""
     written = header.groupdict().get("attributes")
     if not written or "=" not in written:
@@ -84,13 +84,13 @@ def take_attributes(draft: Draft, header: Match, certain: bool) -> bool:
     return certain or bool(draft.keys)
 
 
-def _tells_types(draft: Draft, attributes: list[tuple[str, str]]) -> bool:
+def _tells_types(draft: PartialCall, attributes: list[tuple[str, str]]) -> bool:
     """Whether this says what a tool takes, and not what it is given."""
     given = [value for key, value in attributes if draft.declares(key) or key not in _ABOUT_THE_CALL]
     return bool(given) and _TYPES.issuperset(given)
 
 
-def _take(draft: Draft, key: str, value: str, certain: bool) -> bool:
+def _take(draft: PartialCall, key: str, value: str, certain: bool) -> bool:
     """Add one attribute; False if only what is certainly a call may have it."""
     if draft.declares(key):
         draft.add(key, read_text(value, draft.shape(key), f"argument {key}"))

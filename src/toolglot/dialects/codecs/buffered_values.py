@@ -10,9 +10,9 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from toolglot.core.lenient_json import JSON, Literals, NotJson, Parsed, Value, parse
+from toolglot.core.lenient_json import JSON, Literals, NotJsonError, Parsed, Value, parse
 from toolglot.dialects.codecs.streamed_strings import Collector
-from toolglot.dialects.patterns import Choice, Mark
+from toolglot.dialects.patterns import Mark, MarkChoice
 from toolglot.dialects.scanner import Source, Steps
 
 QUOTES = ('"', "'")
@@ -42,7 +42,7 @@ class _Gathering:
         self.take(source, source.pos + 1)
 
 
-def gather(source: Source, ends: str, closing: Choice, quotes: tuple[str, ...] = QUOTES) -> Steps[str | None]:
+def gather(source: Source, ends: str, closing: MarkChoice, quotes: tuple[str, ...] = QUOTES) -> Steps[str | None]:
     """The text up to one of ``ends`` outside brackets and strings (not consumed); None when the text ends first."""
     state = _Gathering()
     while True:
@@ -144,7 +144,7 @@ def parse_object(text: str, literals: Literals = JSON) -> Parsed | None:
     for _ in range(3):
         try:
             parsed = parse(text, literals)
-        except NotJson:
+        except NotJsonError:
             return None
         repairs = (*repairs, *parsed.repairs)
         value: Value = parsed.value

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from toolglot.dialects.codecs.raw_values import Value
+from toolglot.dialects.codecs.raw_values import RawValue
 from toolglot.dialects.codecs.whitespace import Trim
 from toolglot.dialects.patterns import Mark
 from toolglot.dialects.scanner import Steps
@@ -19,7 +19,7 @@ _CLOSE = Mark("]]>", named=False)
 _STOPS = re.compile(r"[<\]]")
 
 
-def read_sections(value: Value) -> Steps[str | None]:
+def read_sections(value: RawValue) -> Steps[str | None]:
     """The text of the sections that are the whole value; None, with nothing consumed, if they are not."""
     source = value.call.frame.source
     gap = 0 if value.marks.trim is Trim.NONE else (yield from source.find_nonblank())
@@ -33,7 +33,7 @@ def read_sections(value: Value) -> Steps[str | None]:
     return text
 
 
-def _read(value: Value) -> Steps[str | None]:
+def _read(value: RawValue) -> Steps[str | None]:
     """The text up to the mark that closes the last section and the value.
 
     A section that opens inside another one, behind a mark that could close the value, must be closed by an escaped mark
@@ -67,7 +67,7 @@ def _read(value: Value) -> Steps[str | None]:
     return None
 
 
-def _take_text(value: Value, pieces: list[str]) -> Steps[bool]:
+def _take_text(value: RawValue, pieces: list[str]) -> Steps[bool]:
     """Move text up to where a mark may begin to the pieces; False if the text ends first."""
     source = value.call.frame.source
     while True:
@@ -80,7 +80,7 @@ def _take_text(value: Value, pieces: list[str]) -> Steps[bool]:
         yield
 
 
-def _find_end(value: Value, ahead: int) -> Steps[int]:
+def _find_end(value: RawValue, ahead: int) -> Steps[int]:
     """How far the closing mark of the value reaches that stands ``ahead`` characters from here; 0 if none does."""
     found = yield from value.call.frame.source.look(value.marks.closer, ahead)
     if found is None:

@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass
 
 from toolglot.core.events import Reason
-from toolglot.core.lenient_json import NotJson, parse
-from toolglot.core.schema.toolset import Shape, conform
-from toolglot.dialects.codecs.object_members import Members
-from toolglot.dialects.partial_call import Draft, Frame
+from toolglot.core.lenient_json import NotJsonError, parse
+from toolglot.core.schema.toolset import SchemaType, conform
+from toolglot.dialects.codecs.object_members import ObjectMembers
+from toolglot.dialects.partial_call import CallBlock, PartialCall
 from toolglot.dialects.patterns import Mark
 from toolglot.dialects.scanner import Source, Steps
 
@@ -20,24 +20,24 @@ _LONGEST_BARE = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Flags(Members):
+class CliFlags(ObjectMembers):
     """The notation: nothing parts the flags but blanks, and a value without quotes ends with its line."""
 
     assign: tuple[str, ...] = ("", ":", "=")
 
     def key(self, source: Source) -> Steps[str | None]:
-        key = yield from Members.key(self, source)
+        key = yield from ObjectMembers.key(self, source)
         return key.removeprefix("--") if key is not None else None
 
-    def _ends_value(self, frame: Frame, draft: Draft, marked: bool, ahead: int, doubted: bool) -> Steps[bool]:
+    def _ends_value(self, frame: CallBlock, draft: PartialCall, marked: bool, ahead: int, doubted: bool) -> Steps[bool]:
         source = frame.source
         gap = yield from source.find_nonblank(ahead)
         following = yield from source.look(_FLAG, gap)
         if following is not None:
             return self._is_due(draft, following, True)
-        return (yield from Members._ends_value(self, frame, draft, marked, ahead, doubted))
+        return (yield from ObjectMembers._ends_value(self, frame, draft, marked, ahead, doubted))
 
-    def _bare_value(self, frame: Frame, draft: Draft, key: str, shape: Shape) -> Steps[bool]:
+    def _bare_value(self, frame: CallBlock, draft: PartialCall, key: str, shape: SchemaType) -> Steps[bool]:
         source = frame.source
         while (end := _BARE_END.search(source.text, source.pos)) is None:
             if source.final or len(source.text) - source.pos > _LONGEST_BARE:
@@ -55,9 +55,9 @@ class Flags(Members):
             return True
         try:
             draft.add(key, conform(parse(text).value, shape, f"argument {key}"))
-        except NotJson:
+        except NotJsonError:
             self._unquoted(draft, key, text, shape)
         return True
 
-    def _may_follow(self, draft: Draft, key: str, flag: str) -> bool:
+    def _may_follow(self, draft: PartialCall, key: str, flag: str) -> bool:
         return draft.declares(flag) and flag != key and flag not in draft.keys

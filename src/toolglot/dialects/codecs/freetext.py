@@ -10,17 +10,17 @@ from functools import lru_cache
 from toolglot.core.lenient_json import Value
 from toolglot.core.schema.toolset import read_text
 from toolglot.dialects.codecs.buffered_values import gather_up_to
-from toolglot.dialects.partial_call import Frame
-from toolglot.dialects.patterns import Choice, Mark, Match, mark
+from toolglot.dialects.partial_call import CallBlock
+from toolglot.dialects.patterns import Mark, MarkChoice, Match, mark
 from toolglot.dialects.scanner import Steps
-from toolglot.dialects.spec import Call
+from toolglot.dialects.spec import CallSyntax
 
 _NOTHING = Mark(*(f"{word}{{before_break}}" for word in ("None", "none", "null", "N/A", "n/a")), named=False)
 
 
 @lru_cache(maxsize=16)
-def _choose(ends: tuple[str, ...]) -> Choice:
-    return Choice([ends])
+def _choose(ends: tuple[str, ...]) -> MarkChoice:
+    return MarkChoice([ends])
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class FreeText:
     def accepts(self, head: str) -> bool:
         return head not in ("", "{", "`")
 
-    def read(self, frame: Frame, call: Call, found: Match) -> Steps[bool]:
+    def read(self, frame: CallBlock, call: CallSyntax, found: Match) -> Steps[bool]:
         source = frame.source
         start = source.here
         source.pos = found.end()
@@ -65,7 +65,7 @@ class FreeText:
         """None: the object that the same dialects write says more."""
         return iter(())
 
-    def _text(self, frame: Frame, say: Callable[[str], None]) -> Steps[None]:
+    def _text(self, frame: CallBlock, say: Callable[[str], None]) -> Steps[None]:
         source = frame.source
         ends = _choose(self.ends)
         while True:
@@ -98,7 +98,7 @@ class Enclosed:
     def accepts(self, head: str) -> bool:
         return head not in ("", "{", "<")
 
-    def read(self, frame: Frame, call: Call, found: Match) -> Steps[bool]:
+    def read(self, frame: CallBlock, call: CallSyntax, found: Match) -> Steps[bool]:
         source = frame.source
         start = source.here
         source.pos = found.end()

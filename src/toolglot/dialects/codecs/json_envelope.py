@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from toolglot.core.events import Reason
-from toolglot.core.lenient_json import NotJson, Value, dump, parse
+from toolglot.core.lenient_json import NotJsonError, Value, dump, parse
 from toolglot.dialects.codecs.buffered_values import gather, parse_object
 from toolglot.dialects.codecs.json_envelope_keys import (
     ANY_LIST_KEYS,
@@ -26,13 +26,13 @@ from toolglot.dialects.codecs.json_envelope_keys import (
     SOLE_NAME_KEYS,
     WORDS,
 )
-from toolglot.dialects.codecs.object_members import COMMENT_HEADS, Members, is_cut_in_key, skip_comment
+from toolglot.dialects.codecs.object_members import COMMENT_HEADS, ObjectMembers, is_cut_in_key, skip_comment
 from toolglot.dialects.codecs.object_members import OBJECT as JSON_OBJECT
 from toolglot.dialects.codecs.sample_templates import write_by_sample
-from toolglot.dialects.partial_call import Draft, Frame
+from toolglot.dialects.partial_call import CallBlock, PartialCall
 from toolglot.dialects.patterns import Mark, Match
 from toolglot.dialects.scanner import Steps, at_once
-from toolglot.dialects.spec import Call, Place
+from toolglot.dialects.spec import CallSyntax, Position
 
 _ELEMENTS = ("{", '"', "'", "[")
 _PUNCTUATION = ("}", ",")
@@ -56,7 +56,7 @@ class _Walk:
     """What one object has told so far."""
 
     start: int
-    draft: Draft | None = None
+    draft: PartialCall | None = None
     named_by: str = ""
     """The key of the tool's name."""
     depth: int = 1
@@ -77,15 +77,15 @@ class _Walk:
 
 
 @dataclass(frozen=True, slots=True)
-class Envelope:
+class JsonEnvelope:
     """The codec; the header of the call is the bracket that opens the JSON."""
 
-    members: Members = JSON_OBJECT
+    members: ObjectMembers = JSON_OBJECT
 
     def accepts(self, head: str) -> bool:
         return True
 
-    def read(self, frame: Frame, call: Call, found: Match) -> Steps[bool]:
+    def read(self, frame: CallBlock, call: CallSyntax, found: Match) -> Steps[bool]:
         source = frame.source
         source.pos = found.end() - 1
         return self._list(frame) if source.text[source.pos] == "[" else self._object(frame)
@@ -93,7 +93,7 @@ class Envelope:
     def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
         return write_by_sample(sample, name, arguments)
 
-    def _list(self, frame: Frame, offered: bool = False) -> Steps[bool]:
+    def _list(self, frame: CallBlock, offered: bool = False) -> Steps[bool]:
         source = frame.source
         source.pos += 1
         calls = 0
@@ -113,7 +113,7 @@ class Envelope:
                     frame.open.repair("missing_bracket")
                 return calls > 0
 
-    def _object(self, frame: Frame, offered: bool = False) -> Steps[bool]:
+    def _object(self, frame: CallBlock, offered: bool = False) -> Steps[bool]:
         source = frame.source
         walk = _Walk(source.here, offered=offered)
         source.pos += 1
@@ -137,7 +137,7 @@ class Envelope:
             if walk.draft is not None and walk.draft.cut:
                 return True
 
-    def _find_key(self, frame: Frame, walk: _Walk) -> Steps[str | bool]:
+    def _find_key(self, frame: CallBlock, walk: _Walk) -> Steps[str | bool]:
         """The key of the next member; when there is none, whether there was a call."""
         source = frame.source
         while True:
@@ -163,13 +163,13 @@ class Envelope:
             if walk.draft is not None or not (yield from self._slipped_name(frame, walk, here)):
                 return self._broken(frame, walk, head)
 
-    def _is_over(self, frame: Frame, head: str) -> Steps[bool]:
+    def _is_over(self, frame: CallBlock, head: str) -> Steps[bool]:
         """Whether the text, or the mark around the call, ends before the object does."""
         return not head or (yield from frame.source.choose(frame.closing)) is not None
 
     # -- one member --------------------------------------------------------------------------------------------------
 
-    def _before_name(self, frame: Frame, walk: _Walk, key: str, head: str) -> Steps[bool]:
+    def _before_name(self, frame: CallBlock, walk: _Walk, key: str, head: str) -> Steps[bool]:
         """Take in a member, of which the key is read; False when this is no call."""
         if head == "{" and (key in NAME_KEYS or key in LIST_KEYS):
             return self._step_inside(frame, walk)
@@ -186,7 +186,7 @@ class Envelope:
             return self._loose_name(frame, walk, key)
         return self._aside(frame, walk, key)
 
-    def _behind_name(self, frame: Frame, walk: _Walk, draft: Draft, key: str, head: str) -> Steps[bool]:
+    def _behind_name(self, frame: CallBlock, walk: _Walk, draft: PartialCall, key: str, head: str) -> Steps[bool]:
         """The same when the tool is known."""
         if not walk.has_arguments:
             if key in ARGUMENT_KEYS and not (draft.keys and draft.declares(key)):
@@ -199,13 +199,13 @@ class Envelope:
                 return self._argument(frame, draft, key)
         return self._aside(frame, walk, key)
 
-    def _takes_anything(self, frame: Frame, walk: _Walk, draft: Draft, key: str) -> bool:
+    def _takes_anything(self, frame: CallBlock, walk: _Walk, draft: PartialCall, key: str) -> bool:
         """Whether a tool that declares nothing may have this argument; in ordinary text many things have a name."""
         meant = frame.marked or (walk.named_by != "name" and key != "description")
         body = key in BODY_KEYS and not draft.keys
         return draft.is_open_ended and key not in LEADING_KEYS and meant and not body
 
-    def _name(self, frame: Frame, walk: _Walk) -> Steps[bool]:
+    def _name(self, frame: CallBlock, walk: _Walk) -> Steps[bool]:
         if (doubled := (yield from frame.source.match(_DOUBLED_SIGN))) is not None:
             return self._mend_name(frame, walk, doubled["name"])
         found = yield from frame.source.match(_NAME)
@@ -213,7 +213,7 @@ class Envelope:
         walk.draft = frame.begin(name, walk.start) if name is not None else None
         return walk.draft is not None
 
-    def _loose_name(self, frame: Frame, walk: _Walk, key: str) -> Steps[bool]:
+    def _loose_name(self, frame: CallBlock, walk: _Walk, key: str) -> Steps[bool]:
         """A key that names the tool, or holds an argument."""
         found = yield from frame.source.look(_NAME)
         name = _read_name(frame, found) if found is not None else None
@@ -222,7 +222,7 @@ class Envelope:
             return False
         return (yield from (self._name(frame, walk) if known else self._aside(frame, walk, key)))
 
-    def _slipped_name(self, frame: Frame, walk: _Walk, here: int) -> Steps[bool]:
+    def _slipped_name(self, frame: CallBlock, walk: _Walk, here: int) -> Steps[bool]:
         """Whether what stood there and was no key is one that ran into its value."""
         source = frame.source
         reached = source.here
@@ -233,14 +233,14 @@ class Envelope:
         source.rewind(reached)
         return False
 
-    def _mend_name(self, frame: Frame, walk: _Walk, name: str) -> bool:
+    def _mend_name(self, frame: CallBlock, walk: _Walk, name: str) -> bool:
         """The name of a damaged envelope counts if it is known."""
         walk.draft = frame.begin(name, walk.start) if frame.toolbox.find(name) is not None else None
         if walk.draft is not None:
             walk.draft.repair("damaged_key")
         return walk.draft is not None
 
-    def _calls(self, frame: Frame, walk: _Walk, offered: bool) -> Steps[bool]:
+    def _calls(self, frame: CallBlock, walk: _Walk, offered: bool) -> Steps[bool]:
         """A list of calls."""
         if offered and not (frame.marked or frame.count_alone()):
             return False
@@ -248,13 +248,13 @@ class Envelope:
         walk.calls += taken
         return taken
 
-    def _step_inside(self, frame: Frame, walk: _Walk) -> Steps[bool]:
+    def _step_inside(self, frame: CallBlock, walk: _Walk) -> Steps[bool]:
         """The call is wrapped once more."""
         frame.source.pos += 1
         walk.depth += 1
         return at_once(True)
 
-    def _arguments(self, frame: Frame, walk: _Walk, key: str) -> Steps[bool]:
+    def _arguments(self, frame: CallBlock, walk: _Walk, key: str) -> Steps[bool]:
         text = yield from self._gather(frame)
         if text is None:
             return self._cut(walk)
@@ -265,21 +265,21 @@ class Envelope:
             return True
         return self._odd_arguments(frame, walk, key, text)
 
-    def _stream(self, frame: Frame, walk: _Walk, draft: Draft) -> Steps[bool]:
+    def _stream(self, frame: CallBlock, walk: _Walk, draft: PartialCall) -> Steps[bool]:
         walk.has_arguments = True
         frame.source.pos += 1
         if frame.marked and draft.tool is not None:
             draft.sure()
         return self.members.read(frame, draft)
 
-    def _namesake(self, frame: Frame, walk: _Walk, draft: Draft, key: str) -> Steps[bool]:
+    def _namesake(self, frame: CallBlock, walk: _Walk, draft: PartialCall, key: str) -> Steps[bool]:
         """An object whose key is that of all arguments, and of one argument too: its first key tells which it is."""
         found = yield from frame.source.look(_FIRST_KEY)
         if found is None or draft.declares(found["quoted"]):
             return (yield from self._stream(frame, walk, draft))
         return (yield from self._argument(frame, draft, key))
 
-    def _odd_arguments(self, frame: Frame, walk: _Walk, key: str, text: str) -> bool:
+    def _odd_arguments(self, frame: CallBlock, walk: _Walk, key: str, text: str) -> bool:
         """Arguments that are no object: none at all, or an argument of that very name."""
         value = _value(text)
         if value is None or value == "":
@@ -292,17 +292,17 @@ class Envelope:
         draft.flaw(Reason.INVALID_VALUE, key, text[:80], "an object with the arguments by name")
         return frame.marked
 
-    def _argument(self, frame: Frame, draft: Draft, key: str) -> Steps[bool]:
+    def _argument(self, frame: CallBlock, draft: PartialCall, key: str) -> Steps[bool]:
         """An argument that stands beside the name."""
         draft.sure_of(key)
         yield from self.members.value(frame, draft, key)
         return True
 
-    def _is_tool(self, frame: Frame, name: str) -> bool:
+    def _is_tool(self, frame: CallBlock, name: str) -> bool:
         """Whether a name that no key introduces is a tool's; in ordinary text the answer must be nothing else."""
         return frame.toolbox.find(name) is not None and (frame.marked or frame.count_alone())
 
-    def _tool_as_key(self, frame: Frame, walk: _Walk, key: str, head: str) -> Steps[bool]:
+    def _tool_as_key(self, frame: CallBlock, walk: _Walk, key: str, head: str) -> Steps[bool]:
         """The arguments stand under the name of the tool, and further calls under further names."""
         draft = frame.begin(key, None if walk.calls else walk.start)
         take = self._take_arguments if head == "{" else self._take_encoded
@@ -313,7 +313,7 @@ class Envelope:
         walk.calls += 1
         return True
 
-    def _take_arguments(self, frame: Frame, draft: Draft) -> Steps[bool]:
+    def _take_arguments(self, frame: CallBlock, draft: PartialCall) -> Steps[bool]:
         """Read the arguments of a call whose name stands for itself."""
         yield from frame.source.skip_blanks()
         frame.source.pos += 1
@@ -321,7 +321,7 @@ class Envelope:
             draft.sure()
         return (yield from self.members.read(frame, draft)) and (frame.marked or draft.is_exact)
 
-    def _take_encoded(self, frame: Frame, draft: Draft) -> Steps[bool]:
+    def _take_encoded(self, frame: CallBlock, draft: PartialCall) -> Steps[bool]:
         """The same where the arguments were encoded once more."""
         text = yield from self._gather(frame)
         parsed = parse_object(text) if text is not None else None
@@ -331,7 +331,7 @@ class Envelope:
         draft.add_members(parsed.value)
         return frame.marked or draft.is_exact
 
-    def _pair(self, frame: Frame) -> Steps[bool]:
+    def _pair(self, frame: CallBlock) -> Steps[bool]:
         """A name, and its arguments behind a comma; in a list of its own, or not."""
         source = frame.source
         start = source.here
@@ -347,7 +347,7 @@ class Envelope:
         source.pos += closer == "]"
         return closer == "]"
 
-    def _aside(self, frame: Frame, walk: _Walk, key: str) -> Steps[bool]:
+    def _aside(self, frame: CallBlock, walk: _Walk, key: str) -> Steps[bool]:
         """Anything else: set aside, it may turn out to be an argument when the name is known."""
         if not frame.marked and key not in LEADING_KEYS and not self._may_be_beside(walk, key):
             return False
@@ -371,7 +371,7 @@ class Envelope:
             draft.flaw(Reason.MALFORMED, "call", f'the key "{key}"', "the call alone")
         return True
 
-    def _gather(self, frame: Frame) -> Steps[str | None]:
+    def _gather(self, frame: CallBlock) -> Steps[str | None]:
         return gather(frame.source, ",}", frame.closing)
 
     # -- the end -----------------------------------------------------------------------------------------------------
@@ -383,7 +383,7 @@ class Envelope:
             walk.draft.truncate()
         return walk.has_arguments
 
-    def _end_early(self, frame: Frame, walk: _Walk, head: str) -> bool:
+    def _end_early(self, frame: CallBlock, walk: _Walk, head: str) -> bool:
         """The text ended, or the mark around the call closed, before the object did."""
         draft = walk.draft
         if draft is None:
@@ -396,7 +396,7 @@ class Envelope:
         draft.repair("missing_bracket")
         return self._finish(frame, walk)
 
-    def _broken(self, frame: Frame, walk: _Walk, head: str) -> bool:
+    def _broken(self, frame: CallBlock, walk: _Walk, head: str) -> bool:
         draft = walk.draft
         if is_cut_in_key(frame.source):
             frame.source.pos = len(frame.source.text)
@@ -408,7 +408,7 @@ class Envelope:
         draft.flaw(Reason.MALFORMED, "call", f"{head!r} where a key was due", "a JSON object")
         return True
 
-    def _finish(self, frame: Frame, walk: _Walk) -> bool:
+    def _finish(self, frame: CallBlock, walk: _Walk) -> bool:
         draft = walk.draft or self._named_by_type(frame, walk)
         if draft is None:
             return walk.calls > 0
@@ -425,7 +425,7 @@ class Envelope:
             draft.add_members(given)
         return frame.marked or draft.live or draft.is_plausible
 
-    def _is_told(self, walk: _Walk, draft: Draft, given: dict[str, Value]) -> bool:
+    def _is_told(self, walk: _Walk, draft: PartialCall, given: dict[str, Value]) -> bool:
         """Whether an object in ordinary text offers or defines the tool, or tells something of it."""
         offers = walk.offered and not (walk.has_arguments or draft.keys or given)
         if offers or ("properties" in given and not draft.declares("properties")):
@@ -433,14 +433,14 @@ class Envelope:
         flat = bool(given) and not walk.has_arguments
         return flat and not any(map(draft.declares, (*draft.keys, *given)))
 
-    def _named_by_type(self, frame: Frame, walk: _Walk) -> Draft | None:
+    def _named_by_type(self, frame: CallBlock, walk: _Walk) -> PartialCall | None:
         """Some envelopes put the tool where the kind of call belongs."""
         kind = walk.aside.pop("type", None)
         if walk.calls or not isinstance(kind, str) or frame.toolbox.find(kind) is None:
             return None
         return frame.begin(kind, walk.start)
 
-    def _flat(self, walk: _Walk, draft: Draft) -> dict[str, Value]:
+    def _flat(self, walk: _Walk, draft: PartialCall) -> dict[str, Value]:
         """Arguments that stood beside the name. What the tool does not declare may have been meant to hold it back."""
         if walk.has_arguments:
             return {}
@@ -449,7 +449,7 @@ class Envelope:
         return {key: value for key, value in beside.items() if draft.declares(key) or key not in around}
 
 
-def _find_body(draft: Draft, given: dict[str, Value]) -> dict[str, Value] | None:
+def _find_body(draft: PartialCall, given: dict[str, Value]) -> dict[str, Value] | None:
     """The arguments, where an object of them is all that stands beside the name, under a key of its own."""
     if draft.keys or draft.tool is None or len(given) != 1:
         return None
@@ -462,7 +462,7 @@ def _find_body(draft: Draft, given: dict[str, Value]) -> dict[str, Value] | None
     return body if exact and (body or key != "properties") else None
 
 
-def _read_name(frame: Frame, found: Match) -> str | None:
+def _read_name(frame: CallBlock, found: Match) -> str | None:
     """The name as JSON means it; one that holds what names do not hold must be known."""
     name = found.groupdict().get("name")
     if name is not None and "\\u" not in name:
@@ -483,9 +483,9 @@ def _value(text: str | None) -> Value:
         return None
     try:
         return parse(text).value
-    except NotJson:
+    except NotJsonError:
         return None
 
 
-OBJECT = Call(("{{",), Envelope(), place=Place.WRAPPED)
-LIST = Call(("[{before_object}", "[{before_pair}"), Envelope(), place=Place.WRAPPED)
+OBJECT = CallSyntax(("{{",), JsonEnvelope(), place=Position.WRAPPED)
+LIST = CallSyntax(("[{before_object}", "[{before_pair}"), JsonEnvelope(), place=Position.WRAPPED)

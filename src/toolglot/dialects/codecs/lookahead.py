@@ -23,7 +23,7 @@ from toolglot.dialects.codecs.raw_values import (
     read_key,
     read_spelling,
 )
-from toolglot.dialects.partial_call import Draft, Frame
+from toolglot.dialects.partial_call import CallBlock, PartialCall
 from toolglot.dialects.patterns import Mark, Match
 from toolglot.dialects.scanner import Source, Steps
 
@@ -47,14 +47,14 @@ class _Undecided(Exception):
     """The trial went as far as trials go."""
 
 
-class TriedCall(Protocol):
+class LookaheadCall(Protocol):
     """The call whose rest is tried."""
 
-    frame: Frame
-    draft: Draft
+    frame: CallBlock
+    draft: PartialCall
     closer: Mark
     stops: re.Pattern[str]
-    tried: Tried
+    tried: LookaheadResult
     spelling: str
 
     def find_header(self) -> Steps[Match | None]: ...
@@ -65,7 +65,7 @@ class TriedCall(Protocol):
 
 
 @dataclass(slots=True)
-class Tried:
+class LookaheadResult:
     """What the trials of one call have shown."""
 
     unopened: int = -1
@@ -75,13 +75,13 @@ class Tried:
 
 
 @dataclass(slots=True)
-class Trial:
+class Lookahead:
     """One trial, from the mark in question on.
 
     ``key`` names the value in question; ``elements`` says whether an undeclared element may be a parameter.
     """
 
-    call: TriedCall
+    call: LookaheadCall
     goal: Goal
     key: str
     elements: bool

@@ -12,34 +12,34 @@ from functools import lru_cache
 from toolglot.core.lenient_json import JSON, Value, parse_call
 from toolglot.core.schema.toolset import read_text
 from toolglot.dialects.codecs.buffered_values import decode, gather_up_to, parse_object
-from toolglot.dialects.codecs.object_members import KEYWORDS, OBJECT, Members
+from toolglot.dialects.codecs.object_members import KEYWORDS, OBJECT, ObjectMembers
 from toolglot.dialects.codecs.sample_templates import write_by_sample
 from toolglot.dialects.codecs.streamed_strings import Collector, read_string
-from toolglot.dialects.partial_call import Draft, Frame
-from toolglot.dialects.patterns import Choice, Mark, Match, mark
+from toolglot.dialects.partial_call import CallBlock, PartialCall
+from toolglot.dialects.patterns import Mark, MarkChoice, Match, mark
 from toolglot.dialects.scanner import Steps, at_once
-from toolglot.dialects.spec import Call, Place
+from toolglot.dialects.spec import CallSyntax, Position
 
 _FENCE_END = Mark("\n```{before_break}")
 _FENCE = Mark("```{language}\n", "```{language} ", "json\n")
 
 
 @lru_cache(maxsize=64)
-def _close_with(closing: Choice, close: tuple[str, ...]) -> Choice:
+def _close_with(closing: MarkChoice, close: tuple[str, ...]) -> MarkChoice:
     """What ends a call without a wrapper: its own closing mark too."""
-    return Choice([close, *closing.marks])
+    return MarkChoice([close, *closing.marks])
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedCall:
     """The codec: the opener of the members follows the header, or is its last character."""
 
-    members: tuple[Members, ...] = (OBJECT,)
+    members: tuple[ObjectMembers, ...] = (OBJECT,)
 
     def accepts(self, head: str) -> bool:
         return head in ("", '"', "`", "j") or any(head == members.opener for members in self.members)
 
-    def read(self, frame: Frame, call: Call, found: Match) -> Steps[bool]:
+    def read(self, frame: CallBlock, call: CallSyntax, found: Match) -> Steps[bool]:
         source = frame.source
         start = source.here
         source.pos = found.end()
@@ -68,13 +68,15 @@ class Named:
     def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
         return write_by_sample(sample, name, arguments)
 
-    def _begin_marked(self, frame: Frame, call: Call, draft: Draft) -> None:
+    def _begin_marked(self, frame: CallBlock, call: CallSyntax, draft: PartialCall) -> None:
         if call.close and not frame.wrap_close:
             frame.closing = _close_with(frame.closing, call.close)
         if draft.tool is not None:
             draft.sure()
 
-    def _irregular(self, frame: Frame, call: Call, found: Match, start: int, body: Steps[str | None]) -> Steps[bool]:
+    def _irregular(
+        self, frame: CallBlock, call: CallSyntax, found: Match, start: int, body: Steps[str | None]
+    ) -> Steps[bool]:
         """No members follow: no arguments at all, arguments encoded as a string, or the one text the tool takes."""
         empty = bool(call.close) and (yield from frame.source.look(mark(call.close))) is not None
         text = "{}" if empty else (yield from body)
@@ -84,7 +86,7 @@ class Named:
         yield from self._close(frame, call, False)
         return True
 
-    def _encoded(self, frame: Frame) -> Steps[str | None]:
+    def _encoded(self, frame: CallBlock) -> Steps[str | None]:
         """Arguments that were encoded once more, as a string."""
         source = frame.source
         out = Collector()
@@ -97,12 +99,12 @@ class Named:
         source.pos += 1
         return decode(out) if (yield from read_string(source, '"', JSON, out, confirm)) else None
 
-    def _shown(self, frame: Frame, inside: int) -> Steps[str | None]:
+    def _shown(self, frame: CallBlock, inside: int) -> Steps[str | None]:
         """A text in a fence, which must be closed."""
         frame.source.rewind(inside)
         return (yield from gather_up_to(frame.source, _FENCE_END, "\n"))
 
-    def _close(self, frame: Frame, call: Call, fenced: bool) -> Steps[None]:
+    def _close(self, frame: CallBlock, call: CallSyntax, fenced: bool) -> Steps[None]:
         for closers in (call.close, ("```",) if fenced else ()):
             if closers:
                 gap = yield from frame.source.find_nonblank()
@@ -111,12 +113,12 @@ class Named:
                     frame.source.pos = found.end()
 
 
-def _may_count(frame: Frame, draft: Draft) -> bool:
+def _may_count(frame: CallBlock, draft: PartialCall) -> bool:
     """Whether arguments in ordinary text may be meant for the tool."""
     return frame.marked or (draft.is_exact if frame.alone else draft.is_plausible)
 
 
-def _fill(draft: Draft, text: str) -> bool:
+def _fill(draft: PartialCall, text: str) -> bool:
     """Take the arguments out of a text, or the text as the only one that the tool can mean."""
     parsed = parse_object(text)
     if parsed is not None:
@@ -132,13 +134,13 @@ def _fill(draft: Draft, text: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Quoted:
+class QuotedName:
     """The codec for Python calls as strings of a list; nothing leaves before the string is read."""
 
     def accepts(self, head: str) -> bool:
         return True
 
-    def read(self, frame: Frame, call: Call, found: Match) -> Steps[bool]:
+    def read(self, frame: CallBlock, call: CallSyntax, found: Match) -> Steps[bool]:
         source = frame.source
         start = source.here
         source.pos = found.start("name") - 1
@@ -162,27 +164,29 @@ class Quoted:
         return write_by_sample(sample, name, arguments)
 
 
-def _find_name(frame: Frame, written: str) -> str:
+def _find_name(frame: CallBlock, written: str) -> str:
     """The name of a tool without the module that stands before it, where only that one is offered."""
     short = written.rpartition(".")[2]
     return short if frame.toolbox.find(written) is None and frame.toolbox.find(short) is not None else written
 
 
-QUOTED_CALL = Call(
-    tuple(f"{mark}{{name}}{{before_parenthesis}}" for mark in ('"', "'", '[ "', "[ '")), Quoted(), place=Place.WRAPPED
+QUOTED_CALL = CallSyntax(
+    tuple(f"{mark}{{name}}{{before_parenthesis}}" for mark in ('"', "'", '[ "', "[ '")),
+    QuotedName(),
+    place=Position.WRAPPED,
 )
-PYTHON_CALL = Call(
+PYTHON_CALL = CallSyntax(
     ("print({name}{before_parenthesis}", "{name}{before_parenthesis}", "[ {name}{before_parenthesis}"),
-    Named((KEYWORDS,)),
-    place=Place.WRAPPED,
+    NamedCall((KEYWORDS,)),
+    place=Position.WRAPPED,
 )
-SOLE_CALL = Call(
-    ("{name}{before_parenthesis}", "Action: {name}{before_parenthesis}"), Named((KEYWORDS,)), place=Place.LINE
+SOLE_CALL = CallSyntax(
+    ("{name}{before_parenthesis}", "Action: {name}{before_parenthesis}"), NamedCall((KEYWORDS,)), place=Position.LINE
 )
 """A Python call that is all an answer says."""
-SHOWN_CALL = Call(
+SHOWN_CALL = CallSyntax(
     ("{name}{before_parenthesis}", "[ {name}{before_parenthesis}", "{item}{name}{before_parenthesis}"),
     SOLE_CALL.body,
-    place=Place.WRAPPED,
+    place=Position.WRAPPED,
 )
 """The same, inside marks."""

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 
 from toolglot.core.events import Reason
-from toolglot.core.lenient_json import JSON, PYTHON, Literals, NotJson, Parsed, parse
-from toolglot.core.schema.toolset import Shape, conform, read_text
+from toolglot.core.lenient_json import JSON, PYTHON, Literals, NotJsonError, Parsed, parse
+from toolglot.core.schema.toolset import SchemaType, conform, read_text
 from toolglot.dialects.codecs.buffered_values import QUOTES, decode, find_quote, gather
 from toolglot.dialects.codecs.streamed_strings import Around, Collector, Confirm, Receiver, read_string
-from toolglot.dialects.partial_call import Draft, Frame
+from toolglot.dialects.partial_call import CallBlock, PartialCall
 from toolglot.dialects.patterns import MORE, Mark, Match
 from toolglot.dialects.scanner import Source, Steps
 
@@ -83,7 +83,7 @@ def is_cut_in_key(source: Source) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Members:
+class ObjectMembers:
     """The notation of one such list; a sign between key and value is one character, or none."""
 
     opener: str = "{"
@@ -109,7 +109,7 @@ class Members:
         object.__setattr__(self, "usual_member", re.compile(f"({comma})?{key}" if self.closer == "}" else "(?!)"))
         object.__setattr__(self, "usual_end", re.compile(f"{comma}{key}|{closer}"))
 
-    def read(self, frame: Frame, draft: Draft) -> Steps[bool]:
+    def read(self, frame: CallBlock, draft: PartialCall) -> Steps[bool]:
         """Read the members up to the closer (the opener is consumed); False when this is not such a list."""
         source = frame.source
         while True:
@@ -130,7 +130,7 @@ class Members:
             if not goes_on:
                 return True
 
-    def _find_key(self, frame: Frame, draft: Draft) -> Steps[str | bool]:
+    def _find_key(self, frame: CallBlock, draft: PartialCall) -> Steps[str | bool]:
         """The key of the next member; when there is none, whether this is such a list."""
         source = frame.source
         while True:
@@ -151,20 +151,20 @@ class Members:
                 key = yield from self.key(source)
                 return self._broken(draft, head) if key is None else key
 
-    def _pass_separator(self, source: Source, draft: Draft) -> Steps[str]:
+    def _pass_separator(self, source: Source, draft: PartialCall) -> Steps[str]:
         source.pos += 1
         head = yield from self._skip_layout(source, draft)
         if head == self.closer:
             draft.repair("trailing_comma")
         return head
 
-    def _skip_layout(self, source: Source, draft: Draft) -> Steps[str]:
+    def _skip_layout(self, source: Source, draft: PartialCall) -> Steps[str]:
         """Step over blanks and comments; the character behind them."""
         while (head := (yield from source.skip_blanks())) in COMMENT_HEADS and (yield from skip_comment(source)):
             draft.repair("comment")
         return head
 
-    def _is_over(self, frame: Frame, draft: Draft, head: str) -> Steps[bool]:
+    def _is_over(self, frame: CallBlock, draft: PartialCall, head: str) -> Steps[bool]:
         """The text ends here, or the mark that closes the whole call stands here and only our closer is missing."""
         if not head:
             draft.truncate()
@@ -174,7 +174,7 @@ class Members:
         draft.repair("missing_bracket")
         return True
 
-    def _unkeyed(self, frame: Frame, draft: Draft, head: str) -> Steps[bool]:
+    def _unkeyed(self, frame: CallBlock, draft: PartialCall, head: str) -> Steps[bool]:
         """Arguments of a function call without a name: a whole object of them, or the only text the tool takes."""
         if self.closer != ")":
             return False
@@ -187,7 +187,7 @@ class Members:
         sole = draft.tool.sole_text_parameter if draft.tool is not None else None
         return head in QUOTES and sole is not None and (yield from self._positional(frame, draft, sole))
 
-    def _positional(self, frame: Frame, draft: Draft, key: str) -> Steps[bool]:
+    def _positional(self, frame: CallBlock, draft: PartialCall, key: str) -> Steps[bool]:
         """The only text that the tool takes, without its name; further arguments must have theirs."""
         source = frame.source
         text = yield from gather(source, self.separator + self.closer, frame.closing, self.literals.quotes)
@@ -196,7 +196,7 @@ class Members:
             return True
         try:
             parsed = parse(text, self.literals)
-        except NotJson:
+        except NotJsonError:
             return False
         if "unescaped_quote" in parsed.repairs:
             return False  # several texts that an operator joins
@@ -210,7 +210,7 @@ class Members:
         draft.add(key, conform(parsed.value, draft.shape(key), f"argument {key}"))
         return True
 
-    def _is_wrapped(self, source: Source, draft: Draft, key: str) -> Steps[bool]:
+    def _is_wrapped(self, source: Source, draft: PartialCall, key: str) -> Steps[bool]:
         """The arguments are wrapped once more, under a name that is none of them; or the whole call is, with its name.
 
         What is around them is stepped over.
@@ -227,11 +227,11 @@ class Members:
         source.pos = found.end()
         return True
 
-    def _unwrap(self, frame: Frame, draft: Draft, key: str) -> Steps[bool]:
+    def _unwrap(self, frame: CallBlock, draft: PartialCall, key: str) -> Steps[bool]:
         draft.repair("unwrapped_arguments")
         return key == _NAME or ((yield from self.read(frame, draft)) and not draft.cut)
 
-    def _broken(self, draft: Draft, head: str) -> bool:
+    def _broken(self, draft: PartialCall, head: str) -> bool:
         if is_cut_in_key(draft.frame.source):
             draft.truncate()
             return True
@@ -240,7 +240,7 @@ class Members:
         draft.flaw(Reason.MALFORMED, "arguments", f"{head!r} where a key was due", f"a key or {self.closer!r}")
         return True
 
-    def _admit(self, frame: Frame, draft: Draft, key: str) -> bool:
+    def _admit(self, frame: CallBlock, draft: PartialCall, key: str) -> bool:
         """Whether the call may go on with this key; the first right one makes a tentative call sure."""
         if not frame.marked and not draft.keys and key in _DEFINITION and not draft.declares(key):
             return False
@@ -271,7 +271,7 @@ class Members:
 
     # -- values ------------------------------------------------------------------------------------------------------
 
-    def value(self, frame: Frame, draft: Draft, key: str) -> Steps[bool]:
+    def value(self, frame: CallBlock, draft: PartialCall, key: str) -> Steps[bool]:
         """Read the value of one member into the draft; False when the text ended inside it."""
         source, quote, shape = frame.source, self.literals.quotes[0], draft.shape(key)
         if not source.text.startswith(quote, source.pos):
@@ -317,7 +317,7 @@ class Members:
             whole = yield from read_string(source, quote, self.literals, out, confirm, around)
         return whole
 
-    def _tripled(self, source: Source, draft: Draft) -> Steps[str]:
+    def _tripled(self, source: Source, draft: PartialCall) -> Steps[str]:
         """The quote of a value, of which one was read: Python's three are no part of the text."""
         if (yield from source.peek(2)) != '""':
             return '"'
@@ -325,12 +325,12 @@ class Members:
         draft.repair("triple_quotes")
         return '"""'
 
-    def _around(self, frame: Frame) -> Around:
+    def _around(self, frame: CallBlock) -> Around:
         """The marks of calls around a string; where its quotes are marks too, a call may be quoted in it as it is."""
         quotable = self.is_loose and frame.wrap_open
         return Around(frame.closing, _headers(frame.wrap_open, frame.headers) if quotable else None)
 
-    def _ends_value(self, frame: Frame, draft: Draft, marked: bool, ahead: int, doubted: bool) -> Steps[bool]:
+    def _ends_value(self, frame: CallBlock, draft: PartialCall, marked: bool, ahead: int, doubted: bool) -> Steps[bool]:
         """Whether a quote that ends ``ahead`` characters from here ends its value.
 
         Once a quote turned out to be part of the value, the next one must be followed by a declared key, or by the
@@ -359,7 +359,7 @@ class Members:
         # between marks, those of another call are text
         return ending == 0 if self.is_loose else ending is not None
 
-    def _string_follows(self, source: Source, draft: Draft, ahead: int, gap: int, doubted: bool) -> Steps[bool]:
+    def _string_follows(self, source: Source, draft: PartialCall, ahead: int, gap: int, doubted: bool) -> Steps[bool]:
         """Whether the string behind a quote is one with that before it, or a key before which a comma is missing.
 
         Such a key stands apart, best on a new line.
@@ -377,7 +377,7 @@ class Members:
             return (yield from source.look(operators, ahead)) is not None
         return self.literals is PYTHON and (yield from source.look(_POSITIONAL, gap + 1)) is not None
 
-    def _comment_follows(self, source: Source, draft: Draft, ahead: int) -> Steps[bool]:
+    def _comment_follows(self, source: Source, draft: PartialCall, ahead: int) -> Steps[bool]:
         """Whether a comment stands there, and a key or the end behind it."""
         comment = yield from source.look(_COMMENT, ahead)
         if comment is None:
@@ -385,7 +385,7 @@ class Members:
         behind = comment.end() - source.pos + source.text.startswith(",", comment.end())
         return (yield from self._key_follows(source, draft, behind, True))
 
-    def _key_follows(self, source: Source, draft: Draft, ahead: int, declared: bool) -> Steps[bool]:
+    def _key_follows(self, source: Source, draft: PartialCall, ahead: int, declared: bool) -> Steps[bool]:
         while declared or self.usual_key.match(source.text, source.pos + ahead) is None:
             bare = "{key_loose}" if self.is_loose else "{key_plain}"
             following = _next_key(self.assign, self.closer, self.literals.quotes, bare)
@@ -395,7 +395,7 @@ class Members:
             yield
         return True
 
-    def _is_due(self, draft: Draft, found: Match, declared: bool) -> bool:
+    def _is_due(self, draft: PartialCall, found: Match, declared: bool) -> bool:
         """Whether the key may follow; words without quotes are a key only if the tool declares it, or the quotes of
         values are marks that text does not hold."""
         key = found.groupdict().get("key")
@@ -405,7 +405,7 @@ class Members:
             return draft.declares(key.strip())
         return not declared or draft.declares(key) or draft.is_open_ended
 
-    def _end_follows(self, frame: Frame, draft: Draft, ahead: int, doubted: bool) -> Steps[bool]:
+    def _end_follows(self, frame: CallBlock, draft: PartialCall, ahead: int, doubted: bool) -> Steps[bool]:
         """Whether the call ends behind the closer; with a quote behind it, only if it was quoted."""
         source = frame.source
         if doubted:
@@ -427,7 +427,7 @@ class Members:
                 return head in _BEHIND_CALLS or (not head and brackets > 1)
             ahead, brackets = ahead + 1, brackets + 1
 
-    def _bare_value(self, frame: Frame, draft: Draft, key: str, shape: Shape) -> Steps[bool]:
+    def _bare_value(self, frame: CallBlock, draft: PartialCall, key: str, shape: SchemaType) -> Steps[bool]:
         text = yield from gather(frame.source, self.separator + self.closer, frame.closing, self.literals.quotes)
         if text is None:
             draft.truncate()
@@ -435,7 +435,7 @@ class Members:
         where = f"argument {key}"
         try:
             parsed = self._parse(text)
-        except NotJson:
+        except NotJsonError:
             self._unquoted(draft, key, text.strip(), shape)
             return True
         for name in parsed.repairs:
@@ -444,16 +444,16 @@ class Members:
         return True
 
     def _parse(self, text: str) -> Parsed:
-        """The value, with a comment behind it or without. Raises ``NotJson`` if it is neither."""
+        """The value, with a comment behind it or without. Raises ``NotJsonError`` if it is neither."""
         try:
             return parse(text, self.literals)
-        except NotJson:
+        except NotJsonError:
             comment = _TRAILING_COMMENT.search(text)
             if comment is None or text.count('"', 0, comment.start()) % 2:  # it may begin inside a string
                 raise
             return parse(text[: comment.start()], self.literals)
 
-    def _unquoted(self, draft: Draft, key: str, text: str, shape: Shape) -> None:
+    def _unquoted(self, draft: PartialCall, key: str, text: str, shape: SchemaType) -> None:
         """Text without quotes, or in quotes that are none here: clear if it is one plain line."""
         quote = _ODD_QUOTES.get(text[:1])
         if quote is not None:
@@ -465,7 +465,7 @@ class Members:
         draft.add(key, read_text(text, shape, f"argument {key}"))
         draft.repair("unquoted_value")
 
-    def _is_code(self, text: str, shape: Shape) -> bool:
+    def _is_code(self, text: str, shape: SchemaType) -> bool:
         """Whether a text without quotes is code; what is of the right type, or one of a few values, is none."""
         proved = bool(shape.kinds) and not (shape.streams or shape.nullable_text)
         named = self.literals is PYTHON and not proved and _CODE.match(text) is not None
@@ -478,10 +478,10 @@ def _decode_key(written: str) -> str:
         return written
     try:
         key = parse(f'"{written}"').value if "\\_" not in written else None
-    except NotJson:
+    except NotJsonError:
         key = None
     return key if isinstance(key, str) else written.replace("\\", "")
 
 
-OBJECT = Members()
-KEYWORDS = Members("(", ")", ("=", ":"), PYTHON)
+OBJECT = ObjectMembers()
+KEYWORDS = ObjectMembers("(", ")", ("=", ":"), PYTHON)

@@ -25,7 +25,7 @@ _TYPE = re.compile(r'(?<=type=")\w+(?=")|(?<=string=")\w+(?=")')
 
 
 @dataclass(frozen=True, slots=True)
-class ParameterForm:
+class ParameterTemplate:
     """A sample with its parameter cut out, and the parameter itself: what stands before and behind its value."""
 
     before: str
@@ -49,7 +49,7 @@ class ParameterForm:
 
 
 @lru_cache(maxsize=256)
-def parameter_form(sample: str, parameters: tuple[Parameter, ...]) -> ParameterForm | None:
+def parameter_form(sample: str, parameters: tuple[Parameter, ...]) -> ParameterTemplate | None:
     """The form of a sample that marks up its parameters."""
     for start in range(len(sample)):
         for parameter in parameters:
@@ -59,7 +59,7 @@ def parameter_form(sample: str, parameters: tuple[Parameter, ...]) -> ParameterF
     return None
 
 
-def _cut(sample: str, parameter: Parameter, found: re.Match[str]) -> ParameterForm | None:
+def _cut(sample: str, parameter: Parameter, found: re.Match[str]) -> ParameterTemplate | None:
     value = sample.find(VALUE, found.end())
     closer = Mark(*(close.replace("{key}", KEY) for close in parameter.close))
     for at in range(value + len(VALUE), len(sample)) if value >= 0 else ():
@@ -69,7 +69,9 @@ def _cut(sample: str, parameter: Parameter, found: re.Match[str]) -> ParameterFo
             separator = _SEPARATOR.search(before)
             layout = separator[0] if separator else ""
             piece = (sample[found.start() : value], sample[value + len(VALUE) : end.end()])
-            return ParameterForm(before[: len(before) - len(layout)], sample[end.end() :], layout, *piece, parameter)
+            return ParameterTemplate(
+                before[: len(before) - len(layout)], sample[end.end() :], layout, *piece, parameter
+            )
     return None
 
 
@@ -114,7 +116,7 @@ class _Manner:
     breaks: bool = False
     cdata: bool = False
 
-    def write(self, form: ParameterForm, key: str, value: Value) -> str:
+    def write(self, form: ParameterTemplate, key: str, value: Value) -> str:
         text = self.text(form, value)
         if form.parameter.decode is not None:
             text = escape(text)
@@ -129,7 +131,7 @@ class _Manner:
                 text = f"\n{text}\n"
         return _respell(opener, key, value) + text + _respell(closer, key, value)
 
-    def text(self, form: ParameterForm, value: Value) -> str:
+    def text(self, form: ParameterTemplate, value: Value) -> str:
         if isinstance(value, str):
             return value
         if isinstance(value, (dict, list)) and "<{key}>" in form.parameter.open and self.nested:

@@ -21,7 +21,7 @@ from typing import Protocol
 from toolglot.core.events import CallArguments, Event, Reason
 from toolglot.core.lenient_json import ESCAPED, escape
 from toolglot.dialects.codecs.whitespace import Trim, Trimmer
-from toolglot.dialects.partial_call import Draft, Frame
+from toolglot.dialects.partial_call import CallBlock, PartialCall
 from toolglot.dialects.patterns import MORE, Mark, Match, compile_stops, mark
 from toolglot.dialects.scanner import Run, Source, Steps
 
@@ -180,8 +180,8 @@ class Goal(Enum):
 class Surroundings(Protocol):
     """The call around a value."""
 
-    frame: Frame
-    draft: Draft
+    frame: CallBlock
+    draft: PartialCall
     closer: Mark
 
     def parameter_here(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]: ...
@@ -196,7 +196,7 @@ class Surroundings(Protocol):
 
 
 @dataclass(slots=True)
-class Value:
+class RawValue:
     """One value while its end is looked for."""
 
     call: Surroundings

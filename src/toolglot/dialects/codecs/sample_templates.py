@@ -103,7 +103,7 @@ BARE_HARD = Notation(":", '"', _escape_hard, True)
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class SampleTemplate:
     """A sample with its arguments cut out. ``flat``: the arguments stand beside the name."""
 
     before: str
@@ -121,7 +121,7 @@ class Form:
 
 
 @lru_cache(maxsize=256)
-def form_of(sample: str) -> Form | None:
+def form_of(sample: str) -> SampleTemplate | None:
     """The form of a sample that writes its arguments as a list of members."""
     found = _MEMBER.search(sample)
     if found is None:
@@ -129,7 +129,7 @@ def form_of(sample: str) -> Form | None:
     # beside the name, the bracket behind the value belongs to the whole call
     close = found["close"] if found["open"] else ""
     end = found.end() - len(found["close"]) + len(close)
-    return Form(sample[: found.start()], sample[end:], found["open"], close, _notation(found))
+    return SampleTemplate(sample[: found.start()], sample[end:], found["open"], close, _notation(found))
 
 
 def _notation(found: re.Match[str]) -> Notation:

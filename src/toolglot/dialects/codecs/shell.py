@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from toolglot.core.events import Reason
 from toolglot.core.lenient_json import Value
 from toolglot.core.options import Options
-from toolglot.core.schema.toolset import Tool, Toolbox
-from toolglot.dialects.partial_call import Frame
+from toolglot.core.schema.toolset import CompiledTool, CompiledTools
+from toolglot.dialects.partial_call import CallBlock
 from toolglot.dialects.patterns import Match
 from toolglot.dialects.scanner import Steps
-from toolglot.dialects.spec import Call
+from toolglot.dialects.spec import CallSyntax
 
 COMMAND = "command"
 DIRECTORIES = ("cwd", "workdir", "working_directory")
@@ -40,7 +40,7 @@ _COMMANDS = re.compile(r"[|&;`()]+|\$\(")
 """Where another command may begin."""
 
 
-def _runner(toolbox: Toolbox) -> Tool | None:
+def _runner(toolbox: CompiledTools) -> CompiledTool | None:
     """The one tool on offer that takes a command; of several, the one with a usual name."""
     tools = [tool for tool in map(toolbox.find, toolbox.names) if tool is not None and tool.declares(COMMAND)]
     if len(tools) > 1:
@@ -63,7 +63,7 @@ class Shell:
     def accepts(self, head: str) -> bool:
         return True
 
-    def read(self, frame: Frame, call: Call, found: Match) -> Steps[bool]:
+    def read(self, frame: CallBlock, call: CallSyntax, found: Match) -> Steps[bool]:
         source = frame.source
         options = frame.options
         tool = _runner(frame.toolbox) if options.shell and frame.wrap_close == _FENCE else None

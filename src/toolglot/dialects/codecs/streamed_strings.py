@@ -14,7 +14,7 @@ from typing import Protocol
 
 from toolglot.core.events import CallArguments, Event
 from toolglot.core.lenient_json import ESCAPED, Literals, escape
-from toolglot.dialects.patterns import Choice, Mark
+from toolglot.dialects.patterns import Mark, MarkChoice
 from toolglot.dialects.scanner import Run, Source, Steps
 
 
@@ -123,7 +123,7 @@ class Around:
     string too. ``header`` begins a call; the quotes of a call that is quoted inside the string end nothing.
     """
 
-    closing: Choice
+    closing: MarkChoice
     header: Mark | None = None
     quoted: int = 0
 
@@ -227,7 +227,7 @@ def _keep(source: Source, piece: str, out: Receiver) -> None:
     source.pos += len(piece)
 
 
-def _is_over(source: Source, outer: Choice) -> Steps[bool]:
+def _is_over(source: Source, outer: MarkChoice) -> Steps[bool]:
     """Whether the mark that closes the whole call stands here, and nothing behind it."""
     if (yield from source.choose(outer)) is None:
         return False

@@ -17,19 +17,19 @@ from typing import NamedTuple
 
 from toolglot.core.events import Reason
 from toolglot.core.lenient_json import Value as Json
-from toolglot.core.schema.toolset import UNTYPED, Shape, conform_text_leaves, read_text
+from toolglot.core.schema.toolset import UNTYPED, SchemaType, conform_text_leaves, read_text
 from toolglot.dialects.codecs.attributes import read_pairs, take_attributes
 from toolglot.dialects.codecs.buffered_values import may_be_null, parse_object
 from toolglot.dialects.codecs.cdata import read_sections
 from toolglot.dialects.codecs.elements import parse_elements
-from toolglot.dialects.codecs.lookahead import Trial, Tried
+from toolglot.dialects.codecs.lookahead import Lookahead, LookaheadResult
 from toolglot.dialects.codecs.object_members import ENVELOPES, OBJECT
 from toolglot.dialects.codecs.parameter_templates import write_parameters
 from toolglot.dialects.codecs.raw_values import (
     FOREIGN_CLOSER,
     Goal,
     Parameter,
-    Value,
+    RawValue,
     is_closed_by,
     mark_value,
     quoted_headers,
@@ -38,12 +38,12 @@ from toolglot.dialects.codecs.raw_values import (
     spell,
 )
 from toolglot.dialects.codecs.whitespace import Trim
-from toolglot.dialects.partial_call import Draft, Frame
-from toolglot.dialects.patterns import MORE, Choice, Mark, Match, compile_stops
+from toolglot.dialects.partial_call import CallBlock, PartialCall
+from toolglot.dialects.patterns import MORE, Mark, MarkChoice, Match, compile_stops
 from toolglot.dialects.scanner import Steps, at_once
-from toolglot.dialects.spec import Call
+from toolglot.dialects.spec import CallSyntax
 
-__all__ = ["Markup", "Parameter", "Trim"]
+__all__ = ["Parameter", "TaggedParameters", "Trim"]
 
 _HTML = frozenset(
     ("a", "b", "i", "p", "br", "hr", "li", "ol", "ul", "td", "th", "tr", "div", "img", "pre", "span", "code")
@@ -115,7 +115,7 @@ def _marks(close: tuple[str, ...], header: tuple[str, ...], name: str) -> _Marks
 
 
 @dataclass(frozen=True, slots=True)
-class Markup:
+class TaggedParameters:
     """The codec, given the spellings of its parameters, the usual one first.
 
     ``heads`` are the characters such a body begins with; none means that anything but JSON will do.
@@ -124,17 +124,17 @@ class Markup:
     parameters: tuple[Parameter, ...]
     heads: str = ""
     spellings: tuple[Parameter, ...] = field(init=False)
-    openers: Choice = field(init=False)
+    openers: MarkChoice = field(init=False)
 
     def __post_init__(self) -> None:
         spellings = _spellings(self.parameters)
         object.__setattr__(self, "spellings", spellings)
-        object.__setattr__(self, "openers", Choice([(parameter.open,) for parameter in spellings]))
+        object.__setattr__(self, "openers", MarkChoice([(parameter.open,) for parameter in spellings]))
 
     def accepts(self, head: str) -> bool:
         return head in self.heads if self.heads else head != "{"
 
-    def read(self, frame: Frame, call: Call, found: Match) -> Steps[bool]:
+    def read(self, frame: CallBlock, call: CallSyntax, found: Match) -> Steps[bool]:
         draft = frame.begin(found["name"], frame.source.here)
         if draft is None:
             return at_once(False)
@@ -166,10 +166,10 @@ class _Next(Enum):
 class _Reading:
     """One call while its parameters are read."""
 
-    markup: Markup
-    frame: Frame
-    call: Call
-    draft: Draft
+    markup: TaggedParameters
+    frame: CallBlock
+    call: CallSyntax
+    draft: PartialCall
     closer: Mark
     header: Mark
     quoted: tuple[Mark, ...]
@@ -177,7 +177,7 @@ class _Reading:
     behind_parameter: bool = False
     looked: tuple[str, int, tuple[Parameter, Match] | None] = ("", -1, None)
     """Where the opener of a parameter was looked for last, and which one stands there."""
-    tried: Tried = field(default_factory=Tried)
+    tried: LookaheadResult = field(default_factory=LookaheadResult)
     given: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Where the parameters stand that were read, from their values on."""
     spelling: str = ""
@@ -257,7 +257,7 @@ class _Reading:
         """A parameter that was given before: nothing new if the tool does not declare it, or the value is the same."""
         source, draft = self.frame.source, self.draft
         start = source.here
-        if not (yield from Value(self, parameter, key, _discard).read()):
+        if not (yield from RawValue(self, parameter, key, _discard).read()):
             draft.truncate()
         elif not draft.declares(key) or source.repeats(start, before):
             draft.repair("dropped_repeated_argument")
@@ -400,11 +400,11 @@ class _Reading:
 
     def rest_parses(self, goal: Goal, ahead: int, key: str, elements: bool, otherwise: bool) -> Steps[bool]:
         """Whether the rest of the call parses ``ahead`` characters from here, where the value of ``key`` may end."""
-        return Trial(self, goal, key, elements).read(ahead, otherwise)
+        return Lookahead(self, goal, key, elements).read(ahead, otherwise)
 
     def closes_later(self, parameter: Parameter, key: str, ahead: int) -> Steps[bool]:
         """Whether the value of ``key`` is closed further on, and the rest of the call parses from there."""
-        trial = Trial(self, Goal.CLOSED, key, parameter.is_element)
+        trial = Lookahead(self, Goal.CLOSED, key, parameter.is_element)
         return trial.read(ahead, False, mark_value(parameter, key))
 
     def find_header(self) -> Steps[Match | None]:
@@ -443,7 +443,7 @@ class _Reading:
             return (draft.is_open_ended or self.behind_parameter) and key not in draft.keys and not page
         return self.frame.marked or draft.live or draft.is_open_ended
 
-    def shape_of(self, parameter: Parameter, key: str, word: str | None) -> Shape:
+    def shape_of(self, parameter: Parameter, key: str, word: str | None) -> SchemaType:
         """The type of a parameter: what the schema says, else what the mark says."""
         shape = self.draft.shape(key)
         if shape.kinds or self.draft.declares(key):
@@ -452,10 +452,10 @@ class _Reading:
             return UNTYPED
         return UNTYPED if word and word.lower() not in parameter.texts else shape
 
-    def value(self, parameter: Parameter, key: str, shape: Shape) -> Steps[None]:
+    def value(self, parameter: Parameter, key: str, shape: SchemaType) -> Steps[None]:
         """One value; if it takes any text, it leaves while it comes in."""
         self.behind_parameter = False
-        sections = yield from read_sections(Value(self, parameter, key, _discard))
+        sections = yield from read_sections(RawValue(self, parameter, key, _discard))
         if sections is not None:
             self.add(key, sections, shape)
             return
@@ -467,22 +467,22 @@ class _Reading:
             return
         draft = self.draft
         draft.open_text(key)
-        if (yield from Value(self, parameter, key, draft.text, draft.passing).read()):
+        if (yield from RawValue(self, parameter, key, draft.text, draft.passing).read()):
             draft.close_text()
         else:
             draft.truncate()
 
-    def gather(self, parameter: Parameter, key: str, shape: Shape) -> Steps[None]:
+    def gather(self, parameter: Parameter, key: str, shape: SchemaType) -> Steps[None]:
         """A value that does not take any text is typed when it is complete."""
         pieces: list[str] = []
         nested = bool(shape.kinds & {"array", "object"})
-        if (yield from Value(self, parameter, key, pieces.append, nested=nested).read()):
+        if (yield from RawValue(self, parameter, key, pieces.append, nested=nested).read()):
             text = "".join(pieces)
             self.add(key, parameter.decode(text) if parameter.decode else text, shape)
         else:
             self.draft.truncate()
 
-    def add(self, key: str, text: str, shape: Shape) -> None:
+    def add(self, key: str, text: str, shape: SchemaType) -> None:
         """One value that was gathered whole."""
         draft, where = self.draft, f"argument {key}"
         if key in ENVELOPES and not draft.declares(key) and (parsed := parse_object(text)) is not None:

@@ -21,10 +21,10 @@ from toolglot.core.lenient_json import Number, Value, legal_number
 from toolglot.core.schema.toolset import conform_text_leaves
 from toolglot.dialects.codecs.buffered_values import gather_up_to
 from toolglot.dialects.codecs.sample_templates import HARD_JSON, JSON, KEY, TOOL, VALUE
-from toolglot.dialects.partial_call import Draft, Frame
+from toolglot.dialects.partial_call import CallBlock, PartialCall
 from toolglot.dialects.patterns import Mark, Match, mark
 from toolglot.dialects.scanner import Steps
-from toolglot.dialects.spec import Call
+from toolglot.dialects.spec import CallSyntax
 
 _KEY = Mark(" {key} :")
 
@@ -51,7 +51,7 @@ class YamlBody:
     def accepts(self, head: str) -> bool:
         return head.isalpha() or head == "_"
 
-    def read(self, frame: Frame, call: Call, found: Match) -> Steps[bool]:
+    def read(self, frame: CallBlock, call: CallSyntax, found: Match) -> Steps[bool]:
         source = frame.source
         draft = frame.begin(found["name"], source.here)
         if draft is None:
@@ -74,7 +74,7 @@ class YamlBody:
         for notation in (JSON, HARD_JSON):
             yield f"{before}{notation.write(dict(arguments))}\n{after}"
 
-    def _fill(self, draft: Draft, text: str) -> bool:
+    def _fill(self, draft: PartialCall, text: str) -> bool:
         try:
             values = yaml.load(text, Loader=yaml.BaseLoader)
         except (yaml.YAMLError, RecursionError, ValueError):

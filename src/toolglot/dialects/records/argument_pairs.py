@@ -8,12 +8,12 @@
 
 from __future__ import annotations
 
-from toolglot.dialects.codecs.tagged_parameters import Markup, Parameter
+from toolglot.dialects.codecs.tagged_parameters import Parameter, TaggedParameters
 from toolglot.dialects.shared_marks import TOOL_CALL, TOOL_RESPONSE
-from toolglot.dialects.spec import Call, Dialect, Place, Region, Wrap
+from toolglot.dialects.spec import CallSyntax, Dialect, Position, Region, Wrap
 
 VALUE_END = ("</arg_value>",)
-PAIRS = Markup(
+PAIRS = TaggedParameters(
     (
         Parameter(
             "<arg_key{suffix}>{key}</arg_key{suffix}> <arg_value{suffix}>",
@@ -38,16 +38,16 @@ PAIRS = Markup(
 DIALECTS = (
     Dialect(
         "glm45",
-        Call(("{name}",), PAIRS, place=Place.WRAPPED),
+        CallSyntax(("{name}",), PAIRS, place=Position.WRAPPED),
         sample="<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n</tool_call>",
         wrap=TOOL_CALL,
-        also=(Call(("{name}{before_arg_key}",), PAIRS, ("</tool_call>",), Place.LINE, "missing_opener"),),
+        also=(CallSyntax(("{name}{before_arg_key}",), PAIRS, ("</tool_call>",), Position.LINE, "missing_opener"),),
         returns=TOOL_RESPONSE,
         models=("glm-4.5*", "glm-4.6*", "laguna-xs*"),
     ),
     Dialect(
         "glm47",
-        Call(("{name}",), PAIRS, place=Place.WRAPPED),
+        CallSyntax(("{name}",), PAIRS, place=Position.WRAPPED),
         sample="<tool_call>get_weather<arg_key>city</arg_key><arg_value>Oslo</arg_value></tool_call>",
         wrap=TOOL_CALL,
         returns=TOOL_RESPONSE,
@@ -55,7 +55,7 @@ DIALECTS = (
     ),
     Dialect(
         "longcat_argkey",
-        Call(("{name}",), PAIRS, place=Place.WRAPPED),
+        CallSyntax(("{name}",), PAIRS, place=Position.WRAPPED),
         sample="<longcat_tool_call>get_weather\n<longcat_arg_key>city</longcat_arg_key>\n"
         "<longcat_arg_value>Oslo</longcat_arg_value>\n</longcat_tool_call>",
         wrap=(Wrap(("<longcat_tool_call>",), ("</longcat_tool_call>",)),),
@@ -63,7 +63,7 @@ DIALECTS = (
     ),
     Dialect(
         "hy3",
-        Call(("{name}<tool_sep{suffix}>",), PAIRS, ("</tool_call{suffix}>",), Place.WRAPPED),
+        CallSyntax(("{name}<tool_sep{suffix}>",), PAIRS, ("</tool_call{suffix}>",), Position.WRAPPED),
         sample="<tool_calls:opensource>\n<tool_call:opensource>get_weather<tool_sep:opensource>\n"
         "<arg_key:opensource>city</arg_key:opensource>\n<arg_value:opensource>Oslo</arg_value:opensource>\n"
         "</tool_call:opensource>\n</tool_calls:opensource>",
@@ -71,7 +71,11 @@ DIALECTS = (
             Wrap(("<tool_calls:{type}>",), ("</tool_calls:{type}>",)),
             Wrap(("<tool_call:{type}>",), ("</tool_call:{type}>",)),
         ),
-        also=(Call(("<tool_call{suffix}>{name}<tool_sep{suffix}>",), PAIRS, ("</tool_call{suffix}>",), Place.WRAPPED),),
+        also=(
+            CallSyntax(
+                ("<tool_call{suffix}>{name}<tool_sep{suffix}>",), PAIRS, ("</tool_call{suffix}>",), Position.WRAPPED
+            ),
+        ),
         regions=(Region(("<think:{type}>",), ("</think:{type}>",)),),
         between="\n",
         returns="<tool_response:opensource>\n{content}\n</tool_response:opensource>",

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from toolglot.dialects.codecs.cli_flags import Flags
+from toolglot.dialects.codecs.cli_flags import CliFlags
 from toolglot.dialects.codecs.json_envelope import OBJECT
-from toolglot.dialects.codecs.named_call import Named
-from toolglot.dialects.codecs.tagged_parameters import Markup, Parameter
-from toolglot.dialects.spec import Call, Commitment, Dialect, Place, Wrap
+from toolglot.dialects.codecs.named_call import NamedCall
+from toolglot.dialects.codecs.tagged_parameters import Parameter, TaggedParameters
+from toolglot.dialects.spec import CallSyntax, Commitment, Dialect, Position, Wrap
 
 # an invented notation that replaces the colon by an arrow and writes arguments like command-line flags
 ARROWS = ('{{tool => "{name}", args =>', '{{tool => "{name}" args =>')
@@ -34,23 +34,25 @@ DIALECTS = (
             ),
         ),
         also=(
-            Call(tuple(f"{arrows} {{before_quoted}}" for arrows in ARROWS), Named(), ("}}",), Place.WRAPPED),
-            Call(ARROWS, Named((Flags(),)), ("}}",), Place.WRAPPED),
+            CallSyntax(
+                tuple(f"{arrows} {{before_quoted}}" for arrows in ARROWS), NamedCall(), ("}}",), Position.WRAPPED
+            ),
+            CallSyntax(ARROWS, NamedCall((CliFlags(),)), ("}}",), Position.WRAPPED),
         ),
     ),
     Dialect(
         "calling_tool_bracket",
-        Call(("[Calling tool: {name}(",), Named(), (")]", ") ]")),
+        CallSyntax(("[Calling tool: {name}(",), NamedCall(), (")]", ") ]")),
         sample='[Calling tool: get_weather({"city": "Oslo"})]',
-        also=(Call(("[Tool Call: {name}] Arguments:", "[Tool call: {name}] Arguments:"), Named()),),
+        also=(CallSyntax(("[Tool Call: {name}] Arguments:", "[Tool call: {name}] Arguments:"), NamedCall()),),
         commitment=Commitment.TENTATIVE,
     ),
     Dialect(
         "vcp",
-        Call(
+        CallSyntax(
             ("tool_name:「始」{name}「末」,", "tool_name:「始」{name}「末」"),
-            Markup((Parameter("{key}:「始」", ("「末」 ,", "「末」")),)),
-            place=Place.WRAPPED,
+            TaggedParameters((Parameter("{key}:「始」", ("「末」 ,", "「末」")),)),
+            place=Position.WRAPPED,
         ),
         sample="<<<[TOOL_REQUEST]>>>\ntool_name:「始」get_weather「末」,\ncity:「始」Oslo「末」\n<<<[END_TOOL_REQUEST]>>>",
         wrap=(Wrap(("<<<[TOOL_REQUEST]>>>",), ("<<<[END_TOOL_REQUEST]>>>",)),),

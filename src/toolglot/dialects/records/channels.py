@@ -9,9 +9,19 @@ import re
 
 from toolglot.dialects.codecs.freetext import Enclosed
 from toolglot.dialects.codecs.json_envelope import OBJECT
-from toolglot.dialects.codecs.message_calls import Addressed
-from toolglot.dialects.codecs.tagged_parameters import Markup, Parameter
-from toolglot.dialects.spec import Call, Channel, Commitment, Dialect, Manner, Place, Region, Show, Wrap
+from toolglot.dialects.codecs.message_calls import MessageCalls
+from toolglot.dialects.codecs.tagged_parameters import Parameter, TaggedParameters
+from toolglot.dialects.spec import (
+    CallSyntax,
+    Channel,
+    Commitment,
+    Dialect,
+    Position,
+    Region,
+    ToolListing,
+    ToolPromptStyle,
+    Wrap,
+)
 
 START = "<|start|>assistant"
 MESSAGE = "<|channel|>{words}to={recipient} {words}<|message|>"
@@ -88,18 +98,20 @@ def open_next(channel: str) -> tuple[str, ...]:
 DIALECTS = (
     Dialect(
         "harmony",
-        Call(ADDRESSED, Addressed(), CLOSE),
+        CallSyntax(ADDRESSED, MessageCalls(), CLOSE),
         sample="<|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>"
         '{"city": "Oslo"}<|call|>',
         also=(
             # code, a patch or a command as it is
-            Call(ADDRESSED, Enclosed("<|call|>{before_turn}", KIND)),
-            Call(DAMAGED, Addressed(), CLOSE, repair="damaged_header"),
-            Call((RECIPIENT_FIRST,), Addressed(), CLOSE, Place.LINE),
-            Call(WITHOUT_START, Addressed(), CLOSE, Place.LINE, "damaged_header"),
+            CallSyntax(ADDRESSED, Enclosed("<|call|>{before_turn}", KIND)),
+            CallSyntax(DAMAGED, MessageCalls(), CLOSE, repair="damaged_header"),
+            CallSyntax((RECIPIENT_FIRST,), MessageCalls(), CLOSE, Position.LINE),
+            CallSyntax(WITHOUT_START, MessageCalls(), CLOSE, Position.LINE, "damaged_header"),
             # the special tokens were stripped on the way
-            Call(STRIPPED, Addressed(), place=Place.LINE, repair="missing_marks"),
-            Call(("+#+#+#+#+#+assistant to={name_id}{debris}{before_object}",), Addressed(), repair="missing_marks"),
+            CallSyntax(STRIPPED, MessageCalls(), place=Position.LINE, repair="missing_marks"),
+            CallSyntax(
+                ("+#+#+#+#+#+assistant to={name_id}{debris}{before_object}",), MessageCalls(), repair="missing_marks"
+            ),
         ),
         regions=(
             # the first one begins with its channel where the prompt ended in the token before it
@@ -108,7 +120,7 @@ DIALECTS = (
                 ("<|end|>",),
                 commitment=Commitment.MARKED,
             ),
-            Region(open_next(" analysis{debris}"), ("<|end|>",), place=Place.ANYWHERE, commitment=Commitment.MARKED),
+            Region(open_next(" analysis{debris}"), ("<|end|>",), place=Position.ANYWHERE, commitment=Commitment.MARKED),
             # a header that never got as far as its message: whatever it holds was said to nobody
             Region(
                 (
@@ -124,25 +136,27 @@ DIALECTS = (
                 ("<|end|>", "<|return|>"),
                 Channel.ANSWER,
             ),
-            Region(open_next(" final{debris}"), ("<|end|>", "<|return|>"), Channel.ANSWER, Place.ANYWHERE),
+            Region(open_next(" final{debris}"), ("<|end|>", "<|return|>"), Channel.ANSWER, Position.ANYWHERE),
             Region(
                 (*open_message("{debris}"), "commentary{debris}<|message|>"), ("<|end|>", "<|return|>"), Channel.TEXT
             ),
-            Region(open_next("{debris}"), ("<|end|>", "<|return|>"), Channel.TEXT, Place.ANYWHERE),
+            Region(open_next("{debris}"), ("<|end|>", "<|return|>"), Channel.TEXT, Position.ANYWHERE),
         ),
         results=("<|start|>functions.",),
-        teach=Manner(Show.TYPES, "## functions\n\nnamespace functions {\n", "\n} // namespace functions"),
+        teach=ToolPromptStyle(
+            ToolListing.TYPES, "## functions\n\nnamespace functions {\n", "\n} // namespace functions"
+        ),
         models=("gpt-oss*",),
     ),
     Dialect(
         "kimi_k3",
-        Call(
+        CallSyntax(
             (
                 "<|open|> call tool={q}{name}{q}{attributes} <|sep|>",
                 "<|open|> call{attributes} tool={q}{name}{q} <|sep|>",
                 "<|open|> call name={q}{name}{q}{attributes} <|sep|>",
             ),
-            Markup(
+            TaggedParameters(
                 (
                     Parameter(
                         "<|open|> argument key={q}{key}{q} type={q}{type}{q} <|sep|>",
@@ -165,7 +179,7 @@ DIALECTS = (
             Region(("<|open|> response <|sep|>",), ("<|close|> response <|sep|>",), Channel.TEXT),
         ),
         between="",
-        teach=Manner(Show.ARRAY, "```json", "```"),
+        teach=ToolPromptStyle(ToolListing.ARRAY, "```json", "```"),
         models=("kimi-k3*",),
     ),
     Dialect(

@@ -12,14 +12,14 @@ from __future__ import annotations
 from toolglot.dialects.codecs.json_envelope import LIST, OBJECT
 from toolglot.dialects.codecs.named_call import PYTHON_CALL, QUOTED_CALL, SHOWN_CALL
 from toolglot.dialects.codecs.shell import Shell
-from toolglot.dialects.codecs.tagged_parameters import Markup, Parameter
+from toolglot.dialects.codecs.tagged_parameters import Parameter, TaggedParameters
 from toolglot.dialects.codecs.whitespace import Trim
 from toolglot.dialects.shared_marks import PYTHON_STUBS
-from toolglot.dialects.spec import Call, Commitment, Dialect, Place, Wrap
+from toolglot.dialects.spec import CallSyntax, Commitment, Dialect, Position, Wrap
 
 CLOSE = ("```",)
-JSON = Wrap(("```jsonc ", "```json ", "```JSON ", "```\n{before_json}"), CLOSE, Place.LINE, Commitment.TENTATIVE)
-ACTION = Wrap(("Action: ```json ", "Action: {before_json}"), CLOSE, Place.LINE, Commitment.TENTATIVE)
+JSON = Wrap(("```jsonc ", "```json ", "```JSON ", "```\n{before_json}"), CLOSE, Position.LINE, Commitment.TENTATIVE)
+ACTION = Wrap(("Action: ```json ", "Action: {before_json}"), CLOSE, Position.LINE, Commitment.TENTATIVE)
 TOOL_CODE = Wrap(
     (
         "```tool_code ",
@@ -32,15 +32,15 @@ TOOL_CODE = Wrap(
         "```tool\n",
     ),
     CLOSE,
-    Place.LINE,
+    Position.LINE,
     Commitment.TENTATIVE,
 )
-SHELL = Wrap(("```bash\n", "```sh\n", "```shell\n", "```zsh\n", "```console\n"), CLOSE, Place.LINE, Commitment.WHOLE)
+SHELL = Wrap(("```bash\n", "```sh\n", "```shell\n", "```zsh\n", "```console\n"), CLOSE, Position.LINE, Commitment.WHOLE)
 
 PYTHON = Wrap(
     ("```python\n", "```py\n", "```Python\n", "```plaintext\n", "```text\n", "```\n"),
     CLOSE,
-    Place.LINE,
+    Position.LINE,
     Commitment.ALONE,
 )
 _KINDS = ("Tool ", "tool ", "Tools ", "tools ", "Function ", "function ", "API ", "Tool_", "tool_", "function_")
@@ -57,18 +57,18 @@ LABELS = (
 )
 """What models write before a call that is all they say."""
 SOLE = (
-    Wrap(LABELS, (), Place.START, Commitment.ALONE),
+    Wrap(LABELS, (), Position.START, Commitment.ALONE),
     *(
-        Wrap((f"{opener}{{before_python}}",), (closer,), Place.START, Commitment.ALONE)
+        Wrap((f"{opener}{{before_python}}",), (closer,), Position.START, Commitment.ALONE)
         for opener, closer in (("(", ")"), ("`", "`"), ("```", "```"))
     ),
 )
 """What is before or around such a call."""
 
-LINES = Markup((Parameter("BEGIN_ARG: {key}", ("END_ARG: {key}", "END_ARG"), Trim.BREAK),))
+LINES = TaggedParameters((Parameter("BEGIN_ARG: {key}", ("END_ARG: {key}", "END_ARG"), Trim.BREAK),))
 
 
-def fenced(name: str, call: Call, wrap: Wrap, sample: str, *also: Call) -> Dialect:
+def fenced(name: str, call: CallSyntax, wrap: Wrap, sample: str, *also: CallSyntax) -> Dialect:
     between = ", " if call is LIST else None
     return Dialect(name, call, sample, (wrap,), also, 0.95, Commitment.TENTATIVE, between=between)
 
@@ -115,7 +115,7 @@ DIALECTS = (
     ),
     Dialect(
         "shell_fence",
-        Call(("{command}",), Shell(), place=Place.WRAPPED),
+        CallSyntax(("{command}",), Shell(), place=Position.WRAPPED),
         sample="```bash\ngit status\n```",
         wrap=(SHELL,),
         confidence=0.8,
@@ -123,7 +123,7 @@ DIALECTS = (
     ),
     Dialect(
         "continue_block",
-        Call(("TOOL_NAME: {name}\n",), LINES, place=Place.WRAPPED),
+        CallSyntax(("TOOL_NAME: {name}\n",), LINES, place=Position.WRAPPED),
         sample="```tool\nTOOL_NAME: get_weather\nBEGIN_ARG: city\nOslo\nEND_ARG\n```",
         wrap=(TOOL_CODE,),
         commitment=Commitment.TENTATIVE,

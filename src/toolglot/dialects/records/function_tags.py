@@ -11,11 +11,11 @@ Oslo
 
 from __future__ import annotations
 
-from toolglot.dialects.codecs.named_call import Named
-from toolglot.dialects.codecs.tagged_parameters import Markup, Parameter
+from toolglot.dialects.codecs.named_call import NamedCall
+from toolglot.dialects.codecs.tagged_parameters import Parameter, TaggedParameters
 from toolglot.dialects.codecs.whitespace import Trim
 from toolglot.dialects.shared_marks import THINK, TOOL_CALL, TOOL_RESPONSE
-from toolglot.dialects.spec import Call, Dialect, Manner, Place, Region, Show, Wrap
+from toolglot.dialects.spec import CallSyntax, Dialect, Position, Region, ToolListing, ToolPromptStyle, Wrap
 
 FUNCTION = ("<function={q}{name}{q}>",)
 CLOSE = ("</ function{eqkey} >", "</function\n", "</{ns}invoke>", "</tool>")
@@ -30,7 +30,7 @@ DRIFTED = (
     "<{ns}invoke={q}{name}{q}>",
 )
 
-SPACED = Markup(
+SPACED = TaggedParameters(
     (
         Parameter("<parameter={q}{key}{q}>", ("</parameter{eqkey}>",), Trim.BREAK),
         Parameter("<parameter name={q}{key}{q}>", ("</parameter>",), Trim.BREAK),
@@ -42,37 +42,37 @@ SPACED = Markup(
         Parameter("<{key}>", ("</{key}>",), Trim.BREAK),
     )
 )
-TIGHT = Markup((Parameter("<parameter={q}{key}{q}>", ("</parameter>",)),))
+TIGHT = TaggedParameters((Parameter("<parameter={q}{key}{q}>", ("</parameter>",)),))
 
 DIALECTS = (
     Dialect(
         "qwen3_coder",
-        Call(FUNCTION, SPACED, CLOSE),
+        CallSyntax(FUNCTION, SPACED, CLOSE),
         sample="<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n</function>\n</tool_call>",
         wrap=TOOL_CALL,
-        teach=Manner(Show.ELEMENTS),
+        teach=ToolPromptStyle(ToolListing.ELEMENTS),
         returns=TOOL_RESPONSE,
         also=(
             # the tool's name opened as a parameter, or as a lone <name>
-            Call(("<parameter={name}> {before_parameter}",), SPACED, CLOSE, Place.WRAPPED, "damaged_header"),
-            Call(("<name>{name} </parameter>",), SPACED, CLOSE, repair="damaged_header"),
-            Call(DRIFTED, SPACED, CLOSE, repair="damaged_header"),
-            Call(("<tool_call={q}{name}{q}>",), SPACED, ("</tool_call>",), repair="damaged_header"),
-            Call(
+            CallSyntax(("<parameter={name}> {before_parameter}",), SPACED, CLOSE, Position.WRAPPED, "damaged_header"),
+            CallSyntax(("<name>{name} </parameter>",), SPACED, CLOSE, repair="damaged_header"),
+            CallSyntax(DRIFTED, SPACED, CLOSE, repair="damaged_header"),
+            CallSyntax(("<tool_call={q}{name}{q}>",), SPACED, ("</tool_call>",), repair="damaged_header"),
+            CallSyntax(
                 ("<function={name}\n", "<function_{name_own}> {before_parameter}"),
                 SPACED,
                 CLOSE,
                 repair="damaged_header",
             ),
-            Call(("function={name}>",), SPACED, CLOSE, Place.WRAPPED, "damaged_header"),
-            Call(
+            CallSyntax(("function={name}>",), SPACED, CLOSE, Position.WRAPPED, "damaged_header"),
+            CallSyntax(
                 (
                     "<name>{name}</name>",
                     "<tool_name>{name}</tool_name>",
                     "<function_name>{name}</function_name>",
                 ),
                 SPACED,
-                place=Place.WRAPPED,
+                place=Position.WRAPPED,
             ),
         ),
         regions=(THINK,),
@@ -80,36 +80,36 @@ DIALECTS = (
     ),
     Dialect(
         "llama_function_tag",
-        Call(FUNCTION, Named(), CLOSE),
+        CallSyntax(FUNCTION, NamedCall(), CLOSE),
         sample='<function=get_weather>{"city": "Oslo"}</function>',
         also=(
-            Call(
+            CallSyntax(
                 ("<function={name}={before_object}", "<function={name}{before_object}"),
-                Named(),
+                NamedCall(),
                 ("> </function>", "</function>"),
                 repair="damaged_header",
             ),
-            Call((ATTRIBUTED,), Named(), CLOSE, repair="damaged_header"),
+            CallSyntax((ATTRIBUTED,), NamedCall(), CLOSE, repair="damaged_header"),
         ),
-        teach=Manner(open="", close=""),
+        teach=ToolPromptStyle(open="", close=""),
         models=("functionary-v3.1*", "*functionary-medium-v3.1*"),
     ),
     Dialect(
         "openhands",
-        Call(FUNCTION, SPACED, CLOSE),
+        CallSyntax(FUNCTION, SPACED, CLOSE),
         sample="<function=get_weather>\n<parameter=city>Oslo</parameter>\n</function>",
         results=("EXECUTION RESULT of [",),
-        teach=Manner(Show.NUMBERED, "", ""),
+        teach=ToolPromptStyle(ToolListing.NUMBERED, "", ""),
         returns="EXECUTION RESULT of [{name}]:\n{content}",
     ),
     Dialect(
         "seed_oss",
-        Call(FUNCTION, TIGHT, CLOSE),
+        CallSyntax(FUNCTION, TIGHT, CLOSE),
         sample="<seed:tool_call>\n<function=get_weather>\n<parameter=city>Oslo</parameter>\n</function>\n"
         "</seed:tool_call>",
         wrap=(Wrap(("<seed:tool_call>",), ("</seed:tool_call>",)),),
         regions=(Region(("<seed:think>",), ("</seed:think>",)),),
-        teach=Manner(Show.STUBS, "", ""),
+        teach=ToolPromptStyle(ToolListing.STUBS, "", ""),
         models=("seed-oss*",),
     ),
 )

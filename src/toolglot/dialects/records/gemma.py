@@ -6,14 +6,14 @@
 from __future__ import annotations
 
 from toolglot.core.lenient_json import Literals
-from toolglot.dialects.codecs.named_call import Named
-from toolglot.dialects.codecs.object_members import Members
-from toolglot.dialects.spec import Call, Dialect, Manner, Place, Region, Show, Wrap
+from toolglot.dialects.codecs.named_call import NamedCall
+from toolglot.dialects.codecs.object_members import ObjectMembers
+from toolglot.dialects.spec import CallSyntax, Dialect, Position, Region, ToolListing, ToolPromptStyle, Wrap
 
 LITERALS = Literals(quotes=('<|"|>', "<escape>", '"', "'"), native=frozenset({"unquoted_key"}))
-BODY = Named((Members(literals=LITERALS), Members("(", ")", (":", "="), LITERALS)))
-CALL = Call(("call: {name}", "call:default_api:{name}"), BODY, place=Place.WRAPPED)
-BARE = Call(
+BODY = NamedCall((ObjectMembers(literals=LITERALS), ObjectMembers("(", ")", (":", "="), LITERALS)))
+CALL = CallSyntax(("call: {name}", "call:default_api:{name}"), BODY, place=Position.WRAPPED)
+BARE = CallSyntax(
     # Gemini's larger models write the same without marks, under the name of the module that they see
     (
         "call:{name}{before_object}",
@@ -22,10 +22,10 @@ BARE = Call(
         "default_api:{name}{before_object}",
     ),
     BODY,
-    place=Place.LINE,
+    place=Position.LINE,
     repair="missing_opener",
 )
-NAME_ONLY = Call(("{name}",), BODY, place=Place.WRAPPED, repair="damaged_header")
+NAME_ONLY = CallSyntax(("{name}",), BODY, place=Position.WRAPPED, repair="damaged_header")
 
 DIALECTS = (
     Dialect(
@@ -35,7 +35,7 @@ DIALECTS = (
         wrap=(Wrap(("<|tool_call>",), ("<tool_call|>", "<|tool_call|>")),),
         also=(NAME_ONLY, BARE),
         regions=(Region(("<|channel>thought\n", "<|channel>thought"), ("<channel|>",)),),
-        teach=Manner(Show.DECLARATIONS, "", "", ("<|tool>", "<tool|>")),
+        teach=ToolPromptStyle(ToolListing.DECLARATIONS, "", "", ("<|tool>", "<tool|>")),
         returns='<|tool_response>response:{name}{value:<|"|>{content}<|"|>}<tool_response|>',
         models=("gemma-4*",),
     ),
@@ -44,7 +44,9 @@ DIALECTS = (
         CALL,
         sample="<start_function_call>call:get_weather{city:<escape>Oslo<escape>}<end_function_call>",
         wrap=(Wrap(("<start_function_call>",), ("<end_function_call>",)),),
-        teach=Manner(Show.DECLARATIONS, "", "", ("<start_function_declaration>", "<end_function_declaration>")),
+        teach=ToolPromptStyle(
+            ToolListing.DECLARATIONS, "", "", ("<start_function_declaration>", "<end_function_declaration>")
+        ),
         returns="Function result for {name}: {content}",
         models=("functiongemma*",),
     ),

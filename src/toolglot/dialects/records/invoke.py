@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from html import unescape
 
-from toolglot.dialects.codecs.tagged_parameters import Markup, Parameter
+from toolglot.dialects.codecs.tagged_parameters import Parameter, TaggedParameters
 from toolglot.dialects.shared_marks import FUNCTION_CALLS, FUNCTION_RESULTS, FUNCTIONS, TOOL_CALLS, TOOL_RESPONSE
-from toolglot.dialects.spec import Call, Channel, Dialect, Manner, Place, Region, Wrap
+from toolglot.dialects.spec import CallSyntax, Channel, Dialect, Position, Region, ToolPromptStyle, Wrap
 
-INVOKE = Call(
+INVOKE = CallSyntax(
     ("<{ns}invoke name={q}{name}{q}{attributes}{slash}>", "<{ns}invoke tool={q}{name}{q}{attributes}>"),
-    Markup(
+    TaggedParameters(
         (
             Parameter("<{ns}parameter name={q}{key}{q} type={q}{type}{q}>", ("</{ns}parameter>",)),
             Parameter('<{ns}parameter name={q}{key}{q} value="', ('" {attributes}/>', '" />', '">'), decode=unescape),
@@ -29,12 +29,12 @@ INVOKE = Call(
 )
 
 
-def call_dsml(sign: str, repair: str = "", end: str = ">") -> Call:
+def call_dsml(sign: str, repair: str = "", end: str = ">") -> CallSyntax:
     """A call whose marks carry this sign; the bracket of the header may have been lost."""
     closers = (f"</{sign}parameter>", "<{bar}/DSML{bar}parameter>", "</parameter>")
-    return Call(
+    return CallSyntax(
         (f"<{sign}invoke name={{q}}{{name}}{{q}} {{slash}}{end}",),
-        Markup(
+        TaggedParameters(
             (
                 Parameter(f"<{sign}parameter name={{q}}{{key}}{{q}} string={{q}}{{type}}{{q}}>", closers),
                 Parameter(f"<{sign}parameter name={{q}}{{key}}{{q}}{{attributes}}>", closers),
@@ -59,7 +59,7 @@ DAMAGED_DSML = (
     call_dsml(SIGN, "damaged_header", "\n{before_dsml}"),
 )
 
-PARAMS = Markup(
+PARAMS = TaggedParameters(
     (
         Parameter('<param name="{key}" value="', ('" type="{type}" />', '" />', '">'), decode=unescape),
         Parameter("<param name={q}{key}{q} type={q}{type}{q}>", ("</param>",)),
@@ -99,7 +99,7 @@ DIALECTS = (
         wrap=wrap_dsml("tool_calls", "calls", "tool_use"),
         also=DAMAGED_DSML,
         between="\n",
-        teach=Manner(open="### Available Tool Schemas\n", close=""),
+        teach=ToolPromptStyle(open="### Available Tool Schemas\n", close=""),
         returns="<tool_result>{content}</tool_result>",
         models=("deepseek-v4*",),
     ),
@@ -113,7 +113,7 @@ DIALECTS = (
                 ("<|start|>assistant to={name}<|message|> <atem:function_calls>", "<atem:function_calls>"),
                 ("</atem:function_calls> <|eom|>", "</atem:function_calls> <|eot|>", "</atem:function_calls>"),
             ),
-            Wrap(("to={name}<|message|> <atem:function_calls>",), ("</atem:function_calls>",), Place.LINE),
+            Wrap(("to={name}<|message|> <atem:function_calls>",), ("</atem:function_calls>",), Position.LINE),
         ),
         regions=(
             Region(("<|start|>assistant to=self<|message|>",), ("<|eom|>", "<|eot|>")),
@@ -121,7 +121,7 @@ DIALECTS = (
             Region(("<|start|>assistant to=user<|message|>",), ("<|eom|>", "<|eot|>"), Channel.TEXT),
             Region(("to=user<|message|>",), ("<|eom|>", "<|eot|>"), Channel.TEXT),
         ),
-        teach=Manner(open="Tool metadata:", close=""),
+        teach=ToolPromptStyle(open="Tool metadata:", close=""),
         returns='<tool_output name="{name}">\n{content}\n</tool_output>',
         models=("muse-glimmer*",),
     ),
@@ -132,7 +132,7 @@ DIALECTS = (
         "</minimax:tool_call>",
         wrap=(Wrap(("<minimax:tool_call>",), ("</minimax:tool_call>",)),),
         between="\n",
-        teach=Manner(each=("<tool>", "</tool>")),
+        teach=ToolPromptStyle(each=("<tool>", "</tool>")),
         returns="<response>{content}</response>",
         models=("minimax-m2*",),
     ),
@@ -168,7 +168,7 @@ DIALECTS = (
     ),
     Dialect(
         "step3",
-        Call(
+        CallSyntax(
             (
                 "<｜tool_call_begin｜>function<｜tool_sep｜> <steptml:invoke name={q}{name}{q}>",
                 "<steptml:invoke name={q}{name}{q}>",
@@ -185,14 +185,14 @@ DIALECTS = (
     ),
     Dialect(
         "minicpm5",
-        Call(FUNCTION, PARAMS, ("</function>", "</tool_call>", "</function_call>", "</tool_use>", "</tool>")),
+        CallSyntax(FUNCTION, PARAMS, ("</function>", "</tool_call>", "</function_call>", "</tool_use>", "</tool>")),
         sample='<function name="get_weather"><param name="city">Oslo</param></function>',
         returns=TOOL_RESPONSE,
         models=("minicpm5*",),
     ),
     Dialect(
         "bfcl_concise_xml",
-        Call(FUNCTION, PARAMS, ("</function>", "</tool_call>", "</function_call>", "</tool_use>", "</tool>")),
+        CallSyntax(FUNCTION, PARAMS, ("</function>", "</tool_call>", "</function_call>", "</tool_use>", "</tool>")),
         sample='<functions><function name="get_weather"><param name="city" type="string">Oslo</param></function>'
         "</functions>",
         wrap=(Wrap(("<functions>",), ("</functions>",)),),
@@ -200,7 +200,7 @@ DIALECTS = (
     ),
     Dialect(
         "bfcl_verbose_xml",
-        Call(FUNCTION, PARAMS, ("</function>", "</tool_call>", "</function_call>", "</tool_use>", "</tool>")),
+        CallSyntax(FUNCTION, PARAMS, ("</function>", "</tool_call>", "</function_call>", "</tool_use>", "</tool>")),
         sample='<functions><function name="get_weather"><params><param name="city" value="Oslo" type="string"/>'
         "</params></function></functions>",
         wrap=(Wrap(("<functions>",), ("</functions>",)),),
@@ -208,7 +208,7 @@ DIALECTS = (
     ),
     Dialect(
         "xai",
-        Call(("<xai:function_call name={q}{name}{q}>",), INVOKE.body, ("</xai:function_call{junk}>",)),
+        CallSyntax(("<xai:function_call name={q}{name}{q}>",), INVOKE.body, ("</xai:function_call{junk}>",)),
         sample='<xai:function_call name="get_weather">\n<parameter name="city">Oslo</parameter>\n</xai:function_call>',
         models=("grok*",),
     ),

@@ -20,7 +20,7 @@ from toolglot.dialects.shared_marks import (
     TURN_ENDS,
     TURN_STARTS,
 )
-from toolglot.dialects.spec import Channel, Commitment, Dialect, Manner, Place, Region, Show, Wrap
+from toolglot.dialects.spec import Channel, Commitment, Dialect, Position, Region, ToolListing, ToolPromptStyle, Wrap
 
 TOOL_CALL_TOKEN = Wrap(open=("<|tool_call|>",))
 
@@ -81,7 +81,7 @@ DIALECTS = (
         "functools",
         LIST,
         sample='functools[{"name": "get_weather", "arguments": {"city": "Oslo"}}]',
-        wrap=(Wrap(("functools{before_json}",), (), Place.LINE),),
+        wrap=(Wrap(("functools{before_json}",), (), Position.LINE),),
         between=", ",
         models=("firefunction*",),
     ),
@@ -108,7 +108,7 @@ DIALECTS = (
         sample='<tool_calls>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_calls>',
         wrap=(TOOL_CALLS,),
         between="\n",
-        teach=Manner(each=("<tool>", "</tool>")),
+        teach=ToolPromptStyle(each=("<tool>", "</tool>")),
         returns="<response>{content}</response>",
         models=("minimax-m1*",),
     ),
@@ -118,7 +118,7 @@ DIALECTS = (
         sample='<TOOLCALL>[{"name": "get_weather", "arguments": {"city": "Oslo"}}]</TOOLCALL>',
         wrap=(Wrap(("<TOOLCALL>",), ("</TOOLCALL>",)),),
         between=", ",
-        teach=Manner(Show.ARRAY, "<AVAILABLE_TOOLS>", "</AVAILABLE_TOOLS>"),
+        teach=ToolPromptStyle(ToolListing.ARRAY, "<AVAILABLE_TOOLS>", "</AVAILABLE_TOOLS>"),
         returns="<TOOL_RESPONSE>\n{content}\n</TOOL_RESPONSE>",
         models=("*nemotron-nano-9b*", "llama*nemotron*"),
     ),
@@ -128,7 +128,7 @@ DIALECTS = (
         sample='<|python_tag|>{"name": "get_weather", "parameters": {"city": "Oslo"}}',
         wrap=(PYTHON_TAG,),
         between="; ",
-        teach=Manner(open="", close=""),
+        teach=ToolPromptStyle(open="", close=""),
         returns='{"output": {json}}',
         models=("llama-3*", "*llama-3.1*", "*llama-3.3*"),
     ),
@@ -151,7 +151,7 @@ DIALECTS = (
         ),
         results=("<|START_TOOL_RESULT|>",),
         between=",\n    ",
-        teach=Manner(Show.ARRAY, "## Available Tools\n```json", "```"),
+        teach=ToolPromptStyle(ToolListing.ARRAY, "## Available Tools\n```json", "```"),
         returns='<|START_TOOL_RESULT|>[{"tool_call_id": "0", "results": {"0": {json}}}]<|END_TOOL_RESULT|>',
         models=("command-r7b*", "command-a*"),
     ),
@@ -161,7 +161,7 @@ DIALECTS = (
         sample='<|tools_prefix|>[{"get_weather": {"city": "Oslo"}}]<|tools_suffix|>',
         wrap=(Wrap(("<|tools_prefix|>",), ("<|tools_suffix|>",)),),
         between=", ",
-        teach=Manner(Show.TYPES, "", ""),
+        teach=ToolPromptStyle(ToolListing.TYPES, "", ""),
         models=("apertus*",),
     ),
     Dialect(
@@ -170,9 +170,9 @@ DIALECTS = (
         sample='<|function_call|>{"name": "get_weather", "arguments": {"city": "Oslo"}}',
         wrap=(
             Wrap(("<|function_call|>",)),
-            Wrap(("function call<|role_sep|>",), place=Place.LINE),
+            Wrap(("function call<|role_sep|>",), place=Position.LINE),
         ),
-        teach=Manner(Show.TYPES, "namespace functions {\n", "\n} // namespace functions"),
+        teach=ToolPromptStyle(ToolListing.TYPES, "namespace functions {\n", "\n} // namespace functions"),
         models=("gigachat3*",),
     ),
     Dialect(
@@ -185,14 +185,14 @@ DIALECTS = (
     ),
     Dialect(
         "bare_json",
-        OBJECT.at(Place.LINE),
+        OBJECT.at(Position.LINE),
         sample='{"name": "get_weather", "arguments": {"city": "Oslo"}}',
         confidence=0.95,
         commitment=Commitment.TENTATIVE,
     ),
     Dialect(
         "bare_json_array",
-        LIST.at(Place.LINE),
+        LIST.at(Position.LINE),
         sample='[{"name": "get_weather", "arguments": {"city": "Oslo"}}]',
         confidence=0.95,
         commitment=Commitment.TENTATIVE,

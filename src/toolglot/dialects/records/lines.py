@@ -8,8 +8,17 @@ Observation:
 from __future__ import annotations
 
 from toolglot.dialects.codecs.freetext import FreeText
-from toolglot.dialects.codecs.named_call import Named
-from toolglot.dialects.spec import Call, Channel, Commitment, Dialect, Manner, Place, Region, Show
+from toolglot.dialects.codecs.named_call import NamedCall
+from toolglot.dialects.spec import (
+    CallSyntax,
+    Channel,
+    Commitment,
+    Dialect,
+    Position,
+    Region,
+    ToolListing,
+    ToolPromptStyle,
+)
 
 REACT = (
     "Action{number}: {tick}{name_line}{tick}\n Action Input{number}:",
@@ -26,38 +35,38 @@ FLOWERS = ("✿FUNCTION✿: {name}\n ✿ARGS✿:",)
 DIALECTS = (
     Dialect(
         "react",
-        Call(REACT, Named(), place=Place.LINE),
+        CallSyntax(REACT, NamedCall(), place=Position.LINE),
         sample='Action: get_weather\nAction Input: {"city": "Oslo"}\nObservation:',
-        also=(Call(REACT, FreeText(LABELS), place=Place.LINE),),
+        also=(CallSyntax(REACT, FreeText(LABELS), place=Position.LINE),),
         commitment=Commitment.TENTATIVE,
         results=("Observation:", "Observation {index}:"),
-        teach=Manner(open="", close=""),
+        teach=ToolPromptStyle(open="", close=""),
         returns="Observation: {content}",
     ),
     Dialect(
         "qwen_fncall",
-        Call(FLOWERS, Named()),
+        CallSyntax(FLOWERS, NamedCall()),
         sample='✿FUNCTION✿: get_weather\n✿ARGS✿: {"city": "Oslo"}\n✿RESULT✿',
-        also=(Call(FLOWERS, FreeText(("✿RESULT✿", "✿RETURN✿", "✿FUNCTION✿"))),),
+        also=(CallSyntax(FLOWERS, FreeText(("✿RESULT✿", "✿RETURN✿", "✿FUNCTION✿"))),),
         results=("✿RESULT✿", "✿RETURN✿"),
-        teach=Manner(open="", close=""),
+        teach=ToolPromptStyle(open="", close=""),
         returns="✿RESULT✿: {content}",
         models=("qwen-*", "qwen1*", "qwen2-*"),
     ),
     Dialect(
         "glm4_9b",
-        Call(("{name}\n{before_quoted}",), Named(), place=Place.LINE),
+        CallSyntax(("{name}\n{before_quoted}",), NamedCall(), place=Position.LINE),
         sample='get_weather\n{"city": "Oslo"}',
         commitment=Commitment.TENTATIVE,
         models=("glm-4-9b*", "glm-z1*"),
     ),
     Dialect(
         "functionary_v32",
-        Call((">>>{name}\n{before_object}",), Named()),
+        CallSyntax((">>>{name}\n{before_object}",), NamedCall()),
         sample='>>>get_weather\n{"city": "Oslo"}',
         commitment=Commitment.TENTATIVE,
         regions=(Region((">>>all\n",), (), Channel.TEXT),),
-        teach=Manner(Show.TYPES, "namespace functions {\n", "\n} // namespace functions"),
+        teach=ToolPromptStyle(ToolListing.TYPES, "namespace functions {\n", "\n} // namespace functions"),
         models=("functionary*",),
     ),
 )

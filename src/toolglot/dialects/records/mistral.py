@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 from toolglot.dialects.codecs.json_envelope import LIST
-from toolglot.dialects.codecs.named_call import Named
-from toolglot.dialects.spec import Call, Dialect, Manner, Place, Region, Show, Wrap
+from toolglot.dialects.codecs.named_call import NamedCall
+from toolglot.dialects.spec import CallSyntax, Dialect, Position, Region, ToolListing, ToolPromptStyle, Wrap
 
 TOOL_CALLS = Wrap(open=("[TOOL_CALLS]",))
-AVAILABLE_TOOLS = Manner(Show.ARRAY, "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]")
+AVAILABLE_TOOLS = ToolPromptStyle(ToolListing.ARRAY, "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]")
 
 DIALECTS = (
     Dialect(
@@ -27,17 +27,17 @@ DIALECTS = (
     ),
     Dialect(
         "mistral_args",
-        Call(("{name} [ARGS]",), Named(), place=Place.LINE),
+        CallSyntax(("{name} [ARGS]",), NamedCall(), place=Position.LINE),
         sample='[TOOL_CALLS]get_weather[ARGS]{"city": "Oslo"}',
         wrap=(TOOL_CALLS,),
-        also=(Call(("{name}",), Named(), place=Place.WRAPPED, repair="damaged_header"),),
+        also=(CallSyntax(("{name}",), NamedCall(), place=Position.WRAPPED, repair="damaged_header"),),
         teach=AVAILABLE_TOOLS,
         returns="[TOOL_RESULTS]{content}[/TOOL_RESULTS]",
         models=("magistral*", "devstral*", "ministral-3*", "mistral-large-3*"),
     ),
     Dialect(
         "mistral_callid",
-        Call(("{name} [CALL_ID] {id} [ARGS]",), Named(), place=Place.WRAPPED),
+        CallSyntax(("{name} [CALL_ID] {id} [ARGS]",), NamedCall(), place=Position.WRAPPED),
         sample='[TOOL_CALLS]get_weather[CALL_ID]a1b2c3d40[ARGS]{"city": "Oslo"}',
         wrap=(TOOL_CALLS,),
         teach=AVAILABLE_TOOLS,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from toolglot.dialects.codecs.named_call import PYTHON_CALL, QUOTED_CALL, SOLE_CALL
 from toolglot.dialects.shared_marks import FUNCTION_CALLS, PYTHON_STUBS, PYTHON_TAG, TOOL_CALL_TOKENS
-from toolglot.dialects.spec import Commitment, Dialect, Manner, Place, Show, Wrap
+from toolglot.dialects.spec import Commitment, Dialect, Position, ToolListing, ToolPromptStyle, Wrap
 
 DIALECTS = (
     Dialect(
@@ -17,19 +17,19 @@ DIALECTS = (
         confidence=0.95,
         commitment=Commitment.ALONE,
         between="\n",
-        teach=Manner(Show.ARRAY, "", ""),
+        teach=ToolPromptStyle(ToolListing.ARRAY, "", ""),
         returns='{"output": {json}}',
     ),
     Dialect(
         "pythonic",
         PYTHON_CALL,
         sample='[get_weather(city="Oslo")]',
-        wrap=(Wrap(("[",), ("]",), Place.LINE, Commitment.WHOLE),),
+        wrap=(Wrap(("[",), ("]",), Position.LINE, Commitment.WHOLE),),
         also=(QUOTED_CALL,),
         confidence=0.95,
         commitment=Commitment.TENTATIVE,
         between=", ",
-        teach=Manner(Show.ARRAY, "", ""),
+        teach=ToolPromptStyle(ToolListing.ARRAY, "", ""),
         returns='{"output": {json}}',
         models=("llama-3.2*", "toolace*", "gemma-3*"),
     ),
@@ -39,7 +39,7 @@ DIALECTS = (
         sample='<|python_start|>[get_weather(city="Oslo")]<|python_end|>',
         wrap=(Wrap(("<|python_start|>",), ("<|python_end|>",)),),
         between=", ",
-        teach=Manner(Show.ARRAY, "", ""),
+        teach=ToolPromptStyle(ToolListing.ARRAY, "", ""),
         returns='{"output": {json}}',
         models=("llama-4*",),
     ),
@@ -49,7 +49,7 @@ DIALECTS = (
         sample='<function_calls>\nget_weather(city="Oslo")\n</function_calls>',
         wrap=(FUNCTION_CALLS,),
         between="\n",
-        teach=Manner(Show.ARRAY, "<functions>", "</functions>"),
+        teach=ToolPromptStyle(ToolListing.ARRAY, "<functions>", "</functions>"),
         models=("olmo-3*",),
     ),
     Dialect(
@@ -58,7 +58,7 @@ DIALECTS = (
         sample="<|tool_call_start|>[get_weather(city='Oslo')]<|tool_call_end|>",
         wrap=(TOOL_CALL_TOKENS,),
         between=", ",
-        teach=Manner(Show.ARRAY, "List of tools: <|tool_list_start|>", "<|tool_list_end|>"),
+        teach=ToolPromptStyle(ToolListing.ARRAY, "List of tools: <|tool_list_start|>", "<|tool_list_end|>"),
         returns="<|tool_response_start|>{content}<|tool_response_end|>",
         models=("lfm2*",),
     ),
@@ -68,7 +68,7 @@ DIALECTS = (
         sample='<|python_tag|>get_weather.call(city="Oslo")',
         wrap=(PYTHON_TAG,),
         between="; ",
-        teach=Manner(Show.ARRAY, "", ""),
+        teach=ToolPromptStyle(ToolListing.ARRAY, "", ""),
         returns='{"output": {json}}',
     ),
     Dialect(
@@ -83,7 +83,7 @@ DIALECTS = (
         "nexus",
         PYTHON_CALL,
         sample='Call: get_weather(city="Oslo")<bot_end>',
-        wrap=(Wrap(("Call:",), ("<bot_end>",), Place.LINE, Commitment.WHOLE),),
+        wrap=(Wrap(("Call:",), ("<bot_end>",), Position.LINE, Commitment.WHOLE),),
         commitment=Commitment.TENTATIVE,
         between="; ",
         teach=PYTHON_STUBS,

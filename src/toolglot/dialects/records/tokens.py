@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from toolglot.dialects.codecs.json_envelope import OBJECT
-from toolglot.dialects.codecs.named_call import Named
-from toolglot.dialects.spec import Call, Dialect, Manner, Place, Show, Wrap
+from toolglot.dialects.codecs.named_call import NamedCall
+from toolglot.dialects.spec import CallSyntax, Dialect, Position, ToolListing, ToolPromptStyle, Wrap
 
 DEEPSEEK = Wrap(("<{bar}tool{gap}calls{gap}begin{bar}>",), ("<{bar}tool{gap}calls{gap}end{bar}>",))
 BEGIN = "<{bar}tool{gap}call{gap}begin{bar}>"
@@ -20,9 +20,9 @@ SEP = "<{bar}tool{gap}sep{bar}>"
 DIALECTS = (
     Dialect(
         "deepseek_v3",
-        Call(
+        CallSyntax(
             (f"{BEGIN}function{SEP}{{name}}{SEP}", f"{BEGIN}function{SEP}{{name}}"),
-            Named(),
+            NamedCall(),
             (f"``` {END}", END, "```"),
         ),
         sample='<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n```json\n{"city": "Oslo"}'
@@ -35,9 +35,9 @@ DIALECTS = (
     ),
     Dialect(
         "deepseek_v31",
-        Call(
+        CallSyntax(
             (f"{BEGIN}{{name}}{SEP}", f"{BEGIN}{{name}}\n"),
-            Named(),
+            NamedCall(),
             (END, f"``` {END}"),
         ),
         sample='<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": "Oslo"}<｜tool▁call▁end｜>'
@@ -45,8 +45,8 @@ DIALECTS = (
         wrap=(DEEPSEEK,),
         also=(
             # without repair: a damaged header would be asked for behind names that stand alone
-            Call((f"{{name}}{SEP}",), Named(), (END,), Place.WRAPPED),
-            Call((f"{BEGIN}{{name}}{{before_object}}",), Named(), (END,), repair="damaged_header"),
+            CallSyntax((f"{{name}}{SEP}",), NamedCall(), (END,), Position.WRAPPED),
+            CallSyntax((f"{BEGIN}{{name}}{{before_object}}",), NamedCall(), (END,), repair="damaged_header"),
         ),
         between="",
         returns="<｜tool▁output▁begin｜>{content}<｜tool▁output▁end｜>",
@@ -54,13 +54,13 @@ DIALECTS = (
     ),
     Dialect(
         "kimi_k2",
-        Call(
+        CallSyntax(
             (
                 "<|tool_call_begin|> {name_id} <|tool_call_argument_begin|>",
                 "<|tool_call_begin|> {name_id} <|tool_call_arguments_begin|>",
                 "<|tool_call_begin|> {name_id}{before_object}",
             ),
-            Named(),
+            NamedCall(),
             ("<|tool_call_argument_end|> <|tool_call_end|>", "<|tool_call_end|>"),
         ),
         sample="<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>"
@@ -72,26 +72,26 @@ DIALECTS = (
             ),
         ),
         also=(
-            Call(
+            CallSyntax(
                 ("{name_id}<|tool_call_argument_begin|>",),
-                Named(),
+                NamedCall(),
                 ("<|tool_call_end|>",),
-                Place.LINE,
+                Position.LINE,
                 "missing_opener",
             ),
-            replace(OBJECT, header=("<|tool_call_begin|> {{",), place=Place.ANYWHERE),
+            replace(OBJECT, header=("<|tool_call_begin|> {{",), place=Position.ANYWHERE),
         ),
         results=("## Return of functions.",),
         between="",
-        teach=Manner(Show.ARRAY, "", ""),
+        teach=ToolPromptStyle(ToolListing.ARRAY, "", ""),
         returns="## Return of functions.{name}:0\n{content}",
         models=("kimi-k2*", "*moonshot*"),
     ),
     Dialect(
         "solar_open",
-        Call(
+        CallSyntax(
             ("<|tool_call:begin|>{id}<|tool_call:name|>{name}<|tool_call:args|>",),
-            Named(),
+            NamedCall(),
             ("<|tool_call:end|>",),
         ),
         sample="<|tool_calls|><|tool_call:begin|>k3v9q0x1z0<|tool_call:name|>get_weather<|tool_call:args|>"

@@ -10,17 +10,17 @@ A bare tag is ordinary text, so the name must be known and a declared parameter 
 from __future__ import annotations
 
 from toolglot.dialects.codecs.raw_values import PIECES
-from toolglot.dialects.codecs.tagged_parameters import Markup, Parameter
+from toolglot.dialects.codecs.tagged_parameters import Parameter, TaggedParameters
 from toolglot.dialects.codecs.whitespace import Trim
 from toolglot.dialects.codecs.yaml_body import YamlBody
 from toolglot.dialects.shared_marks import FUNCTION_CALLS, FUNCTION_RESULTS
-from toolglot.dialects.spec import Call, Commitment, Dialect, Manner, Region, Show, Wrap
+from toolglot.dialects.spec import CallSyntax, Commitment, Dialect, Region, ToolListing, ToolPromptStyle, Wrap
 
 VERBATIM = PIECES | {"content", "contents", "filetext", "body", "code", "text", "input"}
 """Parameters that hold files or pieces of them: only one line break on each side is layout, blanks are data."""
 
-PREFIXED = Markup((Parameter("]<]minimax[>[<{key}>", ("]<]minimax[>[</{key}>", "</{key}>")),))
-ELEMENTS = Markup(
+PREFIXED = TaggedParameters((Parameter("]<]minimax[>[<{key}>", ("]<]minimax[>[</{key}>", "</{key}>")),))
+ELEMENTS = TaggedParameters(
     (
         Parameter("<{key}>", ("</ {key} >",), Trim.BLANKS, VERBATIM),
         Parameter("<{key} />", ()),
@@ -32,33 +32,33 @@ ELEMENTS = Markup(
 DIALECTS = (
     Dialect(
         "roo_xml",
-        Call(("<{name}>", "<{name}{attributes}/>{before_end}"), ELEMENTS, ("</ {key} >",)),
+        CallSyntax(("<{name}>", "<{name}{attributes}/>{before_end}"), ELEMENTS, ("</ {key} >",)),
         sample="<get_weather>\n<city>Oslo</city>\n</get_weather>",
         commitment=Commitment.TENTATIVE,
-        teach=Manner(Show.DOCUMENTS),
+        teach=ToolPromptStyle(ToolListing.DOCUMENTS),
         models=("qwen3-max*",),
     ),
     Dialect(
         "yaml_xml",
-        Call(("<{name}>",), YamlBody(), ("</ {key} >",)),
+        CallSyntax(("<{name}>",), YamlBody(), ("</ {key} >",)),
         sample="<get_weather>\ncity: Oslo\n</get_weather>",
         commitment=Commitment.TENTATIVE,
     ),
     Dialect(
         "minimax_m3",
-        Call(("]<]minimax[>[<invoke name={q}{name}{q}>",), PREFIXED, ("]<]minimax[>[</invoke>", "</invoke>")),
+        CallSyntax(("]<]minimax[>[<invoke name={q}{name}{q}>",), PREFIXED, ("]<]minimax[>[</invoke>", "</invoke>")),
         sample=']<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="get_weather">]<]minimax[>[<city>Oslo'
         "]<]minimax[>[</city>]<]minimax[>[</invoke>\n]<]minimax[>[</tool_call>",
         wrap=(Wrap(("]<]minimax[>[<tool_call>",), ("]<]minimax[>[</tool_call>", "</tool_call>")),),
         regions=(Region(("<mm:think>",), ("</mm:think>",)),),
         between="\n",
-        teach=Manner(each=("<tool>", "</tool>")),
+        teach=ToolPromptStyle(each=("<tool>", "</tool>")),
         returns="<response>{content}</response>",
         models=("minimax-m3*",),
     ),
     Dialect(
         "anthropic_legacy",
-        Call(("<invoke> <tool_name>{name}</tool_name>",), ELEMENTS, ("</invoke>",)),
+        CallSyntax(("<invoke> <tool_name>{name}</tool_name>",), ELEMENTS, ("</invoke>",)),
         sample="<function_calls>\n<invoke>\n<tool_name>get_weather</tool_name>\n<parameters>\n<city>Oslo</city>\n"
         "</parameters>\n</invoke>\n</function_calls>",
         wrap=(FUNCTION_CALLS,),

@@ -33,7 +33,7 @@ Key: TypeAlias = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class LearnedFailure:
     """Native tools do not work with this model of this upstream. Times are seconds since 1970."""
 
     address: str
@@ -58,37 +58,37 @@ def find_folder(setting: str, environ: Mapping[str, str]) -> Path | None:
     return Path(home) / "toolglot"
 
 
-class Experience:
+class LearnedFailures:
     """All lessons. ``cool_down`` is how long one is believed; without a folder they end with the process."""
 
     def __init__(self, folder: Path | None = None, cool_down: float = 3600.0) -> None:
         self.path = folder / FILE_NAME if folder else None
         self.cool_down = cool_down
-        self.lessons: dict[Key, Lesson] = {}
+        self.lessons: dict[Key, LearnedFailure] = {}
         self._leaks: dict[Key, int] = {}
         self._looked = float("-inf")
         self._stamp: tuple[int, int] | None = None
 
-    def recall(self, address: str, model: str, now: float) -> Lesson | None:
+    def recall(self, address: str, model: str, now: float) -> LearnedFailure | None:
         """What is believed of this model."""
         self._refresh(now)
         lesson = self.lessons.get(_key(address, model))
         return lesson if lesson is not None and lesson.expires > now else None
 
-    def recall_all(self, now: float) -> list[Lesson]:
+    def recall_all(self, now: float) -> list[LearnedFailure]:
         self._refresh(now)
         return [lesson for lesson in self.lessons.values() if lesson.expires > now]
 
-    def learn(self, address: str, model: str, kind: str, evidence: str, now: float) -> Lesson:
+    def learn(self, address: str, model: str, kind: str, evidence: str, now: float) -> LearnedFailure:
         key = _key(address, model)
-        lesson = Lesson(*key, kind, " ".join(evidence.split())[:EVIDENCE_LENGTH], now, now + self.cool_down)
+        lesson = LearnedFailure(*key, kind, " ".join(evidence.split())[:EVIDENCE_LENGTH], now, now + self.cool_down)
         self._leaks.pop(key, None)
         self._read()
         self.lessons[key] = lesson
         self._write(now)
         return lesson
 
-    def count_leak(self, address: str, model: str, dialect: str, now: float) -> Lesson | None:
+    def count_leak(self, address: str, model: str, dialect: str, now: float) -> LearnedFailure | None:
         """Calls came as text from a model that was given tools natively; what that teaches, if it does."""
         key = _key(address, model)
         leaks = self._leaks[key] = self._leaks.pop(key, 0) + 1
@@ -150,7 +150,7 @@ def _key(address: str, model: str) -> Key:
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")), model
 
 
-def _decode(told: Any) -> Iterable[Lesson]:
+def _decode(told: Any) -> Iterable[LearnedFailure]:
     """The lessons in a file; what does not look like one is passed over."""
     listed = told.get("lessons") if isinstance(told, dict) else None
     for one in listed if isinstance(listed, list) else ():
@@ -160,4 +160,4 @@ def _decode(told: Any) -> Iterable[Lesson]:
         except (KeyError, TypeError, ValueError):
             continue
         if all(isinstance(word, str) for word in words):
-            yield Lesson(*words, *times)
+            yield LearnedFailure(*words, *times)

@@ -21,7 +21,7 @@ from typing import Any, Final, TypeAlias
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from toolglot.config.file import check_names
-from toolglot.config.value_types import BOOL, DIALECT, NAMES, TEXT, Kind, choice
+from toolglot.config.value_types import BOOL, DIALECT, NAMES, TEXT, ValueType, choice
 from toolglot.core.errors import UsageError
 
 BUILT_IN: Final = Path(__file__).with_suffix(".toml")
@@ -215,8 +215,8 @@ def _texts(raw: object) -> tuple[str, ...]:
     return tuple(value.lower() for value in raw)
 
 
-FACTS = Kind("a table of names and texts", _facts)
-KINDS: Final[Mapping[str, Mapping[str, Kind]]] = {
+FACTS = ValueType("a table of names and texts", _facts)
+KINDS: Final[Mapping[str, Mapping[str, ValueType]]] = {
     "rule": {
         **dict.fromkeys(("name", "why"), TEXT),
         **dict.fromkeys(("address", "model"), NAMES),
@@ -225,13 +225,13 @@ KINDS: Final[Mapping[str, Mapping[str, Kind]]] = {
         "dialect": DIALECT,
         "reasoning": choice(*THOUGHTS, empty=True),
         "structured": choice(GRAMMAR, empty=True),
-        "quirks": Kind(f"a list of {', '.join(QUIRKS)}", _quirks),
+        "quirks": ValueType(f"a list of {', '.join(QUIRKS)}", _quirks),
     },
     "look": {**dict.fromkeys(("server", "ask", "body"), TEXT), "has": NAMES, "facts": FACTS},
     "trouble": {
         "kind": TEXT,
-        "status": Kind("a list of numbers", _statuses),
-        "texts": Kind("a list of texts", _texts),
+        "status": ValueType("a list of numbers", _statuses),
+        "texts": ValueType("a list of texts", _texts),
     },
 }
 NEEDED: Final = {"rule": ("name", "native"), "look": ("server", "ask", "has"), "trouble": ("kind", "status", "texts")}

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from toolglot.core.conversation import Choice, Conversation, Part, Reasoning
+from toolglot.core.conversation import Conversation, Part, Reasoning, ToolChoice
 from toolglot.gateway.capabilities.profiles import (
     CHOICE_IGNORED,
     GRAMMAR,
@@ -25,7 +25,7 @@ from toolglot.gateway.capabilities.profiles import (
     STRIPS_SPECIAL_TOKENS,
     Rule,
 )
-from toolglot.prompting.conversation import Speech
+from toolglot.prompting.conversation import PromptedConversation
 from toolglot.prompting.few_shot import add_grammar
 from toolglot.prompting.grammar import grammar
 from toolglot.wires.translation import demand_call
@@ -43,7 +43,7 @@ def narrow(conversation: Conversation, rule: Rule) -> Conversation:
     """The conversation with no tools but those that may be called, for a server that would not know; itself if that
     changes nothing."""
     choice, ignored = conversation.choice, CHOICE_IGNORED in rule.quirks
-    if choice == Choice() or not conversation.tools:
+    if choice == ToolChoice() or not conversation.tools:
         return conversation
     if not (ignored or (choice.only and NAMED_CHOICE_IS_AUTO in rule.quirks)):
         return conversation
@@ -51,7 +51,7 @@ def narrow(conversation: Conversation, rule: Rule) -> Conversation:
     messages = conversation.messages
     if ignored and choice.mode == "required":
         messages = (demand_call(tools), *messages)
-    return replace(conversation, messages=messages, tools=tools, choice=Choice("auto" if ignored else choice.mode))
+    return replace(conversation, messages=messages, tools=tools, choice=ToolChoice("auto" if ignored else choice.mode))
 
 
 def retell_thoughts(conversation: Conversation, rule: Rule) -> Conversation:
@@ -74,7 +74,7 @@ def _retell(part: Part, rule: Rule) -> Part | None:
     return replace(part, kind=rule.reasoning, seal="") if rule.reasoning and part.text else None
 
 
-def hold_to_call(speech: Speech, rule: Rule, dialect: str, *, parallel: bool) -> Speech:
+def hold_to_call(speech: PromptedConversation, rule: Rule, dialect: str, *, parallel: bool) -> PromptedConversation:
     """The speech with a grammar in which there is nothing but calls, if the server takes one."""
     if rule.structured != GRAMMAR:
         return speech

@@ -8,15 +8,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolglot.core.json_numbers import encode
-from toolglot.gateway.sessions.ttl_store import Drawer, Keepsakes
+from toolglot.gateway.sessions.ttl_store import Drawer, TtlStore
 from toolglot.wires.json_fields import text_at
-from toolglot.wires.protocol import Asked, Wire
+from toolglot.wires.protocol import ClientRequest, Wire
 
 
-class Memory(Struct, frozen=True):
+class ClientState(Struct, frozen=True):
     """The memory of one client, who is known by a key."""
 
-    kept: Keepsakes
+    kept: TtlStore
     key: str
 
     def expand(self, wire: Wire, body: bytes, limit: int) -> bytes:
@@ -33,7 +33,7 @@ class Memory(Struct, frozen=True):
             return whole
         return found
 
-    def listen(self, asked: Asked, body: bytes) -> Asked:
+    def listen(self, asked: ClientRequest, body: bytes) -> ClientRequest:
         """The request, whose answer will be known when the client refers to it."""
         drawer = self.kept.open(self.key)
 

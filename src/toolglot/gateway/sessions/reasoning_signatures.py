@@ -18,7 +18,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolglot.core.conversation import Call, Message, Part, Reasoning
+from toolglot.core.conversation import Message, Part, Reasoning, ToolCall
 from toolglot.core.events import (
     CallArguments,
     CallEnded,
@@ -26,7 +26,7 @@ from toolglot.core.events import (
     Event,
     Finished,
     ReasoningDelta,
-    ReasoningSealed,
+    ReasoningSigned,
     TextDelta,
 )
 from toolglot.gateway.sessions.ttl_store import Drawer, Key, digest
@@ -38,15 +38,15 @@ Kept: TypeAlias = tuple[tuple[bytes, ...], Thoughts]
 """What they stood before, in the ways in which it is known again, and the thoughts."""
 
 
-class Place(Struct, frozen=True):
+class TurnKey(Struct, frozen=True):
     """Where in a conversation an answer stands: what the user said last, and how many answers came since."""
 
     words: bytes = b""
     answers: int = 0
 
-    def after(self, message: Message) -> Place:
+    def after(self, message: Message) -> TurnKey:
         if message.role == "user":
-            return Place(digest(message.text))
+            return TurnKey(digest(message.text))
         return replace(self, answers=self.answers + 1) if message.role == "assistant" else self
 
     def keys_of(self, call_id: str, number: int) -> tuple[Key, ...]:
@@ -60,19 +60,19 @@ class Place(Struct, frozen=True):
         return "seal", self.words, self.answers, "text"
 
 
-def find_place(messages: Iterable[Message]) -> Place:
+def find_place(messages: Iterable[Message]) -> TurnKey:
     """The place of the answer to these messages."""
-    place = Place()
+    place = TurnKey()
     for message in messages:
         place = place.after(message)
     return place
 
 
-def _describe(call: Call) -> bytes:
+def _describe(call: ToolCall) -> bytes:
     return digest(call.name, call.arguments)
 
 
-def _settle(call: Call) -> bytes:
+def _settle(call: ToolCall) -> bytes:
     """A call so that the same ones are equal, however their arguments are written."""
     try:
         return digest(call.name, json.dumps(json.loads(call.arguments or "{}"), sort_keys=True))
@@ -95,10 +95,10 @@ class _Called:
     pieces: list[str] = field(default_factory=list)
 
 
-class Sealing:
+class SignatureCollector:
     """One answer, as the client is told it: its seals are kept."""
 
-    def __init__(self, drawer: Drawer, place: Place) -> None:
+    def __init__(self, drawer: Drawer, place: TurnKey) -> None:
         self.drawer = drawer
         self.place = place
         self.thinking: list[str] = []
@@ -118,7 +118,7 @@ class Sealing:
                     self.said.append(text)
                 case ReasoningDelta(text=text):
                     self.thinking.append(text)
-                case ReasoningSealed(seal=seal, kind=kind):
+                case ReasoningSigned(seal=seal, kind=kind):
                     self.sealed.append((Reasoning("".join(self.thinking), seal, kind), len(self.said)))
                     self.thinking.clear()
                 case CallStarted(index=index, id=call_id, name=name):
@@ -128,7 +128,7 @@ class Sealing:
                 case CallEnded(index=index) if index in self.calls:
                     called = self.calls.pop(index)
                     if called.thoughts:
-                        call = Call(called.id, called.name, "".join(called.pieces))
+                        call = ToolCall(called.id, called.name, "".join(called.pieces))
                         self.keep(
                             called.thoughts, (_describe(call), _settle(call)), self.place.keys_of(called.id, index)
                         )
@@ -155,23 +155,23 @@ class Sealing:
 
 def restore(messages: Sequence[Message], drawer: Drawer) -> tuple[Message, ...]:
     """The messages with the seals that are kept for them."""
-    place, restored = Place(), []
+    place, restored = TurnKey(), []
     for message in messages:
         restored.append(_restore(message, place, drawer) if message.role == "assistant" else message)
         place = place.after(message)
     return tuple(restored)
 
 
-def _restore(message: Message, place: Place, drawer: Drawer) -> Message:
+def _restore(message: Message, place: TurnKey, drawer: Drawer) -> Message:
     said = [part for part in message.parts if not isinstance(part, Reasoning)]
     steps: list[Part] = []
     start = number = 0  # of the step, which is a call with the text before it
     for part in said:
-        if isinstance(part, Call):
+        if isinstance(part, ToolCall):
             steps[start:] = _surround(steps[start:], _find_call(drawer, part, place.keys_of(part.id, number)))
             number += 1
         steps.append(part)
-        start = len(steps) if isinstance(part, Call) else start
+        start = len(steps) if isinstance(part, ToolCall) else start
     if not message.calls and message.text:
         kept: Kept | None = drawer.find(place.key)
         if kept is not None and _describe_text(message.text) in kept[0]:
@@ -185,7 +185,7 @@ def _surround(parts: Sequence[Part], thoughts: Thoughts) -> list[Part]:
     return [*early, *parts, *(thought for thought, before_text in thoughts if not before_text)]
 
 
-def _find_call(drawer: Drawer, call: Call, keys: Iterable[Key]) -> Thoughts:
+def _find_call(drawer: Drawer, call: ToolCall, keys: Iterable[Key]) -> Thoughts:
     for key in keys:
         kept: Kept | None = drawer.find(key)
         if kept is not None and (_describe(call) in kept[0] or _settle(call) in kept[0]):

@@ -41,7 +41,7 @@ class _Kept:
     until: float
 
 
-class Keepsakes:
+class TtlStore:
     """All that is kept, within one size and one age."""
 
     def __init__(self, now: Callable[[], float], *, most_bytes: int = MOST_BYTES, seconds: float = SECONDS) -> None:
@@ -100,7 +100,7 @@ class Keepsakes:
 class Drawer:
     """The part of it that one owner can reach."""
 
-    kept: Keepsakes
+    kept: TtlStore
     owner: bytes
 
     def keep(self, key: Key, value: Any, size: int) -> bool:

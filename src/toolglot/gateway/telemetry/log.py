@@ -24,10 +24,10 @@ from typing import Final, TextIO
 from toolglot.core.events import Event
 from toolglot.core.redaction import clean, redact, redact_stream
 from toolglot.gateway.telemetry.metrics import Metrics
-from toolglot.gateway.telemetry.records import BODY_LENGTH, Clock, Record, Watch
+from toolglot.gateway.telemetry.records import BODY_LENGTH, Clock, Record, RequestRecorder
 from toolglot.reading.reader import gather
 
-__all__ = ["Telemetry", "Watch", "log_to", "redact"]
+__all__ = ["RequestRecorder", "Telemetry", "log_to", "redact"]
 
 REQUESTS: Final = "toolglot.requests"
 BODIES: Final = "toolglot.bodies"
@@ -52,18 +52,18 @@ class Telemetry:
         self._bodies = logging.getLogger(BODIES)
         self.metrics = Metrics()
 
-    def begin(self, request_id: str, wire: str) -> Watch:
+    def begin(self, request_id: str, wire: str) -> RequestRecorder:
         kept: list[bytes] | None = [] if self._log_bodies else None
         said: list[str] | None = [] if self._log_bodies else None
-        return Watch(request_id, wire, self._now(), self._clock(), self._clock, kept=kept, said=said)
+        return RequestRecorder(request_id, wire, self._now(), self._clock(), self._clock, kept=kept, said=said)
 
-    def stream(self, watch: Watch) -> None:
+    def stream(self, watch: RequestRecorder) -> None:
         """The answer is a stream, and it is under way."""
         if not watch.stream:
             watch.stream = True
             self.metrics.streams.total += 1
 
-    def finish(self, watch: Watch, status: int) -> Record:
+    def finish(self, watch: RequestRecorder, status: int) -> Record:
         """Tell and count the record; a request that is finished stays as it is."""
         if watch.record is None:
             watch.record = watch.conclude(status)
@@ -87,7 +87,7 @@ class Telemetry:
             else:
                 lines.tell(record)
 
-    def body(self, watch: Watch, what: str, data: bytes, size: int | None = None) -> None:
+    def body(self, watch: RequestRecorder, what: str, data: bytes, size: int | None = None) -> None:
         """Log a body if that was asked for; keys in it are blackened.
 
         ``what`` is ``request`` (of the client), ``upstream_request``, ``model`` (the model's own text), ``answer``
@@ -123,7 +123,7 @@ def _make_message(record: Record) -> logging.LogRecord:
     return logging.LogRecord(REQUESTS, logging.INFO, "", 0, record, (), None)
 
 
-class Lines(logging.StreamHandler[TextIO]):
+class JsonLines(logging.StreamHandler[TextIO]):
     """One line per message: JSON, or short for a person. A last look takes out what looks like a key."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -152,13 +152,13 @@ class Lines(logging.StreamHandler[TextIO]):
         return json.dumps({"time": when, "level": record.levelname.lower(), "message": message}, separators=(",", ":"))
 
 
-def _listening_alone(log: logging.Logger) -> Lines | None:
+def _listening_alone(log: logging.Logger) -> JsonLines | None:
     """The lines that all messages to this logger end in, if nobody else wants to see them."""
     above = log.parent
     if log.handlers or log.filters or not log.propagate or above is None or above.propagate:
         return None
     match above.handlers:
-        case [Lines(filters=[], level=logging.NOTSET) as only]:
+        case [JsonLines(filters=[], level=logging.NOTSET) as only]:
             return only
     return None
 
@@ -167,7 +167,7 @@ def log_to(stream: TextIO | None = None, level: str = "info") -> None:
     """Send the log of toolglot to a stream (standard error), from this level on: short lines on a terminal, JSON
     anywhere else."""
     logger = logging.getLogger("toolglot")
-    logger.handlers[:] = [Lines(stream or sys.stderr)]
+    logger.handlers[:] = [JsonLines(stream or sys.stderr)]
     logger.setLevel(level.upper())
     logger.propagate = False
     # nothing that is told here names a thread or a process, and to find that out costs every line

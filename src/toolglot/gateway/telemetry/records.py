@@ -1,4 +1,4 @@
-"""What became of one request: a ``Watch`` while it runs, a ``Record`` once it is over.
+"""What became of one request: a ``RequestRecorder`` while it runs, a ``Record`` once it is over.
 
 *Strategy.* A watch is filled while the request runs and costs little; it becomes a frozen record once, at the end.
 Whatever a client or a model chose (names, ids) is cut short and cleaned before it is told.
@@ -48,7 +48,7 @@ Outcomes = Mapping[str, Mapping[str, int]]
 """For each transformation how often it came to which end: success, or the reason of a call that was not delivered."""
 
 
-class Rehearsed(msgspec.Struct, frozen=True):
+class DryRunResult(msgspec.Struct, frozen=True):
     """What a dry run would have delivered."""
 
     calls: int
@@ -102,7 +102,7 @@ class Record(msgspec.Struct, frozen=True):
     transformed: tuple[str, ...]
     confidences: tuple[float, ...]
     complaints: tuple[str, ...]
-    would: Rehearsed | None
+    would: DryRunResult | None
 
     @property
     def answered(self) -> bool:
@@ -155,7 +155,7 @@ def _write_second(second: int) -> str:
     return f"{datetime.fromtimestamp(second, UTC):%Y-%m-%dT%H:%M:%S}"
 
 
-class Watch(msgspec.Struct):
+class RequestRecorder(msgspec.Struct):
     """A request under way: what its record will say, as far as it is known."""
 
     request_id: str
@@ -192,7 +192,7 @@ class Watch(msgspec.Struct):
     transformed: list[str] = []
     confidences: list[float] = []
     complaints: list[str] = []
-    would: Watch | None = None
+    would: RequestRecorder | None = None
     dry: bool = False
     """Whether it watches a dry run."""
     open: dict[int, str] = {}
@@ -304,17 +304,17 @@ class Watch(msgspec.Struct):
             ends = self.outcomes.setdefault(transformation, {})
             ends[outcome] = ends.get(outcome, 0) + times
 
-    def rehearse(self, mode: str, client: str = "") -> Watch:
+    def rehearse(self, mode: str, client: str = "") -> RequestRecorder:
         """A watch for what would be delivered; its findings are told as ``would``."""
-        self.would = Watch(
+        self.would = RequestRecorder(
             self.request_id, self.wire, self.time, self.began, self.clock, mode=mode, client=client, dry=True
         )
         if self.kept is not None:
             self.would.heard, self.would.said = [], []
         return self.would
 
-    def rehearsed(self) -> Rehearsed:
-        return Rehearsed(
+    def rehearsed(self) -> DryRunResult:
+        return DryRunResult(
             calls=self.calls,
             tools=tuple(map(tidy, self.tools)),
             read_as=tuple(self.read_as),

@@ -20,7 +20,7 @@ from typing import Final, cast
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from toolglot.core.errors import SilenceError, UpstreamError
-from toolglot.server.compression import PACKED, Unpacking
+from toolglot.server.compression import PACKED, Decompressor
 
 READ_AHEAD: Final = 1 << 16
 """How much of an answer may wait here for a slow client before the upstream is held up."""
@@ -46,10 +46,10 @@ Drain = Callable[[], Awaitable[None]]
 """Waits until more can be taken."""
 
 
-class Reply:
+class UpstreamResponse:
     """An answer of an upstream, as it comes. The ``on_`` members are what the parser calls."""
 
-    def __init__(self, connection: Connection, *, bodiless: bool) -> None:
+    def __init__(self, connection: UpstreamConnection, *, bodiless: bool) -> None:
         self.status = 0
         self.over = False
         self.lasting = False
@@ -63,7 +63,7 @@ class Reply:
         self._kept_size = 0
         self._take: Take | None = None
         self._left = False
-        self._unpacking: Unpacking | None = None
+        self._unpacking: Decompressor | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._fields: dict[bytes, bytes] = {}
         self._came: list[bytes] = []
@@ -250,7 +250,7 @@ class Reply:
 
     def _unpack(self, packed: str) -> None:
         if packed in PACKED:
-            self._unpacking = Unpacking()
+            self._unpacking = Decompressor()
         elif packed not in ("", "identity"):
             raise ValueError(f"packed as {packed}")
 
@@ -261,7 +261,7 @@ class Reply:
             self.lasting = not self._bodiless and self._parser.should_keep_alive()
 
 
-class Connection(asyncio.Protocol):
+class UpstreamConnection(asyncio.Protocol):
     """A connection, and the one reply that comes over it at a time."""
 
     __slots__ = (
@@ -273,7 +273,7 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self._reply: Reply | None = None
+        self._reply: UpstreamResponse | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._patience = 0.0
         self._heard = 0.0
@@ -282,9 +282,9 @@ class Connection(asyncio.Protocol):
         self.idle_since = 0.0
         self.paused = False
 
-    def ask(self, request: tuple[bytes, ...], patience: float, *, bodiless: bool = False) -> Reply:
+    def ask(self, request: tuple[bytes, ...], patience: float, *, bodiless: bool = False) -> UpstreamResponse:
         """Send a request. Silence for longer than ``patience`` seconds is the end of it."""
-        reply = self._reply = Reply(self, bodiless=bodiless)
+        reply = self._reply = UpstreamResponse(self, bodiless=bodiless)
         self._reads = 0
         if self._transport.is_closing():
             reply.lose(broken=True)

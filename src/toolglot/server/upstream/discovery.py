@@ -9,11 +9,11 @@ from contextlib import suppress
 
 from toolglot.config import Settings, Upstream
 from toolglot.core.errors import ToolglotError
-from toolglot.gateway.capabilities.learned import Experience, find_folder
+from toolglot.gateway.capabilities.learned import LearnedFailures, find_folder
 from toolglot.gateway.capabilities.profiles import Question, load_profiles
-from toolglot.gateway.routing import Knowledge
-from toolglot.gateway.sessions.ttl_store import Keepsakes
-from toolglot.server.upstream.pool import Transport
+from toolglot.gateway.routing import Capabilities
+from toolglot.gateway.sessions.ttl_store import TtlStore
+from toolglot.server.upstream.pool import ConnectionPool
 from toolglot.wires import all_wires
 
 PATIENCE = 1.0
@@ -26,12 +26,12 @@ UNHEARD = 15.0
 """Seconds until a server that did not say a word is asked again; it may just be starting."""
 
 
-def gather_knowledge(settings: Settings, now: Callable[[], float]) -> Knowledge:
+def gather_knowledge(settings: Settings, now: Callable[[], float]) -> Capabilities:
     """What can be known before anybody is asked."""
     folder = find_folder(settings.server.state_dir, os.environ)
-    experience = Experience(folder, settings.tool_calling.cool_down_seconds)
-    kept = Keepsakes(now, most_bytes=settings.limits.kept_bytes, seconds=settings.limits.kept_seconds)
-    return Knowledge(load_profiles(settings.tool_calling.profiles), experience, now, kept)
+    experience = LearnedFailures(folder, settings.tool_calling.cool_down_seconds)
+    kept = TtlStore(now, most_bytes=settings.limits.kept_bytes, seconds=settings.limits.kept_seconds)
+    return Capabilities(load_profiles(settings.tool_calling.profiles), experience, now, kept)
 
 
 def present(upstream: Upstream) -> dict[str, str]:
@@ -42,10 +42,10 @@ def present(upstream: Upstream) -> dict[str, str]:
     return headers | dict(upstream.headers)
 
 
-class Inquiry:
+class Discovery:
     """Asks upstreams about themselves and tells what they said; requests that want to know the same share one look."""
 
-    def __init__(self, transport: Transport, knowledge: Knowledge) -> None:
+    def __init__(self, transport: ConnectionPool, knowledge: Capabilities) -> None:
         self.transport = transport
         self.knowledge = knowledge
         self.looks: dict[tuple[str, str], asyncio.Task[None]] = {}

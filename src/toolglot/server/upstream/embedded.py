@@ -43,7 +43,7 @@ the embedded model is not installed: {missing} cannot be found. Either
 
 
 @dataclass(frozen=True, slots=True)
-class Local:
+class EmbeddedModel:
     """An embedded model that is running. It ends with ``stop``, with the ``with`` block or with this process."""
 
     base_url: str
@@ -61,7 +61,7 @@ class Local:
             if pipe:
                 pipe.close()
 
-    def __enter__(self) -> Local:
+    def __enter__(self) -> EmbeddedModel:
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -80,7 +80,7 @@ def find_weights() -> Path:
     return found[0]
 
 
-def start(weights: Path | None = None, *, verbose: bool = False, patience: float = PATIENCE) -> Local:
+def start(weights: Path | None = None, *, verbose: bool = False, patience: float = PATIENCE) -> EmbeddedModel:
     """Start the embedded model on a free port of the loopback and wait until it answers.
 
     ``weights`` is another model file in GGUF format; ``verbose`` shows what the model server logs.
@@ -102,8 +102,8 @@ def start(weights: Path | None = None, *, verbose: bool = False, patience: float
         alarm.cancel()
     told = json.loads(line) if line.endswith(b"\n") else {}
     if "url" in told:
-        return Local(told["url"], process)
-    Local("", process).stop()
+        return EmbeddedModel(told["url"], process)
+    EmbeddedModel("", process).stop()
     ended = f"its process ended with code {process.returncode} before it answered (limit {patience:g} s)"
     raise UnreachableError(f"the embedded model did not start: {told.get('problem', ended)}")
 

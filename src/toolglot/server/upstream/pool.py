@@ -19,7 +19,7 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from toolglot.config import Upstream
 from toolglot.core.errors import SilenceError, UnreachableError, UpstreamError
-from toolglot.server.upstream.connection import Connection, Reply
+from toolglot.server.upstream.connection import UpstreamConnection, UpstreamResponse
 
 KEEP_ALIVE: Final = 4.0
 """Seconds to keep an idle connection: less than the common servers do, so that none is used that is just closing."""
@@ -29,20 +29,20 @@ LARGE_BODY: Final = 1 << 16
 PORTS: Final = {"http": 80, "https": 443}
 AS_WRITTEN: Final = "/?%:@!$&'()*+,;=~"
 
-Place = tuple[str, str, int]
+Origin = tuple[str, str, int]
 """Scheme, host and port: what a connection can be used for."""
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class UpstreamAddress:
     """An address taken apart; ``headers`` are sent unless the request has its own."""
 
-    place: Place
+    place: Origin
     target: str
     headers: Mapping[str, str]
 
 
-def locate(url: str) -> Address:
+def locate(url: str) -> UpstreamAddress:
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "").encode("idna").decode()
@@ -50,7 +50,7 @@ def locate(url: str) -> Address:
     except (ValueError, KeyError):
         raise UnreachableError("The upstream's address cannot be understood.") from None
     target = quote(parts.path or "/", AS_WRITTEN) + (f"?{quote(parts.query, AS_WRITTEN)}" if parts.query else "")
-    return Address(place, target, _usual_headers(parts, host))
+    return UpstreamAddress(place, target, _usual_headers(parts, host))
 
 
 def _usual_headers(parts: SplitResult, host: str) -> dict[str, str]:
@@ -63,7 +63,7 @@ def _usual_headers(parts: SplitResult, host: str) -> dict[str, str]:
 
 
 @lru_cache(maxsize=64)
-def open_head(method: str, url: str, given: tuple[str, ...]) -> tuple[Place, str]:
+def open_head(method: str, url: str, given: tuple[str, ...]) -> tuple[Origin, str]:
     """Who is asked, and how every request to him begins that brings headers of these names."""
     address = locate(url)
     known = set(map(str.lower, given))
@@ -81,11 +81,11 @@ def compose(opening: str, headers: Mapping[str, str], body: bytes | None) -> tup
     return (head, body) if body and len(body) >= LARGE_BODY else (head + (body or b""),)
 
 
-class Transport:
+class ConnectionPool:
     """The connections to all upstreams."""
 
     def __init__(self) -> None:
-        self._idle: dict[Place, list[Connection]] = {}
+        self._idle: dict[Origin, list[UpstreamConnection]] = {}
         self._sweeping: asyncio.TimerHandle | None = None
 
     @cached_property
@@ -94,12 +94,12 @@ class Transport:
 
     def send(
         self, method: str, url: str, upstream: Upstream, headers: Mapping[str, str], body: bytes | None = None
-    ) -> Errand:
+    ) -> PendingRequest:
         """Ask; the reply is there as soon as its head has come. Left before the end, it ends its connection."""
         place, opening = open_head(method, url, tuple(headers))
-        return Errand(self, place, upstream, compose(opening, headers, body), bodiless=method == "HEAD")
+        return PendingRequest(self, place, upstream, compose(opening, headers, body), bodiless=method == "HEAD")
 
-    async def ask(self, errand: Errand) -> Reply:
+    async def ask(self, errand: PendingRequest) -> UpstreamResponse:
         """Until the head has come. A kept connection may have been closed in this moment: then it is asked again."""
         request, errand.request = errand.request, ()  # it may be large, and the answer long
         upstream, kept = errand.upstream, self._kept(errand.place)
@@ -118,14 +118,14 @@ class Transport:
                 errand.leave()
                 raise
 
-    async def _connect(self, place: Place, upstream: Upstream) -> Connection:
+    async def _connect(self, place: Origin, upstream: Upstream) -> UpstreamConnection:
         scheme, host, port = place
         loop = asyncio.get_running_loop()
         tls = self._tls if scheme == "https" else None
         who = f"Upstream {upstream.name!r} at {scheme}://{f'[{host}]' if ':' in host else host}:{port}"
         try:
             async with asyncio.timeout(upstream.connect_timeout):
-                return (await loop.create_connection(partial(Connection, loop), host, port, ssl=tls))[1]
+                return (await loop.create_connection(partial(UpstreamConnection, loop), host, port, ssl=tls))[1]
         except TimeoutError:
             problem = f"did not accept a connection within {upstream.connect_timeout:g} s"
             raise SilenceError(f"{who} {problem}. Check that it is running.") from None
@@ -141,12 +141,12 @@ class Transport:
 
     # -- idle connections ----------------------------------------------------------------------------------------------
 
-    def keep(self, place: Place, connection: Connection) -> None:
+    def keep(self, place: Origin, connection: UpstreamConnection) -> None:
         self._idle.setdefault(place, []).append(connection)
         if self._sweeping is None:
             self._sweeping = connection.loop.call_later(KEEP_ALIVE, self._sweep)
 
-    def _kept(self, place: Place) -> Connection | None:
+    def _kept(self, place: Origin) -> UpstreamConnection | None:
         """The connection that was used last, if one is left."""
         idle = self._idle.get(place)
         while idle:
@@ -182,15 +182,21 @@ def _describe(error: OSError | UnicodeError) -> str:
     return os.strerror(error.errno) if error.errno else "connection failed"
 
 
-class Errand:
+class PendingRequest:
     """A request, sent and answered inside of ``async with``."""
 
     __slots__ = ("bodiless", "connection", "place", "request", "transport", "upstream")
 
-    connection: Connection
+    connection: UpstreamConnection
 
     def __init__(
-        self, transport: Transport, place: Place, upstream: Upstream, request: tuple[bytes, ...], *, bodiless: bool
+        self,
+        transport: ConnectionPool,
+        place: Origin,
+        upstream: Upstream,
+        request: tuple[bytes, ...],
+        *,
+        bodiless: bool,
     ) -> None:
         self.transport = transport
         self.place = place
@@ -198,7 +204,7 @@ class Errand:
         self.request = request
         self.bodiless = bodiless
 
-    def __aenter__(self) -> Awaitable[Reply]:
+    def __aenter__(self) -> Awaitable[UpstreamResponse]:
         return self.transport.ask(self)
 
     async def __aexit__(self, *_: object) -> None:
@@ -209,5 +215,5 @@ class Errand:
             self.transport.keep(self.place, self.connection)
 
 
-def _is_usable(connection: Connection) -> bool:
+def _is_usable(connection: UpstreamConnection) -> bool:
     return not connection.closing and connection.loop.time() - connection.idle_since < KEEP_ALIVE

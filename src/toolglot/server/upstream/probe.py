@@ -18,10 +18,10 @@ from toolglot.core.errors import ToolglotError
 from toolglot.gateway.capabilities.profiles import Rule
 from toolglot.gateway.exchange import Exchange, Source
 from toolglot.gateway.response_pipeline import reply
-from toolglot.gateway.routing import Knowledge, UnsureError
+from toolglot.gateway.routing import Capabilities, CapabilitiesUnknown
 from toolglot.gateway.telemetry.log import Telemetry, redact
-from toolglot.server.upstream.discovery import Inquiry, present
-from toolglot.server.upstream.pool import Transport
+from toolglot.server.upstream.discovery import Discovery, present
+from toolglot.server.upstream.pool import ConnectionPool
 from toolglot.wires import all_wires, openai_chat
 
 WEATHER = {
@@ -78,7 +78,7 @@ class Finding:
 class Probe:
     """The tests of one model of one upstream."""
 
-    def __init__(self, settings: Settings, knowledge: Knowledge, clock: Callable[[], float]) -> None:
+    def __init__(self, settings: Settings, knowledge: Capabilities, clock: Callable[[], float]) -> None:
         self.settings = settings
         self.knowledge = knowledge
         self.clock = clock
@@ -103,9 +103,9 @@ class Probe:
         began = self.clock()
         try:
             rule = self.knowledge.find_rule(self.upstream, self.model)
-        except UnsureError:
+        except CapabilitiesUnknown:
             async with fresh_transport() as transport:
-                await Inquiry(transport, self.knowledge).ask(self.upstream, self.model, present(self.upstream))
+                await Discovery(transport, self.knowledge).ask(self.upstream, self.model, present(self.upstream))
             rule = self.knowledge.find_rule(self.upstream, self.model)
         return Finding("profile", "native" if rule.native else "text", rule.name, self.clock() - began), rule
 
@@ -149,9 +149,9 @@ class Probe:
 
 
 @asynccontextmanager
-async def fresh_transport() -> AsyncIterator[Transport]:
+async def fresh_transport() -> AsyncIterator[ConnectionPool]:
     """Connections that nobody used before: what is tested is the server, not how long it keeps one open."""
-    transport = Transport()
+    transport = ConnectionPool()
     try:
         yield transport
     finally:

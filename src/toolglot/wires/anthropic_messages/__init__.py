@@ -8,10 +8,10 @@ from toolglot.wires.anthropic_messages.errors import decode_error, encode_error
 from toolglot.wires.anthropic_messages.ids import NAME
 from toolglot.wires.anthropic_messages.request_decoder import adapt_request, answer_count, count_tokens, decode_request
 from toolglot.wires.anthropic_messages.request_encoder import encode_request
-from toolglot.wires.anthropic_messages.response_decoder import StreamReader as read_stream
+from toolglot.wires.anthropic_messages.response_decoder import StreamDecoder as read_stream
 from toolglot.wires.anthropic_messages.response_decoder import decode_reply, read_reply
 from toolglot.wires.anthropic_messages.response_encoder import STOP, encode_reply, interject
-from toolglot.wires.anthropic_messages.response_encoder import StreamWriter as write_stream
+from toolglot.wires.anthropic_messages.response_encoder import StreamEncoder as write_stream
 from toolglot.wires.protocol import Extra, Marks
 
 ROUTES = ("/v1/messages", "/messages")

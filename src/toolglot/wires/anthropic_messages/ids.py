@@ -24,7 +24,7 @@ LONGEST = 48
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BlockPosition:
     """How far a stream has come: blocks that have begun (-1: not even the message), the kind of the open one, and the
     number of the call that it is."""
 

@@ -19,19 +19,19 @@ from typing import Any
 import msgspec
 
 from toolglot.core.conversation import (
-    Call,
-    Choice,
     Conversation,
-    Foreign,
     Image,
-    Limits,
     Message,
     Part,
+    ProviderPart,
     Reasoning,
-    Result,
     Role,
+    Sampling,
     Text,
     Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
     Tools,
 )
 from toolglot.core.errors import RequestError, ToolResultsError
@@ -50,7 +50,7 @@ from toolglot.wires.json_fields import (
     whole_at,
     write_arguments,
 )
-from toolglot.wires.protocol import Asked
+from toolglot.wires.protocol import ClientRequest
 from toolglot.wires.translation import read_effort, table_at
 
 ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
@@ -60,12 +60,12 @@ MODELLED = frozenset(("model", "messages", "system", "tools", "tool_choice", "st
     "top_k",
     "stop_sequences",
 }
-MODES: Mapping[str, Choice] = {"auto": Choice(), "any": Choice("required"), "none": Choice("none")}
+MODES: Mapping[str, ToolChoice] = {"auto": ToolChoice(), "any": ToolChoice("required"), "none": ToolChoice("none")}
 TOOL_FIELDS = ("tools", "tool_choice")
 CHARACTERS_PER_TOKEN = 4
 
 
-def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
+def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
     """The request in neutral words; ``RequestError`` names the field that cannot be meant."""
     asked = parse_body(body, _decode_tools)
     tools, notes = asked.get("tools", NO_TOOLS)
@@ -88,7 +88,7 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
     )
     ids = frozenset([call.id for message in messages if message.role == "assistant" for call in message.calls])
     modelled = frozenset([".".join(EFFORT)] if conversation.limits.effort else ())
-    return Asked(conversation, asked.get("stream") is True, True, notes, {"ids": ids}, modelled=modelled)
+    return ClientRequest(conversation, asked.get("stream") is True, True, notes, {"ids": ids}, modelled=modelled)
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
 
 def _decode_system(system: object) -> list[Message]:
     parts = _decode_content(system, "system")
-    if any(isinstance(part, Reasoning | Call | Result) for part in parts):
+    if any(isinstance(part, Reasoning | ToolCall | ToolResult) for part in parts):
         raise RequestError("system must be a text or a list of text blocks.", "system")
     return [Message("system", tuple(parts))] if parts else []
 
@@ -108,8 +108,8 @@ def _decode_message(message: object, where: str) -> Iterable[Message]:
     if role is None:
         raise RequestError(f"{where}.role must be one of {', '.join(ROLES)}.", f"{where}.role")
     parts = _decode_content(message.get("content"), f"{where}.content")
-    results = tuple([part for part in parts if isinstance(part, Result)])
-    rest = tuple([part for part in parts if not isinstance(part, Result)]) if results else tuple(parts)
+    results = tuple([part for part in parts if isinstance(part, ToolResult)])
+    rest = tuple([part for part in parts if not isinstance(part, ToolResult)]) if results else tuple(parts)
     if results:
         yield Message("tool", results)
     if rest or not results:
@@ -133,7 +133,7 @@ def _decode_block(block: object, where: str) -> Part:
     if not isinstance(block, dict):
         raise RequestError(f"{where} must be a content block.", where)
     read = _BLOCKS.get(text_at(block, "type"))
-    return read(block, where) if read else Foreign(NAME, block)
+    return read(block, where) if read else ProviderPart(NAME, block)
 
 
 def _decode_image(block: Mapping[str, Any], where: str) -> Part:
@@ -143,14 +143,14 @@ def _decode_image(block: Mapping[str, Any], where: str) -> Part:
         return Image(url=source["url"])
     if source.get("type") == "base64" and text_at(source, "data"):
         return Image(data=source["data"], media_type=text_at(source, "media_type") or "image/png")
-    return Foreign(NAME, block)
+    return ProviderPart(NAME, block)
 
 
 def _decode_document(block: Mapping[str, Any], where: str) -> Part:
     """A document that is plain text is text; any other only its own wire understands."""
     source = block.get("source")
     if not isinstance(source, dict) or source.get("type") != "text":
-        return Foreign(NAME, block)
+        return ProviderPart(NAME, block)
     title = text_at(block, "title")
     return Text(f"{title}\n\n{text_at(source, 'data')}" if title else text_at(source, "data"))
 
@@ -159,7 +159,7 @@ def _decode_call(block: Mapping[str, Any], where: str) -> Part:
     name = text_at(block, "name")
     if not name.strip():
         raise RequestError(f"{where}.name must name a tool.", f"{where}.name")
-    return Call(text_at(block, "id"), name, write_arguments(block.get("input")))
+    return ToolCall(text_at(block, "id"), name, write_arguments(block.get("input")))
 
 
 def _decode_thinking(block: Mapping[str, Any], where: str) -> Part:
@@ -173,14 +173,14 @@ def _decode_result(block: Mapping[str, Any], where: str) -> Part:
         raise ToolResultsError(f"Invalid tool results: {where} has no tool_use_id.", f"{where}.tool_use_id")
     content = block.get("content")
     parts = _decode_content(content, f"{where}.content")
-    return Result(call_id, "", tuple(map(_tell_part, parts)), block.get("is_error") is True)
+    return ToolResult(call_id, "", tuple(map(_tell_part, parts)), block.get("is_error") is True)
 
 
 def _tell_part(part: Part) -> Text | Image:
     """A part of a result. One that only this wire knows is told as text."""
     if isinstance(part, (Text, Image)):
         return part
-    told = dict(part.data) if isinstance(part, Foreign) else {}
+    told = dict(part.data) if isinstance(part, ProviderPart) else {}
     if told.get("type") == "tool_reference":
         return Text(f"The tool {told.get('tool_name')} can be called now.")
     return Text(write_arguments(told))
@@ -247,20 +247,20 @@ def _problem_with(entry: object, found: Mapping[str, Tool]) -> str:
     return f"a second tool named {name}" if name in found else ""
 
 
-def _decode_choice(choice: object) -> Choice:
+def _decode_choice(choice: object) -> ToolChoice:
     if choice is None:
-        return Choice()
+        return ToolChoice()
     kind = choice.get("type") if isinstance(choice, dict) else choice
     if kind == "tool" and isinstance(choice, dict) and text_at(choice, "name").strip():
-        return Choice.one(choice["name"])
+        return ToolChoice.one(choice["name"])
     if not isinstance(kind, str) or kind not in MODES:
         raise RequestError("tool_choice must be one of auto, any, none, or tool with a name.", "tool_choice")
     return MODES[kind]
 
 
-def _decode_limits(asked: Mapping[str, Any], choice: object) -> Limits:
+def _decode_limits(asked: Mapping[str, Any], choice: object) -> Sampling:
     alone = choice.get("disable_parallel_tool_use") if isinstance(choice, dict) else None
-    return Limits(
+    return Sampling(
         max_tokens=whole_at(asked, "max_tokens"),
         temperature=number_at(asked, "temperature"),
         top_p=number_at(asked, "top_p"),
@@ -279,7 +279,7 @@ def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
     return adapt_body(body, model, TOOL_FIELDS if without_tools else ())
 
 
-def count_tokens(asked: Asked) -> int:
+def count_tokens(asked: ClientRequest) -> int:
     """How long a request is, estimated: nobody here knows the tokens of a model."""
     conversation = asked.conversation
     tools = [tool.name + tool.description + write_arguments(dict(tool.parameters)) for tool in conversation.tools]
@@ -291,9 +291,9 @@ def _texts_of(part: Part) -> list[str]:
     match part:
         case Text(text=text) | Reasoning(text=text):
             return [text]
-        case Call(name=name, arguments=arguments):
+        case ToolCall(name=name, arguments=arguments):
             return [name, arguments]
-        case Result(content=content):
+        case ToolResult(content=content):
             return [text for inner in content for text in _texts_of(inner)]
     return []
 

@@ -12,16 +12,16 @@ from itertools import takewhile
 from typing import Any
 
 from toolglot.core.conversation import (
-    Call,
-    Choice,
     Conversation,
-    Foreign,
     Image,
     Message,
+    ProviderPart,
     Reasoning,
-    Result,
     Text,
     Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
 )
 from toolglot.core.json_numbers import encode
 from toolglot.wires.anthropic_messages.ids import EFFORT, EFFORT_WORDS, NAME, REDACTED, Ids
@@ -120,19 +120,19 @@ class Turns:
                 return [{"type": "text", "text": text}] if text.strip() else []
             case Image():
                 return [_encode_image(part)]
-            case Call():
+            case ToolCall():
                 return [self.encode_call(part)]
-            case Result(call_id=call_id):
+            case ToolResult(call_id=call_id):
                 given = self.given.get(call_id) or self.ids.give(call_id)
                 self.waiting = [other for other in self.waiting if other != given]
                 return [_encode_result(given, part.content, part.error)]
             case Reasoning():
                 return _encode_thought(part)
-            case Foreign(wire=wire, data=data) if wire == NAME:
+            case ProviderPart(wire=wire, data=data) if wire == NAME:
                 return [dict(data)]
         return []
 
-    def encode_call(self, call: Call) -> Block:
+    def encode_call(self, call: ToolCall) -> Block:
         given = self.given[call.id] = self.ids.give(call.id)
         self.waiting.append(given)
         return {"type": "tool_use", "id": given, "name": call.name, "input": read_arguments(call.arguments)}
@@ -169,11 +169,11 @@ def _encode_tool(tool: Tool) -> dict[str, Any]:
     return told | {"input_schema": {"type": "object", **tool.parameters}}
 
 
-def _names_one(choice: Choice) -> bool:
+def _names_one(choice: ToolChoice) -> bool:
     return choice.mode == "required" and len(choice.only) == 1
 
 
-def _encode_choice(choice: Choice, parallel: bool | None) -> dict[str, Any]:
+def _encode_choice(choice: ToolChoice, parallel: bool | None) -> dict[str, Any]:
     if choice.mode == "none":
         return {"tool_choice": {"type": "none"}}
     if _names_one(choice):

@@ -21,16 +21,16 @@ from toolglot.core.events import (
     Event,
     Failed,
     Finished,
-    Foreign,
+    ProviderEvent,
     Reason,
     ReasoningDelta,
-    ReasoningSealed,
+    ReasoningSigned,
     Started,
     TextDelta,
     Usage,
 )
 from toolglot.wires.anthropic_messages.errors import describe
-from toolglot.wires.anthropic_messages.ids import NAME, REDACTED, Place, read_signature
+from toolglot.wires.anthropic_messages.ids import NAME, REDACTED, BlockPosition, read_signature
 from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_reply, text_at, write_arguments
 from toolglot.wires.protocol import Whole
 from toolglot.wires.sse import EventStream
@@ -67,7 +67,7 @@ class _Call:
         return find_fault("".join(self.pieces))
 
 
-class Reader:
+class ReplyDecoder:
     """Reads what one answer is made of into events; ``whole``: in one piece."""
 
     whole = True
@@ -82,7 +82,7 @@ class Reader:
         self.unfinished: list[_Call] = []
         self.calls = 0
         self.tidy = True
-        self.place = Place()
+        self.place = BlockPosition()
 
     def read(self, data: bytes, events: list[Event]) -> None:
         told = parse_reply(data)
@@ -103,7 +103,7 @@ class Reader:
         message = message if isinstance(message, dict) else {}
         events.append(Started(text_at(message, "id"), text_at(message, "model")))
         self.tidy = self.tidy and self.place.begun < 0
-        self.place = Place(0)
+        self.place = BlockPosition(0)
         self.count(message)
 
     def start_block(self, told: Mapping[str, Any], events: list[Event]) -> None:
@@ -119,13 +119,13 @@ class Reader:
                 self.say(ReasoningDelta, text_at(block, "thinking"), events)
                 self.sign(told, text_at(block, "signature"))
             case "redacted_thinking":
-                events.append(ReasoningSealed(text_at(block, "data"), REDACTED))
+                events.append(ReasoningSigned(text_at(block, "data"), REDACTED))
             case "tool_use":
                 call = self.blocks[told.get("index")] = _Call(self.calls, block.get("input"))
                 self.calls += 1
                 events.append(CallStarted(call.index, text_at(block, "id") or self.new_id(), text_at(block, "name")))
             case _:
-                events.append(Foreign(NAME, block))
+                events.append(ProviderEvent(NAME, block))
 
     def step_to(self, index: object, block: Mapping[str, Any]) -> None:
         """A block begins; in a tidy answer after the one before it has ended, and it can be named."""
@@ -135,7 +135,7 @@ class Reader:
             given = isinstance(block.get("input"), dict) if self.whole else not block.get("input")
             self.tidy = self.tidy and bool(text_at(block, "id") and text_at(block, "name")) and given
         self.tidy = self.tidy and not self.place.kind and index == self.place.begun
-        self.place = Place(self.place.begun + 1, kind, call)
+        self.place = BlockPosition(self.place.begun + 1, kind, call)
 
     def check(self, told: Mapping[str, Any]) -> None:
         """Whether what goes on or ends is the block that is open."""
@@ -170,13 +170,13 @@ class Reader:
 
     def stop_block(self, told: Mapping[str, Any], events: list[Event]) -> None:
         self.check(told)
-        self.place = Place(self.place.begun)
+        self.place = BlockPosition(self.place.begun)
         call = self.blocks.pop(told.get("index"), None)
         if call is not None:
             self.stop_call(call, events)
         kind, seal = read_signature("".join(self.seals.pop(told.get("index"), ())))
         if seal:
-            events.append(ReasoningSealed(seal, kind))
+            events.append(ReasoningSigned(seal, kind))
 
     def stop_call(self, call: _Call, events: list[Event]) -> None:
         if not call.pieces:
@@ -234,19 +234,19 @@ class Reader:
         events.append(Failed(kind, message))
 
 
-_STEPS: Mapping[str, Callable[[Reader, Mapping[str, Any], list[Event]], None]] = {
-    "message_start": Reader.start,
-    "content_block_start": Reader.start_block,
-    "content_block_delta": Reader.continue_block,
-    "content_block_stop": Reader.stop_block,
-    "message_delta": Reader.sum_up,
-    "message_stop": Reader.end,
-    "message": Reader.read_message,
-    "error": Reader.tell_error,
+_STEPS: Mapping[str, Callable[[ReplyDecoder, Mapping[str, Any], list[Event]], None]] = {
+    "message_start": ReplyDecoder.start,
+    "content_block_start": ReplyDecoder.start_block,
+    "content_block_delta": ReplyDecoder.continue_block,
+    "content_block_stop": ReplyDecoder.stop_block,
+    "message_delta": ReplyDecoder.sum_up,
+    "message_stop": ReplyDecoder.end,
+    "message": ReplyDecoder.read_message,
+    "error": ReplyDecoder.tell_error,
 }
 
 
-class StreamReader(Reader):
+class StreamDecoder(ReplyDecoder):
     """Reads a streamed answer, piece by piece."""
 
     whole = False
@@ -288,7 +288,7 @@ class StreamReader(Reader):
 
 def read_reply(body: bytes, new_id: Callable[[], str]) -> Whole:
     """A whole answer."""
-    reader = Reader(new_id)
+    reader = ReplyDecoder(new_id)
     events: list[Event] = []
     reader.read(body, events)
     if not reader.over:

@@ -25,15 +25,15 @@ from toolglot.core.events import (
     Failed,
     Finished,
     ReasoningDelta,
-    ReasoningSealed,
+    ReasoningSigned,
     TextDelta,
     Usage,
 )
 from toolglot.core.json_numbers import encode
 from toolglot.wires.anthropic_messages.errors import encode_failure
-from toolglot.wires.anthropic_messages.ids import REDACTED, Ids, Place, write_signature
+from toolglot.wires.anthropic_messages.ids import REDACTED, BlockPosition, Ids, write_signature
 from toolglot.wires.json_fields import read_arguments
-from toolglot.wires.protocol import Answerer, Asked
+from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 from toolglot.wires.translation import CACHED, THOUGHT, count_told
 
 STOPS = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens", "content_filter": "refusal"}
@@ -67,10 +67,10 @@ class Block:
         return True
 
 
-class StreamWriter:
+class StreamEncoder:
     """Writes one streamed answer."""
 
-    def __init__(self, answerer: Answerer, asked: Asked) -> None:
+    def __init__(self, answerer: ResponseIdentity, asked: ClientRequest) -> None:
         self.ids = Ids(asked.memory.get("ids", ()), answerer.id)
         self.answerer = answerer
         self.begun = False
@@ -91,7 +91,7 @@ class StreamWriter:
                 step(self, event, out)
         return b"".join(out)
 
-    def resume(self, place: Place) -> None:
+    def resume(self, place: BlockPosition) -> None:
         """Somebody else wrote this answer as far as here."""
         self.begun, self.numbered = True, place.begun
         if place.kind:
@@ -122,7 +122,7 @@ class StreamWriter:
         block = self.going_on("thinking", THINKING, out)
         self.put(block, b'"type":"thinking_delta","thinking":' + encode(event.text), out)
 
-    def seal(self, event: ReasoningSealed, out: list[bytes]) -> None:
+    def seal(self, event: ReasoningSigned, out: list[bytes]) -> None:
         if event.kind == REDACTED:
             block = self.add(Block("redacted", {"type": "redacted_thinking", "data": event.seal}), out)
         else:
@@ -218,19 +218,19 @@ def interject(failure: Failed | None, *, begun: bool) -> bytes:
 
 
 THINKING = {"type": "thinking", "thinking": "", "signature": ""}
-_STEPS: Mapping[type, Callable[[StreamWriter, Any, list[bytes]], None]] = {
-    TextDelta: StreamWriter.say,
-    ReasoningDelta: StreamWriter.think,
-    ReasoningSealed: StreamWriter.seal,
-    CallStarted: StreamWriter.start_call,
-    CallArguments: StreamWriter.argue,
-    CallEnded: StreamWriter.end_call,
-    Finished: StreamWriter.finish,
-    Failed: StreamWriter.fail,
+_STEPS: Mapping[type, Callable[[StreamEncoder, Any, list[bytes]], None]] = {
+    TextDelta: StreamEncoder.say,
+    ReasoningDelta: StreamEncoder.think,
+    ReasoningSigned: StreamEncoder.seal,
+    CallStarted: StreamEncoder.start_call,
+    CallArguments: StreamEncoder.argue,
+    CallEnded: StreamEncoder.end_call,
+    Finished: StreamEncoder.finish,
+    Failed: StreamEncoder.fail,
 }
 
 
-def encode_reply(events: Iterable[Event], answerer: Answerer, asked: Asked) -> bytes:
+def encode_reply(events: Iterable[Event], answerer: ResponseIdentity, asked: ClientRequest) -> bytes:
     """A whole answer. Calls that were cut are not in it."""
     content: list[dict[str, Any]] = []
     calls: dict[int, tuple[dict[str, Any], list[str]]] = {}
@@ -243,9 +243,9 @@ def encode_reply(events: Iterable[Event], answerer: Answerer, asked: Asked) -> b
                 _last(content, "text", {"type": "text", "text": ""})["text"] += text
             case ReasoningDelta(text=text):
                 _last(content, "thinking", THINKING)["thinking"] += text
-            case ReasoningSealed(seal=seal, kind=kind) if kind == REDACTED:
+            case ReasoningSigned(seal=seal, kind=kind) if kind == REDACTED:
                 content.append({"type": "redacted_thinking", "data": seal})
-            case ReasoningSealed(seal=seal, kind=kind):
+            case ReasoningSigned(seal=seal, kind=kind):
                 _last(content, "thinking", THINKING)["signature"] = write_signature(kind, seal)
             case CallStarted(index=index):
                 cut[index] = {"type": "tool_use", "id": ids.give(event.id), "name": event.name, "input": {}}
@@ -271,7 +271,7 @@ def _last(content: list[dict[str, Any]], kind: str, opening: Mapping[str, Any]) 
     return content[-1]
 
 
-def _frame(answerer: Answerer) -> dict[str, Any]:
+def _frame(answerer: ResponseIdentity) -> dict[str, Any]:
     return {
         "id": f"msg_{answerer.id}",
         "type": "message",

@@ -13,9 +13,9 @@ from toolglot.wires.gemini.errors import encode_error
 from toolglot.wires.gemini.field_names import NAME
 from toolglot.wires.gemini.request_decoder import STREAMING, decode_request
 from toolglot.wires.gemini.request_encoder import adapt_request, encode_request
-from toolglot.wires.gemini.response_decoder import StreamReader as read_stream
+from toolglot.wires.gemini.response_decoder import StreamDecoder as read_stream
 from toolglot.wires.gemini.response_decoder import decode_error, decode_reply, read_reply
-from toolglot.wires.gemini.response_encoder import StreamWriter as write_stream
+from toolglot.wires.gemini.response_encoder import StreamEncoder as write_stream
 from toolglot.wires.gemini.response_encoder import encode_reply
 from toolglot.wires.protocol import Marks
 

@@ -19,19 +19,19 @@ from typing import Any
 from msgspec.structs import replace
 
 from toolglot.core.conversation import (
-    Call,
-    Choice,
     Conversation,
-    Foreign,
     Image,
-    Limits,
     Message,
     Mode,
     Part,
+    ProviderPart,
     Reasoning,
-    Result,
+    Sampling,
     Text,
     Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
     Tools,
 )
 from toolglot.core.errors import RequestError
@@ -58,7 +58,7 @@ from toolglot.wires.json_fields import (
     whole_at,
     write_arguments,
 )
-from toolglot.wires.protocol import Asked
+from toolglot.wires.protocol import ClientRequest
 from toolglot.wires.translation import read_effort
 
 STREAMING = "streamGenerateContent"
@@ -69,7 +69,7 @@ CHOICE = "toolConfig.functionCallingConfig"
 LIMITED = frozenset(("maxOutputTokens", "temperature", "topP", "topK", "seed", "stopSequences", "candidateCount"))
 
 
-def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
+def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
     """The request in neutral words; ``path`` also tells the model, and whether and how a stream is wanted."""
     asked = unify(parse_body(body, _decode_tools))
     settings = unify(pick_table(asked, "generationConfig"))
@@ -103,7 +103,7 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
     told_too = [EFFORT, INCLUDED] if conversation.limits.effort else [INCLUDED]
     modelled = frozenset([f"generationConfig.{THINKING}.{key}" for key in told_too])
     told = (tuple(notes), memory, "application/json" if listing else "")
-    return Asked(conversation, stream, True, *told, modelled=modelled)
+    return ClientRequest(conversation, stream, True, *told, modelled=modelled)
 
 
 def _decode_system(instruction: object) -> list[Part]:
@@ -161,12 +161,12 @@ class Transcript:
         if rest or not told:
             self.messages.append(Message("system" if instructed else "user", tuple(rest)))
 
-    def settle(self, told: Mapping[str, Any]) -> Result:
+    def settle(self, told: Mapping[str, Any]) -> ToolResult:
         name, given = text_at(told, "name"), text_at(told, "id")
         call_id = given if given in self.waiting else self.guess(name) or given
         self.waiting.pop(call_id, None)
         content, error = _decode_result(told)
-        return Result(call_id, name, content, error)
+        return ToolResult(call_id, name, content, error)
 
     def guess(self, name: str) -> str:
         """The call that a result means: the first to that tool, or the only one that waits."""
@@ -200,7 +200,7 @@ class Transcript:
         elif text or seal:
             self.said.append(Reasoning(text, seal, kind))
 
-    def call(self, called: Mapping[str, Any], where: str) -> Call:
+    def call(self, called: Mapping[str, Any], where: str) -> ToolCall:
         self.calls += 1
         name = text_at(called, "name").strip()
         if not name:
@@ -210,13 +210,13 @@ class Transcript:
             call_id = f"{call_id or 'call'}_{self.calls}"
         self.seen.add(call_id)
         self.waiting[call_id] = name
-        return Call(call_id, name or "unnamed", write_arguments(called.get("args") or {}))
+        return ToolCall(call_id, name or "unnamed", write_arguments(called.get("args") or {}))
 
 
 def _decode_part(part: Mapping[str, Any]) -> Part:
     if isinstance(part.get("text"), str):
         return Text(part["text"])
-    return _decode_image(part) or Foreign(NAME, part)
+    return _decode_image(part) or ProviderPart(NAME, part)
 
 
 def _decode_image(part: Mapping[str, Any]) -> Image | None:
@@ -269,17 +269,17 @@ def _decode_parameters(declared: Mapping[str, Any]) -> dict[str, Any]:
     return schema if isinstance(schema, dict) else read_schema(pick_table(declared, "parameters"))
 
 
-def _decode_choice(config: Mapping[str, Any], tools: tuple[Tool, ...]) -> Choice:
+def _decode_choice(config: Mapping[str, Any], tools: tuple[Tool, ...]) -> ToolChoice:
     mode = MODES.get(pick_text(config, "mode").upper(), "auto")
     listed = pick(config, "allowedFunctionNames")
     names = [name for name in listed if isinstance(name, str) and name] if isinstance(listed, list) else []
-    return check_choice(Choice(mode, tuple(dict.fromkeys(names)) if mode != "none" else ()), tools, CHOICE)
+    return check_choice(ToolChoice(mode, tuple(dict.fromkeys(names)) if mode != "none" else ()), tools, CHOICE)
 
 
-def _decode_limits(settings: Mapping[str, Any]) -> Limits:
+def _decode_limits(settings: Mapping[str, Any]) -> Sampling:
     where = "generationConfig."
     thinking = pick_table(settings, THINKING)
-    return Limits(
+    return Sampling(
         max_tokens=whole_at(settings, "maxOutputTokens", where),
         temperature=number_at(settings, "temperature", where),
         top_p=number_at(settings, "topP", where),

@@ -13,16 +13,16 @@ from mimetypes import guess_type
 from typing import Any
 
 from toolglot.core.conversation import (
-    Call,
-    Choice,
     Conversation,
-    Foreign,
     Image,
     Message,
     Part,
+    ProviderPart,
     Reasoning,
-    Result,
     Text,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
 )
 from toolglot.core.errors import RequestError
 from toolglot.core.json_numbers import encode
@@ -84,7 +84,7 @@ def _encode_tools(conversation: Conversation) -> dict[str, Any]:
     return told if choice.mode == "auto" else told | {"toolConfig": {"functionCallingConfig": _encode_choice(choice)}}
 
 
-def _encode_choice(choice: Choice) -> dict[str, Any]:
+def _encode_choice(choice: ToolChoice) -> dict[str, Any]:
     told: dict[str, Any] = {"mode": MODES[choice.mode]}
     return told | {"allowedFunctionNames": list(choice.only)} if choice.only else told
 
@@ -93,7 +93,7 @@ def _encode_contents(messages: Iterable[Message]) -> Iterator[dict[str, Any]]:
     names: dict[str, str] = {}
     for role, group in groupby(messages, key=lambda message: message.role):
         if role == "tool":
-            results = [part for message in group for part in message.parts if isinstance(part, Result)]
+            results = [part for message in group for part in message.parts if isinstance(part, ToolResult)]
             yield {"role": "user", "parts": [_encode_result(result, names) for result in results]}
             continue
         for message in group:
@@ -116,8 +116,8 @@ def _encode_turn(parts: Iterable[Part]) -> list[dict[str, Any]]:
                 seal = part.seal or seal
                 encoded += [{"text": part.text, "thought": True}] if part.text else []
             continue
-        told = _encode_call(part) if isinstance(part, Call) else _encode_part(part)
-        if isinstance(part, Call):
+        told = _encode_call(part) if isinstance(part, ToolCall) else _encode_part(part)
+        if isinstance(part, ToolCall):
             seal, sealed = seal or ("" if sealed else UNSEALED), True
         encoded.append(told | {"thoughtSignature": seal} if seal else told)
         seal = ""
@@ -126,11 +126,11 @@ def _encode_turn(parts: Iterable[Part]) -> list[dict[str, Any]]:
     return encoded
 
 
-def _encode_call(call: Call) -> dict[str, Any]:
+def _encode_call(call: ToolCall) -> dict[str, Any]:
     return {"functionCall": {"id": call.id, "name": call.name, "args": read_arguments(call.arguments)}}
 
 
-def _encode_result(result: Result, names: Mapping[str, str]) -> dict[str, Any]:
+def _encode_result(result: ToolResult, names: Mapping[str, str]) -> dict[str, Any]:
     text = "".join(part.text for part in result.content if isinstance(part, Text))
     told: dict[str, Any] = {
         "id": result.call_id,
@@ -149,6 +149,6 @@ def _encode_part(part: Part) -> dict[str, Any]:
     if isinstance(part, Image):
         media_type = part.media_type or guess_type(part.url)[0]
         return {"fileData": {"fileUri": part.url, **({"mimeType": media_type} if media_type else {})}}
-    if isinstance(part, Foreign) and part.wire == NAME:
+    if isinstance(part, ProviderPart) and part.wire == NAME:
         return dict(part.data)
     raise RequestError("The request holds a part that the upstream's protocol has no word for.", "messages")

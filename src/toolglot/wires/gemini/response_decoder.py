@@ -20,10 +20,10 @@ from toolglot.core.events import (
     Event,
     Failed,
     Finished,
-    Foreign,
+    ProviderEvent,
     Reason,
     ReasoningDelta,
-    ReasoningSealed,
+    ReasoningSigned,
     Started,
     TextDelta,
     Usage,
@@ -46,7 +46,7 @@ BROKEN = ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALL
 """Reasons that mean: there was to be a call, and there is none."""
 
 
-class Reader:
+class ReplyDecoder:
     """Reads the replies of one answer into events; a whole reply is an answer of one piece."""
 
     def __init__(self, new_id: Callable[[], str]) -> None:
@@ -90,14 +90,14 @@ class Reader:
         if thought and text:
             events.append(ReasoningDelta(text))
         if seal:
-            events.append(ReasoningSealed(seal, kind))
+            events.append(ReasoningSigned(seal, kind))
         called = pick_table(part, "functionCall")
         if called:
             self.call(called, events)
         elif text and not thought:
             events.append(TextDelta(text))
         elif "text" not in part and not thought:
-            events.append(Foreign(NAME, part))
+            events.append(ProviderEvent(NAME, part))
 
     def call(self, called: Mapping[str, Any], events: list[Event]) -> None:
         index = self.calls
@@ -126,7 +126,7 @@ class Reader:
         events.append(Finished("tool_calls" if self.calls and finish == "stop" else finish, self.usage))
 
 
-class StreamReader(Reader):
+class StreamDecoder(ReplyDecoder):
     """Reads a streamed answer."""
 
     place = None
@@ -162,7 +162,7 @@ class StreamReader(Reader):
 
 def read_reply(body: bytes, new_id: Callable[[], str]) -> Whole:
     """A whole answer. A stream that was not asked for as events is a list of its pieces."""
-    reader, events = Reader(new_id), list[Event]()
+    reader, events = ReplyDecoder(new_id), list[Event]()
     listed = _parse_list(body)
     for told in listed or [_parse(body)]:
         reader.read(told, events)

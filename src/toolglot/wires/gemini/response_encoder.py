@@ -21,9 +21,9 @@ from toolglot.core.events import (
     Event,
     Failed,
     Finished,
-    Foreign,
+    ProviderEvent,
     ReasoningDelta,
-    ReasoningSealed,
+    ReasoningSigned,
     TextDelta,
     Usage,
 )
@@ -31,7 +31,7 @@ from toolglot.core.json_numbers import encode
 from toolglot.wires.gemini.errors import tell_failure
 from toolglot.wires.gemini.field_names import NAME, write_seal
 from toolglot.wires.json_fields import find_fault, read_arguments
-from toolglot.wires.protocol import Answerer, Asked
+from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 from toolglot.wires.translation import CACHED, THOUGHT, count_told
 from toolglot.wires.whole_calls import Told, WholeCalls
 
@@ -40,10 +40,10 @@ NOTHING = {"text": ""}
 Part: TypeAlias = dict[str, Any]
 
 
-class Telling:
+class EventEncoder:
     """One answer as parts, and how it ends."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: ClientRequest) -> None:
         self.thoughts = asked.memory.get("thoughts", False)
         self.calls = WholeCalls()
         self.seal = ""
@@ -69,7 +69,7 @@ class Telling:
         """Thoughts are told only to those who asked for them."""
         return [{"text": event.text, "thought": True}] if self.thoughts else []
 
-    def keep_seal(self, event: ReasoningSealed) -> list[Part]:
+    def keep_seal(self, event: ReasoningSigned) -> list[Part]:
         """A seal waits for the part behind the thoughts. If another one comes first, it has a part of its own."""
         waiting, self.seal = self.seal, write_seal(event.seal, event.kind)
         return [{**NOTHING, "thoughtSignature": waiting}] if waiting else []
@@ -93,7 +93,7 @@ class Telling:
                 parts.append({"functionCall": told})
         return parts
 
-    def carry(self, event: Foreign) -> list[Part]:
+    def carry(self, event: ProviderEvent) -> list[Part]:
         return [dict(event.data)] if event.wire == NAME else []
 
     def close(self) -> list[Part]:
@@ -111,22 +111,22 @@ class Telling:
         return {"finishReason": "STOP"}
 
 
-_TAKEN: Mapping[type, Callable[[Telling, Any], list[Part] | None]] = {
-    TextDelta: Telling.say,
-    ReasoningDelta: Telling.think,
-    ReasoningSealed: Telling.keep_seal,
-    CallStarted: Telling.start,
-    CallArguments: Telling.argue,
-    CallEnded: Telling.end_call,
-    Foreign: Telling.carry,
+_TAKEN: Mapping[type, Callable[[EventEncoder, Any], list[Part] | None]] = {
+    TextDelta: EventEncoder.say,
+    ReasoningDelta: EventEncoder.think,
+    ReasoningSigned: EventEncoder.keep_seal,
+    CallStarted: EventEncoder.start,
+    CallArguments: EventEncoder.argue,
+    CallEnded: EventEncoder.end_call,
+    ProviderEvent: EventEncoder.carry,
 }
 
 
-class StreamWriter:
+class StreamEncoder:
     """Writes one streamed answer, as events or as a list."""
 
-    def __init__(self, answerer: Answerer, asked: Asked) -> None:
-        self.telling = Telling(asked)
+    def __init__(self, answerer: ResponseIdentity, asked: ClientRequest) -> None:
+        self.telling = EventEncoder(asked)
         self.listed = asked.memory.get("list", False)
         self.count = 0
         self.tail = {"modelVersion": answerer.model, "responseId": answerer.id}
@@ -166,9 +166,9 @@ class StreamWriter:
         return b"data: %b\n\n" % data
 
 
-def encode_reply(events: Iterable[Event], answerer: Answerer, asked: Asked) -> bytes:
+def encode_reply(events: Iterable[Event], answerer: ResponseIdentity, asked: ClientRequest) -> bytes:
     """A whole answer. Calls that were cut are not in it."""
-    telling = Telling(asked)
+    telling = EventEncoder(asked)
     parts: list[Part] = []
     finished = Finished("stop")
     for event in events:

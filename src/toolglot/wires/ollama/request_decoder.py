@@ -19,18 +19,18 @@ from typing import Any
 from msgspec.structs import replace
 
 from toolglot.core.conversation import (
-    Call,
-    Choice,
     Conversation,
     Image,
-    Limits,
     Message,
     Part,
     Reasoning,
-    Result,
     Role,
+    Sampling,
     Text,
     Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
 )
 from toolglot.core.errors import RequestError
 from toolglot.core.json_numbers import encode
@@ -49,7 +49,7 @@ from toolglot.wires.json_fields import (
     write_arguments,
     write_function,
 )
-from toolglot.wires.protocol import Asked, read_error, write_error
+from toolglot.wires.protocol import ClientRequest, read_error, write_error
 from toolglot.wires.translation import demand_call, read_effort, write_effort
 
 NAME = "ollama"
@@ -64,7 +64,7 @@ BETWEEN = "\n\n"
 MAGIC = {"iVBOR": "image/png", "/9j/": "image/jpeg", "R0lGO": "image/gif", "UklGR": "image/webp"}
 
 
-def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
+def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
     """The request in neutral words; ``RequestError`` names the field that cannot be meant."""
     asked = parse_body(body, read_functions)
     tools, notes = asked.get("tools", NO_TOOLS)
@@ -81,14 +81,14 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
         extra={key: value for key, value in asked.items() if key not in MODELLED} | ({"options": rest} if rest else {}),
     )
     modelled = frozenset([EFFORT] if limits.effort else ())
-    return Asked(conversation, asked.get("stream") is not False, True, notes, modelled=modelled)
+    return ClientRequest(conversation, asked.get("stream") is not False, True, notes, modelled=modelled)
 
 
-def _decode_options(options: Mapping[str, Any]) -> tuple[Limits, dict[str, Any]]:
+def _decode_options(options: Mapping[str, Any]) -> tuple[Sampling, dict[str, Any]]:
     """The options that all wires know, and the others. A number of tokens below one stands for no limit."""
     whole = {key: whole_at(options, key, "options.") for key in ("num_predict", "top_k", "seed")}
     unlimited = whole["num_predict"] is not None and whole["num_predict"] < 1
-    limits = Limits(
+    limits = Sampling(
         max_tokens=None if unlimited else whole["num_predict"],
         temperature=number_at(options, "temperature", "options."),
         top_p=number_at(options, "top_p", "options."),
@@ -115,7 +115,7 @@ def _calls_in(message: object) -> list[dict[str, Any]]:
 
 def _forget_id(message: Message, given: Container[str]) -> Message:
     """The message without ids of results that are none of the given ones."""
-    strange = (isinstance(part, Result) and part.call_id not in given for part in message.parts)
+    strange = (isinstance(part, ToolResult) and part.call_id not in given for part in message.parts)
     parts = zip(message.parts, strange, strict=True)
     return replace(message, parts=tuple(replace(part, call_id="") if drop else part for part, drop in parts))
 
@@ -133,7 +133,7 @@ def _decode_message(message: object, at: int) -> Message:
     shown: tuple[Text | Image, ...] = ((Text(content),) if content else ()) + _decode_images(message, where)
     if role == "tool":
         name = text_at(message, "tool_name") or text_at(message, "name")
-        return Message(role, (read_error(Result(text_at(message, "tool_call_id"), name, shown)),))
+        return Message(role, (read_error(ToolResult(text_at(message, "tool_call_id"), name, shown)),))
     if role != "assistant":
         return Message(role, shown)
     thought = text_at(message, "thinking")
@@ -153,12 +153,12 @@ def _guess_type(image: str) -> str:
     return next((kind for magic, kind in MAGIC.items() if image.startswith(magic)), "image/png")
 
 
-def _decode_call(call: Mapping[str, Any], own_id: str, where: str) -> Call:
+def _decode_call(call: Mapping[str, Any], own_id: str, where: str) -> ToolCall:
     told = call.get("function")
     name = text_at(told, "name") if isinstance(told, dict) else ""
     if not isinstance(told, dict) or not name.strip():
         raise RequestError(f"{where}.tool_calls must name tools.", f"{where}.tool_calls")
-    return Call(text_at(call, "id") or own_id, name, write_arguments(told.get("arguments")))
+    return ToolCall(text_at(call, "id") or own_id, name, write_arguments(told.get("arguments")))
 
 
 # -- the way back ------------------------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
     return encode(request)
 
 
-def _choose(tools: Iterable[Tool], choice: Choice) -> tuple[list[Tool], list[dict[str, Any]]]:
+def _choose(tools: Iterable[Tool], choice: ToolChoice) -> tuple[list[Tool], list[dict[str, Any]]]:
     """The wire knows no choice: tools that may not be called are not offered, and what must be done is said."""
     offered = [tool for tool in tools if choice.allows(tool.name)]
     if choice.mode != "required" or not offered:
@@ -200,7 +200,7 @@ def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
 
 def _encode_message(message: Message) -> list[dict[str, Any]]:
     if message.role == "tool":
-        return [_encode_result(write_error(part)) for part in message.parts if isinstance(part, Result)]
+        return [_encode_result(write_error(part)) for part in message.parts if isinstance(part, ToolResult)]
     told = {"role": message.role, **_encode_shown(message.parts, "" if message.role == "assistant" else BETWEEN)}
     thought = "".join(part.text for part in message.parts if isinstance(part, Reasoning))
     if thought:
@@ -210,7 +210,7 @@ def _encode_message(message: Message) -> list[dict[str, Any]]:
     return [told]
 
 
-def _encode_result(result: Result) -> dict[str, Any]:
+def _encode_result(result: ToolResult) -> dict[str, Any]:
     told = {"role": "tool", **_encode_shown(result.content)}
     named = {"tool_name": result.name, "tool_call_id": result.call_id}
     return told | {key: value for key, value in named.items() if value}
@@ -225,6 +225,6 @@ def _encode_shown(parts: Iterable[Part], between: str = BETWEEN) -> dict[str, An
     return told | {"images": [image.data for image in images]} if images else told
 
 
-def _encode_call(call: Call, index: int) -> dict[str, Any]:
+def _encode_call(call: ToolCall, index: int) -> dict[str, Any]:
     function = {"index": index, "name": call.name, "arguments": read_arguments(call.arguments)}
     return {"id": call.id, "function": function}

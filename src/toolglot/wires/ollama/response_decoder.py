@@ -27,7 +27,7 @@ from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault,
 from toolglot.wires.protocol import Whole
 
 
-class StreamReader:
+class StreamDecoder:
     """Reads an answer line by line, however the lines are cut."""
 
     place = None
@@ -120,7 +120,7 @@ class StreamReader:
 
 def read_reply(body: bytes, new_id: Callable[[], str]) -> Whole:
     """A whole answer; also one that comes in lines all the same."""
-    reader, events = StreamReader(new_id), list[Event]()
+    reader, events = StreamDecoder(new_id), list[Event]()
     if parse_reply(body) is None:
         return Whole([*reader.feed(body), *reader.close()], tidy=False)
     reader.read(body, events)

@@ -23,14 +23,14 @@ from toolglot.core.events import (
 )
 from toolglot.core.json_numbers import encode
 from toolglot.wires.json_fields import read_arguments
-from toolglot.wires.protocol import Answerer, Asked
+from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 from toolglot.wires.whole_calls import Told, WholeCalls
 
 
-class StreamWriter:
+class StreamEncoder:
     """Writes one streamed answer."""
 
-    def __init__(self, answerer: Answerer, asked: Asked) -> None:
+    def __init__(self, answerer: ResponseIdentity, asked: ClientRequest) -> None:
         self.head = encode(_head(answerer))[:-1]
         self.calls = WholeCalls()
 
@@ -83,18 +83,18 @@ class StreamWriter:
         return encode({"error": event.message}) + b"\n"
 
 
-_STEPS: Mapping[type, Callable[[StreamWriter, Any], bytes]] = {
-    TextDelta: StreamWriter.say,
-    ReasoningDelta: StreamWriter.think,
-    CallStarted: StreamWriter.start_call,
-    CallArguments: StreamWriter.argue,
-    CallEnded: StreamWriter.end_call,
-    Finished: StreamWriter.finish,
-    Failed: StreamWriter.fail,
+_STEPS: Mapping[type, Callable[[StreamEncoder, Any], bytes]] = {
+    TextDelta: StreamEncoder.say,
+    ReasoningDelta: StreamEncoder.think,
+    CallStarted: StreamEncoder.start_call,
+    CallArguments: StreamEncoder.argue,
+    CallEnded: StreamEncoder.end_call,
+    Finished: StreamEncoder.finish,
+    Failed: StreamEncoder.fail,
 }
 
 
-def encode_reply(events: Iterable[Event], answerer: Answerer, asked: Asked) -> bytes:
+def encode_reply(events: Iterable[Event], answerer: ResponseIdentity, asked: ClientRequest) -> bytes:
     """A whole answer. Calls that were cut are not in it."""
     text, thought = "", ""
     calls = WholeCalls()
@@ -128,7 +128,7 @@ def encode_error(error: ToolglotError) -> bytes:
     return encode({"error": error.message})
 
 
-def _head(answerer: Answerer) -> dict[str, Any]:
+def _head(answerer: ResponseIdentity) -> dict[str, Any]:
     created = datetime.fromtimestamp(answerer.created, UTC)
     return {"model": answerer.model, "created_at": created.strftime("%Y-%m-%dT%H:%M:%SZ")}
 

@@ -6,9 +6,9 @@ import re
 
 from toolglot.wires.openai_chat.errors import decode_error, encode_error
 from toolglot.wires.openai_chat.request_decoder import THOUGHT_FIELDS, adapt_request, decode_request, encode_request
-from toolglot.wires.openai_chat.response_decoder import StreamReader as read_stream
+from toolglot.wires.openai_chat.response_decoder import StreamDecoder as read_stream
 from toolglot.wires.openai_chat.response_decoder import decode_reply, read_reply
-from toolglot.wires.openai_chat.response_encoder import StreamWriter as write_stream
+from toolglot.wires.openai_chat.response_encoder import StreamEncoder as write_stream
 from toolglot.wires.openai_chat.response_encoder import encode_reply
 from toolglot.wires.openai_chat.signatures import NAME
 from toolglot.wires.protocol import Marks

@@ -15,7 +15,7 @@ import msgspec
 
 from toolglot.core.events import CallArguments, Event, ReasoningDelta, TextDelta
 from toolglot.core.json_numbers import encode
-from toolglot.wires.openai_chat.response_schema import Function, Reply, Said, decode
+from toolglot.wires.openai_chat.response_schema import Function, Reply, ReplyMessage, decode
 from toolglot.wires.sse import BLANK, DATA
 
 PROBE: Final = "\x01"
@@ -29,7 +29,7 @@ Delta = TextDelta | ReasoningDelta | CallArguments
 _decode_string = msgspec.json.Decoder(str).decode
 
 
-class Mould:
+class ChunkTemplate:
     """The bytes before and behind the string, and what a string there tells."""
 
     __slots__ = ("_after", "_before", "_from", "_tell", "_to")
@@ -52,7 +52,7 @@ class Mould:
         return [self._tell(told)] if told else None
 
 
-def cast(piece: bytes, told: Delta, tell: Callable[[str], Event]) -> Mould | None:
+def cast(piece: bytes, told: Delta, tell: Callable[[str], Event]) -> ChunkTemplate | None:
     """The mould of a chunk that told this, if it is one event and the string is found in it."""
     text = told.fragment if isinstance(told, CallArguments) else told.text
     before, found, after = piece.partition(encode(text))
@@ -68,11 +68,11 @@ def cast(piece: bytes, told: Delta, tell: Callable[[str], Event]) -> Mould | Non
     for name in STRINGS[type(told)]:
         if holder is not None and getattr(holder, name) == PROBE:
             setattr(holder, name, text)
-            return Mould(before, after, tell) if twin == chunk else None
+            return ChunkTemplate(before, after, tell) if twin == chunk else None
     return None
 
 
-def _find_holder(reply: Reply, told: Delta) -> Said | Function | None:
+def _find_holder(reply: Reply, told: Delta) -> ReplyMessage | Function | None:
     """What the string stands in, if the chunk says nothing besides."""
     said = reply.choices[0].delta if reply.choices and len(reply.choices) == 1 else None
     calls = (said.tool_calls if said else None) or []

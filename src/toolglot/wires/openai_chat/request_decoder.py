@@ -17,20 +17,20 @@ from typing import Any
 
 from toolglot.core.conversation import (
     EFFORTS,
-    Call,
-    Choice,
     Conversation,
-    Foreign,
     Image,
-    Limits,
     Message,
     Mode,
     Part,
+    ProviderPart,
     Reasoning,
-    Result,
     Role,
+    Sampling,
     Text,
     Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
 )
 from toolglot.core.errors import RequestError, ToolResultsError
 from toolglot.core.json_numbers import encode
@@ -49,7 +49,7 @@ from toolglot.wires.json_fields import (
     write_function,
 )
 from toolglot.wires.openai_chat.signatures import NAME, read_signature, write_signature
-from toolglot.wires.protocol import Asked, read_error, write_error
+from toolglot.wires.protocol import ClientRequest, read_error, write_error
 from toolglot.wires.translation import address_image, read_effort, read_image, write_effort
 
 ROLES: Mapping[str, Role] = {
@@ -81,11 +81,11 @@ RARITIES = frozenset((*THOUGHT_FIELDS, "refusal", "extra_content"))
 BESIDES = RARITIES | {"tool_calls", "function_call"}
 """What a message of the assistant may have besides content."""
 
-ANY_CHOICE, NO_LIMITS = Choice(), Limits()
+ANY_CHOICE, NO_LIMITS = ToolChoice(), Sampling()
 CHOICES: Mapping[str, Mode] = {"none": "none", "auto": "auto", "required": "required", "any": "required"}
 
 
-def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
+def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
     """The request in neutral words; ``RequestError`` names the field that cannot be meant."""
     asked = parse_body(body, read_functions)
     if "n" in asked and asked["n"] not in (None, 1):
@@ -103,7 +103,7 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
     options = asked.get("stream_options")
     wants_usage = isinstance(options, dict) and options.get("include_usage") is True
     modelled = frozenset((NEWER_LIMIT, EFFORT) if conversation.limits.effort else (NEWER_LIMIT,))
-    return Asked(conversation, asked.get("stream") is True, wants_usage, tuple(notes), modelled=modelled)
+    return ClientRequest(conversation, asked.get("stream") is True, wants_usage, tuple(notes), modelled=modelled)
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ def _decode_part(part: object, where: str) -> Part:
         if isinstance(part.get(key), str):
             return Text(part[key])
     if part.get("type") != "image_url":
-        return Foreign(NAME, part)
+        return ProviderPart(NAME, part)
     image = part.get("image_url")
     url, detail = (text_at(image, "url"), text_at(image, "detail")) if isinstance(image, dict) else (image, "")
     try:
@@ -181,7 +181,7 @@ def _decode_calls(message: Mapping[str, Any], at: int, notes: list[str]) -> list
     return calls
 
 
-def _decode_call(call: Mapping[str, Any], where: str, notes: list[str]) -> Call:
+def _decode_call(call: Mapping[str, Any], where: str, notes: list[str]) -> ToolCall:
     told = call.get("function") or call.get("custom") or {}
     if not isinstance(told, dict):
         raise RequestError(f"{where}.function must be an object.", where)
@@ -191,39 +191,39 @@ def _decode_call(call: Mapping[str, Any], where: str, notes: list[str]) -> Call:
     arguments = told.get("arguments") if "input" not in told else {"input": told["input"]}
     if not isinstance(arguments, str):
         arguments = write_arguments(arguments or {})
-    return Call(text_at(call, "id"), name or "unnamed", arguments)
+    return ToolCall(text_at(call, "id"), name or "unnamed", arguments)
 
 
-def _decode_result(message: Mapping[str, Any], parts: Iterable[Part], at: int) -> Result:
+def _decode_result(message: Mapping[str, Any], parts: Iterable[Part], at: int) -> ToolResult:
     if "content" not in message:
         where = f"messages[{at}]"
         raise ToolResultsError(f"Invalid tool results: {where} has no content.", f"{where}.content")
     content = [part if isinstance(part, (Text, Image)) else Text(write_arguments(_bare(part))) for part in parts]
-    return read_error(Result(text_at(message, "tool_call_id"), text_at(message, "name"), tuple(content)))
+    return read_error(ToolResult(text_at(message, "tool_call_id"), text_at(message, "name"), tuple(content)))
 
 
 def _bare(part: Part) -> Any:
-    return dict(part.data) if isinstance(part, Foreign) else str(part)
+    return dict(part.data) if isinstance(part, ProviderPart) else str(part)
 
 
 # -- tools and the choice among them -----------------------------------------------------------------------------------
 
 
-def _decode_choice(choice: object, tools: tuple[Tool, ...]) -> Choice:
+def _decode_choice(choice: object, tools: tuple[Tool, ...]) -> ToolChoice:
     if choice is None:
         return ANY_CHOICE
     if isinstance(choice, str):
         if choice not in CHOICES:
             raise RequestError(f"tool_choice cannot be {choice!r}.", "tool_choice")
-        return check_choice(Choice(CHOICES[choice]), tools)
+        return check_choice(ToolChoice(CHOICES[choice]), tools)
     if not isinstance(choice, dict):
         raise RequestError("tool_choice must be a word or an object.", "tool_choice")
     allowed = choice.get("allowed_tools")
     if choice.get("type") == "allowed_tools" and isinstance(allowed, dict):
         names = tuple(dict.fromkeys(_name_of(tool) for tool in allowed.get("tools") or ()))
         mode: Mode = "required" if allowed.get("mode") == "required" else "auto"
-        return check_choice(Choice(mode, names), tools)
-    return check_choice(Choice.one(_name_of(choice)), tools)
+        return check_choice(ToolChoice(mode, names), tools)
+    return check_choice(ToolChoice.one(_name_of(choice)), tools)
 
 
 def _name_of(entry: object) -> str:
@@ -234,9 +234,9 @@ def _name_of(entry: object) -> str:
     return name
 
 
-def _decode_limits(asked: Mapping[str, Any]) -> Limits:
+def _decode_limits(asked: Mapping[str, Any]) -> Sampling:
     parallel = asked.get("parallel_tool_calls")
-    return Limits(
+    return Sampling(
         max_tokens=whole_at(asked, "max_tokens") or whole_at(asked, NEWER_LIMIT),
         temperature=number_at(asked, "temperature"),
         top_p=number_at(asked, "top_p"),
@@ -272,7 +272,7 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
     return encode(request)
 
 
-def _encode_limits(limits: Limits, extra: Mapping[str, Any]) -> dict[str, Any]:
+def _encode_limits(limits: Sampling, extra: Mapping[str, Any]) -> dict[str, Any]:
     told = {key: getattr(limits, key) for key in LIMITS if key != "max_tokens" or NEWER_LIMIT not in extra}
     if limits.effort and EFFORT not in extra:
         told[EFFORT] = write_effort(limits.effort, EFFORT_WORDS)
@@ -298,7 +298,7 @@ def _encode_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
             encoded.append(_encode_message(message))
             continue
         for result in message.parts:
-            if isinstance(result, Result):
+            if isinstance(result, ToolResult):
                 images = [part for part in result.content if isinstance(part, Image)]
                 shown += [Text(f"From the result of the call {result.call_id}:"), *images] if images else []
                 encoded.append(_encode_result(result))
@@ -323,7 +323,7 @@ def _encode_calls(parts: Iterable[Part]) -> dict[str, Any]:
     for part in parts:
         if isinstance(part, Reasoning) and part.kind == NAME:
             seal = part.seal
-        elif isinstance(part, Call):
+        elif isinstance(part, ToolCall):
             function = {"name": part.name, "arguments": part.arguments}
             calls.append({"id": part.id, "type": "function", "function": function} | write_signature(seal))
             seal = ""
@@ -333,7 +333,7 @@ def _encode_calls(parts: Iterable[Part]) -> dict[str, Any]:
 _ENCODED: Mapping[type, Callable[[Any], dict[str, Any]]] = {
     Text: lambda part: {"type": "text", "text": part.text},
     Image: lambda part: {"type": "image_url", "image_url": _encode_image(part)},
-    Foreign: lambda part: dict(part.data),
+    ProviderPart: lambda part: dict(part.data),
 }
 
 
@@ -351,12 +351,12 @@ def _encode_image(image: Image) -> dict[str, Any]:
     return {"url": url, "detail": image.detail} if image.detail else {"url": url}
 
 
-def _encode_result(result: Result) -> dict[str, Any]:
+def _encode_result(result: ToolResult) -> dict[str, Any]:
     content = _encode_content([part for part in write_error(result).content if isinstance(part, Text)])
     return {"role": "tool", "tool_call_id": result.call_id, "content": content or ""}
 
 
-def _encode_choice(choice: Choice) -> dict[str, Any]:
+def _encode_choice(choice: ToolChoice) -> dict[str, Any]:
     if choice.only and (choice.mode != "required" or len(choice.only) > 1):
         tools = [{"type": "function", "function": {"name": name}} for name in choice.only]
         return {"tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": choice.mode, "tools": tools}}}

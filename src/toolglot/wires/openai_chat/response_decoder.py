@@ -23,10 +23,10 @@ from toolglot.core.events import (
     Event,
     Failed,
     Finished,
-    Foreign,
+    ProviderEvent,
     Reason,
     ReasoningDelta,
-    ReasoningSealed,
+    ReasoningSigned,
     Started,
     TextDelta,
     Usage,
@@ -34,9 +34,9 @@ from toolglot.core.events import (
 from toolglot.core.json_numbers import decode as decode_json
 from toolglot.core.json_numbers import decode_anything
 from toolglot.wires.json_fields import end_call, find_fault, write_arguments
-from toolglot.wires.openai_chat.chunk_template import Mould, cast
+from toolglot.wires.openai_chat.chunk_template import ChunkTemplate, cast
 from toolglot.wires.openai_chat.errors import describe
-from toolglot.wires.openai_chat.response_schema import Call, Choice, Function, Reply, Said, decode
+from toolglot.wires.openai_chat.response_schema import CallDelta, Function, Reply, ReplyChoice, ReplyMessage, decode
 from toolglot.wires.openai_chat.signatures import NAME, OTHERS, read_signature
 from toolglot.wires.protocol import Whole
 from toolglot.wires.sse import EventStream
@@ -68,7 +68,7 @@ class _Told(msgspec.Struct):
             return False
 
 
-class Reader:
+class ReplyDecoder:
     """Reads the replies of one answer into events; a whole reply is an answer of one piece."""
 
     whole = True
@@ -112,7 +112,7 @@ class Reader:
         self.started = True
         events.append(Started(reply.id or "", reply.model or ""))
 
-    def take(self, said: Said, events: list[Event]) -> None:
+    def take(self, said: ReplyMessage, events: list[Event]) -> None:
         thought = said.reasoning_content or said.reasoning
         if thought:
             events.append(ReasoningDelta(thought))
@@ -125,9 +125,9 @@ class Reader:
         for call in said.tool_calls or ():
             self.take_call(call, events)
         if said.reasoning_details or said.annotations:
-            events.append(Foreign(NAME, {key: value for key in OTHERS if (value := getattr(said, key))}))
+            events.append(ProviderEvent(NAME, {key: value for key in OTHERS if (value := getattr(said, key))}))
 
-    def take_call(self, call: Call, events: list[Event]) -> None:
+    def take_call(self, call: CallDelta, events: list[Event]) -> None:
         told = call.function or Function()
         name, arguments = told.name or "", told.arguments
         if type(arguments) is not str:
@@ -151,7 +151,7 @@ class Reader:
 
     def seal(self, extra: object, events: list[Event]) -> None:
         if seal := read_signature(extra):
-            events.append(ReasoningSealed(seal, NAME))
+            events.append(ReasoningSigned(seal, NAME))
 
     def flatten(self, arguments: object) -> str:
         """Arguments as text, where a server writes them as an object or not at all."""
@@ -160,7 +160,7 @@ class Reader:
         self.tidy = False
         return write_arguments(arguments)
 
-    def find(self, call: Call, name: str) -> _Told | None:
+    def find(self, call: CallDelta, name: str) -> _Told | None:
         """The call that this goes on with, if it does. In a whole reply every entry is a call of its own."""
         if self.whole:
             return None
@@ -175,7 +175,7 @@ class Reader:
             return self.known.get((call.index, call.id))
         return None if known.pieces and name != known.name else known
 
-    def expect(self, call: Call, name: str) -> _Told:
+    def expect(self, call: CallDelta, name: str) -> _Told:
         known = _Told(call.id if call.id and call.id not in self.ids else self.new_id(), call.id)
         if not name or call.id != known.id or (call.index != len(self.calls) and not self.whole):
             self.tidy = False
@@ -216,7 +216,7 @@ class Reader:
         return finish
 
 
-class StreamReader(Reader):
+class StreamDecoder(ReplyDecoder):
     """Reads a streamed answer."""
 
     whole = False
@@ -225,7 +225,7 @@ class StreamReader(Reader):
     def __init__(self, new_id: Callable[[], str]) -> None:
         super().__init__(new_id)
         self.stream = EventStream()
-        self.mould: Mould | None = None
+        self.mould: ChunkTemplate | None = None
         self.casts = CASTS
         self.patience = PATIENCE
 
@@ -245,7 +245,7 @@ class StreamReader(Reader):
             self.mould = self.cast(piece, events[0]) if len(events) == 1 and self.casts else None
         return events
 
-    def cast(self, piece: bytes, event: Event) -> Mould | None:
+    def cast(self, piece: bytes, event: Event) -> ChunkTemplate | None:
         """The mould of the chunks that are to come, if this one is like them."""
         if self.stream.waiting or self.over:
             return None
@@ -299,7 +299,7 @@ class StreamReader(Reader):
 
 def read_reply(body: bytes, new_id: Callable[[], str]) -> Whole:
     """A whole answer."""
-    reader = Reader(new_id)
+    reader = ReplyDecoder(new_id)
     events: list[Event] = []
     reader.read(body, events)
     if not reader.over and not reader.finish and not events[1:]:
@@ -328,7 +328,7 @@ def _read_patiently(data: bytes) -> Reply:
     return Reply(choices, usage=usage if isinstance(usage, dict) else None, error=error)
 
 
-def _read_choice(choice: Mapping[str, Any]) -> Choice:
+def _read_choice(choice: Mapping[str, Any]) -> ReplyChoice:
     said = choice.get("delta") or choice.get("message")
     said = said if isinstance(said, dict) else {}
     finish, index = choice.get("finish_reason"), choice.get("index")
@@ -336,15 +336,17 @@ def _read_choice(choice: Mapping[str, Any]) -> Choice:
     calls = [_read_call(call) for call in _list(said.get("tool_calls")) if isinstance(call, dict)]
     index = index if isinstance(index, int) else None
     others = {key: said.get(key) for key in ("extra_content", *OTHERS)}
-    return Choice(Said(**texts, tool_calls=calls, **others), None, finish if isinstance(finish, str) else None, index)
+    return ReplyChoice(
+        ReplyMessage(**texts, tool_calls=calls, **others), None, finish if isinstance(finish, str) else None, index
+    )
 
 
-def _read_call(call: Mapping[str, Any]) -> Call:
+def _read_call(call: Mapping[str, Any]) -> CallDelta:
     told = call.get("function")
     told = told if isinstance(told, dict) else {}
     index, name = call.get("index"), told.get("name")
     index = int(index) if isinstance(index, str) and index.isdigit() else index
-    return Call(
+    return CallDelta(
         index if isinstance(index, int) else None,
         str(call["id"]) if call.get("id") is not None else None,
         Function(name if isinstance(name, str) else None, told.get("arguments")),

@@ -21,16 +21,16 @@ from toolglot.core.events import (
     Event,
     Failed,
     Finished,
-    Foreign,
+    ProviderEvent,
     ReasoningDelta,
-    ReasoningSealed,
+    ReasoningSigned,
     TextDelta,
     Usage,
 )
 from toolglot.core.json_numbers import encode
 from toolglot.wires.openai_chat.errors import encode_failure
 from toolglot.wires.openai_chat.signatures import NAME, write_signature
-from toolglot.wires.protocol import Answerer, Asked
+from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 from toolglot.wires.translation import CACHED, THOUGHT, count_told
 
 OPEN = b'},"finish_reason":null}]}\n\n'
@@ -40,10 +40,10 @@ DONE = b"data: [DONE]\n\n"
 ARGUMENTS = b'"tool_calls":[{"index":%d,"function":{"arguments":%b}}]'
 
 
-class StreamWriter:
+class StreamEncoder:
     """Writes one streamed answer."""
 
-    def __init__(self, answerer: Answerer, asked: Asked) -> None:
+    def __init__(self, answerer: ResponseIdentity, asked: ClientRequest) -> None:
         told = {
             "id": f"chatcmpl-{answerer.id}",
             "object": "chat.completion.chunk",
@@ -91,12 +91,12 @@ class StreamWriter:
         told = {"index": event.index, "id": event.id, "type": "function", "function": function}
         return self.put({"tool_calls": [told | write_signature(seal)]})
 
-    def keep_seal(self, event: ReasoningSealed) -> bytes:
+    def keep_seal(self, event: ReasoningSigned) -> bytes:
         """A signature of this wire waits for the call behind it; those of others have no place here."""
         self.seal = event.seal if event.kind == NAME else self.seal
         return b""
 
-    def carry(self, event: Foreign) -> bytes:
+    def carry(self, event: ProviderEvent) -> bytes:
         return self.put(event.data) if event.wire == NAME else b""
 
     def finish(self, event: Finished) -> bytes:
@@ -111,16 +111,16 @@ class StreamWriter:
         return b"data: " + encode_failure(event.kind, event.message) + b"\n\n"
 
 
-STEPS: dict[type, Callable[[StreamWriter, Any], bytes]] = {
-    CallStarted: StreamWriter.start_call,
-    ReasoningSealed: StreamWriter.keep_seal,
-    Foreign: StreamWriter.carry,
-    Finished: StreamWriter.finish,
-    Failed: StreamWriter.fail,
+STEPS: dict[type, Callable[[StreamEncoder, Any], bytes]] = {
+    CallStarted: StreamEncoder.start_call,
+    ReasoningSigned: StreamEncoder.keep_seal,
+    ProviderEvent: StreamEncoder.carry,
+    Finished: StreamEncoder.finish,
+    Failed: StreamEncoder.fail,
 }
 
 
-def encode_reply(events: Iterable[Event], answerer: Answerer, asked: Asked) -> bytes:
+def encode_reply(events: Iterable[Event], answerer: ResponseIdentity, asked: ClientRequest) -> bytes:
     """A whole answer. Calls that were cut are not in it."""
     texts: dict[type, list[str]] = {TextDelta: [], ReasoningDelta: []}
     calls: dict[int, tuple[CallStarted, list[str]]] = {}
@@ -132,9 +132,9 @@ def encode_reply(events: Iterable[Event], answerer: Answerer, asked: Asked) -> b
         match event:
             case TextDelta() | ReasoningDelta():
                 texts[type(event)].append(event.text)
-            case ReasoningSealed(kind=kind) if kind == NAME:
+            case ReasoningSigned(kind=kind) if kind == NAME:
                 seal = event.seal
-            case Foreign(wire=wire, data=data) if wire == NAME:
+            case ProviderEvent(wire=wire, data=data) if wire == NAME:
                 others |= data
             case CallStarted():
                 calls[event.index] = (event, [])

@@ -14,33 +14,33 @@ class Function(msgspec.Struct):
     arguments: Any = None
 
 
-class Call(msgspec.Struct):
+class CallDelta(msgspec.Struct):
     index: int | None = None
     id: str | None = None
     function: Function | None = None
     extra_content: Any = None
 
 
-class Said(msgspec.Struct):
+class ReplyMessage(msgspec.Struct):
     content: str | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
     refusal: str | None = None
-    tool_calls: list[Call] | None = None
+    tool_calls: list[CallDelta] | None = None
     extra_content: Any = None
     reasoning_details: Any = None
     annotations: Any = None
 
 
-class Choice(msgspec.Struct):
-    delta: Said | None = None
-    message: Said | None = None
+class ReplyChoice(msgspec.Struct):
+    delta: ReplyMessage | None = None
+    message: ReplyMessage | None = None
     finish_reason: str | None = None
     index: int | None = None
 
 
 class Reply(msgspec.Struct):
-    choices: list[Choice] | None = None
+    choices: list[ReplyChoice] | None = None
     id: str | None = None
     model: str | None = None
     usage: dict[str, Any] | None = None

@@ -23,17 +23,17 @@ from toolglot.core.events import (
     Event,
     Failed,
     Finished,
-    Foreign,
+    ProviderEvent,
     ReasoningDelta,
-    ReasoningSealed,
+    ReasoningSigned,
     TextDelta,
     Usage,
 )
 from toolglot.wires.openai_responses.errors import tell_failure
 from toolglot.wires.openai_responses.request_decoder import NAME
-from toolglot.wires.openai_responses.stream_position import Mark
+from toolglot.wires.openai_responses.stream_position import StreamMark
 from toolglot.wires.openai_responses.tools import INPUT
-from toolglot.wires.protocol import Answerer, Asked
+from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 from toolglot.wires.translation import CACHED, THOUGHT, count_told, lend_seal
 
 Step: TypeAlias = tuple[str, dict[str, Any]]
@@ -71,7 +71,7 @@ class Item(ABC):
         return f"response.{kind}", {"item_id": self.id, "output_index": self.at, **fields}
 
 
-class Said(Item):
+class TextItem(Item):
     """A message."""
 
     __slots__ = ()
@@ -99,7 +99,7 @@ class Said(Item):
 
 
 @dataclass(slots=True)
-class Thought(Item):
+class ReasoningItem(Item):
     """Reasoning. It is told as a summary, the one form that every client shows."""
 
     seal: str = ""
@@ -129,7 +129,7 @@ class Thought(Item):
 
 
 @dataclass(slots=True)
-class Called(Item):
+class CallItem(Item):
     """A call of a function."""
 
     call: CallStarted = field(kw_only=True)
@@ -150,7 +150,7 @@ class Called(Item):
         return [done, self.move("done", status)]
 
 
-class CalledRaw(Called):
+class CustomCallItem(CallItem):
     """A call of a custom tool: its text is inside the arguments, and is taken out when they are complete."""
 
     __slots__ = ()
@@ -189,14 +189,14 @@ def _regain(at: int, told: Mapping[str, Any], index: int) -> Item:
     """An item that somebody else began."""
     if told["type"] == "function_call":
         call = CallStarted(index, told["call_id"], told["name"])
-        return Called(told["id"], at, name=told["name"], namespace=str(told.get("namespace") or ""), call=call)
-    return Thought(told["id"], at) if told["type"] == "reasoning" else Said(told["id"], at)
+        return CallItem(told["id"], at, name=told["name"], namespace=str(told.get("namespace") or ""), call=call)
+    return ReasoningItem(told["id"], at) if told["type"] == "reasoning" else TextItem(told["id"], at)
 
 
-class Ladder:
+class OutputItems:
     """The steps of one answer."""
 
-    def __init__(self, answerer: Answerer, asked: Asked) -> None:
+    def __init__(self, answerer: ResponseIdentity, asked: ClientRequest) -> None:
         self.token = answerer.id
         self.keep = asked.keep
         self.custom = asked.memory.get("custom", frozenset())
@@ -223,10 +223,10 @@ class Ladder:
         }
         self.output: list[dict[str, Any] | None] = []
         self.open: Item | None = None
-        self.calls: dict[int, Called] = {}
+        self.calls: dict[int, CallItem] = {}
         self.failure: Failed | None = None
 
-    def resume(self, response: Mapping[str, Any], marks: Iterable[Mark]) -> None:
+    def resume(self, response: Mapping[str, Any], marks: Iterable[StreamMark]) -> None:
         """Somebody else took the first steps, and this happened to the items."""
         self.response |= response
         items: dict[int, Item] = {}
@@ -242,8 +242,8 @@ class Ladder:
                 if "call_id" in told:
                     calls[at] = len(calls)
                 items[at] = _regain(at, told, calls.get(at, -1))
-        self.calls = {item.call.index: item for item in items.values() if isinstance(item, Called)}
-        self.open = next((item for item in items.values() if not isinstance(item, Called)), None)
+        self.calls = {item.call.index: item for item in items.values() if isinstance(item, CallItem)}
+        self.open = next((item for item in items.values() if not isinstance(item, CallItem)), None)
 
     def take(self, event: Event) -> list[Step]:
         """The steps that an event takes."""
@@ -267,26 +267,26 @@ class Ladder:
         return self.close(item, status)
 
     def say(self, event: TextDelta) -> list[Step]:
-        if isinstance(self.open, Said):
+        if isinstance(self.open, TextItem):
             return self.open.add(event.text)
         steps = self.pause()
         token, at = self.place()
-        self.open = Said(f"msg_{token}", at)
+        self.open = TextItem(f"msg_{token}", at)
         return [*steps, *self.open.start(), *self.open.add(event.text)]
 
     def think(self, event: ReasoningDelta) -> list[Step]:
         steps, thought = self.start_thought()
         return [*steps, *thought.add(event.text)]
 
-    def start_thought(self) -> tuple[list[Step], Thought]:
-        if isinstance(self.open, Thought):
+    def start_thought(self) -> tuple[list[Step], ReasoningItem]:
+        if isinstance(self.open, ReasoningItem):
             return [], self.open
         steps = self.pause()
         token, at = self.place()
-        self.open = thought = Thought(f"rs_{token}", at)
+        self.open = thought = ReasoningItem(f"rs_{token}", at)
         return [*steps, *thought.start()], thought
 
-    def seal(self, event: ReasoningSealed) -> list[Step]:
+    def seal(self, event: ReasoningSigned) -> list[Step]:
         steps, thought = self.start_thought()
         thought.seal = lend_seal(event.seal, event.kind, NAME)
         return [*steps, *self.pause()]
@@ -296,9 +296,9 @@ class Ladder:
         token, at = self.place()
         namespace, name = self.namespaces.get(event.name, ("", event.name))
         if event.name in self.custom:
-            call: Called = CalledRaw(f"ctc_{token}", at, name=name, namespace=namespace, call=event)
+            call: CallItem = CustomCallItem(f"ctc_{token}", at, name=name, namespace=namespace, call=event)
         else:
-            call = Called(f"fc_{token}", at, name=name, namespace=namespace, call=event)
+            call = CallItem(f"fc_{token}", at, name=name, namespace=namespace, call=event)
         self.calls[event.index] = call
         return [*steps, *call.start()]
 
@@ -308,7 +308,7 @@ class Ladder:
     def end_call(self, event: CallEnded) -> list[Step]:
         return self.close(self.calls.pop(event.index))
 
-    def carry(self, event: Foreign) -> list[Step]:
+    def carry(self, event: ProviderEvent) -> list[Step]:
         """An item that only this wire knows, such as a search that the upstream has made."""
         if event.wire != NAME:
             return []
@@ -348,16 +348,16 @@ class Ladder:
         return f"response.{status}", {"response": self.response}
 
 
-_TAKEN: Mapping[type, Callable[[Ladder, Any], list[Step]]] = {
-    TextDelta: Ladder.say,
-    ReasoningDelta: Ladder.think,
-    ReasoningSealed: Ladder.seal,
-    CallStarted: Ladder.call,
-    CallArguments: Ladder.argue,
-    CallEnded: Ladder.end_call,
-    Foreign: Ladder.carry,
-    Finished: Ladder.finish,
-    Failed: Ladder.fail,
+_TAKEN: Mapping[type, Callable[[OutputItems, Any], list[Step]]] = {
+    TextDelta: OutputItems.say,
+    ReasoningDelta: OutputItems.think,
+    ReasoningSigned: OutputItems.seal,
+    CallStarted: OutputItems.call,
+    CallArguments: OutputItems.argue,
+    CallEnded: OutputItems.end_call,
+    ProviderEvent: OutputItems.carry,
+    Finished: OutputItems.finish,
+    Failed: OutputItems.fail,
 }
 
 

@@ -35,7 +35,7 @@ def expand_request(body: bytes, find: Find, limit: int) -> bytes:
         return body
     asked = parse_body(body)
     items = _list_items(asked.get("input"))
-    said = _Recall(find, limit).resolve(items)
+    said = _PreviousResponse(find, limit).resolve(items)
     found = find(text_at(asked, PREVIOUS))
     if found is not None:
         said = [*_recite(*found), *said]
@@ -58,7 +58,7 @@ def _recite(body: bytes, output: bytes) -> Iterator[Item]:
     yield from map(_strip, decode(output))
 
 
-class _Recall:
+class _PreviousResponse:
     """The items that one request refers to. Each answer is read once, however often it is meant."""
 
     def __init__(self, find: Find, limit: int) -> None:

@@ -18,23 +18,23 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from toolglot.core.conversation import (
-    Call,
     Conversation,
-    Foreign,
     Image,
-    Limits,
     Message,
     Part,
+    ProviderPart,
     Reasoning,
-    Result,
     Role,
+    Sampling,
     Text,
+    ToolCall,
+    ToolResult,
 )
 from toolglot.core.errors import RequestError, ToolResultsError
 from toolglot.wires.json_fields import adapt_body, number_at, parse_body, text_at, whole_at, write_arguments
 from toolglot.wires.openai_responses.previous_responses import PREVIOUS, REFERENCE
-from toolglot.wires.openai_responses.tools import INPUT, Shelf, decode_choice, fill_shelf, flatten_name
-from toolglot.wires.protocol import Asked, read_error
+from toolglot.wires.openai_responses.tools import INPUT, ToolTable, decode_choice, fill_shelf, flatten_name
+from toolglot.wires.protocol import ClientRequest, read_error
 from toolglot.wires.translation import read_effort, read_image, regain_seal, table_at
 
 NAME = "openai_responses"
@@ -54,7 +54,7 @@ TOOL_ITEMS = ("additional_tools", "tool_search_output")
 """Items that bring tools with them."""
 
 
-def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
+def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
     """The request in neutral words; ``RequestError`` names the field that cannot be meant."""
     asked = parse_body(body, fill_shelf)
     items = _list_items(asked.get("input"))
@@ -81,13 +81,13 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> Asked:
     modelled = frozenset([".".join(EFFORT)] if conversation.limits.effort else ())
     told = (tuple(notes), shelf.memory())
     retold = frozenset((*shelf.custom, *shelf.namespaces))
-    return Asked(conversation, streamed, True, *told, bond=bond, kept=kept, modelled=modelled, retold=retold)
+    return ClientRequest(conversation, streamed, True, *told, bond=bond, kept=kept, modelled=modelled, retold=retold)
 
 
-def _add_tools(begun: Shelf | None, items: list[dict[str, Any]]) -> Shelf:
+def _add_tools(begun: ToolTable | None, items: list[dict[str, Any]]) -> ToolTable:
     """All tools: those of the request, which other requests may share, and those that items bring with them."""
     bringing = [(at, item) for at, item in enumerate(items) if item.get("type") in TOOL_ITEMS]
-    shelf = Shelf(begun) if begun is None or bringing else begun
+    shelf = ToolTable(begun) if begun is None or bringing else begun
     for at, item in bringing:
         shelf.add(item.get("tools"), f"input[{at}].tools")
     return shelf
@@ -118,9 +118,9 @@ def _list_items(given: object) -> list[dict[str, Any]]:
     return given
 
 
-def _decode_limits(asked: Mapping[str, Any]) -> Limits:
+def _decode_limits(asked: Mapping[str, Any]) -> Sampling:
     parallel = asked.get("parallel_tool_calls")
-    return Limits(
+    return Sampling(
         max_tokens=whole_at(asked, "max_output_tokens"),
         temperature=number_at(asked, "temperature"),
         top_p=number_at(asked, "top_p"),
@@ -200,7 +200,7 @@ class Transcript:
         name = flatten_name(text_at(item, "namespace"), text_at(item, "name").strip())
         if not name:
             self.notes.append(f"{where} names no tool")
-        self.said.append(Call(text_at(item, "call_id"), name or "unnamed", write_arguments(arguments)))
+        self.said.append(ToolCall(text_at(item, "call_id"), name or "unnamed", write_arguments(arguments)))
 
     def take_result(self, item: Mapping[str, Any], where: str) -> None:
         if "output" not in item:
@@ -211,7 +211,7 @@ class Transcript:
         parts = _decode_content(output, f"{where}.output")
         content = tuple(part if isinstance(part, Text | Image) else Text(_tell_foreign(part)) for part in parts)
         self.pause()
-        self.messages.append(Message("tool", (read_error(Result(text_at(item, "call_id"), "", content)),)))
+        self.messages.append(Message("tool", (read_error(ToolResult(text_at(item, "call_id"), "", content)),)))
 
 
 _ITEMS: Mapping[str, Callable[[Transcript, dict[str, Any], str], None]] = {
@@ -225,7 +225,7 @@ _ITEMS: Mapping[str, Callable[[Transcript, dict[str, Any], str], None]] = {
 
 
 def _tell_foreign(part: Part) -> str:
-    return write_arguments(dict(part.data)) if isinstance(part, Foreign) else str(part)
+    return write_arguments(dict(part.data)) if isinstance(part, ProviderPart) else str(part)
 
 
 # -- content -----------------------------------------------------------------------------------------------------------
@@ -257,7 +257,7 @@ def _decode_part(part: object, where: str) -> Part:
     url = part.get("image_url")
     url = table_at(part, "image_url").get("url", url)
     if part.get("type") != "input_image" or not isinstance(url, str) or not url:
-        return Foreign(NAME, part)
+        return ProviderPart(NAME, part)
     detail = text_at(part, "detail")
     try:
         return read_image(url, "" if detail == "auto" else detail)

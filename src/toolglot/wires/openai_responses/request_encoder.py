@@ -14,15 +14,15 @@ from typing import Any
 
 from toolglot.core.conversation import (
     EFFORTS,
-    Call,
     Conversation,
-    Foreign,
     Image,
     Message,
     Part,
+    ProviderPart,
     Reasoning,
-    Result,
     Text,
+    ToolCall,
+    ToolResult,
 )
 from toolglot.core.errors import RequestError
 from toolglot.core.json_numbers import encode
@@ -75,7 +75,7 @@ def _encode_message(message: Message) -> Iterator[dict[str, Any]]:
         yield {"type": "message", "role": message.role, "content": []}
 
 
-def _encode_call(call: Call) -> dict[str, Any]:
+def _encode_call(call: ToolCall) -> dict[str, Any]:
     arguments = call.arguments if call.arguments.strip() else "{}"
     return {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments}
 
@@ -88,7 +88,7 @@ def _encode_reasoning(thought: Reasoning) -> dict[str, Any] | None:
     return {"type": "reasoning", "summary": summary, **sealed}
 
 
-def _encode_result(result: Result) -> dict[str, Any]:
+def _encode_result(result: ToolResult) -> dict[str, Any]:
     content = write_error(result).content
     output: str | list[dict[str, Any]]
     if all(isinstance(part, Text) for part in content) and len(content) < 2:
@@ -99,9 +99,9 @@ def _encode_result(result: Result) -> dict[str, Any]:
 
 
 _ITEMS: Mapping[type, Callable[[Any], dict[str, Any] | None]] = {
-    Call: _encode_call,
+    ToolCall: _encode_call,
     Reasoning: _encode_reasoning,
-    Result: _encode_result,
+    ToolResult: _encode_result,
 }
 
 
@@ -110,6 +110,6 @@ def _encode_part(part: Part, told: str) -> dict[str, Any]:
         return {"type": told, "text": part.text}
     if isinstance(part, Image):
         return {"type": "input_image", "image_url": address_image(part), "detail": part.detail or "auto"}
-    if isinstance(part, Foreign) and part.wire == NAME:
+    if isinstance(part, ProviderPart) and part.wire == NAME:
         return dict(part.data)
     raise RequestError("The request holds a part that the upstream's protocol has no word for.", "messages")

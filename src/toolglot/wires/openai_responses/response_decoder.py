@@ -20,10 +20,10 @@ from toolglot.core.events import (
     Event,
     Failed,
     Finished,
-    Foreign,
+    ProviderEvent,
     Reason,
     ReasoningDelta,
-    ReasoningSealed,
+    ReasoningSigned,
     Started,
     TextDelta,
     Usage,
@@ -31,7 +31,7 @@ from toolglot.core.events import (
 from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_reply, text_at, write_arguments
 from toolglot.wires.openai_responses.errors import describe, read_failure
 from toolglot.wires.openai_responses.request_decoder import NAME
-from toolglot.wires.openai_responses.stream_position import Place, Trail
+from toolglot.wires.openai_responses.stream_position import PositionTracker, StreamPosition
 from toolglot.wires.openai_responses.tools import INPUT, flatten_name
 from toolglot.wires.protocol import Whole
 from toolglot.wires.sse import EventStream
@@ -42,7 +42,7 @@ EVENT = b"event:"
 CUT = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
-class Reader:
+class ReplyDecoder:
     """Reads one answer into events; ``whole``: in one piece."""
 
     whole = False
@@ -133,7 +133,7 @@ class Reader:
         if taken is not None:
             taken(self, item, key, events)
         elif item:
-            events.append(Foreign(NAME, item))
+            events.append(ProviderEvent(NAME, item))
 
     def end_call(self, item: Mapping[str, Any], key: object, events: list[Event]) -> None:
         index = self.start_call(item, key, events)
@@ -170,7 +170,7 @@ class Reader:
             self.tidy = self.tidy and (self.whole or not text)
             events += [ReasoningDelta(text)] if text else []
         if seal := text_at(item, "encrypted_content"):
-            events.append(ReasoningSealed(*regain_seal(seal, NAME)))
+            events.append(ReasoningSigned(*regain_seal(seal, NAME)))
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
@@ -205,29 +205,29 @@ class Reader:
         events.append(Failed(code, message))
 
 
-_Taken = Callable[[Reader, Mapping[str, Any], list[Event]], None]
+_Taken = Callable[[ReplyDecoder, Mapping[str, Any], list[Event]], None]
 _STEPS: Mapping[str, _Taken] = {
-    "response.created": Reader.start,
-    "response.in_progress": Reader.start,
-    "response.output_text.delta": Reader.say,
-    "response.refusal.delta": Reader.say,
-    "response.reasoning_summary_part.added": Reader.part_thoughts,
-    "response.reasoning_summary_text.delta": Reader.think,
-    "response.reasoning_text.delta": Reader.think,
-    "response.output_item.added": Reader.add_item,
-    "response.function_call_arguments.delta": Reader.argue,
-    "response.custom_tool_call_input.delta": Reader.argue,
-    "response.output_item.done": Reader.end_item,
-    "response.completed": Reader.complete,
-    "response.incomplete": Reader.complete,
-    "response.failed": Reader.fail,
-    "error": Reader.fail,
+    "response.created": ReplyDecoder.start,
+    "response.in_progress": ReplyDecoder.start,
+    "response.output_text.delta": ReplyDecoder.say,
+    "response.refusal.delta": ReplyDecoder.say,
+    "response.reasoning_summary_part.added": ReplyDecoder.part_thoughts,
+    "response.reasoning_summary_text.delta": ReplyDecoder.think,
+    "response.reasoning_text.delta": ReplyDecoder.think,
+    "response.output_item.added": ReplyDecoder.add_item,
+    "response.function_call_arguments.delta": ReplyDecoder.argue,
+    "response.custom_tool_call_input.delta": ReplyDecoder.argue,
+    "response.output_item.done": ReplyDecoder.end_item,
+    "response.completed": ReplyDecoder.complete,
+    "response.incomplete": ReplyDecoder.complete,
+    "response.failed": ReplyDecoder.fail,
+    "error": ReplyDecoder.fail,
 }
-_ITEMS: Mapping[str, Callable[[Reader, Mapping[str, Any], object, list[Event]], None]] = {
-    "message": Reader.end_message,
-    "reasoning": Reader.end_reasoning,
-    "function_call": Reader.end_call,
-    "custom_tool_call": Reader.end_call,
+_ITEMS: Mapping[str, Callable[[ReplyDecoder, Mapping[str, Any], object, list[Event]], None]] = {
+    "message": ReplyDecoder.end_message,
+    "reasoning": ReplyDecoder.end_reasoning,
+    "function_call": ReplyDecoder.end_call,
+    "custom_tool_call": ReplyDecoder.end_call,
 }
 
 
@@ -237,20 +237,20 @@ def _key(told: Mapping[str, Any]) -> object:
     return at if at is not None else told.get("item_id") or table_at(told, "item").get("id")
 
 
-class WholeReader(Reader):
+class WholeDecoder(ReplyDecoder):
     whole = True
 
 
-class StreamReader(Reader):
+class StreamDecoder(ReplyDecoder):
     """Reads a streamed answer."""
 
     def __init__(self, new_id: Callable[[], str]) -> None:
         super().__init__(new_id)
         self.stream = EventStream()
-        self.trail = Trail()
+        self.trail = PositionTracker()
 
     @property
-    def place(self) -> Place:
+    def place(self) -> StreamPosition:
         return self.trail.place
 
     @property
@@ -294,7 +294,7 @@ class StreamReader(Reader):
 def read_reply(body: bytes, new_id: Callable[[], str]) -> Whole:
     """A whole answer."""
     told = _parse(body)
-    reader, events = WholeReader(new_id), list[Event]()
+    reader, events = WholeDecoder(new_id), list[Event]()
     status = told.get("status")
     if told.get("type") == "error" or (told.get("error") and status in (None, "failed")):
         reader.fail({"response": told} if told.get("object") == "response" else told, events)

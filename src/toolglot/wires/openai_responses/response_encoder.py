@@ -12,16 +12,16 @@ from collections.abc import Iterable
 from toolglot.core.errors import UpstreamError
 from toolglot.core.events import Event, Failed
 from toolglot.core.json_numbers import encode
-from toolglot.wires.openai_responses.output_items import Ladder, Step, tell_error
-from toolglot.wires.openai_responses.stream_position import Place
-from toolglot.wires.protocol import Answerer, Asked
+from toolglot.wires.openai_responses.output_items import OutputItems, Step, tell_error
+from toolglot.wires.openai_responses.stream_position import StreamPosition
+from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
 
-class StreamWriter:
+class StreamEncoder:
     """Writes one streamed answer."""
 
-    def __init__(self, answerer: Answerer, asked: Asked) -> None:
-        self.ladder = Ladder(answerer, asked)
+    def __init__(self, answerer: ResponseIdentity, asked: ClientRequest) -> None:
+        self.ladder = OutputItems(answerer, asked)
         self.number = 0
 
     def write(self, events: Iterable[Event]) -> bytes:
@@ -34,7 +34,7 @@ class StreamWriter:
             out += map(self.frame, steps)
         return b"".join(out)
 
-    def resume(self, place: Place) -> None:
+    def resume(self, place: StreamPosition) -> None:
         """Somebody else took the steps as far as here."""
         self.number = place.number
         self.ladder.resume(place.response, place.marks[: place.length])
@@ -74,9 +74,9 @@ def interject(failure: Failed | None, *, begun: bool) -> bytes:
     return _frame(("keepalive", {}), 0) if begun else b": waiting\n\n"
 
 
-def encode_reply(events: Iterable[Event], answerer: Answerer, asked: Asked) -> bytes:
+def encode_reply(events: Iterable[Event], answerer: ResponseIdentity, asked: ClientRequest) -> bytes:
     """A whole answer. Calls that were cut are not in it."""
-    ladder = Ladder(answerer, asked)
+    ladder = OutputItems(answerer, asked)
     for event in events:
         ladder.take(event)
     if ladder.failure is not None:

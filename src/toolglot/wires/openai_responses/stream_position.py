@@ -18,7 +18,7 @@ CALL = "function_call"
 TALKING = ("message", "reasoning")
 
 
-class Mark(NamedTuple):
+class StreamMark(NamedTuple):
     """Something that happened to the item at a place: it was added or done (the item), or said more (a text)."""
 
     at: int
@@ -26,30 +26,30 @@ class Mark(NamedTuple):
     done: bool = False
 
 
-class Place(NamedTuple):
+class StreamPosition(NamedTuple):
     """How far an answer has come: the number of the next step, the response, and what happened to its items."""
 
     number: int
     response: Mapping[str, Any]
-    marks: list[Mark]
+    marks: list[StreamMark]
     length: int
 
 
 @dataclass(slots=True)
-class Trail:
+class PositionTracker:
     """What was told so far. ``tidy``: nothing unusual; ``settled``: somebody else could go on from here."""
 
     tidy: bool = True
     settled: bool = False
     number: int = 0
     response: Mapping[str, Any] = field(default_factory=dict)
-    marks: list[Mark] = field(default_factory=list)
+    marks: list[StreamMark] = field(default_factory=list)
     items: int = 0
     talking: bool = False
 
     @property
-    def place(self) -> Place:
-        return Place(self.number, self.response, self.marks, len(self.marks))
+    def place(self) -> StreamPosition:
+        return StreamPosition(self.number, self.response, self.marks, len(self.marks))
 
     def follow(self, told: Mapping[str, Any]) -> None:
         number = told.get("sequence_number")
@@ -77,7 +77,7 @@ class Trail:
             self.tidy = False
         self.items += 1
         self.talking = kind in TALKING
-        self.marks.append(Mark(at, item))
+        self.marks.append(StreamMark(at, item))
         self.settled = kind == CALL
 
     def say(self, told: Mapping[str, Any]) -> None:
@@ -85,7 +85,7 @@ class Trail:
         if not isinstance(at, int) or at >= self.items or not isinstance(text, str):
             self.tidy = False
             return
-        self.marks.append(Mark(at, text))
+        self.marks.append(StreamMark(at, text))
         self.settled = True
 
     def part(self, told: Mapping[str, Any]) -> None:
@@ -105,25 +105,25 @@ class Trail:
             return
         if text_at(item, "type") in TALKING:
             self.talking = False
-        self.marks.append(Mark(at, item, done=True))
+        self.marks.append(StreamMark(at, item, done=True))
         self.settled = True
 
 
-_STEPS: Mapping[str, Callable[[Trail, Mapping[str, Any]], None]] = {
-    "response.created": Trail.begin,
-    "response.output_item.added": Trail.add,
-    "response.output_item.done": Trail.end,
-    "response.output_text.delta": Trail.say,
-    "response.reasoning_summary_text.delta": Trail.say,
-    "response.reasoning_text.delta": Trail.say,
-    "response.function_call_arguments.delta": Trail.say,
-    "response.content_part.added": Trail.part,
-    "response.custom_tool_call_input.delta": Trail.wait,
-    "response.output_text.done": Trail.wait,
-    "response.content_part.done": Trail.wait,
-    "response.reasoning_summary_part.added": Trail.wait,
-    "response.reasoning_summary_text.done": Trail.wait,
-    "response.reasoning_summary_part.done": Trail.wait,
-    "response.reasoning_text.done": Trail.wait,
-    "response.function_call_arguments.done": Trail.wait,
+_STEPS: Mapping[str, Callable[[PositionTracker, Mapping[str, Any]], None]] = {
+    "response.created": PositionTracker.begin,
+    "response.output_item.added": PositionTracker.add,
+    "response.output_item.done": PositionTracker.end,
+    "response.output_text.delta": PositionTracker.say,
+    "response.reasoning_summary_text.delta": PositionTracker.say,
+    "response.reasoning_text.delta": PositionTracker.say,
+    "response.function_call_arguments.delta": PositionTracker.say,
+    "response.content_part.added": PositionTracker.part,
+    "response.custom_tool_call_input.delta": PositionTracker.wait,
+    "response.output_text.done": PositionTracker.wait,
+    "response.content_part.done": PositionTracker.wait,
+    "response.reasoning_summary_part.added": PositionTracker.wait,
+    "response.reasoning_summary_text.done": PositionTracker.wait,
+    "response.reasoning_summary_part.done": PositionTracker.wait,
+    "response.reasoning_text.done": PositionTracker.wait,
+    "response.function_call_arguments.done": PositionTracker.wait,
 }

@@ -5,10 +5,9 @@
     {"type": "namespace", "name": "agents", "description": "...", "tools": [{"type": "function", ...}]}
 
 Strategy. Elsewhere there are only functions with flat names. A custom tool, which takes raw text, becomes a function
-with one string called ``input``; a tool in a namespace is called ``namespace__name``. A ``Shelf`` remembers both, and
-the answer is told in the client's words again. Tools that a server would have to run are left out and noted, because
-agents offer them to everybody.
-"""
+with one string called ``input``; a tool in a namespace is called ``namespace__name``. A ``ToolTable`` remembers both,
+and the answer is told in the client's words again. Tools that a server would have to run are left out and noted,
+because agents offer them to everybody."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, get_args
 
-from toolglot.core.conversation import Choice, Mode, Tool, Tools
+from toolglot.core.conversation import Mode, Tool, ToolChoice, Tools
 from toolglot.core.errors import RequestError
 from toolglot.wires.json_fields import check_choice, dicts_in, text_at
 from toolglot.wires.translation import table_at
@@ -29,10 +28,10 @@ def flatten_name(namespace: str, name: str) -> str:
     return f"{namespace}{JOINT}{name}" if namespace else name
 
 
-class Shelf:
+class ToolTable:
     """The tools of one request, and notes on those that cannot be used."""
 
-    def __init__(self, begun: Shelf | None = None) -> None:
+    def __init__(self, begun: ToolTable | None = None) -> None:
         self.notes: list[str] = list(begun.notes) if begun else []
         self.tools: dict[str, Tool] = dict(begun.tools) if begun else {}
         self.custom: set[str] = set(begun.custom) if begun else set()
@@ -87,9 +86,9 @@ class Shelf:
         self.tools[name] = Tool(name, text_at(entry, "description"), parameters)
 
 
-def fill_shelf(listed: object) -> Shelf:
+def fill_shelf(listed: object) -> ToolTable:
     """What stands in the field of tools. Items that bring further ones go on from a copy of it."""
-    shelf = Shelf()
+    shelf = ToolTable()
     shelf.add(listed, "tools")
     return shelf
 
@@ -110,19 +109,19 @@ def _describe_input(form: Mapping[str, Any]) -> dict[str, Any]:
 MODES: Mapping[str, Mode] = {mode: mode for mode in get_args(Mode)}
 
 
-def decode_choice(choice: object, tools: Mapping[str, Tool]) -> Choice:
+def decode_choice(choice: object, tools: Mapping[str, Tool]) -> ToolChoice:
     if choice is None:
-        return Choice()
+        return ToolChoice()
     if isinstance(choice, str):
         if choice not in MODES:
             raise RequestError(f"tool_choice cannot be {choice!r}.", "tool_choice")
-        decoded = Choice(MODES[choice])
+        decoded = ToolChoice(MODES[choice])
     elif not isinstance(choice, dict):
         raise RequestError("tool_choice must be a word or an object.", "tool_choice")
     elif choice.get("type") == "allowed_tools":
-        decoded = Choice("required" if choice.get("mode") == "required" else "auto", _names_of(choice, tools))
+        decoded = ToolChoice("required" if choice.get("mode") == "required" else "auto", _names_of(choice, tools))
     else:
-        decoded = Choice.one(_name_of(choice))
+        decoded = ToolChoice.one(_name_of(choice))
     return check_choice(decoded, tools.values())
 
 
@@ -164,7 +163,7 @@ def encode_tools(tools: Iterable[Tool]) -> list[dict[str, Any]]:
     ]
 
 
-def encode_choice(choice: Choice) -> dict[str, Any]:
+def encode_choice(choice: ToolChoice) -> dict[str, Any]:
     named: list[dict[str, Any]] = [{"type": "function", "name": name} for name in choice.only]
     if len(named) == 1 and choice.mode == "required":
         return {"tool_choice": named[0]}

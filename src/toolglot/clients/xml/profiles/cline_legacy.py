@@ -22,13 +22,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from toolglot.clients.xml import roo_tools as roo
-from toolglot.clients.xml.client import Client
+from toolglot.clients.xml.client import XmlClient
 from toolglot.clients.xml.parsers import Grammar, read_cline
-from toolglot.clients.xml.profile import Care, ClientTool, Kind, Layout, Limits, Parameter, Rule, Undoing
+from toolglot.clients.xml.profile import ArgumentLimits, Care, ClientTool, Kind, Layout, Parameter, Rule, Unescaping
 
 _ENTITIES = (("&gt;", ">"), ("&lt;", "<"), ("&quot;", '"'), ("&amp;", "&"), ("&apos;", "'"))
-_UNLESS_CLAUDE = Undoing(_ENTITIES, vanishing="\ufffd", unless="claude", raw_suffixes=(".xml",))
-_ONLY_GEMINI = Undoing(_ENTITIES, vanishing="\ufffd", only="gemini")
+_UNLESS_CLAUDE = Unescaping(_ENTITIES, vanishing="\ufffd", unless="claude", raw_suffixes=(".xml",))
+_ONLY_GEMINI = Unescaping(_ENTITIES, vanishing="\ufffd", only="gemini")
 
 _CONTENT = replace(
     roo.CONTENT,
@@ -199,12 +199,12 @@ _KNOWN = {tool.name: tool for tool in _TOOLS}
 _PARAMETERS = frozenset(one.name for tool in _TOOLS for one in tool.parameters) | {"absolutePath"}
 
 CLIENTS = (
-    Client(
+    XmlClient(
         name="cline-legacy",
         tools=_KNOWN,
         grammar=Grammar(frozenset(_KNOWN), _PARAMETERS),
         parse=read_cline,
-        limits=Limits(),
+        limits=ArgumentLimits(),
         aliases=roo.ALIASES,
         ignored=frozenset({"line_count"}),
         layouts=_LAYOUTS,
