@@ -57,7 +57,7 @@ def nouns() -> list[type[Struct]]:
 
 def test_the_nouns_are_all_here() -> None:
     assert {noun.__name__ for noun in nouns()} == {
-        "Text", "Image", "Reasoning", "Call", "Result", "Foreign", "Message", "Tool", "Choice", "Limits", "Conversation",
+        "Text", "Image", "Reasoning", "ToolCall", "ToolResult", "ProviderPart", "Message", "Tool", "ToolChoice", "Sampling", "Conversation",
     }  # fmt: skip
 
 

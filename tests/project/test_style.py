@@ -59,7 +59,7 @@ def definitions(path: Path) -> Iterator[Definition]:
 
 
 def test_there_are_sources_to_look_at() -> None:
-    assert ROOT / "src/toolglot/events.py" in SOURCES
+    assert ROOT / "src/toolglot/core/events.py" in SOURCES
 
 
 def test_no_file_is_too_long() -> None:

@@ -1,4 +1,4 @@
-"""The JSON protocols, one room each, found by walking the folder."""
+"""The JSON protocols, one package each, found by walking the folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from toolglot.wires.protocol import USUAL, Wire
 
 def wire_names() -> tuple[str, ...]:
     """The names of all wires; none is loaded for that."""
-    return tuple(sorted(room.name for room in pkgutil.iter_modules(__path__)))
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__) if module.ispkg))
 
 
 @cache
