@@ -169,7 +169,7 @@ def test_08_text_after_a_call(client: str, upstream: str) -> None:
     assert text == "Done." and len(calls) == 1
     seen = line.see(line.ask(turn(ToolCall("call_1", "read", "{}"), Text("Done.")), False))
     kinds = [type(part).__name__ for part in seen if not isinstance(part, Reasoning)]
-    assert kinds == (["Text", "Call"] if {client, upstream} & ORDERLESS else ["Call", "Text"])
+    assert kinds == (["Text", "ToolCall"] if {client, upstream} & ORDERLESS else ["ToolCall", "Text"])
 
 
 @pytest.mark.parametrize(("client", "upstream"), PAIRS)
@@ -182,8 +182,8 @@ def test_09_text_between_calls(client: str, upstream: str) -> None:
     assert "".join(part.text for part in seen if isinstance(part, Text)) == "One.Two."
     kinds = [type(part).__name__ for part in seen]
     if not {client, upstream} & ORDERLESS:
-        assert kinds == ["Text", "Call", "Text", "Call"]
-    assert kinds.count("Call") == 2
+        assert kinds == ["Text", "ToolCall", "Text", "ToolCall"]
+    assert kinds.count("ToolCall") == 2
 
 
 REFUSALS: dict[str, bytes] = {

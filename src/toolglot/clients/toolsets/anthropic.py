@@ -19,7 +19,7 @@ from toolglot.clients.toolsets.operations import (
     Create,
     Insert,
     Kind,
-    ListFolder,
+    List,
     Operation,
     Replace,
     Target,
@@ -101,7 +101,7 @@ def _write_view(view: View, target: Target) -> Written:
     return written
 
 
-def _write_list(folder: ListFolder, target: Target) -> Written:
+def _write_list(folder: List, target: Target) -> Written:
     return {"command": "view", "path": write_folder(folder.path)}
 
 
@@ -139,7 +139,7 @@ _ARGUMENTS: Mapping[str, tuple[tuple[Kind, ...], dict[str, Any]]] = {
     "insert_text": ((Insert,), text("For insert: the text to insert.")),
 }
 _SAYS: Mapping[str, tuple[Kind, ...]] = {
-    "view": (View, ListFolder),
+    "view": (View, List),
     "create": (Create,),
     "str_replace": (Replace,),
     "insert": (Insert,),
@@ -149,9 +149,7 @@ _SAYS: Mapping[str, tuple[Kind, ...]] = {
 def _define(kinds: frozenset[Kind]) -> Tool:
     commands = [command for command, says in _SAYS.items() if kinds.intersection(says)]
     folders = (
-        " A folder is viewed with a slash at the end of its path."
-        if ListFolder in kinds
-        else " Folders cannot be viewed."
+        " A folder is viewed with a slash at the end of its path." if List in kinds else " Folders cannot be viewed."
     )
     properties = {
         "command": {"type": "string", "enum": commands, "description": "What to do."},
@@ -163,7 +161,7 @@ def _define(kinds: frozenset[Kind]) -> Tool:
 
 _WRITE: Mapping[Kind, Callable[[Any, Target], Written]] = {
     View: _write_view,
-    ListFolder: _write_list,
+    List: _write_list,
     Create: _write_create,
     Replace: _write_replace,
     Insert: _write_insert,

@@ -21,7 +21,7 @@ from toolglot.clients.toolsets.operations import (
     Arguments,
     Create,
     Kind,
-    ListFolder,
+    List,
     Operation,
     Replace,
     Run,
@@ -98,13 +98,13 @@ def _make_read(names: _Names) -> ToolAdapter:
             written["limit"] = number(view.last - view.first + 1)
         return written
 
-    def write_list(folder: ListFolder, target: Target) -> Written:
+    def write_list(folder: List, target: Target) -> Written:
         if not _shows_folders(names, target):
             raise Untranslatable(f"the client's {names.read} shows no folders")
         return {names.path: write_folder(folder.path)}
 
     def make(kinds: frozenset[Kind]) -> Tool:
-        what = "file or directory; that of a directory ends with a slash" if ListFolder in kinds else "file"
+        what = "file or directory; that of a directory ends with a slash" if List in kinds else "file"
         properties = {
             names.path: text(f"The path of the {what}."),
             "offset": whole("The line to start reading from (1-indexed)."),
@@ -114,7 +114,7 @@ def _make_read(names: _Names) -> ToolAdapter:
             names.read, "Read a file; its lines are shown with their numbers.", properties, ("offset", "limit")
         )
 
-    return ToolAdapter(names.read, (names.path,), read, {View: write_view, ListFolder: write_list}, make)
+    return ToolAdapter(names.read, (names.path,), read, {View: write_view, List: write_list}, make)
 
 
 def _make_write(names: _Names) -> ToolAdapter:

@@ -33,7 +33,7 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class ListFolder:
+class List:
     """Show what is in a folder."""
 
     path: str
@@ -75,7 +75,7 @@ class Run:
     description: str | None = None
 
 
-Operation: TypeAlias = View | ListFolder | Create | Replace | Insert | Run
+Operation: TypeAlias = View | List | Create | Replace | Insert | Run
 Kind: TypeAlias = type[Operation]
 Written: TypeAlias = dict[str, Value]
 
@@ -255,8 +255,8 @@ def is_folder(path: str) -> bool:
     return path.endswith("/") or path in HERE
 
 
-def open_folder(path: str) -> ListFolder:
-    return ListFolder(path.rstrip("/") or "/")
+def open_folder(path: str) -> List:
+    return List(path.rstrip("/") or "/")
 
 
 def write_folder(path: str) -> str:

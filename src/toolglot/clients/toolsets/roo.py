@@ -27,7 +27,7 @@ from toolglot.clients.toolsets.operations import (
     Create,
     Insert,
     Kind,
-    ListFolder,
+    List,
     Operation,
     Replace,
     Target,
@@ -206,7 +206,7 @@ def _read_list(given: Arguments, target: Target) -> tuple[Operation, ...]:
     return (open_folder(path),)
 
 
-def _write_list(folder: ListFolder, target: Target) -> Written:
+def _write_list(folder: List, target: Target) -> Written:
     return {"path": folder.path, "recursive": False}
 
 
@@ -344,7 +344,7 @@ SET = ToolSet(
     "roo",
     (
         _shape("read_file", (), _read_file, View, _write_view, ("path", "files", "args")),
-        _shape("list_files", ("path",), _read_list, ListFolder, _write_list),
+        _shape("list_files", ("path",), _read_list, List, _write_list),
         _shape("write_to_file", ("path", "content"), _read_write, Create, _write_create),
         _shape("edit", ("file_path", "old_string", "new_string"), _read_edit, Replace, _write_edit),
         _shape("search_replace", ("file_path", "old_string", "new_string"), _read_edit, Replace, _write_search),

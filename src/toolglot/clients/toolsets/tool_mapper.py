@@ -21,7 +21,7 @@ from toolglot.clients.toolsets.argument_renamer import Renamer
 from toolglot.clients.toolsets.operations import (
     Arguments,
     Kind,
-    ListFolder,
+    List,
     Operation,
     Run,
     Target,
@@ -92,10 +92,10 @@ class Side:
 
 def _can(shape: ToolAdapter, target: Target, kind: Kind) -> bool:
     """Whether a tool does this. Only of folders some tools of the same shape know nothing."""
-    if kind is not ListFolder:
+    if kind is not List:
         return True
     try:
-        shape.write[ListFolder](ListFolder("."), target)
+        shape.write[List](List("."), target)
     except Untranslatable:
         return False
     return True
