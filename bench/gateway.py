@@ -26,14 +26,14 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from time import sleep
 
 import loads
 import report
-from gateways import Gateway, start_all
+from gateways import BEFORE, Gateway, start_all
 from loads import SHORT, Load
 
 BUILD = Path(__file__).resolve().parent.parent / "build"
@@ -74,6 +74,12 @@ COMPARED = ("direct", "nginx", "LiteLLM", "relay", "hermes")
 HELD = ("nginx", "LiteLLM", "hermes", "qwen3_coder", "native")
 """One lane for each gateway: memory that one lane has left free would be used again by the next."""
 LEFT = ("nginx", "LiteLLM", "relay", "hermes", "native")
+LANES_BEFORE = tuple(
+    replace(lane, name=f"{lane.name}, before", gateway=BEFORE + lane.gateway) for lane in LANES if "-" in lane.gateway
+)
+"""The same lanes through another checkout."""
+CHANGES = (("paced", "event"), ("flood", "event"), ("flood", "request"), ("short", "request"), ("busy", "request"))
+"""Loads and figures, each CPU time, that are compared with another checkout."""
 
 
 class Bench:
@@ -82,7 +88,7 @@ class Bench:
     def __init__(self, load: Load, gateways: Iterable[Gateway]) -> None:
         self.load = load
         self.gateways = {gateway.name: gateway for gateway in gateways}
-        self.lanes = [lane for lane in LANES if lane.gateway in self.gateways]
+        self.lanes = [lane for lane in (*LANES, *LANES_BEFORE) if lane.gateway in self.gateways]
         self.figures: dict[tuple[str, str, str], list[float]] = {}
 
     def note(self, load: str, lane: Lane, **figures: float) -> None:
@@ -209,6 +215,21 @@ class Bench:
             if lane.name in LEFT:
                 self.disconnect(lane, 4 if lane.slow else 20)
 
+    def show_changes(self) -> None:
+        """CPU time per event or request over that of the other checkout: the median of the rounds' ratios."""
+        print("\n| lane | " + " | ".join(f"{load}, {metric}" for load, metric in CHANGES) + " |")
+        print("|---|" + "---:|" * len(CHANGES))
+        for lane in self.lanes:
+            if not any(other.name == f"{lane.name}, before" for other in self.lanes):
+                continue
+            ratios = []
+            for load, metric in CHANGES:
+                now = self.figures[load, lane.name, metric]
+                before = self.figures[load, f"{lane.name}, before", metric]
+                each = [one / other for one, other in zip(now, before, strict=True)]
+                ratios.append(f"{median(each):.2f} ({min(each):.2f} to {max(each):.2f})")
+            print(f"| {lane.name} | {' | '.join(ratios)} |")
+
     def result(self) -> report.Result:
         return report.Result(
             {key: median(values) for key, values in self.figures.items()},
@@ -225,6 +246,7 @@ def main() -> None:
     names = ("nginx", "litellm", "toolglot")
     parser.add_argument("--roaming", action="store_true", help="let the scheduler choose the cores")
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NAME", help="only these gateways")
+    parser.add_argument("--against", type=Path, metavar="FOLDER", help="compare with another checkout, in the same run")
     options = parser.parse_args()
     rounds = options.rounds or (1 if options.quick else ROUNDS)
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -236,7 +258,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="toolglot-bench-") as name:
         load = Load(Path(name))
         try:
-            for gateway in start_all(load.port, Path(name), BUILD, options.only):
+            for gateway in start_all(load.port, Path(name), BUILD, options.only, options.against):
                 gateways.append(gateway)
             bench = Bench(load, gateways)
             bench.look_at_memory()
@@ -248,6 +270,8 @@ def main() -> None:
             )
             print(f"Python {platform.python_version()}, {rounds} interleaved round(s), medians; {cores}.\n")
             report.show(bench.result())
+            if options.against:
+                bench.show_changes()
         finally:
             for gateway in gateways:
                 gateway.stop()

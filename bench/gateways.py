@@ -206,11 +206,17 @@ def install_litellm(room: Path) -> None:
             raise RuntimeError(f"LiteLLM could not be installed; its column is left out: {done.stderr.strip()[-300:]}")
 
 
-def start_toolglot(name: str, upstream: int, folder: Path, options: Sequence[str], workers: int = 1) -> Gateway:
+def start_toolglot(
+    name: str, upstream: int, folder: Path, options: Sequence[str], workers: int = 1, checkout: Path | None = None
+) -> Gateway:
+    """Start toolglot, from another checkout if one is given."""
     port = free_port()
     base = f"http://127.0.0.1:{upstream}/v1"
     command = [sys.executable, "-m", "toolglot", "serve", "--base-url", base, "--port", str(port), *options]
-    return launch(name, command, port, folder, {"TOOLGLOT_WORKERS": str(workers)}, spread=workers > 1)
+    environment = {"TOOLGLOT_WORKERS": str(workers)}
+    if checkout is not None:
+        environment["PYTHONPATH"] = str(checkout.resolve() / "src")
+    return launch(name, command, port, folder, environment, spread=workers > 1)
 
 
 TOOLGLOTS: Mapping[str, tuple[str, ...]] = {
@@ -220,7 +226,13 @@ TOOLGLOTS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def start_all(upstream: int, folder: Path, build: Path, wanted: Sequence[str]) -> Iterator[Gateway]:
+BEFORE = "before-"
+"""What the name of a gateway from another checkout begins with."""
+
+
+def start_all(
+    upstream: int, folder: Path, build: Path, wanted: Sequence[str], against: Path | None = None
+) -> Iterator[Gateway]:
     """Those that can be started; of the others it is said why not."""
     yield Gateway("direct", upstream)
     starters: dict[str, Callable[[], Gateway]] = {
@@ -229,10 +241,13 @@ def start_all(upstream: int, folder: Path, build: Path, wanted: Sequence[str]) -
     }
     for name, options in TOOLGLOTS.items():
         starters[name] = partial(start_toolglot, name, upstream, folder, options)
+        if against is not None:
+            older = BEFORE + name
+            starters[older] = partial(start_toolglot, older, upstream, folder, options, checkout=against)
     hermes = TOOLGLOTS["toolglot-hermes"]
     starters["toolglot-workers"] = partial(start_toolglot, "toolglot-workers", upstream, folder, hermes, 2)
     for name, starter in starters.items():
-        if name.partition("-")[0] not in wanted:
+        if name.removeprefix(BEFORE).partition("-")[0] not in wanted:
             continue
         try:
             yield starter()
