@@ -93,10 +93,10 @@ def shape(parts: list[Any]) -> list[Any]:
 
 
 EXPECTED: dict[str, list[Any]] = {
-    "call": [("Hm.", SEAL), "Call"],
-    "text_call": [("Hm.", SEAL), "Text", "Call"],
-    "calls": [("", SEAL), "Call", "Call"],
-    "each": [("", SEAL), "Call", ("", OTHER), "Call"],
+    "call": [("Hm.", SEAL), "ToolCall"],
+    "text_call": [("Hm.", SEAL), "Text", "ToolCall"],
+    "calls": [("", SEAL), "ToolCall", "ToolCall"],
+    "each": [("", SEAL), "ToolCall", ("", OTHER), "ToolCall"],
     "text": [("Hm.", SEAL), "Text"],
 }
 
@@ -176,7 +176,7 @@ def test_a_step_without_its_seal_goes_on_without(
     turn, result = remember(told, "openai_chat")
     turn, owner = case(line, turn)
     again = line.ask(Conversation("m", (QUESTION, turn, result), TOOLS), True, owner)
-    assert shape(line.see(again)) == ["Call"] and SEAL.encode() not in again.request
+    assert shape(line.see(again)) == ["ToolCall"] and SEAL.encode() not in again.request
     assert (UNSEALED.encode() in again.request) == (upstream == "gemini")
 
 
@@ -216,7 +216,7 @@ def test_seals_come_back_where_tools_are_mapped(upstream: str, stream: bool) -> 
     [made] = [event.name for event in told if isinstance(event, CallStarted)]
     assert made == "edit"
     again = line.ask(Conversation("m", (QUESTION, *remember(told, "openai_chat")), ROO), stream)
-    assert shape(line.see(again)) == [("", SEAL), "Call"]
+    assert shape(line.see(again)) == [("", SEAL), "ToolCall"]
     assert [part.name for part in line.see(again) if isinstance(part, ToolCall)] == [EDITOR]
 
 
