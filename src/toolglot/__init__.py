@@ -33,7 +33,7 @@ from toolglot.core.events import (
 from toolglot.core.options import Options
 from toolglot.dialects.records import all_dialects
 from toolglot.dialects.spec import Dialect
-from toolglot.prompting.call_writer import take_tools, write_call
+from toolglot.prompting.call_writer import parse_tools, write_call
 from toolglot.prompting.conversation import PromptedConversation as Speech
 from toolglot.prompting.conversation import render_as_text as speak
 from toolglot.prompting.tool_prompt import tool_prompt as _teach
@@ -59,12 +59,12 @@ def write(
     ``arguments`` is JSON text or a mapping, ``dialect`` the name of a dialect or a model id.
     """
     text = arguments if isinstance(arguments, str) else json.dumps(dict(arguments), ensure_ascii=False)
-    return write_call(dialect, name, text, take_tools(tools))
+    return write_call(dialect, name, text, parse_tools(tools))
 
 
 def teach(tools: Sequence[Mapping[str, Any]], dialect: str = "hermes", parallel: bool = False) -> str:
     """The part of a system prompt that tells a model of these tools and how to call them in the dialect."""
-    return _teach(take_tools(tools), dialect, parallel=parallel)
+    return _teach(parse_tools(tools), dialect, parallel=parallel)
 
 
 __all__ = [

@@ -19,7 +19,7 @@ from toolglot.clients.xml.profile import XmlCallBlock
 from toolglot.config.rollout import TRANSFORMATIONS
 from toolglot.gateway.telemetry.log import log_to
 from toolglot.gateway.telemetry.report import TARGET, Groups, Tally, read_log, read_metrics
-from toolglot.sim import Options
+from toolglot.sim import SimOptions
 from toolglot.sim.script import parse_script
 
 EMPTY: dict[str, Any] = {
@@ -259,7 +259,7 @@ def test_a_log_and_the_metrics_of_one_run_say_the_same(log: Path, capsys: pytest
 
     async def test() -> None:
         nonlocal metrics
-        async with gateway(Options(dialect="hermes"), mode="text", rollout_reading="canary-50") as gate:
+        async with gateway(SimOptions(dialect="hermes"), mode="text", rollout_reading="canary-50") as gate:
             for number in range(24):
                 said = [{"role": "user", "content": f'Read the file "{number}.txt"'}]
                 model = "sim:missing_argument" if number % 6 == 5 else "sim"
@@ -296,7 +296,7 @@ def test_a_log_and_the_metrics_of_one_run_say_the_same(log: Path, capsys: pytest
 def test_an_xml_client_is_the_judge(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The model writes JSON in a code block. The client reads each answer with its own parser, and complains or not."""
     answer = {"when": "task", "text": "I look.", "calls": [{"name": "list_files", "arguments": {"path": "."}}]}
-    sim = Options(script=parse_script({"answer": [answer | {"times": 0}]}), dialect="fenced_tool_flat")
+    sim = SimOptions(script=parse_script({"answer": [answer | {"times": 0}]}), dialect="fenced_tool_flat")
     client = all_clients()["roo-3.29"]
 
     async def test() -> None:

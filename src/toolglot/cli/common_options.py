@@ -9,7 +9,7 @@ from pathlib import Path
 from toolglot.config import MODES, LiveReload, Settings, find_file, load
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_gateway_options(parser: argparse.ArgumentParser) -> None:
     """Give a command the options. None has a default, so that one not given leaves the choice to the environment."""
     server = parser.add_argument_group("where to listen")
     server.add_argument("--host", metavar="ADDRESS", help="address to listen on (default: 127.0.0.1)")
@@ -27,14 +27,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def load_settings(arguments: argparse.Namespace) -> Settings:
     """The settings from the parsed options, the environment and the file."""
-    return load(vars(arguments), os.environ, settings_file(arguments))
+    return load(vars(arguments), os.environ, find_settings_file(arguments))
 
 
-def settings_file(arguments: argparse.Namespace) -> Path | None:
+def find_settings_file(arguments: argparse.Namespace) -> Path | None:
     return find_file(vars(arguments), os.environ, Path())
 
 
-def follow_file(arguments: argparse.Namespace, settings: Settings) -> LiveReload | None:
+def watch_settings_file(arguments: argparse.Namespace, settings: Settings) -> LiveReload | None:
     """Somebody to look after the settings file, if there is one."""
-    path = settings_file(arguments)
+    path = find_settings_file(arguments)
     return LiveReload(path, lambda: load_settings(arguments), settings) if path else None

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
-OK, WRONG_USE, ONLY_REJECTED = 0, 2, 3
+OK, USAGE_ERROR, ONLY_REJECTED = 0, 2, 3
 
 EXIT_CODES = """\
 exit codes:

@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Final
 
 import toolglot
-from toolglot.cli.exit_codes import EXIT_CODES, OK, WRONG_USE
+from toolglot.cli.exit_codes import EXIT_CODES, OK, USAGE_ERROR
 from toolglot.core.errors import ClientError
 
 COMMANDS: Final[Mapping[str, str]] = {
@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except ClientError as error:
         print(f"toolglot: {error.message}", file=sys.stderr)
-        return WRONG_USE
+        return USAGE_ERROR
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on; let the last flush go nowhere
         return OK

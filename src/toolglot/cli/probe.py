@@ -7,8 +7,8 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from toolglot.cli.common_options import add_options, load_settings
-from toolglot.cli.exit_codes import OK, WRONG_USE, Commands
+from toolglot.cli.common_options import add_gateway_options, load_settings
+from toolglot.cli.exit_codes import OK, USAGE_ERROR, Commands
 from toolglot.config import Settings
 from toolglot.core.errors import UsageError
 
@@ -33,7 +33,7 @@ def add(commands: Commands) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     probe.add_argument("--json", action="store_true", help="print one JSON document")
-    add_options(probe)
+    add_gateway_options(probe)
     probe.set_defaults(run=run)
 
 
@@ -47,15 +47,15 @@ def run(arguments: argparse.Namespace) -> int:
         import toolglot.server.upstream.probe  # noqa: F401
     except ImportError as error:
         raise UsageError(f"probe needs more than the library: pip install 'toolglot[server]' ({error})") from None
-    document = asyncio.run(test_all(settings, quiet=arguments.json))
+    document = asyncio.run(run_tests(settings, quiet=arguments.json))
     if arguments.json:
         print(json.dumps(document, ensure_ascii=False, indent=2))
     else:
         print("\nWhat was found, as a profile (a file named by tool_calling.profiles):\n\n" + document["profile"])
-    return OK if any(one["result"] == "yes" for one in document["findings"]) else WRONG_USE
+    return OK if any(one["result"] == "yes" for one in document["findings"]) else USAGE_ERROR
 
 
-async def test_all(settings: Settings, quiet: bool = False) -> dict[str, Any]:
+async def run_tests(settings: Settings, quiet: bool = False) -> dict[str, Any]:
     """All tests, one after the other: a small server should not have to do two things at once."""
     from time import monotonic, time
 

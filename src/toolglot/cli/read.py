@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(_as_document(reading, unread), ensure_ascii=False, indent=2))
     else:
         paint = Paint(wants_color(arguments.color, sys.stdout))
-        sys.stdout.writelines(show(text, reading, paint))
+        sys.stdout.writelines(format_reading(text, reading, paint))
         sys.stdout.writelines(_show_unread(unread))
     return ONLY_REJECTED if reading.rejected and not reading.calls else OK
 
@@ -217,7 +217,7 @@ class Paint:
         return "\n".join(f"{style}{line}{RESET}" if line else line for line in text.split("\n"))
 
 
-def show(text: str, reading: Reading, paint: Paint) -> Iterator[str]:
+def format_reading(text: str, reading: Reading, paint: Paint) -> Iterator[str]:
     """The answer with its spans marked, then what was made of it."""
     marks = sorted(_marks(text, reading.events))
     position = 0

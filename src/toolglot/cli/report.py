@@ -26,10 +26,10 @@ examples:
   toolglot report --url http://127.0.0.1:8484   what a gateway has counted since its start
 """
 ORDER = (Arm.ON, Arm.CONTROL, Arm.DRY_RUN, Arm.OFF)
-UNTOUCHED = "requests that met no transformation"
+NO_TRANSFORMATION = "requests that met no transformation"
 TITLES = {**TRANSFORMATIONS, NATIVE_CALLS: "calls that upstreams with native tools make themselves"}
-SECONDS = 10
-FEW = 8
+TIMEOUT_SECONDS = 10
+TOOLS_SHOWN = 8
 """So many tools are named, the most used first."""
 
 
@@ -52,16 +52,16 @@ def add(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.url and arguments.files:
         raise UsageError("report reads either logs or a gateway: leave out --url or the files")
-    groups = _ask(arguments.url, arguments.key) if arguments.url else _read(arguments.files or ["-"])
+    groups = _fetch_metrics(arguments.url, arguments.key) if arguments.url else _read_logs(arguments.files or ["-"])
     if arguments.json:
         document = {name: [tally.describe() for tally in _sorted(arms)] for name, arms in groups.items()}
         print(json.dumps(document, ensure_ascii=False, indent=2))
     else:
-        print("\n".join(show(groups)))
+        print("\n".join(format_report(groups)))
     return OK
 
 
-def _read(names: list[str]) -> Groups:
+def _read_logs(names: list[str]) -> Groups:
     with ExitStack() as stack:
         groups, found = read_log(chain.from_iterable(_lines(name, stack) for name in names))
     if not found:
@@ -78,7 +78,7 @@ def _lines(name: str, stack: ExitStack) -> Iterable[str]:
         raise UsageError(f"cannot read {name}: {error.strerror}") from None
 
 
-def _ask(url: str, key: str) -> Groups:
+def _fetch_metrics(url: str, key: str) -> Groups:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(f"{url} is no address of a gateway: it begins with http:// or https://")
@@ -87,7 +87,7 @@ def _ask(url: str, key: str) -> Groups:
     if key:
         request.add_header("Authorization", f"Bearer {key}")
     try:
-        with urlopen(request, timeout=SECONDS) as reply:
+        with urlopen(request, timeout=TIMEOUT_SECONDS) as reply:
             return read_metrics(reply.read().decode("utf-8", "replace"))
     except (URLError, OSError) as error:
         raise UsageError(f"the gateway does not tell its metrics: {getattr(error, 'reason', error)}") from None
@@ -100,12 +100,12 @@ def _sorted(arms: Mapping[str, Tally]) -> list[Tally]:
     return sorted(arms.values(), key=lambda tally: ORDER.index(Arm(tally.arm)) if tally.arm in ORDER else len(ORDER))
 
 
-def show(groups: Groups) -> Iterator[str]:
+def format_report(groups: Groups) -> Iterator[str]:
     names = sorted(groups, key=lambda name: (*TITLES, name).index(name))
     for at, name in enumerate(names):
         if at:
             yield ""
-        yield f"{name}: {TITLES.get(name, UNTOUCHED)}"
+        yield f"{name}: {TITLES.get(name, NO_TRANSFORMATION)}"
         yield ""
         yield from _table(_sorted(groups[name]))
         yield from chain.from_iterable(_details(tally) for tally in _sorted(groups[name]))
@@ -146,17 +146,17 @@ def _percent(rate: float | None) -> str:
 def _details(tally: Tally) -> Iterator[str]:
     said = {
         "attempts": f"{tally.attempts}, {tally.successes} of them calls" if tally.attempts else "",
-        "failures": _list(tally.failures),
-        "skipped": _list(tally.skipped),
-        "complaints": _list(tally.complaints),
-        "tools": _list(tally.tools),
+        "failures": _format_counts(tally.failures),
+        "skipped": _format_counts(tally.skipped),
+        "complaints": _format_counts(tally.complaints),
+        "tools": _format_counts(tally.tools),
     }
     told = [f"    {what + ':':<12}{words}" for what, words in said.items() if words]
     if told:
         yield from ("", f"  {tally.arm}", *told)
 
 
-def _list(counted: Counter[str]) -> str:
-    most = counted.most_common(FEW)
+def _format_counts(counted: Counter[str]) -> str:
+    most = counted.most_common(TOOLS_SHOWN)
     others = counted.total() - sum(times for _, times in most)
     return ", ".join([*(f"{name} {times}" for name, times in most), *([f"others {others}"] if others else [])])

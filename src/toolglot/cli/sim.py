@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from toolglot.core.errors import UsageError
 from toolglot.sim.faults import FAULTS
-from toolglot.sim.options import AS_TAUGHT, Options, read_faults
+from toolglot.sim.options import AUTO, SimOptions, parse_faults
 from toolglot.sim.script import load_script
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     sim.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     sim.add_argument("--port", type=int, default=8099, help="port, 0 for a free one (default: 8099)")
-    sim.add_argument("--dialect", default=AS_TAUGHT, metavar="D", help="a dialect, native or auto (default: auto)")
+    sim.add_argument("--dialect", default=AUTO, metavar="D", help="a dialect, native or auto (default: auto)")
     sim.add_argument("--script", metavar="FILE", help="answers to give, as TOML")
     sim.add_argument("--chunk", type=int, default=12, metavar="N", help="characters per event (default: 12)")
     sim.add_argument("--chunk-bytes", type=int, default=0, metavar="N", help="bytes per network write")
@@ -55,23 +55,23 @@ def run_sim(arguments: argparse.Namespace) -> int:
     if arguments.faults:
         sys.stdout.writelines(f"{name:<20} {about}\n" for name, about in FAULTS.items())
         return 0
-    options = Options(
+    options = SimOptions(
         dialect=arguments.dialect,
         chunk=arguments.chunk,
         chunk_bytes=arguments.chunk_bytes,
         latency=arguments.latency,
         pace=arguments.pace,
-        faults=tuple(name for text in arguments.fault for name in read_faults(text)),
+        faults=tuple(name for text in arguments.fault for name in parse_faults(text)),
         script=load_script(arguments.script) if arguments.script else (),
     )
     import asyncio
 
-    with suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=_find_loop()) as runner:
+    with suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=_choose_loop()) as runner:
         runner.run(_serve(options, arguments.host, arguments.port))
     return 0
 
 
-def _find_loop() -> Callable[[], AbstractEventLoop] | None:
+def _choose_loop() -> Callable[[], AbstractEventLoop] | None:
     """The quick event loop where there is one."""
     try:
         from uvloop import new_event_loop
@@ -80,7 +80,7 @@ def _find_loop() -> Callable[[], AbstractEventLoop] | None:
     return new_event_loop
 
 
-async def _serve(options: Options, host: str, port: int) -> None:
+async def _serve(options: SimOptions, host: str, port: int) -> None:
     import asyncio
 
     try:

@@ -16,13 +16,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from toolglot.cli.exit_codes import OK, WRONG_USE
+from toolglot.cli.exit_codes import OK, USAGE_ERROR
 
 LOG = logging.getLogger("toolglot.workers")
-STOPPING: Final = (signal.SIGTERM, signal.SIGINT)
+STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 PARENT_DEATH_SIGNAL: Final = 1
 """The option of Linux's prctl."""
-STEADY_SECONDS: Final = 5.0
+STABLE_SECONDS: Final = 5.0
 """A worker that dies sooner is replaced with a delay, so that a permanent fault does not keep the machine busy."""
 RESTART_DELAY: Final = 1.0
 
@@ -36,7 +36,7 @@ def supervise(count: int, run_worker: RunWorker) -> int:
     Returns: the exit code of the command. A worker that refuses its settings stops the others with the same code.
     """
     supervisor = _Supervisor(run_worker)
-    handlers = {number: signal.signal(number, supervisor.stop) for number in STOPPING}
+    handlers = {number: signal.signal(number, supervisor.stop) for number in STOP_SIGNALS}
     try:
         return supervisor.run(count)
     finally:
@@ -64,7 +64,7 @@ class _Supervisor:
             ended = os.waitstatus_to_exitcode(status)
             if self.stopping:
                 code = code or (OK if ended in (OK, -signal.SIGTERM) else 1)
-            elif ended == WRONG_USE:
+            elif ended == USAGE_ERROR:
                 # only the first worker tells people why, so it must get as far as that
                 code = ended
                 if worker == first:
@@ -78,16 +78,16 @@ class _Supervisor:
     def start(self, *, announces: bool = False) -> int:
         """Fork a worker; its process id. Signals wait until it is known here, or they would not reach it."""
         supervisor = os.getpid()
-        signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
         worker = os.fork()
         if worker:
             self.started[worker] = time.monotonic()
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
             return worker
-        for number in STOPPING:
+        for number in STOP_SIGNALS:
             signal.signal(number, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
-        _die_with(supervisor)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+        _exit_with(supervisor)
         code = 1
         try:
             code = self.run_worker(announces)
@@ -100,7 +100,7 @@ class _Supervisor:
 
     def replace(self, worker: int, ended: int, lived: float) -> None:
         why = f"was killed by signal {-ended}" if ended < 0 else f"exited with code {ended}"
-        if lived < STEADY_SECONDS:
+        if lived < STABLE_SECONDS:
             time.sleep(RESTART_DELAY)
         if not self.stopping:
             LOG.error("worker %d %s; started worker %d in its place", worker, why, self.start())
@@ -113,7 +113,7 @@ class _Supervisor:
                 os.kill(worker, signal.SIGTERM)
 
 
-def _die_with(supervisor: int) -> None:
+def _exit_with(supervisor: int) -> None:
     """Stop this worker if the supervisor is killed, so that no unknown process serves the port. Linux only."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGTERM)

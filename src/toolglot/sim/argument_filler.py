@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from toolglot.core.conversation import Tool
-from toolglot.prompting.sample_arguments import properties_of, resolve, type_of
+from toolglot.prompting.sample_arguments import properties_of, resolve_schema, type_of
 
 Schema: TypeAlias = Mapping[str, Any]
 
@@ -30,7 +30,7 @@ KINDS = (
 )
 """What a parameter is, by the words of its name; the first kind that fits."""
 
-WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+NAME_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 FENCED = re.compile(r"```[^\n`]*\n(.*?)\n?```", re.S)
 QUOTED = re.compile(r"(?<!\w)(?:\"([^\"]*)\"|'([^']*)'|`([^`]+)`|“([^”]*)”)(?!\w)", re.S)
 PATH = re.compile(r"(?<![\w:/])(?:~?/|\.{1,2}/)?[\w@.-]*(?:/[\w@.-]+)*(?:\.[A-Za-z]\w*|/[\w@.-]+)/?")
@@ -38,13 +38,13 @@ URL = re.compile(r"https?://[^\s\"'`<>)]+")
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.]*\w)")
 PLACE = re.compile(r"\b(?:in|for|at|of|to|near|from)\s+(?:the\s+)?([A-Z][\w'-]*(?:\s+[A-Z][\w'-]*)*)")
 LAST_PLACE = re.compile(r"\b(?:in|at|near)\s+(?:the\s+)?([a-z][\w'-]+)\s*[.?!]?\s*\Z")
-DEPTH = 6
-SHORT = 60
+MAX_DEPTH = 6
+SUMMARY_LENGTH = 60
 
 
 def split_words(name: str) -> list[str]:
     """``filePath`` and ``file_path`` are the words file and path."""
-    return [word.lower() for word in WORD.findall(name)]
+    return [word.lower() for word in NAME_PART.findall(name)]
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class Facts:
     """The parameters that had to be made up."""
 
 
-def gather_facts(message: str, named: Mapping[str, str]) -> Facts:
+def extract_facts(message: str, named: Mapping[str, str]) -> Facts:
     """The facts of a message; what an intent has named comes first."""
     known = dict(named)
     bare = FENCED.sub(" ", message)
@@ -78,9 +78,9 @@ def gather_facts(message: str, named: Mapping[str, str]) -> Facts:
     return Facts(message, known, quoted, NUMBER.findall(URL.sub(" ", rest)))
 
 
-def fill(tool: Tool, facts: Facts) -> dict[str, Any]:
+def fill_arguments(tool: Tool, facts: Facts) -> dict[str, Any]:
     """Arguments for a tool: every required one, and the optional ones that the message speaks of."""
-    return _fill_object(tool.parameters, facts, tool.parameters, DEPTH)
+    return _fill_object(tool.parameters, facts, tool.parameters, MAX_DEPTH)
 
 
 def kind_of(name: str) -> str:
@@ -96,19 +96,19 @@ def _fill_object(schema: Schema, facts: Facts, root: Schema, depth: int) -> dict
     for name, known in properties_of(schema, root).items() if depth > 0 else ():
         if name in required:
             filled[name] = _fill_value(name, known, facts, root, depth - 1)
-        elif (value := _find_said(name, known, facts)) is not None:
+        elif (value := _find_mentioned(name, known, facts)) is not None:
             filled[name] = value
     return filled
 
 
-def _find_said(name: str, schema: Schema, facts: Facts) -> Any:
+def _find_mentioned(name: str, schema: Schema, facts: Facts) -> Any:
     """The value of an optional parameter if the message names it, else None."""
     said = "[ _-]?".join(map(re.escape, split_words(name)))
     kind = type_of(schema)
     if not said:
         return None
     if isinstance(values := schema.get("enum"), list):
-        return next(iter(_values_said(values, facts.message)), None)
+        return next(iter(_mentioned_values(values, facts.message)), None)
     if kind in ("integer", "number"):
         found = re.search(rf"\b{said}\b(?: of| to| is|:| =|=)? *(-?\d+(?:\.\d+)?)", facts.message, re.I)
         return _as_number(found[1], kind) if found else None
@@ -124,12 +124,12 @@ def _fill_value(name: str, schema: Schema, facts: Facts, root: Schema, depth: in
         return schema["const"]
     values = schema.get("enum")
     if isinstance(values, list) and values:
-        return next(iter(_values_said(values, facts.message)), values[0])
+        return next(iter(_mentioned_values(values, facts.message)), values[0])
     match type_of(schema):
         case "integer" | "number" as kind:
             return _fill_number(name, schema, facts, kind)
         case "boolean":
-            return _find_said(name, schema, facts) or bool(schema.get("default", False))
+            return _find_mentioned(name, schema, facts) or bool(schema.get("default", False))
         case "array":
             return _fill_array(name, schema, facts, root, depth)
         case "object":
@@ -137,12 +137,12 @@ def _fill_value(name: str, schema: Schema, facts: Facts, root: Schema, depth: in
     return _fill_string(name, schema, facts)
 
 
-def _values_said(values: list[Any], message: str) -> list[Any]:
+def _mentioned_values(values: list[Any], message: str) -> list[Any]:
     return [value for value in values if re.search(rf"(?<!\w){re.escape(str(value))}(?!\w)", message, re.I)]
 
 
 def _fill_number(name: str, schema: Schema, facts: Facts, kind: str) -> int | float:
-    said = _find_said(name, schema, facts)
+    said = _find_mentioned(name, schema, facts)
     if isinstance(said, int | float):
         return said
     if facts.numbers:
@@ -156,7 +156,7 @@ def _as_number(text: str, kind: str) -> int | float:
 
 
 def _fill_array(name: str, schema: Schema, facts: Facts, root: Schema, depth: int) -> list[Any]:
-    items = resolve(schema.get("items"), root)
+    items = resolve_schema(schema.get("items"), root)
     if type_of(items) in ("integer", "number"):
         numbers, facts.numbers = facts.numbers, []
         return [_as_number(number, type_of(items)) for number in numbers]
@@ -184,4 +184,4 @@ def _fill_string(name: str, schema: Schema, facts: Facts) -> str:
 
 def _shorten(message: str) -> str:
     line = next(iter(message.strip().splitlines()), "")
-    return line if len(line) <= SHORT else line[: SHORT - 3].rstrip() + "..."
+    return line if len(line) <= SUMMARY_LENGTH else line[: SUMMARY_LENGTH - 3].rstrip() + "..."

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from toolglot.sim.answer import Calling
+from toolglot.sim.answer import SimCall
 
 Damage: TypeAlias = Callable[[str], str]
 
@@ -25,32 +25,32 @@ INNER_CLOSER = re.compile(r"\n?</[^<>\n]+>")
 # What the call says
 
 
-def unknown_tool(call: Calling) -> Calling:
+def unknown_tool(call: SimCall) -> SimCall:
     """the call names a tool that was never offered"""
     return replace(call, name=f"{call.name}_v2")
 
 
-def wrong_case(call: Calling) -> Calling:
+def wrong_case(call: SimCall) -> SimCall:
     """the name of the tool is in the wrong case"""
     return replace(call, name=call.name.swapcase())
 
 
-def empty_arguments(call: Calling) -> Calling:
+def empty_arguments(call: SimCall) -> SimCall:
     """the call has no arguments at all"""
     return replace(call, arguments="{}")
 
 
-def missing_argument(call: Calling) -> Calling:
+def missing_argument(call: SimCall) -> SimCall:
     """the first argument is missing"""
     return _with_arguments(call, lambda arguments: dict(list(arguments.items())[1:]))
 
 
-def wrong_type(call: Calling) -> Calling:
+def wrong_type(call: SimCall) -> SimCall:
     """every argument is wrapped in a list"""
     return _with_arguments(call, lambda arguments: {key: [value] for key, value in arguments.items()})
 
 
-def string_values(call: Calling) -> Calling:
+def string_values(call: SimCall) -> SimCall:
     """numbers, booleans and objects are written as strings"""
     return _with_arguments(
         call,
@@ -60,7 +60,7 @@ def string_values(call: Calling) -> Calling:
     )
 
 
-def _with_arguments(call: Calling, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Calling:
+def _with_arguments(call: SimCall, change: Callable[[dict[str, Any]], dict[str, Any]]) -> SimCall:
     try:
         arguments = json.loads(call.arguments)
     except ValueError:

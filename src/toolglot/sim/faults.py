@@ -16,14 +16,14 @@ from toolglot.sim.answer import Delta
 from toolglot.sim.damage import CALL_FAULTS, JSON_FAULTS, MARK_FAULTS
 
 
-class Signal(Enum):
+class Interruption(Enum):
     """What the connection does instead of sending more."""
 
     HANG = "nothing more is sent, and the connection stays open"
     DROP = "the connection is closed in the middle"
 
 
-Step: TypeAlias = bytes | Signal
+Step: TypeAlias = bytes | Interruption
 
 
 # Refusals: the whole answer is an HTTP error
@@ -71,7 +71,7 @@ REFUSALS |= {
     ),
     "parse_500": _refuse(500, "server_error", PARSE_FAILURE),
 }
-ONLY_NATIVE = {"no_tools_400", "no_parser_400", "parse_500", "parse_error", "parse_error_late"}
+NATIVE_FAULTS = {"no_tools_400", "no_parser_400", "parse_500", "parse_error", "parse_error_late"}
 """Faults of the part of a server that deals with native tools: they do not happen where tools are text."""
 
 
@@ -180,8 +180,10 @@ DELTA_FAULTS: dict[str, Callable[[list[Delta]], list[Delta]]] = {
 
 # Events: the bytes of the stream
 
-BROKEN = b'data: {"id":"chatcmpl-broken","choices":[{"index":0,"delta":{"content":"brok\n\n'
-ERROR = b'{"message":"The simulated model has failed in the middle.","type":"server_error","param":null,"code":500}'
+BROKEN_EVENT = b'data: {"id":"chatcmpl-broken","choices":[{"index":0,"delta":{"content":"brok\n\n'
+ERROR_BODY = (
+    b'{"message":"The simulated model has failed in the middle.","type":"server_error","param":null,"code":500}'
+)
 
 PARSE_ERROR = b'{"error":{"code":500,"message":"' + PARSE_FAILURE.encode() + b'","type":"server_error"}}'
 
@@ -189,17 +191,17 @@ PARSE_ERROR = b'{"error":{"code":500,"message":"' + PARSE_FAILURE.encode() + b'"
 def bad_frame(events: list[Step]) -> list[Step]:
     """one event is not JSON"""
     half = len(events) // 2
-    return [*events[:half], BROKEN, *events[half:]]
+    return [*events[:half], BROKEN_EVENT, *events[half:]]
 
 
 def error_after_first(events: list[Step]) -> list[Step]:
     """an error event after the first words, then the end"""
-    return [*events[:2], b'data: {"error":' + ERROR + b"}\n\n"]
+    return [*events[:2], b'data: {"error":' + ERROR_BODY + b"}\n\n"]
 
 
 def event_error(events: list[Step]) -> list[Step]:
     """a named error event with a flat body after the first words, then the end"""
-    return [*events[:2], b"event: error\ndata: " + ERROR + b"\n\n"]
+    return [*events[:2], b"event: error\ndata: " + ERROR_BODY + b"\n\n"]
 
 
 def parse_error(events: list[Step]) -> list[Step]:
@@ -224,17 +226,17 @@ def comments(events: list[Step]) -> list[Step]:
 
 def cut_mid_call(events: list[Step]) -> list[Step]:
     """the connection is closed in the middle of the call"""
-    return [*events, Signal.DROP]
+    return [*events, Interruption.DROP]
 
 
 def hang_mid(events: list[Step]) -> list[Step]:
     """nothing more comes in the middle of the call"""
-    return [*events, Signal.HANG]
+    return [*events, Interruption.HANG]
 
 
 def hang_after_headers(events: list[Step]) -> list[Step]:
     """nothing comes behind the headers"""
-    return [Signal.HANG]
+    return [Interruption.HANG]
 
 
 def crlf(events: list[Step]) -> list[Step]:
@@ -258,7 +260,7 @@ EVENT_FAULTS: dict[str, Callable[[list[Step]], list[Step]]] = {
         crlf,
     )
 }
-CUTTING = {"cut_mid_call", "hang_mid", "length"}
+CUTTING_FAULTS = {"cut_mid_call", "hang_mid", "length"}
 """Faults that break the answer off in the middle of its call."""
 
 OTHER_FAULTS = {
@@ -276,10 +278,10 @@ OTHER_FAULTS = {
     "reset": "the connection is closed before the headers",
 }
 
-_TOLD = CALL_FAULTS | JSON_FAULTS | MARK_FAULTS | DELTA_FAULTS | EVENT_FAULTS
+_FUNCTIONS = CALL_FAULTS | JSON_FAULTS | MARK_FAULTS | DELTA_FAULTS | EVENT_FAULTS
 FAULTS: dict[str, str] = (
     {name: refusal.about for name, refusal in REFUSALS.items()}
-    | {name: fault.__doc__ or "" for name, fault in _TOLD.items()}
+    | {name: fault.__doc__ or "" for name, fault in _FUNCTIONS.items()}
     | OTHER_FAULTS
 )
 """Every fault and what goes wrong."""

@@ -15,16 +15,16 @@ from typing import Any
 from toolglot.core.errors import UsageError
 from toolglot.dialects.records import all_dialects
 from toolglot.sim.faults import FAULTS
-from toolglot.sim.script import Scripted
+from toolglot.sim.script import ScriptedAnswer
 
-AS_TAUGHT, NATIVE = "auto", "native"
+AUTO, NATIVE = "auto", "native"
 HEADER_PREFIX = "x-sim-"
-NUMBERS = {"chunk": 1, "chunk_bytes": 0, "latency": 0, "pace": 0}
+MINIMUMS = {"chunk": 1, "chunk_bytes": 0, "latency": 0, "pace": 0}
 """The options that are numbers, and the least they may be."""
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class SimOptions:
     """``dialect`` is a dialect, ``native``, or ``auto``: natively if the tools came natively, else as it was taught.
 
     ``chunk`` counts characters per event, ``chunk_bytes`` bytes per network write (0: whole events), ``latency`` and
@@ -32,13 +32,13 @@ class Options:
     the seconds for which a fault hangs.
     """
 
-    dialect: str = AS_TAUGHT
+    dialect: str = AUTO
     chunk: int = 12
     chunk_bytes: int = 0
     latency: float = 0
     pace: float = 0
     faults: tuple[str, ...] = ()
-    script: tuple[Scripted, ...] = ()
+    script: tuple[ScriptedAnswer, ...] = ()
     keep: int = 256
     hang: float = 600
     clock: Callable[[], float] = time.time
@@ -46,22 +46,24 @@ class Options:
     def __post_init__(self) -> None:
         for fault in self.faults:
             check_fault(fault)
-        if self.dialect not in (AS_TAUGHT, NATIVE):
+        if self.dialect not in (AUTO, NATIVE):
             check_dialect(self.dialect)
-        for name, least in NUMBERS.items():
+        for name, least in MINIMUMS.items():
             if getattr(self, name) < least:
                 raise UsageError(f"{name} must be {least} or more")
         for scripted in self.script:
             replace(self, script=(), **scripted.options)
 
 
-def vary(options: Options, model: str, headers: Mapping[str, str], scripted: Mapping[str, Any]) -> Options:
+def options_for_request(
+    options: SimOptions, model: str, headers: Mapping[str, str], scripted: Mapping[str, Any]
+) -> SimOptions:
     """The options for one request."""
-    given = dict(scripted) | _read_model(model) | _read_headers(headers)
+    given = dict(scripted) | _parse_model(model) | _parse_headers(headers)
     return replace(options, **given) if given else options
 
 
-def _read_model(model: str) -> dict[str, Any]:
+def _parse_model(model: str) -> dict[str, Any]:
     """``sim:hermes+no_done+chunk=3``: a dialect, faults and numbers, in any order."""
     name, colon, suffix = model.rpartition("/")[2].partition(":")
     if name != "sim" or not colon:
@@ -70,7 +72,7 @@ def _read_model(model: str) -> dict[str, Any]:
     for word in filter(None, suffix.split("+")):
         key, equals, value = word.partition("=")
         if equals:
-            given[key] = _read_number(key, value)
+            given[key] = _parse_number(key, value)
         elif word in FAULTS:
             given["faults"] = (*given.get("faults", ()), word)
         else:
@@ -79,7 +81,7 @@ def _read_model(model: str) -> dict[str, Any]:
     return given
 
 
-def _read_headers(headers: Mapping[str, str]) -> dict[str, Any]:
+def _parse_headers(headers: Mapping[str, str]) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for key, value in headers.items():
         name = key.lower()
@@ -87,23 +89,23 @@ def _read_headers(headers: Mapping[str, str]) -> dict[str, Any]:
             continue
         name = name.removeprefix(HEADER_PREFIX).replace("-", "_")
         if name == "fault":
-            given["faults"] = read_faults(value)
+            given["faults"] = parse_faults(value)
         elif name == "dialect":
             given["dialect"] = value
         else:
-            given[name] = _read_number(name, value)
+            given[name] = _parse_number(name, value)
     return given
 
 
-def _read_number(name: str, value: str) -> int:
-    if name not in NUMBERS:
-        raise UsageError(f"there is no option {name!r}; options are dialect, fault, {', '.join(NUMBERS)}")
+def _parse_number(name: str, value: str) -> int:
+    if name not in MINIMUMS:
+        raise UsageError(f"there is no option {name!r}; options are dialect, fault, {', '.join(MINIMUMS)}")
     if not value.isdecimal():
         raise UsageError(f"{name} must be a whole number, not {value!r}")
     return int(value)
 
 
-def read_faults(text: str) -> tuple[str, ...]:
+def parse_faults(text: str) -> tuple[str, ...]:
     """Names of faults, divided by commas, plus signs or blanks; ``none`` is no fault."""
     names = text.replace(",", " ").replace("+", " ").split()
     return tuple(name for name in names if name != "none")
@@ -115,7 +117,7 @@ def check_fault(name: str) -> None:
 
 
 def check_dialect(name: str) -> None:
-    known = {AS_TAUGHT, NATIVE, *(dialect.name for dialect in all_dialects())}
+    known = {AUTO, NATIVE, *(dialect.name for dialect in all_dialects())}
     if name not in known:
         raise UsageError(f"there is no dialect or fault {name!r}; dialects are {_join(known)}")
 

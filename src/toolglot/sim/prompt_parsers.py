@@ -24,7 +24,7 @@ DECODER = json.JSONDecoder()
 def find_tools(prompt: str) -> tuple[Tool, ...]:
     """The tools that a prompt describes; none if it describes none."""
     found: dict[str, Tool] = {}
-    for manner in MANNERS:
+    for manner in TOOL_PARSERS:
         for tool in manner(prompt):
             found.setdefault(tool.name, tool)
     return tuple(found.values())
@@ -92,7 +92,7 @@ def _read_lines(lines: str) -> Schema:
     for line in _LINE.finditer(lines.partition("\nUsage:")[0]):
         name, need = line["name"] or line["numbered"], line["need"] or line["duty"]
         told = line["told"] if line["name"] else " - ".join(filter(None, (line["kind"], line["about"])))
-        schema = _read_told(told)
+        schema = _parse_parameter(told)
         while above[-1][0] >= len(line["indent"]):
             above.pop()
         holder = above[-1][1]
@@ -104,7 +104,7 @@ def _read_lines(lines: str) -> Schema:
     return root
 
 
-def _read_told(told: str) -> Schema:
+def _parse_parameter(told: str) -> Schema:
     """``array of string - Where to look (one of: "a", "b"; default: "a")``, or words only."""
     kind = _KIND.match(told)
     schema: Schema = _read_kind(kind[0]) if kind else {"type": "string"}
@@ -217,7 +217,7 @@ _STUB_LINE = re.compile(r"^        (?P<name>\w+): (?P<told>.*)$", re.M)
 def _find_stubs(prompt: str) -> Iterator[Tool]:
     for found in _STUB.finditer(prompt):
         about, _, lines = found["doc"].partition("    Args:")
-        told = {line["name"]: _read_told(line["told"]) for line in _STUB_LINE.finditer(lines)}
+        told = {line["name"]: _parse_parameter(line["told"]) for line in _STUB_LINE.finditer(lines)}
         required = [taken["name"] for taken in _STUB_PARAMETER.finditer(found["takes"]) if not taken["optional"]]
         yield Tool(found["name"], about.strip(), _object(told, [name for name in required if name in told]))
 
@@ -262,7 +262,7 @@ def _lower_types(schema: Any) -> Any:
     return [_lower_types(item) for item in schema] if isinstance(schema, list) else schema
 
 
-MANNERS: tuple[Callable[[str], Iterator[Tool]], ...] = (
+TOOL_PARSERS: tuple[Callable[[str], Iterator[Tool]], ...] = (
     _find_json,
     _find_sections,
     _find_elements,

@@ -14,12 +14,12 @@ from toolglot.core.conversation import Tool
 from toolglot.dialects.records import all_dialects
 from toolglot.prompting.conversation import write_call
 
-FORM = ("tool_name", '{"parameter1": "value1", "parameter2": "value2"}')
+FORM_CALL = ("tool_name", '{"parameter1": "value1", "parameter2": "value2"}')
 """The call that a taught prompt shows as the form of all calls."""
 
 FORM_PARAMETERS = {"type": "object", "properties": {"parameter1": {"type": "string"}, "parameter2": {"type": "string"}}}
 
-TELLING_MARKS = (
+DIALECT_MARKS = (
     ("<function=", "qwen3_coder"),
     ("<arg_key>", "glm45"),
     ("<invoke name=", "anthropic"),
@@ -33,12 +33,12 @@ DEMAND = re.compile(r"You must call (?:a tool|the tool (?P<name>\S+)) now")
 
 
 @lru_cache(maxsize=64)
-def taught_dialect(prompt: str) -> str:
+def detect_dialect(prompt: str) -> str:
     """The dialect a prompt asks for: the one whose form it shows, or whose marks; tags are what is left."""
     shown = [dialect for form, dialect in _forms().items() if form in prompt]
     if shown:
         return max(shown, key=lambda dialect: len(_write_form(dialect)))
-    return next((dialect for mark, dialect in TELLING_MARKS if mark in prompt), "roo_xml")
+    return next((dialect for mark, dialect in DIALECT_MARKS if mark in prompt), "roo_xml")
 
 
 @cache
@@ -51,10 +51,10 @@ def _forms() -> dict[str, str]:
 
 
 def _write_form(dialect: str) -> str:
-    return write_call(dialect, *FORM, (Tool(FORM[0], "", FORM_PARAMETERS),))
+    return write_call(dialect, *FORM_CALL, (Tool(FORM_CALL[0], "", FORM_PARAMETERS),))
 
 
-def taught_choice(prompt: str) -> str:
+def detect_choice(prompt: str) -> str:
     """Whether the prompt demands a call: ``auto``, ``required``, or the name of the tool."""
     demand = DEMAND.search(prompt)
     if not demand:
@@ -64,7 +64,7 @@ def taught_choice(prompt: str) -> str:
 
 # Results told as text
 
-FOREIGN_RESULTS = (r"\[[\w.-]+ for '[^'\n]*'\] Result:\s*(?P<content>.*)",)
+CLIENT_RESULTS = (r"\[[\w.-]+ for '[^'\n]*'\] Result:\s*(?P<content>.*)",)
 """How clients that speak of tools in text tell results."""
 
 _SLOTS = {
@@ -79,7 +79,7 @@ _SLOTS = {
 def _result_patterns() -> tuple[re.Pattern[str], ...]:
     """The ways of telling a result, from the records; the longest, which tell most, first."""
     returns = sorted({record.returns for record in all_dialects()}, key=len, reverse=True)
-    return tuple(re.compile(pattern, re.S) for pattern in (*map(_pattern_of, returns), *FOREIGN_RESULTS))
+    return tuple(re.compile(pattern, re.S) for pattern in (*map(_pattern_of, returns), *CLIENT_RESULTS))
 
 
 def _pattern_of(returns: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from toolglot.core.conversation import Tool
 from toolglot.core.errors import ClientError
 from toolglot.sim.prompt_parsers import find_tools
-from toolglot.sim.prompt_reading import split_result, taught_choice
+from toolglot.sim.prompt_reading import detect_choice, split_result
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def parse_request(body: Any) -> SimRequest:
         native=bool(native),
         taught="" if native else prompt,
         result=result,
-        choice=_read_choice(body.get("tool_choice")) if native else taught_choice(prompt),
+        choice=_read_choice(body.get("tool_choice")) if native else detect_choice(prompt),
         stream=body.get("stream") is True,
         wants_usage=isinstance(options, Mapping) and options.get("include_usage") is True,
         limit=_read_limit(body),

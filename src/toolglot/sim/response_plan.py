@@ -11,23 +11,23 @@ from dataclasses import dataclass, field
 from json.encoder import encode_basestring
 from typing import Any
 
-from toolglot.sim.answer import Delta, Utterance
+from toolglot.sim.answer import Delta, RenderedAnswer
 from toolglot.sim.faults import (
-    BROKEN,
-    CUTTING,
+    BROKEN_EVENT,
+    CUTTING_FAULTS,
     DELTA_FAULTS,
-    ERROR,
+    ERROR_BODY,
     EVENT_FAULTS,
     PARSE_ERROR,
     REFUSALS,
+    Interruption,
     Refusal,
-    Signal,
     Step,
 )
-from toolglot.sim.options import Options
+from toolglot.sim.options import SimOptions
 
 MODEL, FINGERPRINT = "sim", "toolglot-sim"
-HONESTY = {"x-toolglot-sim": "1"}
+SIM_HEADERS = {"x-toolglot-sim": "1"}
 STREAM_TYPE, WHOLE_TYPE = "text/event-stream; charset=utf-8", "application/json"
 DRIP_BYTES, DRIP_PACE = 16, 10
 WRITE_BYTES = 65536
@@ -42,7 +42,7 @@ def encode_delta(delta: Delta) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ResponsePlan:
     """Everything the server does for one request. Times are seconds; ``before`` happens instead of any answer."""
 
     status: int = 200
@@ -50,7 +50,7 @@ class Plan:
     steps: tuple[Step, ...] = ()
     latency: float = 0
     pace: float = 0
-    before: Signal | None = None
+    before: Interruption | None = None
     streamed: bool = False
 
     @property
@@ -59,7 +59,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Stamp:
+class AnswerIdentity:
     """What every event of one answer repeats. ``answer`` is the number of the answer, for ids that are never reused."""
 
     session: str
@@ -90,48 +90,54 @@ class Usage:
         return {"prompt_tokens": self.prompt, "completion_tokens": self.completion, "total_tokens": total}
 
 
-def count_usage(asked_bytes: int, utterance: Utterance) -> Usage:
+def count_usage(asked_bytes: int, utterance: RenderedAnswer) -> Usage:
     said = len(utterance.content) + len(utterance.reasoning)
     called = sum(len(call.name) + len(call.arguments) for call in utterance.calls)
     return Usage(asked_bytes // 4, (said + called + 3) // 4)
 
 
-def plan_refusal(refusal: Refusal, options: Options) -> Plan:
-    headers = HONESTY | {"content-type": refusal.content_type} | refusal.headers
-    return Plan(refusal.status, headers, (refusal.body,), latency=options.latency / 1000)
+def plan_refusal(refusal: Refusal, options: SimOptions) -> ResponsePlan:
+    headers = SIM_HEADERS | {"content-type": refusal.content_type} | refusal.headers
+    return ResponsePlan(refusal.status, headers, (refusal.body,), latency=options.latency / 1000)
 
 
 def plan_answer(
-    utterance: Utterance, stamp: Stamp, usage: Usage, options: Options, *, stream: bool, wants_usage: bool
-) -> Plan:
+    utterance: RenderedAnswer,
+    stamp: AnswerIdentity,
+    usage: Usage,
+    options: SimOptions,
+    *,
+    stream: bool,
+    wants_usage: bool,
+) -> ResponsePlan:
     """The plan of an answer that is given, whatever goes wrong with it on the way."""
     faults = options.faults
     streamed = stream and "json_instead_of_sse" not in faults
-    if CUTTING.intersection(faults):
+    if CUTTING_FAULTS.intersection(faults):
         utterance = utterance.cut()
     if streamed:
         steps = list(_stream(utterance, stamp, usage if wants_usage else None, options))
     else:
-        steps = _answer_whole(utterance, stamp, usage, faults)
+        steps = _whole_body(utterance, stamp, usage, faults)
     drip = "slow_drip" in faults
-    headers = dict(HONESTY)
+    headers = dict(SIM_HEADERS)
     if "no_content_type" not in faults:
         headers["content-type"] = STREAM_TYPE if streamed else WHOLE_TYPE
     if streamed:
         headers["cache-control"] = "no-cache"
     size = options.chunk_bytes or (DRIP_BYTES if drip else 0)
     pace = options.pace or (DRIP_PACE if drip else 0)
-    sent = tuple(cut_steps(steps, size, bool(pace)))
-    cut = any(isinstance(step, Signal) for step in sent)
-    return Plan(200, headers, sent, options.latency / 1000, pace / 1000, streamed=streamed or cut)
+    sent = tuple(split_steps(steps, size, bool(pace)))
+    cut = any(isinstance(step, Interruption) for step in sent)
+    return ResponsePlan(200, headers, sent, options.latency / 1000, pace / 1000, streamed=streamed or cut)
 
 
-def plan_silence(faults: Collection[str]) -> Plan | None:
+def plan_no_response(faults: Collection[str]) -> ResponsePlan | None:
     """The plan of a request that gets no answer at all, or a refusal."""
     if "hang_before_headers" in faults:
-        return Plan(before=Signal.HANG)
+        return ResponsePlan(before=Interruption.HANG)
     if "reset" in faults:
-        return Plan(before=Signal.DROP)
+        return ResponsePlan(before=Interruption.DROP)
     return None
 
 
@@ -142,7 +148,9 @@ def find_refusal(faults: Collection[str]) -> Refusal | None:
 # Streamed
 
 
-def _stream(utterance: Utterance, stamp: Stamp, usage: Usage | None, options: Options) -> Iterator[Step]:
+def _stream(
+    utterance: RenderedAnswer, stamp: AnswerIdentity, usage: Usage | None, options: SimOptions
+) -> Iterator[Step]:
     faults = options.faults
     deltas = list(_make_deltas(utterance, stamp, options.chunk))
     for fault in faults:
@@ -151,38 +159,40 @@ def _stream(utterance: Utterance, stamp: Stamp, usage: Usage | None, options: Op
     head = f'data: {stamp.head("chat.completion.chunk")},"choices":[{{"index":0,"delta":'
     tail = ',"finish_reason":null}]}\n\n'
     events: list[Step] = [f"{head}{encode_delta(delta)}{tail}".encode("utf-8", "replace") for delta in deltas]
-    if not CUTTING.intersection(faults) or "length" in faults:
-        events += _end(utterance, stamp, usage, faults)
+    if not CUTTING_FAULTS.intersection(faults) or "length" in faults:
+        events += _closing_events(utterance, stamp, usage, faults)
     for fault in faults:
         if fault in EVENT_FAULTS:
             events = EVENT_FAULTS[fault](events)
     yield from events
 
 
-def _make_deltas(utterance: Utterance, stamp: Stamp, size: int) -> Iterator[Delta]:
+def _make_deltas(utterance: RenderedAnswer, stamp: AnswerIdentity, size: int) -> Iterator[Delta]:
     yield {"role": "assistant", "content": ""}
-    for piece in cut_text(utterance.reasoning, size):
+    for piece in split_text(utterance.reasoning, size):
         yield {"reasoning_content": piece}
-    for piece in cut_text(utterance.content, size):
+    for piece in split_text(utterance.content, size):
         yield {"content": piece}
     for index, call in enumerate(utterance.calls):
         function = {"name": call.name, "arguments": ""}
         yield {"tool_calls": [{"index": index, "id": stamp.call_id(index), "type": "function", "function": function}]}
-        for piece in cut_text(call.arguments, size):
+        for piece in split_text(call.arguments, size):
             yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
 
 
-def cut_text(text: str, size: int) -> Iterator[str]:
+def split_text(text: str, size: int) -> Iterator[str]:
     return (text[start : start + size] for start in range(0, len(text), size))
 
 
-def _end(utterance: Utterance, stamp: Stamp, usage: Usage | None, faults: Collection[str]) -> Iterator[Step]:
+def _closing_events(
+    utterance: RenderedAnswer, stamp: AnswerIdentity, usage: Usage | None, faults: Collection[str]
+) -> Iterator[Step]:
     """The events behind the last word: finish reason, usage, [DONE]."""
     head = f"data: {stamp.head('chat.completion.chunk')}"
     told = encode(usage.tell()) if usage and "no_usage" not in faults else ""
     early = f',"usage":{told}' if told and "usage_in_finish" in faults else ""
     if "no_finish" not in faults:
-        choice = {"index": 0, "delta": {}, "finish_reason": choose_ending(utterance, faults)}
+        choice = {"index": 0, "delta": {}, "finish_reason": choose_finish_reason(utterance, faults)}
         yield f'{head},"choices":[{encode(choice)}]{early}}}\n\n'.encode()
     if told and not early:
         yield f'{head},"choices":[],"usage":{told}}}\n\n'.encode()
@@ -190,7 +200,7 @@ def _end(utterance: Utterance, stamp: Stamp, usage: Usage | None, faults: Collec
         yield b"data: [DONE]\n\n"
 
 
-def choose_ending(utterance: Utterance, faults: Collection[str]) -> str:
+def choose_finish_reason(utterance: RenderedAnswer, faults: Collection[str]) -> str:
     if "length" in faults:
         return "length"
     return "stop" if "stop_finish" in faults else utterance.ending
@@ -199,34 +209,38 @@ def choose_ending(utterance: Utterance, faults: Collection[str]) -> str:
 # Whole
 
 
-def _answer_whole(utterance: Utterance, stamp: Stamp, usage: Usage, faults: Collection[str]) -> list[Step]:
+def _whole_body(utterance: RenderedAnswer, stamp: AnswerIdentity, usage: Usage, faults: Collection[str]) -> list[Step]:
     message: dict[str, Any] = {"role": "assistant", "content": utterance.content or None}
     if utterance.reasoning:
         message["reasoning_content"] = utterance.reasoning
     if utterance.calls:
         message["tool_calls"] = [
-            {"id": stamp.call_id(index), "type": "function", "function": _tell_call(call.name, call.arguments, faults)}
+            {
+                "id": stamp.call_id(index),
+                "type": "function",
+                "function": _encode_call(call.name, call.arguments, faults),
+            }
             for index, call in enumerate(utterance.calls)
         ]
-    finish = None if "no_finish" in faults else choose_ending(utterance, faults)
+    finish = None if "no_finish" in faults else choose_finish_reason(utterance, faults)
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish}
     told = "" if "no_usage" in faults else f',"usage":{encode(usage.tell())}'
     body = f'{stamp.head("chat.completion")},"choices":[{encode(choice)}]{told}}}'.encode("utf-8", "replace")
     half = len(body) // 2
     if "bad_frame" in faults:
-        return [BROKEN]
+        return [BROKEN_EVENT]
     if {"error_after_first", "event_error"}.intersection(faults):
-        return [b'{"error":' + ERROR + b"}"]
+        return [b'{"error":' + ERROR_BODY + b"}"]
     if {"parse_error", "parse_error_late"}.intersection(faults):
         return [PARSE_ERROR]
     if "cut_mid_call" in faults:
-        return [body[:half], Signal.DROP]
+        return [body[:half], Interruption.DROP]
     if {"hang_mid", "hang_after_headers"}.intersection(faults):
-        return [body[:half], Signal.HANG]
+        return [body[:half], Interruption.HANG]
     return [body]
 
 
-def _tell_call(name: str, arguments: str, faults: Collection[str]) -> dict[str, Any]:
+def _encode_call(name: str, arguments: str, faults: Collection[str]) -> dict[str, Any]:
     if "object_arguments" in faults:
         try:
             return {"name": name, "arguments": json.loads(arguments)}
@@ -238,7 +252,7 @@ def _tell_call(name: str, arguments: str, faults: Collection[str]) -> dict[str, 
 # Network writes
 
 
-def cut_steps(steps: Iterable[Step], size: int, paced: bool) -> Iterator[Step]:
+def split_steps(steps: Iterable[Step], size: int, paced: bool) -> Iterator[Step]:
     """Steps as they are written to the network: pieces of this size, or events (joined if there is no pace)."""
     if not size and paced:
         yield from steps

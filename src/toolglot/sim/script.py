@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import Any
 
 from toolglot.core.errors import UsageError
-from toolglot.sim.answer import Answer, Calling
+from toolglot.sim.answer import Answer, SimCall
 
 OPTIONS = {"dialect", "chunk", "chunk_bytes", "latency", "pace"}
 NUMBERS = OPTIONS - {"dialect"} | {"times", "repeat"}
@@ -44,7 +44,7 @@ KEYS = OPTIONS | NUMBERS | {"when", "tools", "text", "reasoning", "finish", "fau
 
 
 @dataclass(frozen=True, slots=True)
-class Scripted:
+class ScriptedAnswer:
     """One answer of a script: when it is given, how often (0: no end), what it says, how it is sent."""
 
     answer: Answer | None = None
@@ -59,24 +59,24 @@ class Scripted:
         return not self.when or re.search(self.when, question, re.I | re.S) is not None
 
 
-class Prompter:
+class ScriptCursor:
     """Walks through a script while requests come in."""
 
-    def __init__(self, script: Sequence[Scripted]) -> None:
+    def __init__(self, script: Sequence[ScriptedAnswer]) -> None:
         self._script = script
         self._used = [0] * len(script)
 
-    def next(self, question: str, offers_tools: bool) -> Scripted:
+    def next(self, question: str, offers_tools: bool) -> ScriptedAnswer:
         """The answer for this request; an empty one when the script has none left."""
         for number, scripted in enumerate(self._script):
             left = not scripted.times or self._used[number] < scripted.times
             if left and scripted.fits(question, offers_tools):
                 self._used[number] += 1
                 return scripted
-        return Scripted()
+        return ScriptedAnswer()
 
 
-def load_script(path: str | Path) -> tuple[Scripted, ...]:
+def load_script(path: str | Path) -> tuple[ScriptedAnswer, ...]:
     """Read a script file; say what is wrong with it, and where."""
     try:
         document = tomllib.loads(Path(path).read_text("utf-8"))
@@ -87,7 +87,7 @@ def load_script(path: str | Path) -> tuple[Scripted, ...]:
     return parse_script(document)
 
 
-def parse_script(document: Mapping[str, Any]) -> tuple[Scripted, ...]:
+def parse_script(document: Mapping[str, Any]) -> tuple[ScriptedAnswer, ...]:
     """A script from the content of its file."""
     entries = document.get("answer")
     if not isinstance(entries, list) or document.keys() != {"answer"}:
@@ -95,7 +95,7 @@ def parse_script(document: Mapping[str, Any]) -> tuple[Scripted, ...]:
     return tuple(_parse_answer(entry, number) for number, entry in enumerate(entries, 1))
 
 
-def _parse_answer(entry: Any, number: int) -> Scripted:
+def _parse_answer(entry: Any, number: int) -> ScriptedAnswer:
     where = f"answer {number} of the script"
     if not isinstance(entry, Mapping):
         raise UsageError(f"{where} is not a table")
@@ -114,7 +114,7 @@ def _parse_answer(entry: Any, number: int) -> Scripted:
         faults = entry["fault"]
         options["faults"] = (faults,) if isinstance(faults, str) else tuple(faults)
     says = bool({"text", "calls"} & entry.keys())
-    return Scripted(
+    return ScriptedAnswer(
         _parse_content(entry, where) if says else None,
         when=when,
         tools=entry.get("tools"),
@@ -129,7 +129,7 @@ def _parse_content(entry: Mapping[str, Any], where: str) -> Answer:
         raise UsageError(f"{where}: 'calls' is a list of tables with a name")
     return Answer(
         text=str(entry.get("text", "")) * int(entry.get("repeat", 1)),
-        calls=tuple(Calling(call["name"], _as_text(call.get("arguments", {}))) for call in calls),
+        calls=tuple(SimCall(call["name"], _as_text(call.get("arguments", {}))) for call in calls),
         reasoning=str(entry.get("reasoning", "")),
         finish=str(entry.get("finish", "")),
     )

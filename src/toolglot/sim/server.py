@@ -11,22 +11,22 @@ from typing import Any
 from aiohttp import web
 
 from toolglot.core.errors import ClientError
-from toolglot.sim.faults import Signal
-from toolglot.sim.options import Options
-from toolglot.sim.response_plan import FINGERPRINT, HONESTY, MODEL, Plan
-from toolglot.sim.simulation import Record, Seen, Simulation
+from toolglot.sim.faults import Interruption
+from toolglot.sim.options import SimOptions
+from toolglot.sim.response_plan import FINGERPRINT, MODEL, SIM_HEADERS, ResponsePlan
+from toolglot.sim.simulation import RecordedRequest, RequestLog, Simulation
 
 SIMULATION = web.AppKey("simulation", Simulation)
-RECORD = web.AppKey("record", Record)
+REQUEST_LOG = web.AppKey("record", RequestLog)
 BODY_LIMIT = 64 * 1024 * 1024
 
 
-def make_app(options: Options | None = None) -> web.Application:
+def make_app(options: SimOptions | None = None) -> web.Application:
     """The server of one simulation; ``app[RECORD]`` tells what it was asked."""
     simulation = Simulation(options)
     app = web.Application(client_max_size=BODY_LIMIT)
     app[SIMULATION] = simulation
-    app[RECORD] = simulation.record
+    app[REQUEST_LOG] = simulation.record
     for prefix in ("", "/v1"):
         app.router.add_post(f"{prefix}/chat/completions", answer_chat)
         app.router.add_get(f"{prefix}/models", list_models)
@@ -52,7 +52,7 @@ async def running(app: web.Application, host: str = "127.0.0.1", port: int = 0) 
 async def answer_chat(request: web.Request) -> web.StreamResponse:
     simulation = request.app[SIMULATION]
     raw = await request.read()
-    seen = Seen(request.path, request.headers.copy(), None, simulation.options.clock())
+    seen = RecordedRequest(request.path, request.headers.copy(), None, simulation.options.clock())
     simulation.record.add(seen)
     try:
         seen.body = json.loads(raw)
@@ -62,7 +62,7 @@ async def answer_chat(request: web.Request) -> web.StreamResponse:
     except ClientError as error:
         return _refuse(seen, error.message)
     try:
-        return await _play(plan, request, seen, simulation.options.hang)
+        return await _execute(plan, request, seen, simulation.options.hang)
     except (asyncio.CancelledError, ConnectionError):
         seen.outcome = "abandoned"
         raise
@@ -70,7 +70,7 @@ async def answer_chat(request: web.Request) -> web.StreamResponse:
         seen.ended = simulation.options.clock()
 
 
-async def _play(plan: Plan, request: web.Request, seen: Seen, hang: float) -> web.StreamResponse:
+async def _execute(plan: ResponsePlan, request: web.Request, seen: RecordedRequest, hang: float) -> web.StreamResponse:
     """Send what is planned, when it is planned."""
     if plan.latency:
         await asyncio.sleep(plan.latency)
@@ -78,7 +78,7 @@ async def _play(plan: Plan, request: web.Request, seen: Seen, hang: float) -> we
     if not plan.streamed:
         response.content_length = plan.size
     if plan.before is not None:
-        await _break_off(plan.before, request, hang)
+        await _interrupt(plan.before, request, hang)
     else:
         await response.prepare(request)
         await _send(plan, response, request, seen, hang)
@@ -87,7 +87,9 @@ async def _play(plan: Plan, request: web.Request, seen: Seen, hang: float) -> we
     return response
 
 
-async def _send(plan: Plan, response: web.StreamResponse, request: web.Request, seen: Seen, hang: float) -> None:
+async def _send(
+    plan: ResponsePlan, response: web.StreamResponse, request: web.Request, seen: RecordedRequest, hang: float
+) -> None:
     clock = asyncio.get_running_loop().time
     due = clock()
     for number, step in enumerate(plan.steps):
@@ -95,16 +97,16 @@ async def _send(plan: Plan, response: web.StreamResponse, request: web.Request, 
             due += plan.pace
             await asyncio.sleep(max(0.0, due - clock()))
             await asyncio.sleep(0)  # a reader in the same loop gets its turn, so that writes do not reach it joined
-        if isinstance(step, Signal):
-            await _break_off(step, request, hang)
+        if isinstance(step, Interruption):
+            await _interrupt(step, request, hang)
             return
         await response.write(step)
         seen.sent += len(step)
 
 
-async def _break_off(signal: Signal, request: web.Request, hang: float) -> None:
+async def _interrupt(signal: Interruption, request: web.Request, hang: float) -> None:
     """Hang until the client gives up, then close the connection; or close it under the client at once."""
-    if signal is Signal.HANG:
+    if signal is Interruption.HANG:
         await asyncio.sleep(hang)
     if request.transport is not None:
         request.transport.close()
@@ -127,10 +129,10 @@ def _model(name: str) -> dict[str, Any]:
 
 
 def _json(body: dict[str, Any], status: int = 200) -> web.Response:
-    return web.json_response(body, status=status, headers=HONESTY)
+    return web.json_response(body, status=status, headers=SIM_HEADERS)
 
 
-def _refuse(seen: Seen, message: str) -> web.Response:
+def _refuse(seen: RecordedRequest, message: str) -> web.Response:
     seen.outcome = "refused"
     error = {"message": message, "type": "invalid_request_error", "param": None, "code": None}
     return _json({"error": error}, 400)

@@ -15,13 +15,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from toolglot.core.conversation import Tool
-from toolglot.sim.answer import Answer, Calling
-from toolglot.sim.argument_filler import QUOTED, fill, gather_facts, kind_of, split_words
+from toolglot.sim.answer import Answer, SimCall
+from toolglot.sim.argument_filler import QUOTED, extract_facts, fill_arguments, kind_of, split_words
 from toolglot.sim.request import SimRequest
 
 QUOTE_LENGTH = 200
 DECODER = json.JSONDecoder()
-ASIDE = re.compile(r"<(?P<tag>[a-z]+[_-][a-z_-]+)>.*?</(?P=tag)>", re.S)
+CLIENT_CONTEXT = re.compile(r"<(?P<tag>[a-z]+[_-][a-z_-]+)>.*?</(?P=tag)>", re.S)
 """Context that clients put into a user message: reminders, details of the environment."""
 
 CALL_BY_NAME = re.compile(
@@ -128,17 +128,17 @@ STOPWORDS = frozenset(
         "show tell that the then this to use used using was what when where which who will with would you your",
     )
 )
-NEEDED = {"path", "command", "url", "old", "new", "place"}
+NEVER_INVENTED = {"path", "command", "url", "old", "new", "place"}
 """Kinds of parameters that are not made up for a tool that was only guessed."""
 
 SHORT_WORD = 3
 """Words up to this length end many names by chance."""
 
-ENOUGH = 3.0
+MINIMUM_SCORE = 3.0
 """How much overlap makes a tool fit: a word of its name, or three of its description."""
 
 
-def think(asked: SimRequest) -> Answer:
+def pick_answer(asked: SimRequest) -> Answer:
     """The answer to a request."""
     if asked.result is not None:
         return Answer(f"Done. The tool said: {quote(asked.result)}")
@@ -159,14 +159,14 @@ def quote(text: str) -> str:
     return "`" + line[:QUOTE_LENGTH].replace("`", "'") + "`" if line else "nothing"
 
 
-def find_calls(question: str, tools: Sequence[Tool]) -> tuple[Calling, ...]:
+def find_calls(question: str, tools: Sequence[Tool]) -> tuple[SimCall, ...]:
     """The calls that a question asks for; none if no tool fits."""
-    question = _unwrap(ASIDE.sub("", question).strip())
+    question = _unwrap(CLIENT_CONTEXT.sub("", question).strip())
     if spelled := _spelled_calls(question, tools):
         return spelled
-    found = _serve_intent(question, tools)
+    found = _call_for_intent(question, tools)
     if found is None:
-        found = _serve_words(question, tools)
+        found = _call_for_words(question, tools)
     return (found,) if found else ()
 
 
@@ -179,29 +179,29 @@ def _unwrap(question: str) -> str:
     return literal if isinstance(literal, str) else question
 
 
-def make_call(tool: Tool, question: str, named: Mapping[str, str]) -> Calling:
-    arguments = fill(tool, gather_facts(question, named))
-    return Calling(tool.name, json.dumps(arguments, ensure_ascii=False))
+def make_call(tool: Tool, question: str, named: Mapping[str, str]) -> SimCall:
+    arguments = fill_arguments(tool, extract_facts(question, named))
+    return SimCall(tool.name, json.dumps(arguments, ensure_ascii=False))
 
 
-def _spelled_calls(question: str, tools: Sequence[Tool]) -> tuple[Calling, ...]:
+def _spelled_calls(question: str, tools: Sequence[Tool]) -> tuple[SimCall, ...]:
     """Calls that the question spells out, with their arguments as JSON."""
     names = {tool.name for tool in tools}
-    calls: list[Calling] = []
+    calls: list[SimCall] = []
     for found in CALL_BY_NAME.finditer(question):
         try:
             _, end = DECODER.raw_decode(question, found.end())
         except ValueError:
             continue
         if found["name"] in names:
-            calls.append(Calling(found["name"], question[found.end() : end]))
+            calls.append(SimCall(found["name"], question[found.end() : end]))
     return tuple(calls)
 
 
 # By intent
 
 
-def _serve_intent(question: str, tools: Sequence[Tool]) -> Calling | None:
+def _call_for_intent(question: str, tools: Sequence[Tool]) -> SimCall | None:
     matches = [(intent, found) for intent in INTENTS if (found := intent.pattern.search(question))]
     for intent, found in sorted(matches, key=lambda match: match[1].start()):
         named = {kind: _unquote(value) for kind, value in found.groupdict().items() if value}
@@ -253,14 +253,14 @@ def _unquote(text: str) -> str:
 # By words
 
 
-def _serve_words(question: str, tools: Sequence[Tool]) -> Calling | None:
+def _call_for_words(question: str, tools: Sequence[Tool]) -> SimCall | None:
     """The tool that shares the most words with the question, unless too much of its call would be made up."""
     score, tool = _rank(question, tools)[0]
-    facts = gather_facts(question, {})
-    arguments = fill(tool, facts)
-    if score < ENOUGH or any(kind_of(name) in NEEDED for name in facts.invented):
+    facts = extract_facts(question, {})
+    arguments = fill_arguments(tool, facts)
+    if score < MINIMUM_SCORE or any(kind_of(name) in NEVER_INVENTED for name in facts.invented):
         return None
-    return Calling(tool.name, json.dumps(arguments, ensure_ascii=False))
+    return SimCall(tool.name, json.dumps(arguments, ensure_ascii=False))
 
 
 def _rank(question: str, tools: Sequence[Tool]) -> list[tuple[float, Tool]]:
