@@ -180,7 +180,7 @@ rescue: calls read that leak into the text of a model with native tools
   without complaint    100.0 %
   mean confidence            -
 
-none: requests that met no transformation
+none: requests without a transformation
 
                            off  target
   answers                    1
@@ -209,8 +209,8 @@ def test_several_files_and_standard_input_are_one_log(
     ("arguments", "message"),
     [
         (["missing.log"], "cannot read missing.log"),
-        (["--url", "gateway"], "is no address"),
-        (["--url", "http://127.0.0.1:1"], "does not tell its metrics"),
+        (["--url", "gateway"], "is not the address"),
+        (["--url", "http://127.0.0.1:1"], "cannot read the metrics"),
         (["--url", "http://127.0.0.1:1", "x.log"], "either logs or a gateway"),
     ],
 )

@@ -407,7 +407,7 @@ def test_reasoning_is_told_apart() -> None:
         ({}, r"list of answers"),
         ({"answer": [3]}, r"answer 1 .* not a table"),
         ({"answer": [{"txt": "x"}]}, r"no key txt"),
-        ({"answer": [{"when": "("}]}, r"no pattern"),
+        ({"answer": [{"when": "("}]}, r"not a regular expression"),
         ({"answer": [{"calls": [{}]}]}, r"tables with a name"),
         ({"answer": [{"times": "x"}]}, r"'times' must be a number"),
     ],

@@ -1,4 +1,4 @@
-"""``toolglot config show``: the settings as they are, and where each came from. Secrets are masked."""
+"""``toolglot config show``: the effective settings and the source of each. Secrets are masked."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ from toolglot.config.settings import SETTINGS
 
 EXAMPLES = """\
 examples:
-  toolglot config show                          what 'toolglot serve' would use here
-  toolglot config show --config config.yaml     what is made of a LiteLLM file
-  TOOLGLOT_PORT=9000 toolglot config show       the environment counts too
+  toolglot config show                          the settings that 'toolglot serve' would use here
+  toolglot config show --config config.yaml     how a LiteLLM file is understood
+  TOOLGLOT_PORT=9000 toolglot config show       with a setting from the environment
 """
 
 
 def add(commands: Commands) -> None:
-    config = commands.add_parser("config", help="show the settings", description="Look at the settings.")
+    config = commands.add_parser("config", help="show the settings", description="Inspect the settings.")
     actions = config.add_subparsers(title="actions", metavar="ACTION", required=True)
     show = actions.add_parser(
         "show",
-        help="show every setting and where it came from",
-        description="Show every setting and where it came from: command line, environment, file or default.",
+        help="show every setting and its source",
+        description="Show every setting and its source: command line, environment, file or default. Secrets are"
+        " masked.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -49,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def describe_settings(settings: Settings) -> dict[str, Any]:
-    """The settings as a document without secrets."""
+    """The settings as a JSON document, with secrets masked."""
     return {
         "settings": {
             one.key: {
@@ -68,7 +69,7 @@ def describe_settings(settings: Settings) -> dict[str, Any]:
 
 
 def mask_value(value: Any) -> Any:
-    """A value as it may be shown."""
+    """The value with secrets masked."""
     match value:
         case Secret() | Plan():
             return str(value)
@@ -84,7 +85,7 @@ def mask_value(value: Any) -> Any:
 
 
 def mask_address(address: str) -> str:
-    """An address without the name and password, and without the values of a query, that it may hold."""
+    """Mask the user name, password and query of a URL."""
     parts = urlsplit(address)
     netloc = f"{MASK}@{parts.netloc.rpartition('@')[2]}" if "@" in parts.netloc else parts.netloc
     return urlunsplit(parts._replace(netloc=netloc, query=MASK if parts.query else ""))

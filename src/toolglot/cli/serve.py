@@ -1,4 +1,4 @@
-"""``toolglot serve``: the gateway."""
+"""``toolglot serve``: run the gateway."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from toolglot.gateway.telemetry.log import log_to
 
 EXAMPLES = """\
 examples:
-  toolglot serve                                         with the embedded model: no key, no network
-  toolglot serve --base-url http://127.0.0.1:8080/v1     in front of any OpenAI-compatible server
+  toolglot serve                                         use the embedded model: no key, no network
+  toolglot serve --base-url http://127.0.0.1:8080/v1     use any OpenAI-compatible server
   OPENAI_BASE_URL=... OPENAI_API_KEY=... toolglot serve  the same from the environment
   toolglot serve --config toolglot.toml                  several upstreams and models ('toolglot config show')
-  toolglot serve --config config.yaml                    a LiteLLM file, as it is
+  toolglot serve --config config.yaml                    an unmodified LiteLLM file
 """
 
 EMBEDDED_DIALECT = "hermes"
 RELOAD_INTERVAL = 2.0
-"""How long a change of the settings file may go unnoticed."""
+"""Seconds between checks of the settings file for changes."""
 CONNECT_TIMEOUT = 5.0
 SMALL_MODEL_NOTE = (
     "this model is small and slow: good to try single calls, far too small for an agent (it reads 8,192 tokens; Claude"
@@ -61,20 +61,20 @@ def add(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     settings = _choose_port(load_settings(arguments))
     check_binding(settings)
-    follower = watch_settings_file(arguments, settings)
-    with _with_upstream(settings) as fed:
-        if fed.server.workers > 1:
-            log_to(level=fed.server.log_level)
-            _import_server().warm_up(fed)  # workers are forked, so this is done once for all of them
-            return supervise(fed.server.workers, partial(_run_worker, fed, follower))
-        _run(fed, lambda address: _print_welcome(fed, address), follower)
+    live_reload = watch_settings_file(arguments, settings)
+    with _with_upstream(settings) as active:
+        if active.server.workers > 1:
+            log_to(level=active.server.log_level)
+            _import_server().warm_up(active)  # before the fork, so that it is done once for all workers
+            return supervise(active.server.workers, partial(_run_worker, active, live_reload))
+        _run(active, lambda address: _print_welcome(active, address), live_reload)
     return OK
 
 
-def _run_worker(settings: Settings, follower: LiveReload | None, announces: bool) -> int:
-    """Serve as one of several processes; the first one tells people about all of them."""
+def _run_worker(settings: Settings, live_reload: LiveReload | None, announces: bool) -> int:
+    """Serve as one of several processes; only the first one prints messages."""
     try:
-        _run(settings, lambda address: _print_welcome(settings, address) if announces else None, follower)
+        _run(settings, lambda address: _print_welcome(settings, address) if announces else None, live_reload)
     except ClientError as error:
         if announces:
             print(f"toolglot: {error.message}", file=sys.stderr)
@@ -84,7 +84,7 @@ def _run_worker(settings: Settings, follower: LiveReload | None, announces: bool
 
 @contextmanager
 def _with_upstream(settings: Settings) -> Iterator[Settings]:
-    """The settings with somebody who answers: the embedded model if nothing is configured."""
+    """The settings with an upstream: if none is configured, start the embedded model."""
     if settings.upstreams:
         yield settings
         return
@@ -97,7 +97,7 @@ def _with_upstream(settings: Settings) -> Iterator[Settings]:
 
 
 def _choose_port(settings: Settings) -> Settings:
-    """Several processes must agree on a port: where any will do, one is chosen for all."""
+    """Replace port 0 by a free port if several processes share it."""
     server = settings.server
     if server.workers == 1 or server.port:
         return settings
@@ -106,7 +106,7 @@ def _choose_port(settings: Settings) -> Settings:
         return replace(settings, server=replace(server, port=free.getsockname()[1]))
 
 
-def _run(settings: Settings, ready: Callable[[str], None], follower: LiveReload | None) -> None:
+def _run(settings: Settings, ready: Callable[[str], None], live_reload: LiveReload | None) -> None:
     import asyncio
 
     serve = _import_server().serve
@@ -117,37 +117,37 @@ def _run(settings: Settings, ready: Callable[[str], None], follower: LiveReload 
     except ImportError:
         loop_factory = None
 
-    async def serve_and_follow() -> None:
-        following = asyncio.create_task(_watch(follower)) if follower is not None else None
+    async def serve_with_reload() -> None:
+        reloading = asyncio.create_task(_watch(live_reload)) if live_reload is not None else None
         try:
             await serve(settings, ready)
         finally:
-            if following is not None:
-                following.cancel()
+            if reloading is not None:
+                reloading.cancel()
 
     with asyncio.Runner(loop_factory=loop_factory) as runner:
-        runner.run(serve_and_follow())
+        runner.run(serve_with_reload())
 
 
 def _import_server() -> ModuleType:
     try:
         from toolglot.server import lifecycle as serving
     except ImportError as error:
-        raise UsageError(f"the gateway needs more than the library: pip install 'toolglot[server]' ({error})") from None
+        raise UsageError(f"the gateway needs the server extra: pip install 'toolglot[server]' ({error})") from None
     return serving
 
 
-async def _watch(follower: LiveReload) -> None:
-    """Every process looks for itself; nobody has to be told."""
+async def _watch(live_reload: LiveReload) -> None:
+    """Reload the settings file when it changes. Each process does so independently."""
     import asyncio
 
     while True:
         await asyncio.sleep(RELOAD_INTERVAL)
-        follower.look()
+        live_reload.look()
 
 
 def _print_welcome(settings: Settings, address: str) -> None:
-    """What a person needs to know, and something to paste."""
+    """Print the address and example requests to paste."""
     for note in settings.notes:
         print(f"note: {note}", file=sys.stderr)
     key = "$TOOLGLOT_KEY" if settings.server.keys else "none"
@@ -179,7 +179,7 @@ Stop with Ctrl-C.""",
 
 
 def find_unreachable(settings: Settings) -> Iterator[str]:
-    """For each upstream that accepts no connection: what is wrong, and what to do about it."""
+    """For each upstream that refuses connections: the problem and a remedy."""
     for upstream in settings.upstreams:
         parts = urlsplit(upstream.base_url)
         try:

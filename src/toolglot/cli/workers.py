@@ -23,7 +23,7 @@ STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 PARENT_DEATH_SIGNAL: Final = 1
 """The option of Linux's prctl."""
 STABLE_SECONDS: Final = 5.0
-"""A worker that dies sooner is replaced with a delay, so that a permanent fault does not keep the machine busy."""
+"""A worker that exits sooner is replaced with a delay, so that a permanent fault does not cause a busy loop."""
 RESTART_DELAY: Final = 1.0
 
 RunWorker = Callable[[bool], int]
@@ -49,7 +49,7 @@ class _Supervisor:
     def __init__(self, run_worker: RunWorker) -> None:
         self.run_worker = run_worker
         self.started: dict[int, float] = {}
-        """When each living worker was started, by process id."""
+        """Start times of the running workers, by process id."""
         self.stopping = False
 
     def run(self, count: int) -> int:
@@ -65,7 +65,7 @@ class _Supervisor:
             if self.stopping:
                 code = code or (OK if ended in (OK, -signal.SIGTERM) else 1)
             elif ended == USAGE_ERROR:
-                # only the first worker tells people why, so it must get as far as that
+                # only the first worker prints the reason, so it must get that far
                 code = ended
                 if worker == first:
                     self.stop()
@@ -76,7 +76,7 @@ class _Supervisor:
         return code
 
     def start(self, *, announces: bool = False) -> int:
-        """Fork a worker; its process id. Signals wait until it is known here, or they would not reach it."""
+        """Fork a worker and return its process id. Signals are blocked until it is registered, so none is missed."""
         supervisor = os.getpid()
         signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
         worker = os.fork()
@@ -98,9 +98,9 @@ class _Supervisor:
             sys.stderr.flush()
             os._exit(code)
 
-    def replace(self, worker: int, ended: int, lived: float) -> None:
+    def replace(self, worker: int, ended: int, lifetime: float) -> None:
         why = f"was killed by signal {-ended}" if ended < 0 else f"exited with code {ended}"
-        if lived < STABLE_SECONDS:
+        if lifetime < STABLE_SECONDS:
             time.sleep(RESTART_DELAY)
         if not self.stopping:
             LOG.error("worker %d %s; started worker %d in its place", worker, why, self.start())
@@ -114,8 +114,8 @@ class _Supervisor:
 
 
 def _exit_with(supervisor: int) -> None:
-    """Stop this worker if the supervisor is killed, so that no unknown process serves the port. Linux only."""
+    """Stop this worker if the supervisor is killed, so that no orphan serves the port. Linux only."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGTERM)
-    if os.getppid() != supervisor:  # it was killed before this was asked for
+    if os.getppid() != supervisor:  # the supervisor was killed before prctl took effect
         os._exit(OK)

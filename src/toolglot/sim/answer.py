@@ -1,4 +1,4 @@
-"""One answer of the simulated model: as it was meant, and as it is put into words."""
+"""One answer of the simulated model, before and after rendering."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 Delta: TypeAlias = dict[str, Any]
-"""What one event of a stream adds to the message, as it stands on the wire."""
+"""The ``delta`` object of one stream event."""
 
 CUT_FRACTION = 0.6
-"""How much of a call is kept when it is cut."""
+"""How much of a call remains when it is cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class SimCall:
-    """A call the model makes. Arguments are JSON text, or something that only claims to be."""
+    """A call of the simulated model. Arguments are JSON text, possibly malformed."""
 
     name: str
     arguments: str = "{}"
@@ -22,7 +22,7 @@ class SimCall:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the model means to say: prose, and calls if it acts."""
+    """The content of an answer: text, and calls if any."""
 
     text: str = ""
     calls: tuple[SimCall, ...] = ()
@@ -32,7 +32,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class RenderedAnswer:
-    """An answer in words: prose, then either calls written as text (``written``) or native ``calls``."""
+    """An answer as it is sent: text, then either calls written as text (``written``) or native ``calls``."""
 
     text: str = ""
     written: str = ""
@@ -45,12 +45,12 @@ class RenderedAnswer:
         return self.text + self.written
 
     @property
-    def ending(self) -> str:
-        """The reason to finish: what was asked for, or what fits the content."""
+    def finish_reason(self) -> str:
+        """The finish reason that was set, or the one that fits the content."""
         return self.finish or ("tool_calls" if self.calls else "stop")
 
     def cut(self) -> RenderedAnswer:
-        """The utterance broken off in the middle of its last call, or of its text if it makes none."""
+        """Cut the answer off in the middle of its last call, or of its text if it has none."""
         if self.calls:
             *whole, last = self.calls
             kept = last.arguments[: int(len(last.arguments) * CUT_FRACTION)]
@@ -60,11 +60,11 @@ class RenderedAnswer:
         return replace(self, text=self.text[: int(len(self.text) * CUT_FRACTION)])
 
     def limit(self, tokens: int) -> RenderedAnswer:
-        """The utterance within a limit of tokens of four characters; calls are cut as text is."""
-        room = tokens * 4
-        if len(self.content) + sum(len(call.arguments) for call in self.calls) <= room:
+        """Cut the answer, calls included, to a number of tokens; a token is four characters."""
+        size = tokens * 4
+        if len(self.content) + sum(len(call.arguments) for call in self.calls) <= size:
             return self
-        text, written = self.text[:room], self.written[: max(0, room - len(self.text))]
-        calls = self.calls[:1] if room > len(self.text) else ()
-        cut = tuple(replace(call, arguments=call.arguments[: room - len(self.text)]) for call in calls)
+        text, written = self.text[:size], self.written[: max(0, size - len(self.text))]
+        calls = self.calls[:1] if size > len(self.text) else ()
+        cut = tuple(replace(call, arguments=call.arguments[: size - len(self.text)]) for call in calls)
         return replace(self, text=text, written=written, calls=cut, finish="length")

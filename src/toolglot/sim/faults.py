@@ -1,7 +1,7 @@
-"""Every fault by name, and the ones that are not in the words but on the wire.
+"""All faults by name, and the implementation of those on the wire rather than in the text.
 
-A fault belongs to the step that commits it: the call, its JSON and its marks (``damage.py``), the deltas, the events,
-the end of the stream, the connection, or the refusal of the whole request.
+A fault belongs to the stage that produces it: the call, its JSON and its marks (``damage.py``), the deltas, the events,
+the end of the stream, the connection, or an HTTP error instead of an answer.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from toolglot.sim.damage import CALL_FAULTS, JSON_FAULTS, MARK_FAULTS
 
 
 class Interruption(Enum):
-    """What the connection does instead of sending more."""
+    """What the server does to the connection instead of sending more."""
 
     HANG = "nothing more is sent, and the connection stays open"
     DROP = "the connection is closed in the middle"
@@ -26,7 +26,7 @@ class Interruption(Enum):
 Step: TypeAlias = bytes | Interruption
 
 
-# Refusals: the whole answer is an HTTP error
+# Refusals: an HTTP error instead of an answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ REFUSALS = {
 }
 
 
-# What only happens where tools come natively
+# Refusals of requests with native tools
 
 PARSE_FAILURE = "Failed to parse input at pos 12: <tool_call>"
 REFUSALS |= {
@@ -72,24 +72,24 @@ REFUSALS |= {
     "parse_500": _refuse(500, "server_error", PARSE_FAILURE),
 }
 NATIVE_FAULTS = {"no_tools_400", "no_parser_400", "parse_500", "parse_error", "parse_error_late"}
-"""Faults of the part of a server that deals with native tools: they do not happen where tools are text."""
+"""Faults of a server's native tool support; they do not apply to requests whose tools are in the prompt."""
 
 
-# Deltas: what a stream adds to the message
+# Deltas: the increments of a streamed message
 
 
 def role_every_chunk(deltas: list[Delta]) -> list[Delta]:
-    """the role is told in every event"""
+    """every event repeats the role"""
     return [{"role": "assistant", **delta} for delta in deltas]
 
 
 def no_role(deltas: list[Delta]) -> list[Delta]:
-    """the role is never told"""
+    """no event has the role"""
     return [{key: value for key, value in delta.items() if key != "role"} for delta in deltas]
 
 
 def null_fields(deltas: list[Delta]) -> list[Delta]:
-    """every event has all fields, null where there is nothing"""
+    """every event has all fields, null where there is no value"""
     empty = {"content": None, "refusal": None, "tool_calls": None, "function_call": None, "reasoning_content": None}
     return [empty | delta for delta in deltas]
 
@@ -116,10 +116,10 @@ def no_type(deltas: list[Delta]) -> list[Delta]:
 
 def repeat_id(deltas: list[Delta]) -> list[Delta]:
     """native calls repeat id and name in every event"""
-    told: dict[int, Delta] = {}
+    first_deltas: dict[int, Delta] = {}
 
     def repeat(call: Delta) -> None:
-        first = told.setdefault(call["index"], call)
+        first = first_deltas.setdefault(call["index"], call)
         call.update(id=first["id"], type=first["type"])
         call["function"]["name"] = first["function"]["name"]
 
@@ -195,22 +195,22 @@ def bad_frame(events: list[Step]) -> list[Step]:
 
 
 def error_after_first(events: list[Step]) -> list[Step]:
-    """an error event after the first words, then the end"""
+    """an error event after the first text, then the end"""
     return [*events[:2], b'data: {"error":' + ERROR_BODY + b"}\n\n"]
 
 
 def event_error(events: list[Step]) -> list[Step]:
-    """a named error event with a flat body after the first words, then the end"""
+    """an error event with an event name and a flat body after the first text, then the end"""
     return [*events[:2], b"event: error\ndata: " + ERROR_BODY + b"\n\n"]
 
 
 def parse_error(events: list[Step]) -> list[Step]:
-    """instead of the first word, an event says that the call could not be parsed; only where tools come natively"""
+    """instead of text, an event reports that the call could not be parsed; only with native tools"""
     return [*events[:1], b"data: " + PARSE_ERROR + b"\n\n"]
 
 
 def parse_error_late(events: list[Step]) -> list[Step]:
-    """the same after the first words"""
+    """like parse_error, after the first text"""
     return [*events[:2], b"data: " + PARSE_ERROR + b"\n\n"]
 
 
@@ -230,12 +230,12 @@ def cut_mid_call(events: list[Step]) -> list[Step]:
 
 
 def hang_mid(events: list[Step]) -> list[Step]:
-    """nothing more comes in the middle of the call"""
+    """the stream stalls in the middle of the call"""
     return [*events, Interruption.HANG]
 
 
 def hang_after_headers(events: list[Step]) -> list[Step]:
-    """nothing comes behind the headers"""
+    """the stream stalls after the headers"""
     return [Interruption.HANG]
 
 
@@ -261,20 +261,20 @@ EVENT_FAULTS: dict[str, Callable[[list[Step]], list[Step]]] = {
     )
 }
 CUTTING_FAULTS = {"cut_mid_call", "hang_mid", "length"}
-"""Faults that break the answer off in the middle of its call."""
+"""Faults that cut the answer off in the middle of its call."""
 
 OTHER_FAULTS = {
-    "no_finish": "the stream never tells a finish reason",
+    "no_finish": "the stream has no finish reason",
     "no_done": "the stream has no [DONE]",
-    "no_usage": "usage is never told",
+    "no_usage": "the answer has no usage",
     "usage_in_finish": "usage comes in the event of the finish reason",
     "stop_finish": "the finish reason is stop although there are native calls",
     "length": "the answer ends in the middle of the call with finish reason length",
-    "empty_answer": "the answer says nothing",
-    "json_instead_of_sse": "a whole JSON answer though a stream was asked for",
+    "empty_answer": "the answer has no content",
+    "json_instead_of_sse": "a whole JSON body although a stream was requested",
     "no_content_type": "the answer has no useful content type",
     "slow_drip": "a few bytes at a time",
-    "hang_before_headers": "not even headers come",
+    "hang_before_headers": "the server never sends headers",
     "reset": "the connection is closed before the headers",
 }
 
@@ -284,4 +284,4 @@ FAULTS: dict[str, str] = (
     | {name: fault.__doc__ or "" for name, fault in _FUNCTIONS.items()}
     | OTHER_FAULTS
 )
-"""Every fault and what goes wrong."""
+"""Every fault with its description."""

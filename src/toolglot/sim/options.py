@@ -1,8 +1,8 @@
-"""How the simulated model answers: set once for the server, varied per request.
+"""Options of the simulated model: defaults of the server, overridden per request.
 
-A request varies the options by its model name (``sim:qwen3_coder+cut_mid_call+chunk=3``) or by headers
-(``x-sim-dialect``, ``x-sim-fault``, ``x-sim-chunk``, ...), because a gateway that stands between hands on the one or
-the other. Headers win over the model name, the model name over a scripted answer, that one over the server's options.
+A request overrides options by its model name (``sim:qwen3_coder+cut_mid_call+chunk=3``) or by headers
+(``x-sim-dialect``, ``x-sim-fault``, ``x-sim-chunk``, ...), because a gateway in between may forward only one of them.
+Precedence: headers, model name, scripted answer, options of the server.
 """
 
 from __future__ import annotations
@@ -20,16 +20,19 @@ from toolglot.sim.script import ScriptedAnswer
 AUTO, NATIVE = "auto", "native"
 HEADER_PREFIX = "x-sim-"
 MINIMUMS = {"chunk": 1, "chunk_bytes": 0, "latency": 0, "pace": 0}
-"""The options that are numbers, and the least they may be."""
+"""The numeric options and their minimum."""
 
 
 @dataclass(frozen=True, slots=True)
 class SimOptions:
-    """``dialect`` is a dialect, ``native``, or ``auto``: natively if the tools came natively, else as it was taught.
+    """How the simulated model answers.
 
-    ``chunk`` counts characters per event, ``chunk_bytes`` bytes per network write (0: whole events), ``latency`` and
-    ``pace`` milliseconds before the first byte and between writes. ``keep`` bounds the record of requests, ``hang``
-    the seconds for which a fault hangs.
+    ``dialect`` is a dialect, ``native``, or ``auto``: native if the request has native tools, else the dialect of the
+    prompt. ``chunk`` is in characters per event, ``chunk_bytes`` in bytes per network write (0: whole events),
+    ``latency`` and ``pace`` are milliseconds before the first byte and between writes. ``keep`` limits the request log,
+    ``hang`` is how many seconds a hanging fault lasts.
+
+    Raises: ``UsageError`` for an unknown dialect or fault, or a number below its minimum.
     """
 
     dialect: str = AUTO
@@ -58,13 +61,16 @@ class SimOptions:
 def options_for_request(
     options: SimOptions, model: str, headers: Mapping[str, str], scripted: Mapping[str, Any]
 ) -> SimOptions:
-    """The options for one request."""
+    """The options for one request.
+
+    Raises: ``UsageError`` if the model name or a header has an unknown or invalid option.
+    """
     given = dict(scripted) | _parse_model(model) | _parse_headers(headers)
     return replace(options, **given) if given else options
 
 
 def _parse_model(model: str) -> dict[str, Any]:
-    """``sim:hermes+no_done+chunk=3``: a dialect, faults and numbers, in any order."""
+    """Parse ``sim:hermes+no_done+chunk=3``: a dialect, faults and numbers, in any order."""
     name, colon, suffix = model.rpartition("/")[2].partition(":")
     if name != "sim" or not colon:
         return {}
@@ -106,7 +112,7 @@ def _parse_number(name: str, value: str) -> int:
 
 
 def parse_faults(text: str) -> tuple[str, ...]:
-    """Names of faults, divided by commas, plus signs or blanks; ``none`` is no fault."""
+    """Parse fault names, separated by commas, plus signs or spaces; ``none`` is no fault."""
     names = text.replace(",", " ").replace("+", " ").split()
     return tuple(name for name in names if name != "none")
 

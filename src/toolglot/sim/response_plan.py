@@ -1,6 +1,6 @@
-"""From an utterance to the bytes of an answer: deltas, events, a whole body, and when each of them is sent.
+"""Plan the response to a request: its deltas, events or whole body as bytes, and when to send each.
 
-All bytes are made before the first one leaves, so that sending costs nothing but the sending.
+All bytes are encoded before the first one is sent, so that encoding does not distort the timing.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def encode_delta(delta: Delta) -> str:
-    """The delta as JSON; plain text, which is most of them, in a third of the time."""
+    """Encode a delta as JSON. Plain text, the usual case, takes a third of the time."""
     text = delta.get("content")
     return f'{{"content":{encode_basestring(text)}}}' if text and len(delta) == 1 else encode(delta)
 
 
 @dataclass(frozen=True, slots=True)
 class ResponsePlan:
-    """Everything the server does for one request. Times are seconds; ``before`` happens instead of any answer."""
+    """What the server does for one request. Times are in seconds; ``before`` replaces the whole response."""
 
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class ResponsePlan:
 
 @dataclass(frozen=True, slots=True)
 class AnswerIdentity:
-    """What every event of one answer repeats. ``answer`` is the number of the answer, for ids that are never reused."""
+    """The fields that every event of one answer repeats. ``answer`` is its number, so that ids are never reused."""
 
     session: str
     answer: int
@@ -80,20 +80,20 @@ class AnswerIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Rough counts of tokens: four characters make one."""
+    """Estimated token counts: four characters per token."""
 
     prompt: int
     completion: int
 
-    def tell(self) -> dict[str, int]:
+    def to_json(self) -> dict[str, int]:
         total = self.prompt + self.completion
         return {"prompt_tokens": self.prompt, "completion_tokens": self.completion, "total_tokens": total}
 
 
-def count_usage(asked_bytes: int, utterance: RenderedAnswer) -> Usage:
-    said = len(utterance.content) + len(utterance.reasoning)
-    called = sum(len(call.name) + len(call.arguments) for call in utterance.calls)
-    return Usage(asked_bytes // 4, (said + called + 3) // 4)
+def count_usage(asked_bytes: int, rendered: RenderedAnswer) -> Usage:
+    content = len(rendered.content) + len(rendered.reasoning)
+    called = sum(len(call.name) + len(call.arguments) for call in rendered.calls)
+    return Usage(asked_bytes // 4, (content + called + 3) // 4)
 
 
 def plan_refusal(refusal: Refusal, options: SimOptions) -> ResponsePlan:
@@ -102,23 +102,23 @@ def plan_refusal(refusal: Refusal, options: SimOptions) -> ResponsePlan:
 
 
 def plan_answer(
-    utterance: RenderedAnswer,
-    stamp: AnswerIdentity,
+    rendered: RenderedAnswer,
+    identity: AnswerIdentity,
     usage: Usage,
     options: SimOptions,
     *,
     stream: bool,
     wants_usage: bool,
 ) -> ResponsePlan:
-    """The plan of an answer that is given, whatever goes wrong with it on the way."""
+    """Plan an answer that is sent, with the faults that happen on the wire."""
     faults = options.faults
     streamed = stream and "json_instead_of_sse" not in faults
     if CUTTING_FAULTS.intersection(faults):
-        utterance = utterance.cut()
+        rendered = rendered.cut()
     if streamed:
-        steps = list(_stream(utterance, stamp, usage if wants_usage else None, options))
+        steps = list(_stream(rendered, identity, usage if wants_usage else None, options))
     else:
-        steps = _whole_body(utterance, stamp, usage, faults)
+        steps = _whole_body(rendered, identity, usage, faults)
     drip = "slow_drip" in faults
     headers = dict(SIM_HEADERS)
     if "no_content_type" not in faults:
@@ -133,7 +133,7 @@ def plan_answer(
 
 
 def plan_no_response(faults: Collection[str]) -> ResponsePlan | None:
-    """The plan of a request that gets no answer at all, or a refusal."""
+    """Plan a request that gets no response at all; None if it gets one."""
     if "hang_before_headers" in faults:
         return ResponsePlan(before=Interruption.HANG)
     if "reset" in faults:
@@ -149,33 +149,35 @@ def find_refusal(faults: Collection[str]) -> Refusal | None:
 
 
 def _stream(
-    utterance: RenderedAnswer, stamp: AnswerIdentity, usage: Usage | None, options: SimOptions
+    rendered: RenderedAnswer, identity: AnswerIdentity, usage: Usage | None, options: SimOptions
 ) -> Iterator[Step]:
     faults = options.faults
-    deltas = list(_make_deltas(utterance, stamp, options.chunk))
+    deltas = list(_make_deltas(rendered, identity, options.chunk))
     for fault in faults:
         if fault in DELTA_FAULTS:
             deltas = DELTA_FAULTS[fault](deltas)
-    head = f'data: {stamp.head("chat.completion.chunk")},"choices":[{{"index":0,"delta":'
+    head = f'data: {identity.head("chat.completion.chunk")},"choices":[{{"index":0,"delta":'
     tail = ',"finish_reason":null}]}\n\n'
     events: list[Step] = [f"{head}{encode_delta(delta)}{tail}".encode("utf-8", "replace") for delta in deltas]
     if not CUTTING_FAULTS.intersection(faults) or "length" in faults:
-        events += _closing_events(utterance, stamp, usage, faults)
+        events += _closing_events(rendered, identity, usage, faults)
     for fault in faults:
         if fault in EVENT_FAULTS:
             events = EVENT_FAULTS[fault](events)
     yield from events
 
 
-def _make_deltas(utterance: RenderedAnswer, stamp: AnswerIdentity, size: int) -> Iterator[Delta]:
+def _make_deltas(rendered: RenderedAnswer, identity: AnswerIdentity, size: int) -> Iterator[Delta]:
     yield {"role": "assistant", "content": ""}
-    for piece in split_text(utterance.reasoning, size):
+    for piece in split_text(rendered.reasoning, size):
         yield {"reasoning_content": piece}
-    for piece in split_text(utterance.content, size):
+    for piece in split_text(rendered.content, size):
         yield {"content": piece}
-    for index, call in enumerate(utterance.calls):
+    for index, call in enumerate(rendered.calls):
         function = {"name": call.name, "arguments": ""}
-        yield {"tool_calls": [{"index": index, "id": stamp.call_id(index), "type": "function", "function": function}]}
+        yield {
+            "tool_calls": [{"index": index, "id": identity.call_id(index), "type": "function", "function": function}]
+        }
         for piece in split_text(call.arguments, size):
             yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
 
@@ -185,47 +187,49 @@ def split_text(text: str, size: int) -> Iterator[str]:
 
 
 def _closing_events(
-    utterance: RenderedAnswer, stamp: AnswerIdentity, usage: Usage | None, faults: Collection[str]
+    rendered: RenderedAnswer, identity: AnswerIdentity, usage: Usage | None, faults: Collection[str]
 ) -> Iterator[Step]:
-    """The events behind the last word: finish reason, usage, [DONE]."""
-    head = f"data: {stamp.head('chat.completion.chunk')}"
-    told = encode(usage.tell()) if usage and "no_usage" not in faults else ""
-    early = f',"usage":{told}' if told and "usage_in_finish" in faults else ""
+    """The events after the content: finish reason, usage, [DONE]."""
+    head = f"data: {identity.head('chat.completion.chunk')}"
+    usage_json = encode(usage.to_json()) if usage and "no_usage" not in faults else ""
+    early = f',"usage":{usage_json}' if usage_json and "usage_in_finish" in faults else ""
     if "no_finish" not in faults:
-        choice = {"index": 0, "delta": {}, "finish_reason": choose_finish_reason(utterance, faults)}
+        choice = {"index": 0, "delta": {}, "finish_reason": choose_finish_reason(rendered, faults)}
         yield f'{head},"choices":[{encode(choice)}]{early}}}\n\n'.encode()
-    if told and not early:
-        yield f'{head},"choices":[],"usage":{told}}}\n\n'.encode()
+    if usage_json and not early:
+        yield f'{head},"choices":[],"usage":{usage_json}}}\n\n'.encode()
     if "no_done" not in faults:
         yield b"data: [DONE]\n\n"
 
 
-def choose_finish_reason(utterance: RenderedAnswer, faults: Collection[str]) -> str:
+def choose_finish_reason(rendered: RenderedAnswer, faults: Collection[str]) -> str:
     if "length" in faults:
         return "length"
-    return "stop" if "stop_finish" in faults else utterance.ending
+    return "stop" if "stop_finish" in faults else rendered.finish_reason
 
 
 # Whole
 
 
-def _whole_body(utterance: RenderedAnswer, stamp: AnswerIdentity, usage: Usage, faults: Collection[str]) -> list[Step]:
-    message: dict[str, Any] = {"role": "assistant", "content": utterance.content or None}
-    if utterance.reasoning:
-        message["reasoning_content"] = utterance.reasoning
-    if utterance.calls:
+def _whole_body(
+    rendered: RenderedAnswer, identity: AnswerIdentity, usage: Usage, faults: Collection[str]
+) -> list[Step]:
+    message: dict[str, Any] = {"role": "assistant", "content": rendered.content or None}
+    if rendered.reasoning:
+        message["reasoning_content"] = rendered.reasoning
+    if rendered.calls:
         message["tool_calls"] = [
             {
-                "id": stamp.call_id(index),
+                "id": identity.call_id(index),
                 "type": "function",
                 "function": _encode_call(call.name, call.arguments, faults),
             }
-            for index, call in enumerate(utterance.calls)
+            for index, call in enumerate(rendered.calls)
         ]
-    finish = None if "no_finish" in faults else choose_finish_reason(utterance, faults)
+    finish = None if "no_finish" in faults else choose_finish_reason(rendered, faults)
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish}
-    told = "" if "no_usage" in faults else f',"usage":{encode(usage.tell())}'
-    body = f'{stamp.head("chat.completion")},"choices":[{encode(choice)}]{told}}}'.encode("utf-8", "replace")
+    usage_json = "" if "no_usage" in faults else f',"usage":{encode(usage.to_json())}'
+    body = f'{identity.head("chat.completion")},"choices":[{encode(choice)}]{usage_json}}}'.encode("utf-8", "replace")
     half = len(body) // 2
     if "bad_frame" in faults:
         return [BROKEN_EVENT]
@@ -253,21 +257,21 @@ def _encode_call(name: str, arguments: str, faults: Collection[str]) -> dict[str
 
 
 def split_steps(steps: Iterable[Step], size: int, paced: bool) -> Iterator[Step]:
-    """Steps as they are written to the network: pieces of this size, or events (joined if there is no pace)."""
+    """Split steps into network writes: pieces of this size, or whole events (joined if there is no pace)."""
     if not size and paced:
         yield from steps
         return
     size = size or WRITE_BYTES
-    gathered: list[bytes] = []
+    pending: list[bytes] = []
 
     def pieces() -> Iterator[bytes]:
-        whole = b"".join(gathered)
-        gathered.clear()
+        whole = b"".join(pending)
+        pending.clear()
         return (whole[start : start + size] for start in range(0, len(whole), size))
 
     for step in steps:
         if isinstance(step, bytes):
-            gathered.append(step)
+            pending.append(step)
         else:
             yield from pieces()
             yield step

@@ -1,4 +1,4 @@
-"""The simulated model as a server: chat completions, models, health."""
+"""HTTP server of the simulated model: chat completions, models, health."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from toolglot.sim.response_plan import FINGERPRINT, MODEL, SIM_HEADERS, Response
 from toolglot.sim.simulation import RecordedRequest, RequestLog, Simulation
 
 SIMULATION = web.AppKey("simulation", Simulation)
-REQUEST_LOG = web.AppKey("record", RequestLog)
+REQUEST_LOG = web.AppKey("request_log", RequestLog)
 BODY_LIMIT = 64 * 1024 * 1024
 
 
 def make_app(options: SimOptions | None = None) -> web.Application:
-    """The server of one simulation; ``app[RECORD]`` tells what it was asked."""
+    """Build the app of one simulation; ``app[REQUEST_LOG]`` has the requests it received."""
     simulation = Simulation(options)
     app = web.Application(client_max_size=BODY_LIMIT)
     app[SIMULATION] = simulation
@@ -37,7 +37,10 @@ def make_app(options: SimOptions | None = None) -> web.Application:
 
 @asynccontextmanager
 async def running(app: web.Application, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[str]:
-    """Serve an app while the context lasts; gives its address, such as ``http://127.0.0.1:40123``."""
+    """Serve an app inside the context and yield its address, such as ``http://127.0.0.1:40123``.
+
+    Port 0 takes a free port. Raises: ``OSError`` if the address cannot be bound.
+    """
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.2)
     await runner.setup()
     try:
@@ -71,7 +74,7 @@ async def answer_chat(request: web.Request) -> web.StreamResponse:
 
 
 async def _execute(plan: ResponsePlan, request: web.Request, seen: RecordedRequest, hang: float) -> web.StreamResponse:
-    """Send what is planned, when it is planned."""
+    """Carry out the plan: wait, send, interrupt."""
     if plan.latency:
         await asyncio.sleep(plan.latency)
     response = web.StreamResponse(status=plan.status, headers=plan.headers)
@@ -96,7 +99,7 @@ async def _send(
         if number:
             due += plan.pace
             await asyncio.sleep(max(0.0, due - clock()))
-            await asyncio.sleep(0)  # a reader in the same loop gets its turn, so that writes do not reach it joined
+            await asyncio.sleep(0)  # let a client in the same event loop read, so that writes do not arrive joined
         if isinstance(step, Interruption):
             await _interrupt(step, request, hang)
             return
@@ -105,7 +108,7 @@ async def _send(
 
 
 async def _interrupt(signal: Interruption, request: web.Request, hang: float) -> None:
-    """Hang until the client gives up, then close the connection; or close it under the client at once."""
+    """Hang until the client gives up, or at once, then close the connection."""
     if signal is Interruption.HANG:
         await asyncio.sleep(hang)
     if request.transport is not None:

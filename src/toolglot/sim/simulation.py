@@ -1,4 +1,4 @@
-"""The simulated model without a network: a request goes in, the plan of its answer comes out."""
+"""The simulated model without a network: turns a request into a response plan."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from toolglot.sim.tool_picker import pick_answer
 
 @dataclass(slots=True)
 class RecordedRequest:
-    """One chat request that came in, and what became of it. Times are those of the options' clock.
+    """A chat request that was received, and its outcome. Times come from the clock in the options.
 
-    ``outcome`` is ``open``, then ``complete``, ``dropped`` (by us), ``abandoned`` (by the client) or ``refused`` (it
-    was no request, or asked for an option that there is not).
+    ``outcome`` is ``open``, then ``complete``, ``dropped`` (by the server), ``abandoned`` (by the client) or
+    ``refused`` (an invalid request or an unknown option).
     """
 
     path: str
@@ -68,7 +68,7 @@ class RequestLog:
 
 
 class Simulation:
-    """A simulated model: give it options, ask it for plans."""
+    """A simulated model: plans a response for each request."""
 
     def __init__(self, options: SimOptions | None = None) -> None:
         self.options = options or SimOptions()
@@ -80,7 +80,12 @@ class Simulation:
     def plan(
         self, body: Any, size: int, headers: Mapping[str, str], seen: RecordedRequest | None = None
     ) -> ResponsePlan:
-        """What to do for one request; ``size`` is the length of its body in bytes."""
+        """Plan the response to one request.
+
+        Parameters: ``body`` is the decoded JSON, ``size`` its length in bytes, ``seen`` the log entry to complete.
+
+        Raises: ``ClientError`` for an invalid request or option.
+        """
         asked = parse_request(body)
         scripted = self._prompter.next(asked.question, bool(asked.tools))
         options = options_for_request(self.options, asked.model, headers, scripted.options)
@@ -92,11 +97,11 @@ class Simulation:
             return silence
         if refusal := find_refusal(options.faults):
             return plan_refusal(refusal, options)
-        utterance = render_answer(scripted.answer or pick_answer(asked), asked, options)
+        rendered = render_answer(scripted.answer or pick_answer(asked), asked, options)
         return plan_answer(
-            utterance,
+            rendered,
             AnswerIdentity(self._session, next(self._numbers), int(self.options.clock())),
-            count_usage(size, utterance),
+            count_usage(size, rendered),
             options,
             stream=asked.stream,
             wants_usage=asked.wants_usage,
@@ -104,7 +109,7 @@ class Simulation:
 
 
 def render_answer(answer: Answer, asked: SimRequest, options: SimOptions) -> RenderedAnswer:
-    """Write an answer natively or in a dialect, and damage it as the faults say."""
+    """Render an answer with native calls or in a dialect, and apply the faults."""
     faults = options.faults
     if "empty_answer" in faults:
         return RenderedAnswer(finish=answer.finish)
@@ -112,20 +117,20 @@ def render_answer(answer: Answer, asked: SimRequest, options: SimOptions) -> Ren
     plain = RenderedAnswer(answer.text, reasoning=answer.reasoning, finish=answer.finish)
     dialect = _choose_dialect(asked, options.dialect)
     if not calls:
-        utterance = plain
+        rendered = plain
     elif dialect == NATIVE:
-        utterance = replace(plain, calls=_damage_native(calls, faults))
+        rendered = replace(plain, calls=_damage_native(calls, faults))
     else:
         lead = f"{answer.text}\n\n" if answer.text else ""
         written = _damage_written(_write_calls(calls, dialect, asked.tools), faults)
-        utterance = replace(plain, text=lead, written=written)
-    return utterance.limit(asked.limit) if asked.limit else utterance
+        rendered = replace(plain, text=lead, written=written)
+    return rendered.limit(asked.limit) if asked.limit else rendered
 
 
 def _choose_dialect(asked: SimRequest, dialect: str) -> str:
     if dialect != AUTO:
         return dialect
-    return NATIVE if asked.native or not asked.taught else detect_dialect(asked.taught)
+    return NATIVE if asked.native or not asked.prompt else detect_dialect(asked.prompt)
 
 
 def _write_calls(calls: Iterable[SimCall], dialect: str, tools: tuple[Tool, ...]) -> str:
