@@ -223,7 +223,7 @@ def test_a_log_without_records_is_said(tmp_path: Path, capsys: pytest.CaptureFix
     path = tmp_path / "log"
     path.write_text("05:00:01 200 m text/hermes 1.50s\n")
     assert main(["report", str(path)]) == 2
-    assert "no record of a request" in capsys.readouterr().err
+    assert "no request records found" in capsys.readouterr().err
 
 
 # A real run
