@@ -8,8 +8,8 @@ for chunk in stream:
     for event in reader.feed(chunk): ...
 for event in reader.close(): ...
 
-toolglot.write("read", {"path": "a.py"}, dialect="qwen3_coder", tools=openai_tools)   # the call as text
-toolglot.teach(openai_tools, dialect="qwen3_coder")                                   # the prompt that asks for it
+toolglot.write("read", {"path": "a.py"}, dialect="qwen3_coder", tools=openai_tools)   # a call as text
+toolglot.teach(openai_tools, dialect="qwen3_coder")                                   # the prompt for such calls
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from toolglot.core.events import (
 from toolglot.core.options import Options
 from toolglot.dialects.records import all_dialects
 from toolglot.dialects.spec import Dialect
-from toolglot.prompting.call_writer import take_tools, write_call
+from toolglot.prompting.call_writer import parse_tools, write_call
 from toolglot.prompting.conversation import PromptedConversation as Speech
 from toolglot.prompting.conversation import render_as_text as speak
-from toolglot.prompting.tool_prompt import tool_prompt as _teach
+from toolglot.prompting.tool_prompt import tool_prompt
 from toolglot.reading.reader import ParsedCall as Call
 from toolglot.reading.reader import Reader, Reading, RejectedCall, read
 
@@ -44,7 +44,10 @@ __version__ = "0.1.0"
 
 
 def list_dialects() -> list[Dialect]:
-    """The records of every dialect that is read and written, for listing."""
+    """List the dialects that toolglot reads and writes.
+
+    Returns: a new list of dialect records; ``name``, ``family`` and ``sample`` describe each.
+    """
     return list(all_dialects())
 
 
@@ -54,17 +57,39 @@ def write(
     dialect: str = "hermes",
     tools: Sequence[Mapping[str, Any]] | None = None,
 ) -> str:
-    """Write a call as text: ``read`` with the same tools gives it back.
+    """Write a tool call as text. ``read`` with the same tools returns the same call.
 
-    ``arguments`` is JSON text or a mapping, ``dialect`` the name of a dialect or a model id.
+    Parameters:
+        name: the tool to call.
+        arguments: JSON text or a mapping.
+        dialect: a dialect name, or a model id to use the dialect of that model.
+        tools: the offered tools, as OpenAI or Anthropic definitions; their schemas decide how values are written.
+
+    Returns: the call in the dialect, or in a JSON form if the dialect cannot carry the arguments.
+
+    Raises:
+        UsageError: ``dialect`` is neither a dialect nor a known model.
+        ToolSchemaError: a tool definition is invalid.
     """
     text = arguments if isinstance(arguments, str) else json.dumps(dict(arguments), ensure_ascii=False)
-    return write_call(dialect, name, text, take_tools(tools))
+    return write_call(dialect, name, text, parse_tools(tools))
 
 
 def teach(tools: Sequence[Mapping[str, Any]], dialect: str = "hermes", parallel: bool = False) -> str:
-    """The part of a system prompt that tells a model of these tools and how to call them in the dialect."""
-    return _teach(take_tools(tools), dialect, parallel=parallel)
+    """Write the section of a system prompt that describes tools and how to call them in a dialect.
+
+    Parameters:
+        tools: the tools to offer, as OpenAI or Anthropic definitions.
+        dialect: a dialect name, or a model id to use the dialect of that model.
+        parallel: allow several calls in one answer.
+
+    Returns: the section, or "" if there are no tools.
+
+    Raises:
+        UsageError: ``dialect`` is neither a dialect nor a known model.
+        ToolSchemaError: a tool definition is invalid.
+    """
+    return tool_prompt(parse_tools(tools), dialect, parallel=parallel)
 
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""``python -m toolglot`` is the command ``toolglot``."""
+"""Run the ``toolglot`` command with ``python -m toolglot``."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ from toolglot.core.events import (
     merge_deltas,
 )
 from toolglot.sim import Answer as Says
-from toolglot.sim import Calling, Options, Scripted
+from toolglot.sim import ScriptedAnswer, SimCall, SimOptions
 
 EDITOR = "str_replace_based_edit_tool"
 PAIRS = {(mapping.client.name, mapping.model.name): mapping for mapping in mappings()}
@@ -657,10 +657,10 @@ def as_json(known: Tool) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def converse(mode: str, made: tuple[Calling, ...], *requests: dict[str, Any], editing: str = "anthropic") -> tuple[list[Answer], Any]:  # fmt: skip
+def converse(mode: str, made: tuple[SimCall, ...], *requests: dict[str, Any], editing: str = "anthropic") -> tuple[list[Answer], Any]:  # fmt: skip
     async def talk() -> tuple[list[Answer], Any]:
-        script = tuple(Scripted(Says("Well.", made), times=1) for _ in requests)
-        options = Options(script=script, chunk=7)
+        script = tuple(ScriptedAnswer(Says("Well.", made), times=1) for _ in requests)
+        options = SimOptions(script=script, chunk=7)
         async with gateway(options, model={"editing": editing}, mode=mode, dialect="hermes") as gate:
             answers = [await gate.ask({"model": "claude-x", **request}) for request in requests]
             return answers, gate.record.bodies
@@ -680,7 +680,7 @@ ASKED = {
 
 @pytest.mark.parametrize("mode", ["text", "native"])
 def test_the_gateway_maps_tools_both_ways(mode: str) -> None:
-    made = (Calling(EDITOR, json.dumps(edit("insert", insert_line=0, insert_text="import os\n")[1])),)
+    made = (SimCall(EDITOR, json.dumps(edit("insert", insert_line=0, insert_text="import os\n")[1])),)
     (whole, streamed), bodies = converse(mode, made, ASKED, {**ASKED, "stream": True})
     call = whole.message["tool_calls"][0]["function"]
     assert call["name"] == "insert_content" and whole.finish == "tool_calls"
@@ -692,7 +692,7 @@ def test_the_gateway_maps_tools_both_ways(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", ["text", "native"])
 def test_the_gateway_tells_a_refused_call_as_text(mode: str) -> None:
-    made = (Calling(EDITOR, json.dumps(edit("create", file_text="```\nx\n```")[1])),)
+    made = (SimCall(EDITOR, json.dumps(edit("create", file_text="```\nx\n```")[1])),)
     (whole, streamed), _ = converse(mode, made, ASKED, {**ASKED, "stream": True})
     assert "tool_calls" not in whole.message and whole.finish == "stop"
     assert "code fence" in whole.message["content"]
@@ -700,7 +700,7 @@ def test_the_gateway_tells_a_refused_call_as_text(mode: str) -> None:
 
 
 def test_the_gateway_leaves_tools_alone_unless_told() -> None:
-    made = (Calling("read_file", '{"path":"a.py"}'),)
+    made = (SimCall("read_file", '{"path":"a.py"}'),)
     (answer,), bodies = converse("text", made, ASKED, editing="")
     assert answer.message["tool_calls"][0]["function"]["name"] == "read_file"
     assert EDITOR not in json.dumps(bodies)

@@ -22,7 +22,7 @@ from toolglot.clients.xml.call_renderer import render_call
 from toolglot.clients.xml.profile import XmlCallBlock
 from toolglot.core.lenient_json import dump
 from toolglot.sim import Answer as Says
-from toolglot.sim import Calling, Options, Scripted, make_app
+from toolglot.sim import ScriptedAnswer, SimCall, SimOptions, make_app
 from toolglot.sim.faults import FAULTS
 
 MODES = [("native", "native"), ("text", "hermes"), ("text", "roo_xml"), ("text", "fenced_json")]
@@ -54,8 +54,8 @@ def told_of(name: str, shown: str) -> list[dict[str, str]]:
 def test_roo_edits_a_file_with_a_model_that_knows_the_editor_of_anthropic(
     mode: str, dialect: str, stream: bool
 ) -> None:
-    script = tuple(Scripted(Says("Well.", (Calling(name, json.dumps(given)),)), times=1) for name, given in STEPS)
-    sim = Options(dialect=dialect, script=script, chunk=5)
+    script = tuple(ScriptedAnswer(Says("Well.", (SimCall(name, json.dumps(given)),)), times=1) for name, given in STEPS)
+    sim = SimOptions(dialect=dialect, script=script, chunk=5)
 
     async def check() -> None:
         file, made = BEFORE, list[Any]()

@@ -18,8 +18,8 @@ from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCa
 from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, Finished, Reason, TextDelta
 from toolglot.core.provenance import find_quotations, list_forms
 from toolglot.core.text_cache import TextCache
-from toolglot.prompting.call_writer import define, write_calls
-from toolglot.prompting.mark_escaping import find_marks
+from toolglot.prompting.call_writer import to_definition, write_calls
+from toolglot.prompting.mark_escaping import get_mark_escaper
 from toolglot.reading.reader import Reader, Reading, gather, read, vocabulary
 
 STRING = {"type": "string"}
@@ -30,7 +30,7 @@ TOOLS = Tools(
         ("write_to_file", {"path": STRING, "content": STRING}, ["path", "content"]),
     )
 )
-DEFINED = [define(tool) for tool in TOOLS]
+DEFINED = [to_definition(tool) for tool in TOOLS]
 NAMES = tuple(tool.name for tool in TOOLS)
 CALLS = (
     ("read_file", {"path": "src/main.py"}),
@@ -373,8 +373,10 @@ def test_a_break_character_that_is_kept_or_dropped(dialect: str) -> None:
     call = write(dialect, *CALLS[0])
     for messages in converse(call):
         exchange = line.ask(Conversation("m", messages, TOOLS), True)
-        assert exchange.speech is not None and exchange.speech.joiner
-        broken = find_marks(exchange.route.dialect, tuple(sorted(NAMES))).neutralise(call, exchange.speech.joiner)
+        assert exchange.speech is not None and exchange.speech.break_character
+        broken = get_mark_escaper(exchange.route.dialect, tuple(sorted(NAMES))).escape(
+            call, exchange.speech.break_character
+        )
         sent = "".join(part["text"] for part in _user_parts(exchange.request))
         assert broken in sent.replace("\r", "")
         told = line.answer(exchange, [TextDelta(f"It says: {broken}"), Finished("stop")])

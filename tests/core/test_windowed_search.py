@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from toolglot.core import windowed_search as windows
 from toolglot.core.provenance import list_forms
 from toolglot.core.text_cache import ENTRY, TextCache
-from toolglot.prompting.mark_escaping import find_marks
+from toolglot.prompting.mark_escaping import get_mark_escaper
 
 PATTERN = re.compile(r"<\w{1,6}>|\n *x(?=!)|b+")
 PIECES = st.sampled_from(["<", "a", "b", "<ab>", ">", "\n ", "x", "!", "<abcdef>", " "])
@@ -73,7 +73,7 @@ def test_marks_are_found_across_windows(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(windows, "LONGEST", 2048)
     for before in range(90, 130):
         text = "x" * before + "<tool_call> read <read>" + "y" * 9000
-        assert list(find_marks("hermes", ("read",)).find(text)) == [before + 1, before + 18]
+        assert list(get_mark_escaper("hermes", ("read",)).find_positions(text)) == [before + 1, before + 18]
 
 
 def test_texts_are_kept_within_a_bound() -> None:

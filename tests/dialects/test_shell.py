@@ -13,7 +13,7 @@ import toolglot
 from toolglot.core.errors import UsageError
 from toolglot.core.options import SHELL_SYNTAX, Options
 from toolglot.dialects.codecs.shell import is_allowed
-from toolglot.sim import Options as SimOptions
+from toolglot.sim import SimOptions as SimOptions
 from toolglot.sim.script import parse_script
 
 PLAIN = ("git status", "npm test", "ls -la src", 'git commit -m "a text"', "ls")

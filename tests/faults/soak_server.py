@@ -16,7 +16,7 @@ from faults.cells import settle
 
 from toolglot.core import provenance
 from toolglot.gateway.telemetry.log import log_to
-from toolglot.prompting import mark_escaping as joiner
+from toolglot.prompting import mark_escaping
 from toolglot.server.lifecycle import listening, settle_memory
 
 KEPT_BYTES = 1 << 20
@@ -44,7 +44,7 @@ async def main(port: int, closed: int, nowhere: TextIO) -> None:
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(asked), sys.stdin)
     settings = settle(port, closed)
     provenance._KEPT.most = KEPT_BYTES
-    for module, name in ((provenance, "KNOWN_TEXTS"), (joiner, "_REMEMBERED")):
+    for module, name in ((provenance, "KNOWN_TEXTS"), (mark_escaping, "_MOST_TEXTS")):
         setattr(module, name, KNOWN_TEXTS)
     settings = replace(settings, limits=replace(settings.limits, kept_bytes=KEPT_BYTES))
     async with listening(settings) as address:

@@ -17,7 +17,7 @@ from faults.wire_data import TOOL, WIRES, make_request
 
 from toolglot.config import ModelSettings, load
 from toolglot.server.lifecycle import listening
-from toolglot.sim import Options, make_app, running
+from toolglot.sim import SimOptions, make_app, running
 
 DIALECTS = {"relay": "native", "native": "native", "text": "hermes"}
 AT_ONCE = 16
@@ -29,7 +29,7 @@ Row = tuple[str, str, bool]
 @asynccontextmanager
 async def simulated() -> AsyncIterator[tuple[int, Records]]:
     with recording() as records:
-        async with running(make_app(Options(chunk=5, hang=20))) as sim:
+        async with running(make_app(SimOptions(chunk=5, hang=20))) as sim:
             settings = load({"port": 0, "state_dir": "none", "base_url": sim + "/v1"}, {})
             (upstream,) = settings.upstreams
             upstreams = [replace(upstream, name=kind, read_timeout=timeout) for kind, timeout in TIMEOUTS.items()]

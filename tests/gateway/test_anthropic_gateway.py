@@ -13,7 +13,7 @@ from aiohttp import web
 from anthropic import AsyncAnthropic, BadRequestError, InternalServerError
 from support.gateway import ASK, Gate, gateway, run
 
-from toolglot.sim import Options
+from toolglot.sim import SimOptions
 
 SCHEMA = {"type": "object", "properties": {"filePath": {"type": "string"}}, "required": ["filePath"]}
 TOOLS: Any = [
@@ -52,7 +52,7 @@ async def ask(client: AsyncAnthropic, messages: list[Any], streamed: bool, **fie
 def test_an_agent_reads_a_file(mode: str, streamed: bool) -> None:
     async def cycle() -> None:
         settings: Any = {"mode": "native"} if mode == "native" else {"mode": "text", "dialect": mode}
-        async with gateway(Options(dialect=mode), **settings) as gate, connect(gate) as client:
+        async with gateway(SimOptions(dialect=mode), **settings) as gate, connect(gate) as client:
             answer = await ask(client, QUESTION, streamed)
             assert answer.stop_reason == "tool_use" and answer.usage.output_tokens > 0
             call = answer.content[-1]

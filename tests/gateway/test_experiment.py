@@ -18,7 +18,7 @@ from toolglot.clients.toolsets import mappings
 from toolglot.config.rollout import Arm, Plan, Rollout, identify
 from toolglot.gateway.experiment import BROKEN, DryRun
 from toolglot.gateway.telemetry.records import Record
-from toolglot.sim import Options
+from toolglot.sim import SimOptions
 from toolglot.wires import all_wires
 
 CALL = '<tool_call>\n{"name": "read", "arguments": {"filePath": "package.json"}}\n</tool_call>'
@@ -248,9 +248,9 @@ def test_logged_bodies_show_what_would_have_been_delivered(caplog: pytest.LogCap
 
 def test_an_upstream_that_fails_is_told_as_it_is(records: Records) -> None:
     async def test() -> None:
-        async with gateway(Options(faults=("no_tools_400",)), mode="auto", rollout_stage="shadow") as gate:
+        async with gateway(SimOptions(faults=("no_tools_400",)), mode="auto", rollout_stage="shadow") as gate:
             assert (await gate.ask(ASK | {"model": "qwen3"})).status == 400
-        async with gateway(Options(faults=("cut_mid_call",), dialect="hermes"), rollout_stage="shadow") as gate:
+        async with gateway(SimOptions(faults=("cut_mid_call",), dialect="hermes"), rollout_stage="shadow") as gate:
             await gate.ask(ASK | {"stream": True})
 
     run(test)
@@ -299,7 +299,7 @@ def test_control_does_not_ask_twice(records: Records, tmp_path: Path) -> None:
 
     async def test() -> None:
         for stage, status in (("full", 200), ("off", 400)):
-            options = Options(faults=("no_tools_400",))
+            options = SimOptions(faults=("no_tools_400",))
             async with gateway(options, mode="auto", rollout_reading=stage, profiles=str(profiles)) as gate:
                 assert (await gate.ask(ASK)).status == status
 
@@ -387,7 +387,7 @@ def test_tool_sets_are_mapped_where_that_is_on(records: Records, stage: str) -> 
 
     async def test() -> None:
         settings: dict[str, Any] = {"model": {"editing": "claude_code"}, "mode": "native", "rollout_editing": stage}
-        async with gateway(Options(dialect="native"), **settings) as gate:
+        async with gateway(SimOptions(dialect="native"), **settings) as gate:
             body = {"model": "m", "messages": [{"role": "user", "content": 'Read the file "a.txt"'}], "tools": tools}
             (call,) = (await gate.ask(body)).message["tool_calls"]
             assert call["function"]["name"] == "read"

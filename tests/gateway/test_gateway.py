@@ -16,7 +16,7 @@ from support.gateway import ASK, READ, gateway, run
 from toolglot import list_dialects
 from toolglot.gateway.telemetry.records import OWN_ID
 from toolglot.server.app import Tokens
-from toolglot.sim import Answer, Options, Scripted
+from toolglot.sim import Answer, ScriptedAnswer, SimOptions
 
 DIALECTS = ("hermes", "qwen3_coder", "roo_xml", "glm45", "fenced_toolcode_json")
 FILE = '{"filePath":"package.json"}'
@@ -30,8 +30,8 @@ def awaited(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
     return runs
 
 
-def says(text: str, **options: Any) -> Options:
-    return Options(script=(Scripted(Answer(text)),), **options)
+def says(text: str, **options: Any) -> SimOptions:
+    return SimOptions(script=(ScriptedAnswer(Answer(text)),), **options)
 
 
 def known_dialects() -> list[str]:
@@ -45,7 +45,7 @@ def known_dialects() -> list[str]:
 @pytest.mark.parametrize("chunk", [1, 7])
 @awaited
 async def test_calls_in_text_arrive_as_calls(dialect: str, chunk: int) -> None:
-    async with gateway(Options(dialect=dialect, chunk=chunk)) as gate:
+    async with gateway(SimOptions(dialect=dialect, chunk=chunk)) as gate:
         streamed = await gate.ask(ASK | {"stream": True})
         text, calls, finish = streamed.told
         assert (calls, finish) == ([("read", FILE)], "tool_calls")
@@ -87,7 +87,7 @@ async def test_arguments_flow_while_they_are_written() -> None:
 @awaited
 async def test_all_calls_are_delivered_however_many_were_taught() -> None:
     two = "<read>\n<filePath>a</filePath>\n</read>\n<read>\n<filePath>b</filePath>\n</read>"
-    script = Options(script=(Scripted(Answer(two)),))
+    script = SimOptions(script=(ScriptedAnswer(Answer(two)),))
     async with gateway(script) as gate:
         assert len((await gate.ask()).message["tool_calls"]) == 2
         assert "several tools" not in gate.record.last.body["messages"][0]["content"]
@@ -122,7 +122,7 @@ async def test_text_that_never_was_a_call_stays_text() -> None:
 @awaited
 async def test_names_that_cannot_be_tags_come_back_as_they_were() -> None:
     tool = {"type": "function", "function": {**READ["function"], "name": "mcp.files/read now"}}  # type: ignore[dict-item]
-    async with gateway(Options(dialect="auto")) as gate:
+    async with gateway(SimOptions(dialect="auto")) as gate:
         answer = await gate.ask(ASK | {"tools": [tool]})
         assert "mcp.files/read now" not in gate.record.last.body["messages"][0]["content"]
         assert answer.message["tool_calls"][0]["function"]["name"] == "mcp.files/read now"
@@ -197,7 +197,7 @@ async def test_choice_of_one_tool_teaches_only_that_and_delivers_no_other() -> N
 @pytest.mark.parametrize("stream", [True, False])
 @awaited
 async def test_the_status_of_an_upstream_is_kept(fault: str, status: int, code: str, stream: bool) -> None:
-    async with gateway(Options(faults=(fault,))) as gate:
+    async with gateway(SimOptions(faults=(fault,))) as gate:
         answer = await gate.ask(ASK | {"stream": stream})
         assert (answer.status, answer.error["code"]) == (status, code)
         assert answer.headers["Content-Type"].startswith("application/json")
@@ -301,7 +301,7 @@ async def test_an_upstream_that_is_not_there() -> None:
 @awaited
 async def test_an_answer_that_breaks_off_is_an_error_and_never_a_complete_call(fault: str, dialect: str) -> None:
     mode = "native" if dialect == "native" else "text"
-    async with gateway(Options(dialect=dialect, faults=(fault,), chunk=3), mode=mode) as gate:
+    async with gateway(SimOptions(dialect=dialect, faults=(fault,), chunk=3), mode=mode) as gate:
         answer = await gate.ask(ASK | {"stream": True})
         assert "error" in answer.chunks[-1]
         _, calls, finish = answer.told
@@ -315,7 +315,7 @@ async def test_an_answer_that_breaks_off_is_an_error_and_never_a_complete_call(f
 
 @awaited
 async def test_a_call_cut_by_the_limit_never_looks_complete() -> None:
-    async with gateway(Options(dialect="hermes", faults=("length",), chunk=3)) as gate:
+    async with gateway(SimOptions(dialect="hermes", faults=("length",), chunk=3)) as gate:
         _, calls, finish = (await gate.ask(ASK | {"stream": True})).told
         assert finish == "length"
         for _, arguments in calls:
@@ -330,7 +330,7 @@ async def test_a_call_cut_by_the_limit_never_looks_complete() -> None:
 )
 @awaited
 async def test_harmless_faults_do_no_harm(fault: str) -> None:
-    async with gateway(Options(dialect="hermes", faults=(fault,), chunk_bytes=1)) as gate:
+    async with gateway(SimOptions(dialect="hermes", faults=(fault,), chunk_bytes=1)) as gate:
         answer = await gate.ask(ASK | {"stream": True, "stream_options": {"include_usage": True}})
         _, calls, finish = answer.told
         if fault != "no_finish":
@@ -340,7 +340,7 @@ async def test_harmless_faults_do_no_harm(fault: str) -> None:
 
 @awaited
 async def test_an_empty_answer_is_an_error() -> None:
-    async with gateway(Options(faults=("empty_answer",))) as gate:
+    async with gateway(SimOptions(faults=("empty_answer",))) as gate:
         assert (await gate.ask()).status == 502
         streamed = await gate.ask(ASK | {"stream": True})
         assert streamed.chunks[-1]["error"]["code"] == "empty_answer"
@@ -442,7 +442,7 @@ async def test_switched_off_tools_are_stripped() -> None:
 
 @awaited
 async def test_native_mode_hands_tools_on_and_reads_what_leaks() -> None:
-    async with gateway(Options(dialect="native"), mode="native") as gate:
+    async with gateway(SimOptions(dialect="native"), mode="native") as gate:
         assert (await gate.ask()).message["tool_calls"][0]["function"] == {
             "name": "read",
             "arguments": FILE.replace(":", ": "),
@@ -450,7 +450,7 @@ async def test_native_mode_hands_tools_on_and_reads_what_leaks() -> None:
         assert gate.record.last.body["tools"] == [READ]
         _, calls, finish = (await gate.ask(ASK | {"stream": True})).told
         assert (calls, finish) == ([("read", FILE.replace(":", ": "))], "tool_calls")
-    async with gateway(Options(dialect="hermes"), mode="native") as gate:
+    async with gateway(SimOptions(dialect="hermes"), mode="native") as gate:
         _, calls, finish = (await gate.ask(ASK | {"stream": True})).told
         assert (calls, finish) == ([("read", FILE)], "tool_calls")
 
@@ -483,10 +483,10 @@ async def test_a_request_may_choose_its_mode() -> None:
 async def test_supported_tools_are_read_without_being_offered() -> None:
     call = "<read>\n<filePath>a</filePath>\n</read>"
     body = {"model": "sim", "messages": [{"role": "user", "content": "read a"}]}
-    async with gateway(Options(script=(Scripted(Answer(call)),)), tool_calling_supported_tools="read") as gate:
+    async with gateway(SimOptions(script=(ScriptedAnswer(Answer(call)),)), tool_calling_supported_tools="read") as gate:
         assert (await gate.ask(body)).message["tool_calls"][0]["function"]["name"] == "read"
         assert gate.record.last.body["messages"] == body["messages"]
-    async with gateway(Options(script=(Scripted(Answer(call)),)), tool_calling_supported_tools="read", tool_calling_auto_detect="false") as gate:  # fmt: skip
+    async with gateway(SimOptions(script=(ScriptedAnswer(Answer(call)),)), tool_calling_supported_tools="read", tool_calling_auto_detect="false") as gate:  # fmt: skip
         assert (await gate.ask(body)).message["content"] == call
 
 
@@ -584,7 +584,7 @@ async def test_a_model_that_nobody_knows(tmp_path: Any = None) -> None:
 
 @awaited
 async def test_silence_is_filled_with_heartbeats() -> None:
-    async with gateway(Options(latency=600), heartbeat_seconds="0.1") as gate:
+    async with gateway(SimOptions(latency=600), heartbeat_seconds="0.1") as gate:
         began = time.monotonic()
         body = json.dumps(ASK | {"stream": True}).encode()
         async with gate.session.post(gate.address + "/v1/chat/completions", data=body) as response:
@@ -596,14 +596,14 @@ async def test_silence_is_filled_with_heartbeats() -> None:
 
 @awaited
 async def test_an_error_after_a_heartbeat_travels_in_the_stream() -> None:
-    async with gateway(Options(latency=300, faults=("http_500",)), heartbeat_seconds="0.1") as gate:
+    async with gateway(SimOptions(latency=300, faults=("http_500",)), heartbeat_seconds="0.1") as gate:
         answer = await gate.ask(ASK | {"stream": True})
         assert answer.status == 200 and answer.chunks[-1]["error"]["message"] == "The simulated model has failed."
 
 
 @awaited
 async def test_heartbeats_fill_silence_in_the_middle_too() -> None:
-    async with gateway(Options(dialect="hermes", chunk=30, pace=250), heartbeat_seconds="0.1") as gate:
+    async with gateway(SimOptions(dialect="hermes", chunk=30, pace=250), heartbeat_seconds="0.1") as gate:
         answer = await gate.ask(ASK | {"stream": True})
         assert answer.told[1:] == ([("read", FILE)], "tool_calls")
         assert answer.body.count(b'"delta":{},"finish_reason":null') >= 2
@@ -611,17 +611,17 @@ async def test_heartbeats_fill_silence_in_the_middle_too() -> None:
 
 @awaited
 async def test_an_upstream_that_says_nothing_is_given_up() -> None:
-    async with gateway(Options(faults=("hang_mid",)), upstream={"read_timeout": 0.3}) as gate:
+    async with gateway(SimOptions(faults=("hang_mid",)), upstream={"read_timeout": 0.3}) as gate:
         answer = await gate.ask(ASK | {"stream": True})
         assert answer.chunks[-1]["error"]["code"] == "upstream_timeout"
-    async with gateway(Options(faults=("hang_before_headers",)), upstream={"read_timeout": 0.3}) as gate:
+    async with gateway(SimOptions(faults=("hang_before_headers",)), upstream={"read_timeout": 0.3}) as gate:
         assert (await gate.ask()).status == 504
 
 
 @pytest.mark.parametrize("fault", ["hang_mid", "hang_before_headers"])
 @awaited
 async def test_a_client_that_leaves_ends_the_request_upstream(fault: str) -> None:
-    async with gateway(Options(faults=(fault,))) as gate:
+    async with gateway(SimOptions(faults=(fault,))) as gate:
         asking = asyncio.create_task(gate.ask(ASK | {"stream": True}))
         while not gate.record.requests:
             await asyncio.sleep(0.01)

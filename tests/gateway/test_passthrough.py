@@ -32,7 +32,7 @@ from toolglot.gateway.exchange import Exchange, Source
 from toolglot.gateway.response_streams import Stream, TranslatedStream, open_stream
 from toolglot.gateway.telemetry.log import RequestRecorder, Telemetry
 from toolglot.server.upstream.discovery import gather_knowledge
-from toolglot.sim import FAULTS, Options, Simulation
+from toolglot.sim import FAULTS, SimOptions, Simulation
 from toolglot.sim.script import parse_script
 from toolglot.wires import all_wires
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
@@ -51,7 +51,7 @@ SILENT = {name for name in FAULTS if name.startswith(("http_", "hang_", "no_tool
 """Faults that leave no stream to look at."""
 
 
-def answer_of(body: dict[str, Any], options: Options) -> bytes:
+def answer_of(body: dict[str, Any], options: SimOptions) -> bytes:
     """The bytes of a streamed answer."""
     plan = Simulation(options).plan(body, 1000, {})
     return b"".join(step for step in plan.steps if isinstance(step, bytes))
@@ -100,7 +100,7 @@ def test_a_healthy_answer_passes_byte_for_byte(question: str, chunk: int) -> Non
     script = parse_script(
         {"answer": [{"when": "who are you", "text": "I am <b>a</b> {model} [x] 1 < 2 `<tool_call>`.\n"}]}
     )
-    raw = answer_of(body, Options(dialect="native", chunk=chunk, script=script))
+    raw = answer_of(body, SimOptions(dialect="native", chunk=chunk, script=script))
     out, watch = carry(body, events_of(raw))
     assert b"".join(out) == raw
     assert watch.calls == raw.count(b'"id":"call_sim') and not watch.read_as
@@ -113,7 +113,7 @@ def test_a_healthy_answer_passes_byte_for_byte(question: str, chunk: int) -> Non
 def test_words_leave_with_the_event_that_brings_them() -> None:
     body = stream_body(QUESTIONS[2])
     script = parse_script({"answer": [{"text": "Nothing but plain words, one after the other."}]})
-    events = events_of(answer_of(body, Options(script=script, chunk=5)))
+    events = events_of(answer_of(body, SimOptions(script=script, chunk=5)))
     out, _ = carry(body, events)
     assert out[0] == b"" and out[1] == events[0] + events[1]
     assert out[2:-4] == events[2:-3]
@@ -126,7 +126,7 @@ def test_any_other_is_put_right(monkeypatch: pytest.MonkeyPatch, fault: str, dia
     """The same as if it had been translated from the first event on."""
     for question in QUESTIONS:
         body = stream_body(question)
-        raw = answer_of(body, Options(dialect=dialect, faults=(fault,), chunk=9))
+        raw = answer_of(body, SimOptions(dialect=dialect, faults=(fault,), chunk=9))
         carried = carry(body, events_of(raw))
         with monkeypatch.context() as patch:
             patch.setattr(Exchange, "unchanged", False)
@@ -154,7 +154,7 @@ def test_reasoning_that_ends_with_a_call_is_put_right() -> None:
     call = '<tool_call>\n{"name": "read", "arguments": {"filePath": "a"}}\n</tool_call>'
     script = parse_script({"answer": [{"text": "", "reasoning": f"Let me see. {call}"}]})
     body = stream_body("hi")
-    out, watch = carry(body, events_of(answer_of(body, Options(script=script))))
+    out, watch = carry(body, events_of(answer_of(body, SimOptions(script=script))))
     (text, calls, finish), *_ = joined(out)
     assert (text, calls, finish) == ("", [("read", '{"filePath":"a"}')], "tool_calls")
     assert watch.repairs == ["promoted_from_reasoning"]

@@ -19,7 +19,7 @@ from toolglot.clients.xml.profile import XmlCallBlock
 from toolglot.config.rollout import TRANSFORMATIONS
 from toolglot.gateway.telemetry.log import log_to
 from toolglot.gateway.telemetry.report import TARGET, Groups, Tally, read_log, read_metrics
-from toolglot.sim import Options
+from toolglot.sim import SimOptions
 from toolglot.sim.script import parse_script
 
 EMPTY: dict[str, Any] = {
@@ -180,7 +180,7 @@ rescue: calls read that leak into the text of a model with native tools
   without complaint    100.0 %
   mean confidence            -
 
-none: requests that met no transformation
+none: requests without a transformation
 
                            off  target
   answers                    1
@@ -209,8 +209,8 @@ def test_several_files_and_standard_input_are_one_log(
     ("arguments", "message"),
     [
         (["missing.log"], "cannot read missing.log"),
-        (["--url", "gateway"], "is no address"),
-        (["--url", "http://127.0.0.1:1"], "does not tell its metrics"),
+        (["--url", "gateway"], "is not the address"),
+        (["--url", "http://127.0.0.1:1"], "cannot read the metrics"),
         (["--url", "http://127.0.0.1:1", "x.log"], "either logs or a gateway"),
     ],
 )
@@ -223,7 +223,7 @@ def test_a_log_without_records_is_said(tmp_path: Path, capsys: pytest.CaptureFix
     path = tmp_path / "log"
     path.write_text("05:00:01 200 m text/hermes 1.50s\n")
     assert main(["report", str(path)]) == 2
-    assert "no record of a request" in capsys.readouterr().err
+    assert "no request records found" in capsys.readouterr().err
 
 
 # A real run
@@ -259,7 +259,7 @@ def test_a_log_and_the_metrics_of_one_run_say_the_same(log: Path, capsys: pytest
 
     async def test() -> None:
         nonlocal metrics
-        async with gateway(Options(dialect="hermes"), mode="text", rollout_reading="canary-50") as gate:
+        async with gateway(SimOptions(dialect="hermes"), mode="text", rollout_reading="canary-50") as gate:
             for number in range(24):
                 said = [{"role": "user", "content": f'Read the file "{number}.txt"'}]
                 model = "sim:missing_argument" if number % 6 == 5 else "sim"
@@ -296,7 +296,7 @@ def test_a_log_and_the_metrics_of_one_run_say_the_same(log: Path, capsys: pytest
 def test_an_xml_client_is_the_judge(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The model writes JSON in a code block. The client reads each answer with its own parser, and complains or not."""
     answer = {"when": "task", "text": "I look.", "calls": [{"name": "list_files", "arguments": {"path": "."}}]}
-    sim = Options(script=parse_script({"answer": [answer | {"times": 0}]}), dialect="fenced_tool_flat")
+    sim = SimOptions(script=parse_script({"answer": [answer | {"times": 0}]}), dialect="fenced_tool_flat")
     client = all_clients()["roo-3.29"]
 
     async def test() -> None:

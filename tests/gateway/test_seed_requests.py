@@ -13,11 +13,11 @@ from typing import Any
 
 import toolglot
 from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCall, ToolResult
-from toolglot.prompting.call_writer import record_of
+from toolglot.prompting.call_writer import resolve_dialect
 from toolglot.prompting.conversation import render_as_text
 from toolglot.prompting.tool_listing import list_tools
 
-ROO = record_of("roo_xml")
+ROO = resolve_dialect("roo_xml")
 
 
 def tool(name: str, told: str, required: list[str], /, **properties: tuple[str, str]) -> Tool:
@@ -363,7 +363,7 @@ def test_plan_phase_2_non_tool_requests_unaffected() -> None:
     )
     speech = render_as_text(Conversation("m", messages), "roo_xml")
     assert speech.conversation.messages == messages
-    assert (speech.tools, dict(speech.names), speech.joiner, speech.notes) == ((), {}, "", ())
+    assert (speech.tools, dict(speech.names), speech.break_character, speech.notes) == ((), {}, "", ())
 
 
 # Plan, phase 5: tool result handler

@@ -19,7 +19,7 @@ from toolglot.gateway.capabilities.learned import LearnedFailures, find_folder
 from toolglot.gateway.capabilities.profiles import load_profiles
 from toolglot.gateway.routing import Capabilities, CapabilitiesUnknown, ToolMode, choose
 from toolglot.server.upstream.discovery import gather_knowledge
-from toolglot.sim import RECORD, Options, make_app, running
+from toolglot.sim import REQUEST_LOG, SimOptions, make_app, running
 from toolglot.sim.script import parse_script
 
 STREAMED = ASK | {"stream": True}
@@ -54,7 +54,7 @@ def tells(
     return app
 
 
-def able(options: Options | None = None, told: Any = PROPS, asked: list[str] | None = None) -> web.Application:
+def able(options: SimOptions | None = None, told: Any = PROPS, asked: list[str] | None = None) -> web.Application:
     """A simulated model behind a server that tells what it can."""
     return tells(make_app(options), told, asked=asked)
 
@@ -146,7 +146,7 @@ async def test_what_several_servers_need_is_said_where_tools_are_text() -> None:
 @pytest.mark.parametrize("body", [ASK, STREAMED], ids=["whole", "streamed"])
 @awaited
 async def test_trouble_with_native_tools_is_met_with_text_and_remembered(fault: str, body: Any) -> None:
-    async with gateway(app=able(Options(faults=(fault,)))) as gate:
+    async with gateway(app=able(SimOptions(faults=(fault,)))) as gate:
         assert call_of(await gate.ask(body)) == CALL
         assert tiers(gate) == ["native", "text"]
         for _ in range(2):
@@ -157,7 +157,7 @@ async def test_trouble_with_native_tools_is_met_with_text_and_remembered(fault: 
 
 @awaited
 async def test_what_was_told_is_not_taken_back_but_remembered() -> None:
-    async with gateway(app=able(Options(faults=("parse_error_late",)))) as gate:
+    async with gateway(app=able(SimOptions(faults=("parse_error_late",)))) as gate:
         script = {"messages": [{"role": "user", "content": "Hello, who are you?"}]}
         answer = await gate.ask(STREAMED | script)
         assert "Failed to parse" in answer.chunks[-1]["error"]["message"] and tiers(gate) == ["native"]
@@ -168,7 +168,7 @@ async def test_what_was_told_is_not_taken_back_but_remembered() -> None:
 @pytest.mark.parametrize("fault", ["http_400", "http_500", "http_429", "http_401"])
 @awaited
 async def test_other_errors_are_told_and_teach_nothing(fault: str) -> None:
-    async with gateway(app=able(Options(faults=(fault,)))) as gate:
+    async with gateway(app=able(SimOptions(faults=(fault,)))) as gate:
         assert (await gate.ask()).status == int(fault[5:8])
         await gate.ask()
         assert tiers(gate) == ["native", "native"]
@@ -179,7 +179,7 @@ async def test_other_errors_are_told_and_teach_nothing(fault: str) -> None:
 async def test_a_mode_that_was_set_is_not_called_into_question(how: str) -> None:
     settings: dict[str, Any] = {"mode": "native"} if how == "setting" else {}
     headers = {"x_toolglot_mode": "native"} if how == "header" else {}
-    async with gateway(app=able(Options(faults=("no_tools_400",))), **settings) as gate:
+    async with gateway(app=able(SimOptions(faults=("no_tools_400",))), **settings) as gate:
         for _ in range(2):
             answer = await gate.ask(**headers)
             assert (answer.status, answer.error["message"]) == (400, "The simulated model does not support tools")
@@ -227,7 +227,7 @@ async def test_a_heartbeat_does_not_hinder_the_second_way() -> None:
 
 @awaited
 async def test_calls_that_keep_coming_as_text_teach_to_ask_for_text() -> None:
-    async with gateway(app=able(Options(dialect="hermes"))) as gate:
+    async with gateway(app=able(SimOptions(dialect="hermes"))) as gate:
         for _ in range(4):
             assert call_of(await gate.ask(STREAMED)) == CALL
         assert tiers(gate) == ["native", "native", "text", "text"]
@@ -237,7 +237,7 @@ async def test_calls_that_keep_coming_as_text_teach_to_ask_for_text() -> None:
 async def test_one_that_leaks_now_and_then_stays_native() -> None:
     leak, fine = {"dialect": "hermes", "times": 1}, {"dialect": "native", "times": 1}
     script = parse_script({"answer": [leak, fine, leak, fine, leak]})
-    async with gateway(app=able(Options(script=script))) as gate:
+    async with gateway(app=able(SimOptions(script=script))) as gate:
         for _ in range(6):
             assert call_of(await gate.ask()) == CALL
         assert tiers(gate) == ["native"] * 6
@@ -269,7 +269,7 @@ THOUGHT = 'I should look.\n<tool_call>\n{"name": "read", "arguments": {"filePath
 )
 @awaited
 async def test_a_call_at_the_end_of_reasoning_is_delivered(mode: str, body: Any, answer: Any, calls: int) -> None:
-    async with gateway(Options(script=parse_script({"answer": [answer]})), mode=mode) as gate:
+    async with gateway(SimOptions(script=parse_script({"answer": [answer]})), mode=mode) as gate:
         told = await gate.ask(body)
         if calls:
             assert call_of(told) == CALL
@@ -337,13 +337,13 @@ def test_the_folder_is_where_the_system_wants_it() -> None:
 
 @awaited
 async def test_after_a_restart_nothing_is_learned_twice(tmp_path: Path) -> None:
-    app = able(Options(faults=("no_tools_400",)))
+    app = able(SimOptions(faults=("no_tools_400",)))
     async with running(app) as address:
         upstream = {"base_url": address + "/v1"}
         for _ in range(2):
             async with gateway(upstream=upstream, state_dir=str(tmp_path)) as gate:
                 assert call_of(await gate.ask()) == CALL
-    assert ["tools" in body for body in app[RECORD].bodies] == [True, False, False]
+    assert ["tools" in body for body in app[REQUEST_LOG].bodies] == [True, False, False]
 
 
 # routes without a network

@@ -15,7 +15,7 @@ from support.xmlprompts import CUSTOM, ROO, Doc, write_cline, write_compact, wri
 
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.profile import Block, XmlCallBlock, XmlTextBlock
-from toolglot.sim import Options, make_app
+from toolglot.sim import SimOptions, make_app
 from toolglot.sim.faults import FAULTS
 from toolglot.sim.script import parse_script
 
@@ -57,8 +57,8 @@ def calls_of(text: str, profile: str, model: str = "sim") -> list[Any]:
     ]
 
 
-def scripted(*answers: dict[str, Any], **options: Any) -> Options:
-    return Options(script=parse_script({"answer": list(answers)}), **options)
+def scripted(*answers: dict[str, Any], **options: Any) -> SimOptions:
+    return SimOptions(script=parse_script({"answer": list(answers)}), **options)
 
 
 WRITE = {"name": "write_to_file", "arguments": {"path": "a.txt", "content": CONTENT}}

@@ -12,7 +12,7 @@ from support.gateway import gateway, run
 from support.xmlprompts import write_cline, write_roo
 
 from toolglot.gateway.telemetry.records import Record
-from toolglot.sim import Options
+from toolglot.sim import SimOptions
 from toolglot.sim.script import parse_script
 
 FENCE = 'Let me check:\n```tool_code\n{"tool": "list_files", "path": "."}\n```'
@@ -47,8 +47,8 @@ def ask(stream: bool = False, prompt: str = PROMPT, model: str = "sim", *more: d
     return {"model": model, "messages": messages, "stream": stream}
 
 
-def sim(text: str = FENCE, **options: Any) -> Options:
-    return Options(script=parse_script({"answer": [{"text": text, "times": 99}]}), **options)
+def sim(text: str = FENCE, **options: Any) -> SimOptions:
+    return SimOptions(script=parse_script({"answer": [{"text": text, "times": 99}]}), **options)
 
 
 STAGES: list[tuple[str, str, str]] = [("full", "on", XML), ("shadow", "dry_run", FENCE), ("off", "off", FENCE)]

@@ -15,11 +15,11 @@ from toolglot.core.conversation import Tool, Tools
 from toolglot.core.lenient_json import dump, parse
 from toolglot.core.text_cache import TextCache
 from toolglot.prompting import call_writer as writing
-from toolglot.prompting.call_writer import can_name, take_tools, write_call, write_calls
+from toolglot.prompting.call_writer import can_name, parse_tools, write_call, write_calls
 from toolglot.reading.reader import vocabulary
 
 NAMES = [dialect.name for dialect in toolglot.list_dialects()]
-WEATHER = take_tools(
+WEATHER = parse_tools(
     [{"name": "get_weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}]
 )
 
@@ -62,7 +62,7 @@ def code_samples() -> list[Sample]:
 
 @pytest.mark.parametrize("sample", code_samples(), ids=lambda sample: sample.id)
 def test_code_as_an_argument_is_written_like_the_canonical_sample(sample: Sample) -> None:
-    tools = take_tools(load_tools(sample.tools))
+    tools = parse_tools(load_tools(sample.tools))
     text = write_calls(sample.dialect, sample.expected.calls, tools)
     assert read_back(text, tools) == [(name, normal(arguments)) for name, arguments in sample.expected.calls]
     if sample.dialect not in {*UNWRITTEN, *OTHERWISE}:
@@ -102,7 +102,7 @@ def several() -> list[Sample]:
 
 @pytest.mark.parametrize("sample", several(), ids=lambda sample: sample.id)
 def test_several_calls_are_written_like_the_canonical_sample(sample: Sample) -> None:
-    tools = take_tools(load_tools(sample.tools))
+    tools = parse_tools(load_tools(sample.tools))
     text = write_calls(sample.dialect, sample.expected.calls, tools)
     assert read_back(text, tools) == [(name, normal(arguments)) for name, arguments in sample.expected.calls]
     if sample.dialect not in {*UNWRITTEN, *OTHERWISE, *SEPARATE}:
@@ -111,7 +111,7 @@ def test_several_calls_are_written_like_the_canonical_sample(sample: Sample) -> 
 
 @pytest.mark.parametrize("dialect", NAMES)
 def test_several_calls_of_one_message_are_read_back(dialect: str) -> None:
-    tools = take_tools(load_tools("house"))
+    tools = parse_tools(load_tools("house"))
     calls = [
         ("set_thermostat", '{"room":"Küche","celsius":21.5,"schedule":{"from":"06:30","days":[1,2,5]}}'),
         ("query_db", '{"sql":"SELECT id FROM t WHERE a<3 -- ok","limit":10,"params":["α","b c"]}'),
@@ -318,10 +318,10 @@ def test_an_unknown_dialect_is_a_usage_error() -> None:
 
 
 def test_calls_that_fill_the_memory_are_not_remembered() -> None:
-    before = len(writing._CALLS)
+    before = len(writing._CALL_CACHE)
     arguments = json.dumps({"path": "a", "content": "x" * 100_000})
     assert "x" * 100_000 in writing.write_call("roo_xml", "write_file", arguments)
-    assert len(writing._CALLS) == before
+    assert len(writing._CALL_CACHE) == before
 
 
 HARD = (
@@ -345,6 +345,6 @@ def test_calls_are_the_same_whether_they_are_written_ahead(dialect: str, monkeyp
     calls = [("write_file", json.dumps({"path": f"{number}", "content": text})) for number, text in enumerate(HARD)]
     alone = [writing._write(dialect, name, arguments, tools[0]) for name, arguments in calls]
     for some in (calls, calls[:2]):
-        monkeypatch.setattr(writing, "_CALLS", TextCache(1 << 20))
-        writing.write_ahead(dialect, some, tools)
+        monkeypatch.setattr(writing, "_CALL_CACHE", TextCache(1 << 20))
+        writing.cache_calls(dialect, some, tools)
         assert [writing.write_call(dialect, *call, tools) for call in some] == alone[: len(some)]

@@ -20,7 +20,7 @@ from toolglot.core.conversation import (
     ToolChoice,
     ToolResult,
 )
-from toolglot.prompting.few_shot import MOST_EXAMPLES, Need, coach, decide
+from toolglot.prompting.few_shot import MOST_EXAMPLES, AnswerKind, choose_answer_kind, render_for_small_model
 from toolglot.server.upstream.embedded import start
 
 WEATHER = Tool(
@@ -61,30 +61,30 @@ QUESTION = say("user", "What is the weather in Oslo?")
 @pytest.mark.parametrize(
     ("conversation", "need"),
     [
-        (ask_for(QUESTION), Need.EITHER),
-        (ask_for(QUESTION, tools=()), Need.TEXT),
-        (ask_for(QUESTION, choice=ToolChoice("none")), Need.TEXT),
-        (ask_for(QUESTION, choice=ToolChoice("required")), Need.CALL),
-        (ask_for(QUESTION, CALLED, TOLD), Need.TEXT),
-        (ask_for(QUESTION, CALLED, TOLD, choice=ToolChoice.one("get_weather")), Need.CALL),
-        (ask_for(QUESTION, CALLED, TOLD, say("user", "And in Rome?")), Need.EITHER),
-        (ask_for(), Need.EITHER),
+        (ask_for(QUESTION), AnswerKind.EITHER),
+        (ask_for(QUESTION, tools=()), AnswerKind.TEXT),
+        (ask_for(QUESTION, choice=ToolChoice("none")), AnswerKind.TEXT),
+        (ask_for(QUESTION, choice=ToolChoice("required")), AnswerKind.CALL),
+        (ask_for(QUESTION, CALLED, TOLD), AnswerKind.TEXT),
+        (ask_for(QUESTION, CALLED, TOLD, choice=ToolChoice.one("get_weather")), AnswerKind.CALL),
+        (ask_for(QUESTION, CALLED, TOLD, say("user", "And in Rome?")), AnswerKind.EITHER),
+        (ask_for(), AnswerKind.EITHER),
     ],
 )
-def test_what_the_answer_has_to_be(conversation: Conversation, need: Need) -> None:
-    assert decide(conversation) is need
+def test_what_the_answer_has_to_be(conversation: Conversation, need: AnswerKind) -> None:
+    assert choose_answer_kind(conversation) is need
 
 
 def test_what_depends_on_the_tools_alone_is_made_once() -> None:
-    first = coach(ask_for(QUESTION), "hermes").conversation
-    later = coach(ask_for(say("user", "And in Rome?")), "hermes").conversation
+    first = render_for_small_model(ask_for(QUESTION), "hermes").conversation
+    later = render_for_small_model(ask_for(say("user", "And in Rome?")), "hermes").conversation
     assert len(first.messages) == len(later.messages) > 2
     assert all(one is other for one, other in zip(first.messages[1:-1], later.messages[1:-1], strict=True))
     assert first.extra["grammar"] is later.extra["grammar"]
 
 
 def test_examples_stand_between_the_system_prompt_and_the_conversation() -> None:
-    spoken = coach(ask_for(say("system", "Be brief."), QUESTION), "hermes").conversation
+    spoken = render_for_small_model(ask_for(say("system", "Be brief."), QUESTION), "hermes").conversation
     roles = [message.role for message in spoken.messages]
     assert roles == ["system", *["user", "assistant"] * 4, "user"]
     assert spoken.messages[0].text == (
@@ -102,7 +102,9 @@ def test_examples_stand_between_the_system_prompt_and_the_conversation() -> None
 
 
 def test_every_example_fits_its_tool_and_differs_from_the_last() -> None:
-    spoken = coach(ask_for(QUESTION, tools=(SETTINGS,), choice=ToolChoice("required")), "hermes").conversation
+    spoken = render_for_small_model(
+        ask_for(QUESTION, tools=(SETTINGS,), choice=ToolChoice("required")), "hermes"
+    ).conversation
     definition = {"name": SETTINGS.name, "parameters": SETTINGS.parameters}
     shown = [read(message.text, [definition]) for message in spoken.messages if message.role == "assistant"]
     assert [json.loads(reading.calls[0].arguments) for reading in shown] == [
@@ -114,11 +116,14 @@ def test_every_example_fits_its_tool_and_differs_from_the_last() -> None:
 
 def test_many_tools_do_not_mean_many_examples() -> None:
     tools = tuple(Tool(f"tool_{number}") for number in range(100))
-    assert len(coach(ask_for(QUESTION, tools=tools), "hermes").conversation.messages) < 2 * MOST_EXAMPLES + 6
+    assert (
+        len(render_for_small_model(ask_for(QUESTION, tools=tools), "hermes").conversation.messages)
+        < 2 * MOST_EXAMPLES + 6
+    )
 
 
 def test_results_are_answered_without_tools_and_tags() -> None:
-    speech = coach(ask_for(QUESTION, CALLED, TOLD), "hermes")
+    speech = render_for_small_model(ask_for(QUESTION, CALLED, TOLD), "hermes")
     assert [message.role for message in speech.conversation.messages] == ["user", "assistant", "user"]
     assert speech.conversation.extra["grammar"] == "root ::= [^<]+\n"
     assert speech.tools == (WEATHER,)
@@ -126,12 +131,14 @@ def test_results_are_answered_without_tools_and_tags() -> None:
 
 def test_the_client_keeps_what_it_asked_for() -> None:
     mine = {"response_format": {"type": "json_object"}}
-    spoken = coach(ask_for(QUESTION, extra=mine, limits=Sampling(temperature=0.7)), "hermes").conversation
+    spoken = render_for_small_model(
+        ask_for(QUESTION, extra=mine, limits=Sampling(temperature=0.7)), "hermes"
+    ).conversation
     assert (spoken.extra, spoken.limits.temperature) == (mine, 0.7)
 
 
 def test_a_dialect_without_a_grammar_is_taught_all_the_same() -> None:
-    spoken = coach(ask_for(QUESTION), "pythonic").conversation
+    spoken = render_for_small_model(ask_for(QUESTION), "pythonic").conversation
     assert "grammar" not in spoken.extra
     assert '[get_weather(city="Paris")]' in [message.text for message in spoken.messages]
 
@@ -147,10 +154,12 @@ def request(conversation: Conversation) -> dict[str, Any]:
 @needs_model
 def test_the_embedded_model_calls_answers_and_talks() -> None:
     with start() as model:
-        speech = coach(ask_for(QUESTION), "hermes")
+        speech = render_for_small_model(ask_for(QUESTION), "hermes")
         call = read(ask(model.base_url, **request(speech.conversation)), [{"name": "get_weather"}]).calls[0]
         assert (call.name, call.arguments, call.repairs) == ("get_weather", '{"city":"Oslo"}', ())
-        answer = ask(model.base_url, **request(coach(ask_for(QUESTION, CALLED, TOLD), "hermes").conversation))
+        answer = ask(
+            model.base_url, **request(render_for_small_model(ask_for(QUESTION, CALLED, TOLD), "hermes").conversation)
+        )
         assert "rain" in answer
-        talk = coach(ask_for(say("user", "Hello!")), "hermes").conversation
+        talk = render_for_small_model(ask_for(say("user", "Hello!")), "hermes").conversation
         assert "<" not in ask(model.base_url, **request(talk))

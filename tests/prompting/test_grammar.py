@@ -14,7 +14,7 @@ from support.gbnf import Grammar
 from toolglot import read
 from toolglot.core.conversation import Tool
 from toolglot.dialects.records import all_dialects
-from toolglot.prompting.grammar import grammar
+from toolglot.prompting.grammar import build_grammar
 from toolglot.server.upstream.embedded import start
 
 TEXT = {"type": "string"}
@@ -53,7 +53,7 @@ TREE = Tool(
     },
 )
 TOOLS = (WEATHER, WRITE, NOTHING, CHOICES, NESTED, TREE)
-SPOKEN = [record.name for record in all_dialects() if grammar(TOOLS, record.name, required=True, parallel=False)]
+SPOKEN = [record.name for record in all_dialects() if build_grammar(TOOLS, record.name, required=True, parallel=False)]
 
 
 def define(tools: tuple[Tool, ...]) -> list[dict[str, Any]]:
@@ -61,7 +61,7 @@ def define(tools: tuple[Tool, ...]) -> list[dict[str, Any]]:
 
 
 def make(dialect: str, *, required: bool = True, parallel: bool = False, tools: tuple[Tool, ...] = TOOLS) -> str:
-    made = grammar(tools, dialect, required=required, parallel=parallel)
+    made = build_grammar(tools, dialect, required=required, parallel=parallel)
     assert made is not None
     return made
 
@@ -78,10 +78,10 @@ def test_the_dialects_that_matter_have_a_grammar() -> None:
 
 
 def test_what_has_no_grammar_says_so() -> None:
-    assert grammar(TOOLS, "shell_fence", required=True, parallel=False) is None
-    assert grammar(TOOLS, "no such dialect", required=True, parallel=False) is None
-    assert grammar((), "hermes", required=True, parallel=False) is None
-    assert grammar((tool("odd", ("a b",), **{"a b": TEXT}),), "roo_xml", required=True, parallel=False) is None
+    assert build_grammar(TOOLS, "shell_fence", required=True, parallel=False) is None
+    assert build_grammar(TOOLS, "no such dialect", required=True, parallel=False) is None
+    assert build_grammar((), "hermes", required=True, parallel=False) is None
+    assert build_grammar((tool("odd", ("a b",), **{"a b": TEXT}),), "roo_xml", required=True, parallel=False) is None
 
 
 @pytest.mark.parametrize("dialect", SPOKEN)

@@ -24,10 +24,10 @@ from toolglot.core.conversation import (
     ToolResult,
 )
 from toolglot.core.tool_names import rename
-from toolglot.prompting.call_writer import record_of
+from toolglot.prompting.call_writer import resolve_dialect
 from toolglot.prompting.conversation import render_as_text, tool_prompt, write_result
-from toolglot.prompting.mark_escaping import choose_joiner, find_marks
-from toolglot.prompting.sample_arguments import example_arguments
+from toolglot.prompting.mark_escaping import choose_break_character, get_mark_escaper
+from toolglot.prompting.sample_arguments import make_example_arguments
 from toolglot.prompting.tool_listing import list_tools, write_examples
 
 NAMES = [dialect.name for dialect in toolglot.list_dialects()]
@@ -229,7 +229,7 @@ def test_enums_defaults_nested_and_array_parameters_are_shown() -> None:
         edits={"type": "array", "items": {"$ref": "#/$defs/Edit"}},
     )
     parameters = {**tool.parameters, "$defs": {"Edit": {"type": "object", "properties": {"line": {"type": "integer"}}}}}
-    shown = list_tools([Tool("search", "Search", {**parameters, "required": ["mode"]})], record_of("roo_xml"))
+    shown = list_tools([Tool("search", "Search", {**parameters, "required": ["mode"]})], resolve_dialect("roo_xml"))
     for line in (
         '- mode: (required) string - How hard to look (one of: "fast", "deep")',
         "- limit: (optional) integer (default: 7)",
@@ -264,7 +264,7 @@ def test_enums_defaults_nested_and_array_parameters_are_shown() -> None:
     ],
 )
 def test_examples_are_plausible(key: str, schema: Any, example: Any) -> None:
-    assert example_arguments({"type": "object", "properties": {key: schema}}) == {key: example}
+    assert make_example_arguments({"type": "object", "properties": {key: schema}}) == {key: example}
 
 
 def test_a_schema_that_contains_itself_is_shown() -> None:
@@ -373,16 +373,16 @@ QUOTED = (
 
 
 def assert_harmless(text: str, dialect: str) -> None:
-    joiner = choose_joiner([text])
-    muted = find_marks(dialect, ("get_weather", "read")).neutralise(text, joiner)
-    assert muted.replace(joiner, "") == text
-    reading = toolglot.read(muted, tools=READ_WEATHER)
+    break_character = choose_break_character([text])
+    escaped = get_mark_escaper(dialect, ("get_weather", "read")).escape(text, break_character)
+    assert escaped.replace(break_character, "") == text
+    reading = toolglot.read(escaped, tools=READ_WEATHER)
     assert (reading.calls, reading.rejected) == ([], [])
 
 
 @pytest.mark.parametrize("dialect", NAMES)
 def test_no_sample_of_any_dialect_survives_being_quoted(dialect: str) -> None:
-    record = record_of(dialect)
+    record = resolve_dialect(dialect)
     for spoken in (dialect, "hermes", "roo_xml"):
         assert_harmless(record.sample, spoken)
         assert_harmless(record.sample.replace("get_weather", "launch"), spoken)
@@ -402,8 +402,8 @@ def test_marks_of_chat_templates_are_harmless_in_user_text_and_results(mark: str
     conversation = Conversation("m", (user(f"a {mark} b"), result("1", mark)))
     speech = render_as_text(conversation, "hermes")
     (message,) = speech.conversation.messages
-    assert speech.joiner == "\u2060" and mark not in message.text
-    assert message.text.replace(speech.joiner, "").count(mark) == 2
+    assert speech.break_character == "\u2060" and mark not in message.text
+    assert message.text.replace(speech.break_character, "").count(mark) == 2
 
 
 def test_a_result_cannot_close_its_own_marks() -> None:
@@ -414,32 +414,32 @@ def test_a_result_cannot_close_its_own_marks() -> None:
 def test_system_prompt_and_assistant_text_are_left_alone() -> None:
     messages = (Message("system", (Text("<think>"),)), assistant(Text("I <think> so.")))
     speech = render_as_text(Conversation("m", messages), "hermes")
-    assert speech.conversation.messages == messages and speech.joiner == ""
+    assert speech.conversation.messages == messages and speech.break_character == ""
 
 
-def test_the_joiner_is_a_character_that_nobody_uses() -> None:
+def test_the_break_character_is_unused_in_the_conversation() -> None:
     conversation = Conversation("m", (user("\u2060 <tool_call>"), assistant(Text("\u2063"))))
     speech = render_as_text(conversation, "hermes")
-    assert speech.joiner == "\u2062"
+    assert speech.break_character == "\u2062"
     assert speech.conversation.messages[0].text == "\u2060 <\u2062tool_call>"
 
 
 @pytest.mark.parametrize("name", ["run", "run_all", "_run", "read", "9lives", "m.c.p"])
 def test_a_name_that_leads_an_object_is_a_mark(name: str) -> None:
-    marks = find_marks("hermes", ("run", "_run", "run_all", "read", "9lives", "m.c.p"))
+    marks = get_mark_escaper("hermes", ("run", "_run", "run_all", "read", "9lives", "m.c.p"))
     for text in (f'{name}\n{{"a": 1}}', f'{"so " * 40}{name}\n{{"a": 1}}'):
-        assert marks.are_in(text) and marks.neutralise(text, "|") == text.replace(name, f"{name[0]}|{name[1:]}")
-        assert not marks.are_in(text.replace("\n", " ")) and not marks.are_in(text.replace("{", "("))
+        assert marks.has_marks(text) and marks.escape(text, "|") == text.replace(name, f"{name[0]}|{name[1:]}")
+        assert not marks.has_marks(text.replace("\n", " ")) and not marks.has_marks(text.replace("{", "("))
 
 
 def test_a_text_is_marked_or_not_however_often_it_is_looked_at() -> None:
-    marks = find_marks("hermes", ("read",))
+    marks = get_mark_escaper("hermes", ("read",))
     for text, marked in (
         ("plain words " * 20, False),
         ("plain words " * 20 + "<tool_call>", True),
         ("\ud83d" * 99, False),
     ):
-        assert [marks.are_in(text) for _ in range(3)] == [marked] * 3
+        assert [marks.has_marks(text) for _ in range(3)] == [marked] * 3
 
 
 def test_what_is_plain_already_stays_as_it_is() -> None:

@@ -11,7 +11,7 @@ from support.gateway import ASK, READ, gateway, run
 
 import toolglot
 from toolglot.reading.reader import Reading, gather
-from toolglot.sim import Options, Scripted
+from toolglot.sim import ScriptedAnswer, SimOptions
 from toolglot.sim.answer import Answer
 
 PATH = {"path": {"type": "string"}}
@@ -143,7 +143,7 @@ def test_the_record_tells_near_misses(records: Records, mode: str, name: str, st
     broken = '```json\n{"tool": "read", "path": "a"}\n```'
 
     async def test() -> None:
-        async with gateway(Options(script=(Scripted(Answer(broken)),)), mode=mode) as gate:
+        async with gateway(SimOptions(script=(ScriptedAnswer(Answer(broken)),)), mode=mode) as gate:
             answer = await gate.ask(ASK | {"stream": streamed})
             assert answer.status == 200
             metrics = (await gate.get("/metrics")).body.decode()
@@ -167,11 +167,11 @@ def test_native_calls_have_a_success_rate(records: Records, streamed: bool) -> N
     from toolglot.gateway.telemetry.report import read_log
 
     async def test() -> None:
-        async with gateway(Options(), mode="native") as gate:
+        async with gateway(SimOptions(), mode="native") as gate:
             await gate.ask(ASK | {"stream": streamed})
             metrics = (await gate.get("/metrics")).body.decode()
             assert 'toolglot_attempts_total{arm="on",outcome="success",transformation="native"} 1' in metrics
-        async with gateway(Options(dialect="hermes"), mode="native") as gate:
+        async with gateway(SimOptions(dialect="hermes"), mode="native") as gate:
             await gate.ask(ASK | {"stream": streamed})
 
     run(test)
@@ -190,7 +190,7 @@ def test_bodies_show_what_the_model_was_asked_and_said(caplog: pytest.LogCapture
     said = '<tool_call>\n{"name": "read", "arguments": {"filePath": "sk-abcdefgh12345678"}}\n</tool_call>'
 
     async def test() -> None:
-        async with gateway(Options(script=(Scripted(Answer(said)),)), mode="text", log_bodies=True) as gate:
+        async with gateway(SimOptions(script=(ScriptedAnswer(Answer(said)),)), mode="text", log_bodies=True) as gate:
             await gate.ask(ASK | {"stream": streamed})
 
     with caplog.at_level(logging.INFO, "toolglot.bodies"):

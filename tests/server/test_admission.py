@@ -18,10 +18,10 @@ from toolglot.core.conversation import Conversation, Message, Text
 from toolglot.core.errors import OverloadError, RateLimitError
 from toolglot.gateway.telemetry.metrics import Metrics
 from toolglot.server.admission import MINUTE, Admission
-from toolglot.sim import Options
+from toolglot.sim import SimOptions
 from toolglot.wires import all_wires
 
-SLOW = Options(latency=500)
+SLOW = SimOptions(latency=500)
 STREAMED = ASK | {"stream": True}
 ENOUGH = 10.0
 
@@ -62,7 +62,7 @@ async def test_no_more_are_answered_at_a_time_than_allowed(body: Any) -> None:
 
 @awaited
 async def test_who_came_first_is_answered_first() -> None:
-    async with gateway(Options(latency=60), limit_open_requests=1) as gate:
+    async with gateway(SimOptions(latency=60), limit_open_requests=1) as gate:
         asked = []
         for number in range(8):
             message = {"role": "user", "content": f"number {number}"}
@@ -111,7 +111,7 @@ async def test_a_client_that_leaves_while_it_waits_frees_its_place() -> None:
 
 @awaited
 async def test_a_client_that_leaves_while_it_is_answered_frees_its_place() -> None:
-    async with gateway(Options(latency=5000), limit_open_requests=1) as gate:
+    async with gateway(SimOptions(latency=5000), limit_open_requests=1) as gate:
         first = asyncio.create_task(gate.ask())
         await wait_for(gate, "open", 1)
         second = asyncio.create_task(gate.ask())

@@ -19,7 +19,7 @@ from toolglot.config import USUAL_TOOLS, load
 from toolglot.core.conversation import Tool
 from toolglot.prompting.tool_prompt import tool_prompt
 from toolglot.reading.reader import vocabulary
-from toolglot.sim import Answer, Options, Scripted
+from toolglot.sim import Answer, ScriptedAnswer, SimOptions
 
 CALL = "<read_file>\n<path>config.json</path>\n</read_file>"
 WISH = {"model": "sim", "messages": [{"role": "user", "content": "Please read the file config.json"}]}
@@ -31,8 +31,8 @@ ENDPOINTS = {
 }
 
 
-def says(text: str, chunk: int = 5) -> Options:
-    return Options(script=(Scripted(Answer(text), times=0),), chunk=chunk)
+def says(text: str, chunk: int = 5) -> SimOptions:
+    return SimOptions(script=(ScriptedAnswer(Answer(text), times=0),), chunk=chunk)
 
 
 def show(answer: Any, stream: bool) -> tuple[str, list[str]]:

@@ -20,7 +20,7 @@ from toolglot.server import http_connection as door
 from toolglot.server import listener
 from toolglot.server.http_request import take_apart, tell_date
 from toolglot.server.router import EVERY, Router
-from toolglot.sim import Options
+from toolglot.sim import SimOptions
 from toolglot.sim.script import parse_script
 
 BODY = json.dumps(ASK).encode()
@@ -281,14 +281,14 @@ async def test_a_client_that_says_nothing_more_is_left(
 async def test_a_client_that_is_answered_slowly_is_not_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(door, "KEEP_ALIVE", 0.1)
     monkeypatch.setattr(door, "PATIENCE", 0.1)
-    async with called(options=Options(latency=2.5)) as wire:
+    async with called(options=SimOptions(latency=2.5)) as wire:
         status, _, body = await wire.ask(post())
         assert (status, calls_in(body)) == (200, ["read"])
 
 
 @awaited
 async def test_an_answer_that_cannot_be_finished_does_not_look_whole() -> None:
-    async with called(options=Options(faults=("cut_mid_call",))) as wire:
+    async with called(options=SimOptions(faults=("cut_mid_call",))) as wire:
         status, _, body = await wire.ask(post(STREAMED))
         assert (status == 200 and b'"error"' in body) or b'"finish_reason":"length"' in body
 
@@ -399,7 +399,9 @@ async def test_a_trickle_is_no_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> 
 @awaited
 async def test_a_client_that_takes_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(door, "STALLED", 0.5)
-    async with called(options=Options(script=parse_script({"answer": [{"text": "lorem ipsum " * 2_000_000}]}))) as wire:
+    async with called(
+        options=SimOptions(script=parse_script({"answer": [{"text": "lorem ipsum " * 2_000_000}]}))
+    ) as wire:
         wire.writer.write(post(STREAMED))
         for _ in range(200):
             await asyncio.sleep(0.1)

@@ -16,7 +16,17 @@ import aiohttp
 import pytest
 
 import toolglot
-from toolglot.sim import FAULTS, RECORD, Answer, Options, Record, Scripted, Simulation, make_app, running
+from toolglot.sim import (
+    FAULTS,
+    REQUEST_LOG,
+    Answer,
+    RequestLog,
+    ScriptedAnswer,
+    SimOptions,
+    Simulation,
+    make_app,
+    running,
+)
 from toolglot.sim.damage import CALL_FAULTS, JSON_FAULTS, MARK_FAULTS
 
 TEXT = {"type": "string"}
@@ -86,7 +96,7 @@ def make_body(question: str = QUESTION, **more: Any) -> dict[str, Any]:
 @pytest.fixture(scope="module", autouse=True)
 def warm() -> None:
     """Dialects are compiled when they are first needed; that must not eat up a test's patience."""
-    Simulation(Options(dialect="hermes")).plan(make_body(), 10, {})
+    Simulation(SimOptions(dialect="hermes")).plan(make_body(), 10, {})
 
 
 async def post(address: str, body: Any, headers: Mapping[str, str] | None = None, patience: float = PATIENCE) -> Reply:
@@ -103,7 +113,7 @@ async def post(address: str, body: Any, headers: Mapping[str, str] | None = None
     return reply
 
 
-def ask(options: Options | None = None, headers: Mapping[str, str] | None = None, **body: Any) -> Reply:
+def ask(options: SimOptions | None = None, headers: Mapping[str, str] | None = None, **body: Any) -> Reply:
     async def run() -> Reply:
         async with running(make_app(options)) as address:
             hangs = options is not None and any(fault.startswith("hang") for fault in options.faults)
@@ -145,11 +155,11 @@ def test_a_whole_answer_has_the_same_content() -> None:
 
 @pytest.mark.parametrize("dialect", ["hermes", "roo_xml", "qwen3_coder", "fenced_tool_flat", "glm45", "kimi_k2"])
 def test_a_call_in_a_dialect_is_text_that_reads_back(dialect: str) -> None:
-    reply = ask(Options(dialect=dialect))
+    reply = ask(SimOptions(dialect=dialect))
     assert reply.finish == ["stop"] and not reply.calls
     reading = toolglot.read(reply.text, [WRITE])
     assert [(call.name, json.loads(call.arguments)) for call in reading.calls] == [("write", ARGUMENTS)]
-    assert ask(Options(dialect=dialect), stream=False).json["choices"][0]["message"]["content"] == reply.text
+    assert ask(SimOptions(dialect=dialect), stream=False).json["choices"][0]["message"]["content"] == reply.text
 
 
 def test_ids_are_never_used_twice() -> None:
@@ -192,7 +202,7 @@ def test_a_request_that_no_server_would_answer_is_refused(body: bytes) -> None:
 
 
 def test_a_limit_of_tokens_cuts_the_answer() -> None:
-    reply = ask(Options(dialect="hermes"), max_tokens=10)
+    reply = ask(SimOptions(dialect="hermes"), max_tokens=10)
     assert len(reply.text) == 40 and reply.finish == ["length"]
     assert ask(max_tokens=10).finish == ["length"]
     assert ask(max_tokens=4000).finish == ["tool_calls"]
@@ -203,12 +213,12 @@ def test_a_limit_of_tokens_cuts_the_answer() -> None:
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
 def test_events_hold_so_many_characters(size: int) -> None:
-    reply = ask(Options(dialect="hermes", chunk=size))
+    reply = ask(SimOptions(dialect="hermes", chunk=size))
     pieces = [delta["content"] for delta in reply.deltas if delta.get("content")]
     assert {len(piece) for piece in pieces[:-1]} <= {size} and len(pieces[-1]) <= size
 
 
-async def sizes_of_writes(options: Options) -> list[int]:
+async def sizes_of_writes(options: SimOptions) -> list[int]:
     """The sizes of the pieces in which the body was written, as the chunked encoding tells them."""
     async with running(make_app(options)) as address:
         host, port = address.removeprefix("http://").split(":")
@@ -228,26 +238,26 @@ async def sizes_of_writes(options: Options) -> list[int]:
 
 @pytest.mark.parametrize("size", [1, 7])
 def test_network_writes_hold_so_many_bytes(size: int) -> None:
-    sizes = asyncio.run(sizes_of_writes(Options(dialect="roo_xml", chunk_bytes=size)))
+    sizes = asyncio.run(sizes_of_writes(SimOptions(dialect="roo_xml", chunk_bytes=size)))
     assert set(sizes[:-1]) == {size}
 
 
 def test_writes_of_one_byte_split_characters_and_events_and_lose_nothing() -> None:
-    whole, bytewise = ask(Options(dialect="hermes")), ask(Options(dialect="hermes", chunk_bytes=1))
+    whole, bytewise = ask(SimOptions(dialect="hermes")), ask(SimOptions(dialect="hermes", chunk_bytes=1))
     assert bytewise.text == whole.text and "🙂" in bytewise.text
     assert "🙂".encode() in bytewise.data, "characters stand on the wire as they are, so that they can be split"
     assert bytewise.reads > len(bytewise.data) // 2 > whole.reads
 
 
 def test_events_leave_together_without_a_pace_and_alone_with_one() -> None:
-    assert len(asyncio.run(sizes_of_writes(Options()))) == 1
-    paced = asyncio.run(sizes_of_writes(Options(pace=1)))
+    assert len(asyncio.run(sizes_of_writes(SimOptions()))) == 1
+    paced = asyncio.run(sizes_of_writes(SimOptions(pace=1)))
     assert len(paced) == ask().data.count(b"\n\n")
 
 
 def test_latency_and_pace_take_their_time() -> None:
     began = time.monotonic()
-    ask(Options(latency=80, pace=5, chunk=4, dialect="hermes"))
+    ask(SimOptions(latency=80, pace=5, chunk=4, dialect="hermes"))
     assert time.monotonic() - began > 0.08 + 0.005 * 20
 
 
@@ -333,19 +343,19 @@ def test_every_fault_is_either_on_the_wire_or_in_the_words() -> None:
 
 @pytest.mark.parametrize("fault", ON_THE_WIRE)
 def test_a_fault_happens_on_the_wire(fault: str) -> None:
-    reply = ask(Options(faults=(fault,), chunk=30))
+    reply = ask(SimOptions(faults=(fault,), chunk=30))
     assert ON_THE_WIRE[fault](reply), reply
 
 
 def test_two_native_calls_can_share_an_index() -> None:
     twice = f"{QUESTION} and {QUESTION}"
     assert {call["index"] for call in ask(question=twice).calls} == {0, 1}
-    assert {call["index"] for call in ask(Options(faults=("same_index",)), question=twice).calls} == {0}
+    assert {call["index"] for call in ask(SimOptions(faults=("same_index",)), question=twice).calls} == {0}
 
 
 def test_a_whole_answer_can_fail_as_well() -> None:
     def whole(fault: str) -> Reply:
-        return ask(Options(faults=(fault,)), stream=False)
+        return ask(SimOptions(faults=(fault,)), stream=False)
 
     assert whole("no_finish").json["choices"][0]["finish_reason"] is None
     assert "usage" not in whole("no_usage").json
@@ -364,10 +374,10 @@ def test_a_whole_answer_can_fail_as_well() -> None:
 @pytest.mark.parametrize("fault", [*CALL_FAULTS, *JSON_FAULTS, *MARK_FAULTS])
 def test_damage_is_in_the_words(fault: str) -> None:
     dialect = "qwen3_coder" if fault in ("lost_inner_closer",) else "hermes"
-    clean, damaged = ask(Options(dialect=dialect)), ask(Options(dialect=dialect, faults=(fault,)))
+    clean, damaged = ask(SimOptions(dialect=dialect)), ask(SimOptions(dialect=dialect, faults=(fault,)))
     assert damaged.text != clean.text and damaged.finish == ["stop"]
     if fault in CALL_FAULTS or fault in JSON_FAULTS.keys() - {"parameters_key"}:
-        native = [call["function"] for call in ask(Options(faults=(fault,))).calls]
+        native = [call["function"] for call in ask(SimOptions(faults=(fault,))).calls]
         assert native != [call["function"] for call in ask().calls]
 
 
@@ -377,7 +387,7 @@ READ_NEVERTHELESS = sorted(JSON_FAULTS.keys() | MARK_FAULTS.keys() - {"call_twic
 @pytest.mark.parametrize("fault", READ_NEVERTHELESS)
 @pytest.mark.parametrize("dialect", ["hermes", "qwen3_coder"])
 def test_damaged_calls_are_read_nevertheless(dialect: str, fault: str) -> None:
-    reading = toolglot.read(ask(Options(dialect=dialect, faults=(fault,))).text, [WRITE])
+    reading = toolglot.read(ask(SimOptions(dialect=dialect, faults=(fault,))).text, [WRITE])
     assert [json.loads(call.arguments) for call in reading.calls] == [ARGUMENTS]
 
 
@@ -393,9 +403,9 @@ def test_the_model_name_varies_the_options() -> None:
 
 def test_headers_vary_the_options_and_win() -> None:
     headers = {"x-sim-dialect": "roo_xml", "X-Sim-Fault": "no_done, no_usage", "x-sim-chunk": "5"}
-    reply = ask(Options(dialect="hermes"), headers, model="sim:native+http_500")
+    reply = ask(SimOptions(dialect="hermes"), headers, model="sim:native+http_500")
     assert "<write>" in reply.text and b"[DONE]" not in reply.data and b'"usage"' not in reply.data
-    assert ask(Options(faults=("http_500",)), {"x-sim-fault": "none"}).status == 200
+    assert ask(SimOptions(faults=("http_500",)), {"x-sim-fault": "none"}).status == 200
 
 
 @pytest.mark.parametrize("model", ["sim:nonsense", "sim:chunk=x", "sim:chunk=0", "sim:speed=3"])
@@ -413,12 +423,12 @@ def test_other_model_names_mean_nothing() -> None:
 
 
 def test_requests_are_recorded_and_bounded() -> None:
-    async def run() -> Record:
-        app = make_app(Options(keep=2))
+    async def run() -> RequestLog:
+        app = make_app(SimOptions(keep=2))
         async with running(app) as address:
             for number in range(3):
                 await post(address, make_body(user=str(number)), {"authorization": "Bearer k"})
-        return app[RECORD]
+        return app[REQUEST_LOG]
 
     record = asyncio.run(run())
     assert record.total == 3 and [body["user"] for body in record.bodies] == ["1", "2"]
@@ -427,25 +437,25 @@ def test_requests_are_recorded_and_bounded() -> None:
 
 
 def test_a_refused_request_is_recorded_too() -> None:
-    async def run() -> Record:
+    async def run() -> RequestLog:
         app = make_app()
         async with running(app) as address:
             await post(address, make_body(model="sim:nonsense"))
-        return app[RECORD]
+        return app[REQUEST_LOG]
 
     assert asyncio.run(run()).last.outcome == "refused"
 
 
 def test_a_client_that_leaves_is_noticed_at_once() -> None:
     async def run() -> tuple[str, float]:
-        app = make_app(Options(pace=20, chunk=1))
+        app = make_app(SimOptions(pace=20, chunk=1))
         async with running(app) as address, aiohttp.ClientSession() as http:
             async with http.post(f"{address}/v1/chat/completions", json=make_body()) as response:
                 await response.content.readany()
             left = time.time()
-            while app[RECORD].last.outcome == "open" and time.time() - left < 5:
+            while app[REQUEST_LOG].last.outcome == "open" and time.time() - left < 5:
                 await asyncio.sleep(0.01)
-            return app[RECORD].last.outcome, (app[RECORD].last.ended or 0) - left
+            return app[REQUEST_LOG].last.outcome, (app[REQUEST_LOG].last.ended or 0) - left
 
     outcome, delay = asyncio.run(run())
     assert outcome == "abandoned" and delay < 1
@@ -455,11 +465,11 @@ def test_a_slow_reader_holds_the_writer_back() -> None:
     big = Answer("x" * 30_000_000)
 
     async def run() -> int:
-        app = make_app(Options(chunk=10_000, script=(Scripted(big),)))
+        app = make_app(SimOptions(chunk=10_000, script=(ScriptedAnswer(big),)))
         async with running(app) as address, aiohttp.ClientSession(read_bufsize=2**16) as http:
             async with http.post(f"{address}/v1/chat/completions", json=make_body()):
                 await asyncio.sleep(0.5)
-                return app[RECORD].last.sent
+                return app[REQUEST_LOG].last.sent
 
     assert asyncio.run(run()) < 20_000_000
 
@@ -512,7 +522,7 @@ def test_the_command_lists_the_faults(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_a_chunk_costs_little() -> None:
-    simulation = Simulation(Options(chunk=10, script=(Scripted(Answer("four score " * 400)),)))
+    simulation = Simulation(SimOptions(chunk=10, script=(ScriptedAnswer(Answer("four score " * 400)),)))
     body = make_body(tools=[])
     best = min(_time(lambda: simulation.plan(body, 100, {})) for _ in range(10))
     assert best / 440 < 20e-6

@@ -12,15 +12,15 @@ import toolglot
 from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCall, ToolChoice, ToolResult
 from toolglot.core.errors import ClientError, UsageError
 from toolglot.dialects.records import all_dialects
-from toolglot.prompting.call_writer import define
+from toolglot.prompting.call_writer import to_definition
 from toolglot.prompting.conversation import render_as_text, tool_prompt, write_result
-from toolglot.sim import Answer, Calling, Options, Scripted, Simulation, load_script
+from toolglot.sim import Answer, ScriptedAnswer, SimCall, SimOptions, Simulation, load_script
 from toolglot.sim.prompt_parsers import find_tools
-from toolglot.sim.prompt_reading import split_result, taught_choice, taught_dialect
+from toolglot.sim.prompt_reading import detect_choice, detect_dialect, split_result
 from toolglot.sim.request import parse_request
-from toolglot.sim.script import Prompter, parse_script
-from toolglot.sim.simulation import put_into_words
-from toolglot.sim.tool_picker import find_calls, think
+from toolglot.sim.script import ScriptCursor, parse_script
+from toolglot.sim.simulation import render_answer
+from toolglot.sim.tool_picker import find_calls, pick_answer
 
 TEXT: dict[str, Any] = {"type": "string"}
 NUMBER: dict[str, Any] = {"type": "number"}
@@ -176,24 +176,28 @@ def user(content: Any) -> dict[str, Any]:
 
 def test_a_result_is_quoted_and_ends_the_turn() -> None:
     called = {"role": "assistant", "content": None}
-    answer = think(parse_request(make_body(user("read a.txt"), called, {"role": "tool", "content": "\n`x` = 1\nmore"})))
+    answer = pick_answer(
+        parse_request(make_body(user("read a.txt"), called, {"role": "tool", "content": "\n`x` = 1\nmore"}))
+    )
     assert answer == Answer("Done. The tool said: `'x' = 1`")
 
 
 def test_a_new_question_behind_a_result_is_answered() -> None:
     earlier = [user("read a.txt"), {"role": "assistant"}, {"role": "tool", "content": "x"}]
-    answer = think(parse_request(make_body(*earlier, {"role": "assistant", "content": "Done"}, user("read b.txt"))))
-    assert answer.calls == (Calling("read", '{"filePath": "b.txt"}'),)
+    answer = pick_answer(
+        parse_request(make_body(*earlier, {"role": "assistant", "content": "Done"}, user("read b.txt")))
+    )
+    assert answer.calls == (SimCall("read", '{"filePath": "b.txt"}'),)
 
 
 def test_a_request_without_tools_gets_a_short_plain_answer() -> None:
-    answer = think(parse_request({"messages": [user("Make a title for: read a.txt")]}))
+    answer = pick_answer(parse_request({"messages": [user("Make a title for: read a.txt")]}))
     assert not answer.calls and answer.text.startswith("This is a simulated model.")
 
 
 def test_content_may_come_in_parts() -> None:
     parts = [{"type": "text", "text": "Hello."}, {"type": "image_url"}, {"type": "text", "text": "read a.txt"}]
-    assert think(parse_request(make_body(user(parts)))).calls[0].name == "read"
+    assert pick_answer(parse_request(make_body(user(parts)))).calls[0].name == "read"
 
 
 @pytest.mark.parametrize(
@@ -207,7 +211,7 @@ def test_content_may_come_in_parts() -> None:
     ],
 )
 def test_the_choice_is_honoured(choice: Any, names: Any) -> None:
-    answer = think(parse_request(make_body(user("Hello!"), tool_choice=choice)))
+    answer = pick_answer(parse_request(make_body(user("Hello!"), tool_choice=choice)))
     found = [call.name for call in answer.calls]
     assert len(found) == names if isinstance(names, int) else found == names
 
@@ -273,20 +277,20 @@ def test_the_prompt_of_an_xml_client_is_understood() -> None:
     )
     messages = [{"role": "system", "content": prompt}, user('write "x" to a.txt')]
     asked = parse_request({"messages": messages})
-    utterance = put_into_words(think(asked), asked, Options())
+    utterance = render_answer(pick_answer(asked), asked, SimOptions())
     assert utterance.written == "<write_to_file>\n<path>a.txt</path>\n<content>\nx\n</content>\n</write_to_file>"
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_the_dialect_is_learned_from_the_form(dialect: str) -> None:
-    learned = taught_dialect("Say `<b>`.\n\n" + tool_prompt(HOUSE, dialect))
+    learned = detect_dialect("Say `<b>`.\n\n" + tool_prompt(HOUSE, dialect))
     assert learned == dialect or tool_prompt(HOUSE, learned) == tool_prompt(HOUSE, dialect)
 
 
 def test_a_demand_is_learned_from_the_prompt() -> None:
-    assert taught_choice(tool_prompt(HOUSE, "hermes")) == "auto"
-    assert taught_choice(tool_prompt(HOUSE, "hermes", choice=ToolChoice("required"))) == "required"
-    assert taught_choice(tool_prompt(HOUSE, "hermes", choice=ToolChoice.one("list_all"))) == "list_all"
+    assert detect_choice(tool_prompt(HOUSE, "hermes")) == "auto"
+    assert detect_choice(tool_prompt(HOUSE, "hermes", choice=ToolChoice("required"))) == "required"
+    assert detect_choice(tool_prompt(HOUSE, "hermes", choice=ToolChoice.one("list_all"))) == "list_all"
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -319,16 +323,16 @@ def test_a_taught_model_calls_and_answers(dialect: str, told: bool) -> None:
     asked_for = (Message("system", (Text("You are kind."),)), Message("user", (Text(QUESTION),)))
     first = Conversation("sim", asked_for, (READ, WRITE, BASH))
     asked = parse_request(as_request(first, dialect))
-    utterance = put_into_words(think(asked), asked, Options(dialect=dialect) if told else Options())
+    utterance = render_answer(pick_answer(asked), asked, SimOptions(dialect=dialect) if told else SimOptions())
     speech = render_as_text(first, dialect)
-    (call,) = toolglot.read(utterance.content, [define(tool) for tool in speech.tools]).calls
+    (call,) = toolglot.read(utterance.content, [to_definition(tool) for tool in speech.tools]).calls
     assert (speech.names.get(call.name, call.name), json.loads(call.arguments)) == ("write", ARGUMENTS)
     result = (
         Message("assistant", (ToolCall("c", "write", json.dumps(ARGUMENTS)),)),
         Message("tool", (ToolResult("c", "write", (Text("Wrote out.txt\nwell"),)),)),
     )
     answered = Conversation("sim", asked_for + result, (READ, WRITE, BASH))
-    assert think(parse_request(as_request(answered, dialect))) == Answer("Done. The tool said: `Wrote out.txt`")
+    assert pick_answer(parse_request(as_request(answered, dialect))) == Answer("Done. The tool said: `Wrote out.txt`")
 
 
 # Scripts
@@ -362,28 +366,28 @@ finish = "stop"
 def test_a_script_is_followed_by_order_and_by_question(tmp_path: Path) -> None:
     path = tmp_path / "script.toml"
     path.write_text(SCRIPT, encoding="utf-8")
-    prompter = Prompter(load_script(path))
+    prompter = ScriptCursor(load_script(path))
     weather = prompter.next("How is the Weather?", True)
     assert weather.answer == Answer('<tool_call>\n{"name": "get_weather"')
     assert weather.options == {"chunk": 4, "faults": ("no_done", "length")}
     assert prompter.next("weather again", False) == weather
-    assert prompter.next("x", True) == Scripted(None, times=1, options={"faults": ("http_429",)})
+    assert prompter.next("x", True) == ScriptedAnswer(None, times=1, options={"faults": ("http_429",)})
     spoken = [prompter.next("x", False).answer for _ in range(3)]
     assert spoken == [Answer("ababab", reasoning="hm", finish="stop")] * 2 + [None]
     assert prompter.next("x", True).answer == Answer(
-        calls=(Calling("read", '{"filePath": "a"}'), Calling("read", "{broken"))
+        calls=(SimCall("read", '{"filePath": "a"}'), SimCall("read", "{broken"))
     )
 
 
 def test_the_example_is_a_script() -> None:
-    prompter = Prompter(load_script(Path(__file__).parents[2] / "examples" / "sim.toml"))
+    prompter = ScriptCursor(load_script(Path(__file__).parents[2] / "examples" / "sim.toml"))
     answer = prompter.next("the weather", True).answer
     assert answer and [call.name for call in toolglot.read(answer.text).calls] == ["get_weather"]
 
 
 def test_a_scripted_answer_is_sent_as_it_is() -> None:
     raw = "<tool_call>\n{'name': 'read' oops"
-    simulation = Simulation(Options(script=(Scripted(Answer(raw)),)))
+    simulation = Simulation(SimOptions(script=(ScriptedAnswer(Answer(raw)),)))
     plan = simulation.plan(make_body(user("x")), 10, {})
     (body,) = plan.steps
     assert isinstance(body, bytes)
@@ -391,7 +395,7 @@ def test_a_scripted_answer_is_sent_as_it_is() -> None:
 
 
 def test_reasoning_is_told_apart() -> None:
-    simulation = Simulation(Options(script=(Scripted(Answer("yes", reasoning="hm")),)))
+    simulation = Simulation(SimOptions(script=(ScriptedAnswer(Answer("yes", reasoning="hm")),)))
     (whole,) = simulation.plan(make_body(user("x")), 10, {}).steps
     (streamed,) = simulation.plan(make_body(user("x"), stream=True), 10, {}).steps
     assert b'"reasoning_content":"hm"' in whole and b'{"reasoning_content":"hm"}' in streamed  # type: ignore[operator]
@@ -403,7 +407,7 @@ def test_reasoning_is_told_apart() -> None:
         ({}, r"list of answers"),
         ({"answer": [3]}, r"answer 1 .* not a table"),
         ({"answer": [{"txt": "x"}]}, r"no key txt"),
-        ({"answer": [{"when": "("}]}, r"no pattern"),
+        ({"answer": [{"when": "("}]}, r"not a regular expression"),
         ({"answer": [{"calls": [{}]}]}, r"tables with a name"),
         ({"answer": [{"times": "x"}]}, r"'times' must be a number"),
     ],
@@ -416,7 +420,7 @@ def test_a_wrong_script_is_told(document: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize("answer", [{"fault": "x"}, {"dialect": "x"}, {"chunk": 0}])
 def test_wrong_options_in_a_script_are_told_at_once(answer: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=r"there is no|or more"):
-        Options(script=parse_script({"answer": [answer]}))
+        SimOptions(script=parse_script({"answer": [answer]}))
 
 
 def test_a_script_that_is_no_toml_is_told(tmp_path: Path) -> None:

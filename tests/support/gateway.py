@@ -14,7 +14,7 @@ from aiohttp import web
 
 from toolglot.config import Settings, Upstream, load
 from toolglot.server.lifecycle import listening
-from toolglot.sim import RECORD, Options, Record, make_app, running
+from toolglot.sim import REQUEST_LOG, RequestLog, SimOptions, make_app, running
 
 READ = {
     "type": "function",
@@ -75,7 +75,7 @@ class Gate:
     """A running gateway. ``record`` tells what its upstream was asked."""
 
     address: str
-    record: Record
+    record: RequestLog
     session: aiohttp.ClientSession
 
     async def ask(self, body: Any = None, path: str = "/v1/chat/completions", **headers: str) -> Answer:
@@ -92,7 +92,7 @@ class Gate:
 
 @asynccontextmanager
 async def gateway(
-    options: Options | None = None,
+    options: SimOptions | None = None,
     app: web.Application | None = None,
     upstream: Mapping[str, Any] | None = None,
     model: Mapping[str, Any] | None = None,
@@ -107,7 +107,7 @@ async def gateway(
         if model:
             settings = replace(settings, models=tuple(replace(one, **model) for one in settings.models))
         async with listening(settings) as own, aiohttp.ClientSession() as session:
-            yield Gate(own, app.get(RECORD, Record()), session)
+            yield Gate(own, app.get(REQUEST_LOG, RequestLog()), session)
 
 
 def _with(settings: Settings, changes: Mapping[str, Any]) -> Settings:

@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 from toolglot.config import load
 from toolglot.server.lifecycle import listening
-from toolglot.sim.options import Options
+from toolglot.sim.options import SimOptions
 from toolglot.sim.script import parse_script
-from toolglot.sim.server import RECORD, make_app, running
-from toolglot.sim.simulation import Record, Seen
+from toolglot.sim.server import REQUEST_LOG, make_app, running
+from toolglot.sim.simulation import RecordedRequest, RequestLog
 
 Some = TypeVar("Some")
 PATIENCE = 10.0
@@ -111,7 +111,7 @@ def running_loop() -> Iterator[Loop]:
 class Sim:
     """A simulated model that listens, and what it was asked."""
 
-    def __init__(self, address: str, record: Record) -> None:
+    def __init__(self, address: str, record: RequestLog) -> None:
         self.address = address
         self.base_url = f"{address}/v1"
         self._record = record
@@ -120,16 +120,16 @@ class Sim:
     def total(self) -> int:
         return self._record.total
 
-    def since(self, total: int) -> list[Seen]:
+    def since(self, total: int) -> list[RecordedRequest]:
         """The requests that came after that many."""
         return list(self._record.requests)[total - self._record.total :] if self._record.total > total else []
 
 
 @contextmanager
 def running_sim(loop: Loop, script: dict[str, Any] | None = None, **options: Any) -> Iterator[Sim]:
-    app = make_app(Options(script=parse_script(script) if script else (), **options))
+    app = make_app(SimOptions(script=parse_script(script) if script else (), **options))
     with loop.entered(running(app)) as address:
-        yield Sim(address, app[RECORD])
+        yield Sim(address, app[REQUEST_LOG])
 
 
 @contextmanager

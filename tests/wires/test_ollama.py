@@ -42,7 +42,7 @@ from toolglot.core.events import (
     merge_deltas,
 )
 from toolglot.gateway.tool_results import match_results
-from toolglot.sim import Options
+from toolglot.sim import SimOptions
 from toolglot.sim.server import running
 from toolglot.wires import ollama as wire
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
@@ -336,7 +336,7 @@ def test_a_failure_raises(client: Client, streamed: bool) -> None:
 def test_an_agent_reads_a_file(mode: str, streamed: bool) -> None:
     async def cycle() -> None:
         settings: Any = {"mode": "native"} if mode == "native" else {"mode": "text", "dialect": mode}
-        async with gateway(Options(dialect=mode), **settings) as gate:
+        async with gateway(SimOptions(dialect=mode), **settings) as gate:
             client = AsyncClient(host=gate.address)
             messages: list[Any] = [{"role": "user", "content": 'Read the file "package.json"'}]
             for _ in range(2):

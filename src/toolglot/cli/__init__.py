@@ -1,1 +1,1 @@
-"""The command line, one file per subcommand."""
+"""The ``toolglot`` command, one module per subcommand."""

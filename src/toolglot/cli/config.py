@@ -1,4 +1,4 @@
-"""``toolglot config show``: the settings as they are, and where each came from. Secrets are masked."""
+"""``toolglot config show``: the effective settings and the source of each. Secrets are masked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import fields
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from toolglot.cli.common_options import add_options, load_settings
+from toolglot.cli.common_options import add_gateway_options, load_settings
 from toolglot.cli.exit_codes import OK, Commands
 from toolglot.config import KeyHash, Secret, Settings
 from toolglot.config.keys import MASK
@@ -18,47 +18,48 @@ from toolglot.config.settings import SETTINGS
 
 EXAMPLES = """\
 examples:
-  toolglot config show                          what 'toolglot serve' would use here
-  toolglot config show --config config.yaml     what is made of a LiteLLM file
-  TOOLGLOT_PORT=9000 toolglot config show       the environment counts too
+  toolglot config show                          the settings that 'toolglot serve' would use here
+  toolglot config show --config config.yaml     how a LiteLLM file is understood
+  TOOLGLOT_PORT=9000 toolglot config show       with a setting from the environment
 """
 
 
 def add(commands: Commands) -> None:
-    config = commands.add_parser("config", help="show the settings", description="Look at the settings.")
+    config = commands.add_parser("config", help="show the settings", description="Inspect the settings.")
     actions = config.add_subparsers(title="actions", metavar="ACTION", required=True)
     show = actions.add_parser(
         "show",
-        help="show every setting and where it came from",
-        description="Show every setting and where it came from: command line, environment, file or default.",
+        help="show every setting and its source",
+        description="Show every setting and its source: command line, environment, file or default. Secrets are"
+        " masked.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     show.add_argument("--json", action="store_true", help="print one JSON document")
-    add_options(show)
+    add_gateway_options(show)
     show.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    document = describe(load_settings(arguments))
+    document = describe_settings(load_settings(arguments))
     if arguments.json:
         print(json.dumps(document, ensure_ascii=False, indent=2))
     else:
-        print("\n".join(lines(document)))
+        print("\n".join(format_lines(document)))
     return OK
 
 
-def describe(settings: Settings) -> dict[str, Any]:
-    """The settings as a document without secrets."""
+def describe_settings(settings: Settings) -> dict[str, Any]:
+    """The settings as a JSON document, with secrets masked."""
     return {
         "settings": {
             one.key: {
-                "value": mask(getattr(getattr(settings, one.section), one.field)),
+                "value": mask_value(getattr(getattr(settings, one.section), one.field)),
                 "source": settings.sources.get(one.key, ""),
             }
             for one in SETTINGS
         },
-        "upstreams": [{one.name: mask(getattr(up, one.name)) for one in fields(up)} for up in settings.upstreams],
+        "upstreams": [{one.name: mask_value(getattr(up, one.name)) for one in fields(up)} for up in settings.upstreams],
         "models": [{one.name: getattr(model, one.name) for one in fields(model)} for model in settings.models],
         "sources": {
             key: source for key, source in settings.sources.items() if key not in {one.key for one in SETTINGS}
@@ -67,15 +68,15 @@ def describe(settings: Settings) -> dict[str, Any]:
     }
 
 
-def mask(value: Any) -> Any:
-    """A value as it may be shown."""
+def mask_value(value: Any) -> Any:
+    """The value with secrets masked."""
     match value:
         case Secret() | Plan():
             return str(value)
         case KeyHash():
             return MASK
         case tuple():
-            return [mask(item) for item in value]
+            return [mask_value(item) for item in value]
         case Mapping():
             return dict.fromkeys(value, MASK)
         case str() if "://" in value:
@@ -84,14 +85,14 @@ def mask(value: Any) -> Any:
 
 
 def mask_address(address: str) -> str:
-    """An address without the name and password, and without the values of a query, that it may hold."""
+    """Mask the user name, password and query of a URL."""
     parts = urlsplit(address)
     netloc = f"{MASK}@{parts.netloc.rpartition('@')[2]}" if "@" in parts.netloc else parts.netloc
     return urlunsplit(parts._replace(netloc=netloc, query=MASK if parts.query else ""))
 
 
-def lines(document: Mapping[str, Any]) -> Iterator[str]:
-    rows = [(key, plain(one["value"]), one["source"]) for key, one in document["settings"].items()]
+def format_lines(document: Mapping[str, Any]) -> Iterator[str]:
+    rows = [(key, format_value(one["value"]), one["source"]) for key, one in document["settings"].items()]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     for key, value, source in rows:
         yield f"{key:<{widths[0]}}  {value:<{widths[1]}}  {source}"
@@ -99,13 +100,15 @@ def lines(document: Mapping[str, Any]) -> Iterator[str]:
         yield ""
         yield what if document[what] else f"{what}: none"
         for one in document[what]:
-            yield "  " + "  ".join(f"{key}={plain(value)}" for key, value in one.items() if value not in ("", {}))
+            yield "  " + "  ".join(
+                f"{key}={format_value(value)}" for key, value in one.items() if value not in ("", {})
+            )
     for key, source in document["sources"].items():
         yield f"  {key} comes from {source}"
     yield from (f"note: {note}" for note in document["notes"])
 
 
-def plain(value: Any) -> str:
+def format_value(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(value) or "-"
     if isinstance(value, bool):

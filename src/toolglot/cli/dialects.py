@@ -10,8 +10,12 @@ from toolglot.cli.exit_codes import OK, Commands
 
 
 def add(commands: Commands) -> None:
-    dialects = commands.add_parser("dialects", help="list the dialects", description="List every dialect that is read.")
-    dialects.add_argument("--json", action="store_true", help="print one JSON document, with whole samples")
+    dialects = commands.add_parser(
+        "dialects",
+        help="list the dialects",
+        description="List all dialects: name, family, source file and the start of a sample.",
+    )
+    dialects.add_argument("--json", action="store_true", help="print one JSON document, with full samples")
     dialects.set_defaults(run=run)
 
 

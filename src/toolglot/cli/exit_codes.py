@@ -1,4 +1,4 @@
-"""What every command shares: its exit codes, and the words for them."""
+"""Exit codes of all commands, and their help text."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TypeAlias
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
-OK, WRONG_USE, ONLY_REJECTED = 0, 2, 3
+OK, USAGE_ERROR, ONLY_REJECTED = 0, 2, 3
 
 EXIT_CODES = """\
 exit codes:
-  0  the text was read (with calls or without any)
-  2  wrong use: an option, the file, the tools or the dialect
-  3  the text holds calls, but every one of them was rejected
+  0  the text was read, with or without calls
+  2  usage error: an invalid option, file, tools array or dialect
+  3  the text contains calls, but all of them were rejected
 """

@@ -1,4 +1,4 @@
-"""``toolglot explain``: what would become of a request, and why. Nobody is asked unless that is wished."""
+"""``toolglot explain``: how the gateway would handle a request, and why. Contacts the upstream only with ``--ask``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolglot.cli.common_options import add_options, load_settings
+from toolglot.cli.common_options import add_gateway_options, load_settings
 from toolglot.cli.config import mask_address
 from toolglot.cli.exit_codes import OK, Commands
 from toolglot.cli.serve import EMBEDDED_DIALECT
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
 examples:
-  toolglot explain request.json --base-url http://127.0.0.1:8080/v1         nobody is asked
-  toolglot explain request.json --base-url http://127.0.0.1:8080/v1 --ask   the server is asked what it can
+  toolglot explain request.json --base-url http://127.0.0.1:8080/v1         without contacting the server
+  toolglot explain request.json --base-url http://127.0.0.1:8080/v1 --ask   ask the server for its capabilities
   toolglot explain request.json --config toolglot.toml --json               one JSON document
-  toolglot explain --learned                                                what 'auto' has learned so far
+  toolglot explain --learned                                                what mode auto has learned so far
 """
-UNASKED = "the server was not asked what it can do; --ask asks it"
+NOT_ASKED = "the server was not asked what it can do; --ask asks it"
 SECRET_HEADERS = ("Authorization", "x-api-key", "x-goog-api-key", "api-key")
-SAID = {
+ARM_TEXTS = {
     "off": "off",
     "control": "left to others (this conversation is in the control group)",
     "dry_run": "in a dry run",
@@ -42,20 +42,20 @@ CAPABILITIES = ("native", "parallel", "dialect", "reasoning", "structured", "qui
 def add(commands: Commands) -> None:
     explain = commands.add_parser(
         "explain",
-        help="show what would become of a request, and why",
+        help="show how a request would be handled, and why",
         description="Show the route of a request: upstream, tier (native, text or relay), dialect, the profile that"
-        " decided, and what the upstream would be sent.",
+        " decided, and the request that the upstream would receive.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     explain.add_argument(
         "request", nargs="?", default="-", metavar="FILE", help="the request, as JSON (default: stdin)"
     )
-    explain.add_argument("--wire", default="openai_chat", help="the wire it comes by (default: openai_chat)")
-    explain.add_argument("--ask", action="store_true", help="ask the upstream what it can do")
-    explain.add_argument("--learned", action="store_true", help="show what was learned about native tools, and leave")
+    explain.add_argument("--wire", default="openai_chat", help="the wire of the request (default: openai_chat)")
+    explain.add_argument("--ask", action="store_true", help="ask the upstream for its capabilities")
+    explain.add_argument("--learned", action="store_true", help="show what was learned about native tools, and exit")
     explain.add_argument("--json", action="store_true", help="print one JSON document")
-    add_options(explain)
+    add_gateway_options(explain)
     explain.set_defaults(run=run)
 
 
@@ -63,42 +63,42 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         from toolglot.server.upstream.discovery import gather_knowledge
     except ImportError as error:
-        raise UsageError(f"explain needs more than the library: pip install 'toolglot[server]' ({error})") from None
+        raise UsageError(f"explain needs the server extra: pip install 'toolglot[server]' ({error})") from None
     from time import time
 
-    settings = _fed(load_settings(arguments))
+    settings = _add_embedded_upstream(load_settings(arguments))
     knowledge = gather_knowledge(settings, time)
     if arguments.learned:
-        document: Any = [asdict(lesson) for lesson in knowledge.experience.recall_all(time())]
-        told = [f"{one['address']}  {one['model']}  {one['kind']}: {one['evidence']}" for one in document]
-        lines = iter(told or ["nothing was learned"])
+        document: Any = [asdict(entry) for entry in knowledge.experience.recall_all(time())]
+        rows = [f"{one['address']}  {one['model']}  {one['kind']}: {one['evidence']}" for one in document]
+        lines = iter(rows or ["nothing was learned"])
     else:
-        body = _load(arguments.request)
-        document = describe(*_exchange(body, arguments, settings, knowledge), knowledge.now())
-        lines = show(document)
+        body = _read_request(arguments.request)
+        document = describe_exchange(*_build_exchange(body, arguments, settings, knowledge), knowledge.now())
+        lines = format_lines(document)
     print(json.dumps(document, ensure_ascii=False, indent=2) if arguments.json else "\n".join(lines))
     return OK
 
 
-def _fed(settings: Settings) -> Settings:
-    """As the gateway would: with the embedded model if nothing is configured."""
+def _add_embedded_upstream(settings: Settings) -> Settings:
+    """Like the gateway, use the embedded model if no upstream is configured."""
     if settings.upstreams:
         return settings
     upstream = Upstream(name="embedded", base_url="http://embedded.invalid/v1", coached=True)
     return settings.answered_by(upstream, ModelSettings(dialect=EMBEDDED_DIALECT))
 
 
-def _load(name: str) -> bytes:
+def _read_request(name: str) -> bytes:
     try:
         return sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror}") from None
 
 
-def _exchange(
+def _build_exchange(
     body: bytes, arguments: argparse.Namespace, settings: Settings, knowledge: Capabilities
 ) -> tuple[Exchange, list[str]]:
-    """The exchange, as far as it goes without an upstream, and notes on how it came about."""
+    """Build the exchange without sending it, and notes on how its route was found."""
     from toolglot.gateway.exchange import Exchange, Source
     from toolglot.gateway.routing import CapabilitiesUnknown
     from toolglot.gateway.telemetry.log import Telemetry
@@ -116,13 +116,13 @@ def _exchange(
     try:
         return make(), []
     except CapabilitiesUnknown as unsure:
-        notes = _ask(unsure, knowledge) if arguments.ask else _leave(unsure, knowledge)
+        notes = _ask(unsure, knowledge) if arguments.ask else _assume_nothing(unsure, knowledge)
     return make(), notes
 
 
-def _leave(unsure: CapabilitiesUnknown, knowledge: Capabilities) -> list[str]:
+def _assume_nothing(unsure: CapabilitiesUnknown, knowledge: Capabilities) -> list[str]:
     knowledge.tell(unsure.upstream, unsure.model, {}, 60)
-    return [UNASKED]
+    return [NOT_ASKED]
 
 
 def _ask(unsure: CapabilitiesUnknown, knowledge: Capabilities) -> list[str]:
@@ -139,15 +139,15 @@ def _ask(unsure: CapabilitiesUnknown, knowledge: Capabilities) -> list[str]:
     return ["the server was asked what it can do"]
 
 
-def describe(exchange: Exchange, notes: list[str], now: float) -> dict[str, Any]:
-    """The route and the request as a document without secrets."""
+def describe_exchange(exchange: Exchange, notes: list[str], now: float) -> dict[str, Any]:
+    """The route and the upstream request as a JSON document, with secrets masked."""
     from toolglot.gateway.telemetry.log import redact
     from toolglot.server.upstream.discovery import present
 
     route, upstream = exchange.route, exchange.route.upstream
     secret = {*SECRET_HEADERS, *upstream.headers}
     headers = {name: MASK if name in secret else value for name, value in present(upstream).items()}
-    body = _blacken(json.loads(exchange.request), lambda text: redact(text, upstream.secrets))
+    body = _redact_all(json.loads(exchange.request), lambda text: redact(text, upstream.secrets))
     return {
         "model": route.model.name,
         "upstream": {
@@ -173,18 +173,18 @@ def describe(exchange: Exchange, notes: list[str], now: float) -> dict[str, Any]
     }
 
 
-def _blacken(value: Any, redact: Callable[[str], str]) -> Any:
-    """The same JSON with every text in it fit to be shown."""
+def _redact_all(value: Any, redact: Callable[[str], str]) -> Any:
+    """Redact every string in a JSON value."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, list):
-        return [_blacken(item, redact) for item in value]
-    return {key: _blacken(item, redact) for key, item in value.items()} if isinstance(value, dict) else value
+        return [_redact_all(item, redact) for item in value]
+    return {key: _redact_all(item, redact) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def explain_arms(arms: Mapping[str, str]) -> str:
-    """What is not done to the request because of the rollout."""
-    return "; ".join(f"{name} is {SAID[arm]} by the rollout" for name, arm in arms.items() if arm in SAID)
+    """The transformations that the rollout does not apply to the request."""
+    return "; ".join(f"{name} is {ARM_TEXTS[arm]} by the rollout" for name, arm in arms.items() if arm in ARM_TEXTS)
 
 
 def explain_route(route: Route, now: float) -> str:
@@ -199,7 +199,7 @@ def explain_route(route: Route, now: float) -> str:
     return f"the mode {route.mode} is set" if route.mode != "auto" else "the upstream is coached"
 
 
-def show(document: Mapping[str, Any]) -> Iterator[str]:
+def format_lines(document: Mapping[str, Any]) -> Iterator[str]:
     upstream, profile, request = document["upstream"], document["profile"], document["request"]
     rows = {
         "model": f"{document['model'] or '-'} -> {upstream['model'] or '-'}",
@@ -207,8 +207,8 @@ def show(document: Mapping[str, Any]) -> Iterator[str]:
         "tier": f"{document['tier']} (mode {document['mode']})",
         "why": document["why"],
         "dialect": document["dialect"],
-        "parallel": _describe_number(document),
-        "profile": profile and (profile["rule"] + "; " if document["learned"] else "") + _capabilities(profile),
+        "parallel": _describe_parallel(document),
+        "profile": profile and (profile["rule"] + "; " if document["learned"] else "") + _format_capabilities(profile),
         "client": document["client"],
         "mapping": document["mapping"],
     }
@@ -219,15 +219,15 @@ def show(document: Mapping[str, Any]) -> Iterator[str]:
     yield "\n" + json.dumps(request["body"], ensure_ascii=False, indent=2)
 
 
-def _describe_number(document: Mapping[str, Any]) -> str:
-    """How many calls the model is asked for in one answer, and how many are delivered."""
+def _describe_parallel(document: Mapping[str, Any]) -> str:
+    """How many calls per answer the model is asked for, and how many are delivered."""
     if document["single"]:
         return "one call in an answer"
     return "several calls in one answer" if document["parallel"] else "one call is asked for, all are delivered"
 
 
-def _capabilities(profile: Mapping[str, Any]) -> str:
-    told = {key: profile[key] for key in CAPABILITIES if profile[key] not in ("", None, ())}
+def _format_capabilities(profile: Mapping[str, Any]) -> str:
+    known = {key: profile[key] for key in CAPABILITIES if profile[key] not in ("", None, ())}
     return "; ".join(
-        f"{key} {', '.join(value) if isinstance(value, tuple) else str(value).lower()}" for key, value in told.items()
+        f"{key} {', '.join(value) if isinstance(value, tuple) else str(value).lower()}" for key, value in known.items()
     )

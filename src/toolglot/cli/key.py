@@ -1,4 +1,4 @@
-"""``toolglot key``: make a key for clients."""
+"""``toolglot key``: generate a client key."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from toolglot.config import KeyHash, make_key
 def add(commands: Commands) -> None:
     key = commands.add_parser(
         "key",
-        help="make a key for clients",
-        description="Make a random key for clients. Give the key to the client and the hash to the gateway"
-        " (TOOLGLOT_CLIENT_KEYS, or keys under [server] in the file); the gateway needs no more.",
+        help="generate a client key",
+        description="Generate a random client key. Give the key to the client and the hash to the gateway"
+        " (TOOLGLOT_CLIENT_KEYS, or keys under [server] in the file); the gateway needs only the hash.",
     )
     key.set_defaults(run=run)
 

@@ -1,8 +1,8 @@
-"""The command ``toolglot``: one file per subcommand, listed here.
+"""Entry point of the ``toolglot`` command and list of its subcommands.
 
-Each file has ``add(commands)``, which registers its parser and sets ``run`` to what the command does. ``run`` takes the
-parsed arguments and returns an exit code; a ``ClientError`` it raises is shown as one line. Only the file of the
-command that is asked for is loaded, because a start should not wait for the others.
+Each subcommand is a module with ``add(commands)``, which registers its parser and its ``run`` function. ``run`` takes
+the parsed arguments and returns an exit code; a ``ClientError`` that it raises is printed as one line. Only the module
+of the requested command is imported, for a fast start.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Final
 
 import toolglot
-from toolglot.cli.exit_codes import EXIT_CODES, OK, WRONG_USE
+from toolglot.cli.exit_codes import EXIT_CODES, OK, USAGE_ERROR
 from toolglot.core.errors import ClientError
 
 COMMANDS: Final[Mapping[str, str]] = {
@@ -29,7 +29,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "key": "toolglot.cli.key",
     "sim": "toolglot.cli.sim",
 }
-"""The subcommands and their files, in the order the help shows them."""
+"""The subcommands and their modules, in the order of the help text."""
 
 EXAMPLES = """\
 examples:
@@ -47,35 +47,40 @@ examples:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code."""
+    """Run the command line and return the exit code.
+
+    Parameters: ``argv`` are the arguments without the program name (default: those of the process).
+
+    Raises: ``SystemExit`` for ``--help``, ``--version`` and invalid arguments, as ``argparse`` does.
+    """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     given = sys.argv[1:] if argv is None else argv
-    asked = given[:1] if given and given[0] in COMMANDS else COMMANDS
-    arguments = build_parser(asked).parse_args(given)
+    requested = given[:1] if given and given[0] in COMMANDS else COMMANDS
+    arguments = build_parser(requested).parse_args(given)
     try:
         code: int = arguments.run(arguments)
         sys.stdout.flush()
     except ClientError as error:
         print(f"toolglot: {error.message}", file=sys.stderr)
-        return WRONG_USE
+        return USAGE_ERROR
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on; let the last flush go nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader is gone; discard the last flush
         return OK
     return code
 
 
-def build_parser(asked: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
-    """The parser of these commands."""
+def build_parser(requested: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
+    """Build the argument parser for these commands."""
     parser = argparse.ArgumentParser(
         prog="toolglot",
-        description="Tool calling between any client and any model: a gateway, and a reader of calls written as text.",
+        description="Tool calling between any client and any model: a gateway, and a parser for calls written as text.",
         epilog=EXAMPLES + "\n" + EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"toolglot {toolglot.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in asked:
+    for command in requested:
         import_module(COMMANDS[command]).add(commands)
     return parser

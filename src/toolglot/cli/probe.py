@@ -1,4 +1,4 @@
-"""``toolglot probe``: put a live server to the test and print what it can do."""
+"""``toolglot probe``: test the tool support of a live server and print a profile."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from toolglot.cli.common_options import add_options, load_settings
-from toolglot.cli.exit_codes import OK, WRONG_USE, Commands
+from toolglot.cli.common_options import add_gateway_options, load_settings
+from toolglot.cli.exit_codes import OK, USAGE_ERROR, Commands
 from toolglot.config import Settings
 from toolglot.core.errors import UsageError
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
 examples:
-  toolglot probe --base-url http://127.0.0.1:8080/v1                    the first model it lists
+  toolglot probe --base-url http://127.0.0.1:8080/v1                    the first model in its list
   toolglot probe --base-url http://127.0.0.1:8080/v1 --model qwen3-coder
   TOOLGLOT_API_KEY=... toolglot probe --base-url https://host/v1 --model m --json
 """
@@ -26,14 +26,14 @@ examples:
 def add(commands: Commands) -> None:
     probe = commands.add_parser(
         "probe",
-        help="test what a server makes of tools, and print a profile for it",
-        description="Ask a live server a handful of short questions with a tool: natively, streamed, for two calls,"
-        " with a call required, and with the tool taught as text. Print what it can do and the profile that says so.",
+        help="test the tool support of a server and print a profile for it",
+        description="Send a live server a few short requests with a tool: native, streamed, for two calls, with a"
+        " call required, and with the tool described in the prompt. Print the findings and a matching profile.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     probe.add_argument("--json", action="store_true", help="print one JSON document")
-    add_options(probe)
+    add_gateway_options(probe)
     probe.set_defaults(run=run)
 
 
@@ -46,17 +46,20 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         import toolglot.server.upstream.probe  # noqa: F401
     except ImportError as error:
-        raise UsageError(f"probe needs more than the library: pip install 'toolglot[server]' ({error})") from None
-    document = asyncio.run(test_all(settings, quiet=arguments.json))
+        raise UsageError(f"probe needs the server extra: pip install 'toolglot[server]' ({error})") from None
+    document = asyncio.run(run_tests(settings, quiet=arguments.json))
     if arguments.json:
         print(json.dumps(document, ensure_ascii=False, indent=2))
     else:
-        print("\nWhat was found, as a profile (a file named by tool_calling.profiles):\n\n" + document["profile"])
-    return OK if any(one["result"] == "yes" for one in document["findings"]) else WRONG_USE
+        print("\nThe findings as a profile (for the file set by tool_calling.profiles):\n\n" + document["profile"])
+    return OK if any(one["result"] == "yes" for one in document["findings"]) else USAGE_ERROR
 
 
-async def test_all(settings: Settings, quiet: bool = False) -> dict[str, Any]:
-    """All tests, one after the other: a small server should not have to do two things at once."""
+async def run_tests(settings: Settings, quiet: bool = False) -> dict[str, Any]:
+    """Run all tests in sequence, so that a small server handles one request at a time.
+
+    Returns: a JSON document with the model, the findings and the profile.
+    """
     from time import monotonic, time
 
     from toolglot.server.upstream.discovery import gather_knowledge
@@ -64,16 +67,16 @@ async def test_all(settings: Settings, quiet: bool = False) -> dict[str, Any]:
 
     findings: dict[str, Finding] = {}
 
-    def tell(finding: Finding) -> None:
+    def report(finding: Finding) -> None:
         findings[finding.name] = finding
         if not quiet:
             print(f"{finding.name:<24} {finding.result:<7} {finding.seconds:5.1f} s  {finding.detail}", flush=True)
 
     probe = Probe(settings, gather_knowledge(settings, time), monotonic)
-    tell(await probe.list_models())
+    report(await probe.list_models())
     facts, rule = await probe.ask_facts()
-    tell(facts)
+    report(facts)
     for test in TESTS:
-        tell(await probe.run(test))
+        report(await probe.run(test))
     profile = "\n".join(suggest(probe.upstream, probe.model, findings, rule))
     return {"model": probe.model, "findings": [asdict(one) for one in findings.values()], "profile": profile}

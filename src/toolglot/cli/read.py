@@ -1,4 +1,4 @@
-"""``toolglot read``: read a model's answer and show what is in it."""
+"""``toolglot read``: parse one answer of a model and show its calls, text and reasoning."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ examples:
   toolglot read answer.txt --tools tools.json            show calls and text in colour
   toolglot read --tools tools.json < answer.txt          the same, from standard input
   toolglot read answer.txt --tools tools.json --json     one JSON document
-  toolglot read answer.txt --tool read_file              a tool by its name alone, without its parameters
+  toolglot read answer.txt --tool read_file              give a tool by name, without its parameters
   toolglot read answer.txt --events --stream 4           one event per line, fed 4 characters at a time
-  toolglot read answer.txt --dialect hermes --truncated  a hint, and: the answer was cut off
+  toolglot read answer.txt --dialect hermes --truncated  with a dialect hint, for an answer that was cut off
 """
 
 GREEN, RED, DIM, BOLD, RESET = "\x1b[32m", "\x1b[31m", "\x1b[2m", "\x1b[1m", "\x1b[0m"
@@ -38,22 +38,22 @@ GREEN, RED, DIM, BOLD, RESET = "\x1b[32m", "\x1b[31m", "\x1b[2m", "\x1b[1m", "\x
 def add(commands: Commands) -> None:
     read = commands.add_parser(
         "read",
-        help="read one answer and show its calls, text and rejected calls",
-        description="Read one answer of a model and show what is in it.",
+        help="parse one answer and show its calls, text and rejected calls",
+        description="Parse one answer of a model and show its calls, text, reasoning and rejected calls.",
         epilog=READ_EXAMPLES + "\n" + EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     read.add_argument("file", nargs="?", default="-", metavar="FILE", help="text to read (default: standard input)")
-    read.add_argument("--tools", metavar="FILE", help="the tools that were offered, as JSON: an OpenAI tools array")
+    read.add_argument("--tools", metavar="FILE", help="the offered tools as JSON: an OpenAI tools array")
     read.add_argument(
-        "--tool", action="append", default=[], metavar="NAME", help="a tool that was offered, by name (repeatable)"
+        "--tool", action="append", default=[], metavar="NAME", help="an offered tool, by name (repeatable)"
     )
-    read.add_argument("--dialect", default="auto", metavar="D", help="a dialect or model id; only breaks ties")
+    read.add_argument("--dialect", default="auto", metavar="D", help="a dialect or model id, used only to break ties")
     form = read.add_mutually_exclusive_group()
     form.add_argument(
         "--json",
         action="store_true",
-        help="print one JSON document; its unread are tools that were not offered",
+        help="print one JSON document; its 'unread' lists tools that were not offered",
     )
     form.add_argument("--events", action="store_true", help="print every event as one line of JSON")
     read.add_argument("--stream", type=_chunk_size, metavar="N", help="feed the text N characters at a time")
@@ -62,7 +62,8 @@ def add(commands: Commands) -> None:
         "--unknown-tools",
         choices=("allow", "text", "reject"),
         default="allow",
-        help="a call to a tool that was not offered is delivered, left as text or rejected (default: allow)",
+        help="what to do with a call to a tool that was not offered: deliver it, leave it as text or reject it"
+        " (default: allow)",
     )
     read.add_argument("--no-parallel", action="store_true", help="deliver the first call only")
     read.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="colour (default: auto)")
@@ -93,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(_as_document(reading, unread), ensure_ascii=False, indent=2))
     else:
         paint = Paint(wants_color(arguments.color, sys.stdout))
-        sys.stdout.writelines(show(text, reading, paint))
+        sys.stdout.writelines(format_reading(text, reading, paint))
         sys.stdout.writelines(_show_unread(unread))
     return ONLY_REJECTED if reading.rejected and not reading.calls else OK
 
@@ -110,7 +111,7 @@ def make_reader(arguments: argparse.Namespace) -> toolglot.Reader:
 
 
 def feed(reader: toolglot.Reader, text: str, size: int, truncated: bool) -> Iterator[Event]:
-    """Feed the text in pieces of this size and yield the events as they come."""
+    """Feed the text in chunks of this size and yield the events as they occur."""
     for start in range(0, len(text), size):
         yield from reader.feed(text[start : start + size])
     yield from reader.close(truncated=truncated)
@@ -125,7 +126,7 @@ def load_text(name: str) -> str:
 
 
 def load_tools(name: str) -> list[Any]:
-    """The tools array in a file; a whole request body with a ``tools`` key will do."""
+    """Load a tools array, or the ``tools`` of a whole request body, from a file. Raises: ``UsageError``."""
     try:
         data = json.loads(Path(name).read_bytes())
     except OSError as error:
@@ -142,7 +143,7 @@ def load_tools(name: str) -> list[Any]:
 
 
 def check_dialect(name: str) -> None:
-    """Refuse a hint that is neither a dialect nor a model we know, naming the nearest dialects."""
+    """Check a hint. Raises: ``UsageError`` with the closest names if it is neither a dialect nor a known model."""
     if vocabulary().resolve_hint(name) is not None:
         return
     near = difflib.get_close_matches(name, [dialect.name for dialect in toolglot.list_dialects()])
@@ -157,7 +158,7 @@ def _as_document(reading: Reading, unread: list[str]) -> dict[str, Any]:
     return document
 
 
-# Calls that only a name would make known
+# Calls that need the tool name to be recognised
 
 _KEYS = "|".join(sorted(NAME_KEYS | LOOSE_NAME_KEYS | LIST_KEYS))
 _NAMES = re.compile(
@@ -171,32 +172,33 @@ _NAMES = re.compile(
     r"|^([A-Za-z_][\w.\-]{0,127})[ \t]*\n\s*\{",
     re.MULTILINE,
 )
-"""Where the name of a tool may stand in calls that are ordinary text too."""
+"""Positions of a tool name in calls that could also be ordinary text."""
 
 _ARGUMENTS = re.compile(r"""([A-Za-z_]\w{0,127})["']?\s*[:=]""")
-"""Where the name of an argument may stand."""
+"""Positions of an argument name."""
 
 _MOST_NAMES = 64
 
 
 def find_unread(text: str, truncated: bool = False) -> list[str]:
-    """The names in a text that would be calls if tools of these names had been offered.
+    """Find the names that would be read as calls if tools of these names had been offered.
 
-    Parameters: ``text`` is the whole answer, ``truncated`` says that it was cut off. Returns the names in the order
-    of their calls, each once.
+    Parameters: ``text`` is the whole answer; ``truncated`` means that it was cut off.
+
+    Returns: the names in the order of their calls, without duplicates.
     """
     names = list(dict.fromkeys(found[found.lastindex or 0] for found in _NAMES.finditer(text)))[:_MOST_NAMES]
     if not names:
         return []
     reading = toolglot.read(text, supported_tools=names, truncated=truncated)
-    if not reading.calls:  # calls that are all an answer says must have declared arguments
+    if not reading.calls:  # an answer that is nothing but a call is read only with declared arguments
         keys = dict.fromkeys(_ARGUMENTS.findall(text)[:_MOST_NAMES], True)
         tools = [{"name": name, "parameters": {"type": "object", "properties": keys}} for name in names]
         reading = toolglot.read(text, tools, truncated=truncated)
     return list(dict.fromkeys(call.name for call in reading.calls))
 
 
-# Showing it to a person
+# Terminal output
 
 
 def wants_color(choice: str, stream: TextIO) -> bool:
@@ -207,7 +209,7 @@ def wants_color(choice: str, stream: TextIO) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Paint:
-    """Puts text in colour, or leaves it alone."""
+    """Colours text if ``on``."""
 
     on: bool
 
@@ -217,8 +219,8 @@ class Paint:
         return "\n".join(f"{style}{line}{RESET}" if line else line for line in text.split("\n"))
 
 
-def show(text: str, reading: Reading, paint: Paint) -> Iterator[str]:
-    """The answer with its spans marked, then what was made of it."""
+def format_reading(text: str, reading: Reading, paint: Paint) -> Iterator[str]:
+    """The answer with its calls and reasoning in colour, then a summary."""
     marks = sorted(_marks(text, reading.events))
     position = 0
     for (start, end), style in marks:

@@ -1,4 +1,4 @@
-"""``toolglot report``: how well transformations do, arm beside arm, from a log or a running gateway."""
+"""``toolglot report``: compare the success of transformations by rollout arm, from logs or a running gateway."""
 
 from __future__ import annotations
 
@@ -20,31 +20,33 @@ from toolglot.gateway.telemetry.report import TARGET, Groups, Tally, read_log, r
 
 EXAMPLES = """\
 examples:
-  toolglot serve 2>> requests.log               each request is one line of JSON
-  toolglot report requests.log                  what became of them
+  toolglot serve 2>> requests.log               log one line of JSON per request
+  toolglot report requests.log                  report from that log
   zcat requests.log.*.gz | toolglot report      the same from standard input
-  toolglot report --url http://127.0.0.1:8484   what a gateway has counted since its start
+  toolglot report --url http://127.0.0.1:8484   report from the metrics of a running gateway
 """
 ORDER = (Arm.ON, Arm.CONTROL, Arm.DRY_RUN, Arm.OFF)
-UNTOUCHED = "requests that met no transformation"
+NO_TRANSFORMATION = "requests without a transformation"
 TITLES = {**TRANSFORMATIONS, NATIVE_CALLS: "calls that upstreams with native tools make themselves"}
-SECONDS = 10
-FEW = 8
-"""So many tools are named, the most used first."""
+TIMEOUT_SECONDS = 10
+TOOLS_SHOWN = 8
+"""How many entries a list shows, most frequent first."""
 
 
 def add(commands: Commands) -> None:
     report = commands.add_parser(
         "report",
-        help="show how well transformations do, arm beside arm",
-        description="Show how well transformations do: their rates in each arm of the rollout, beside the success rate"
-        f" of {TARGET:.0%} that is aimed at. docs/ROLLOUT.md explains the measures.",
+        help="compare the success of transformations by rollout arm",
+        description="Show the success of each transformation: its rates in each arm of the rollout, next to the target"
+        f" success rate of {TARGET:.0%}. docs/ROLLOUT.md explains the measures.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    report.add_argument("files", nargs="*", metavar="LOGFILE", help="logs with a line of JSON per request (default: -)")
-    report.add_argument("--url", metavar="URL", help="a running gateway, instead of logs")
-    report.add_argument("--key", metavar="KEY", default="", help="the client key that it asks for, if it does")
+    report.add_argument(
+        "files", nargs="*", metavar="LOGFILE", help="logs with a line of JSON per request (default: stdin)"
+    )
+    report.add_argument("--url", metavar="URL", help="read the metrics of a running gateway instead of logs")
+    report.add_argument("--key", metavar="KEY", default="", help="client key, if the gateway requires one")
     report.add_argument("--json", action="store_true", help="print one JSON document")
     report.set_defaults(run=run)
 
@@ -52,20 +54,20 @@ def add(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.url and arguments.files:
         raise UsageError("report reads either logs or a gateway: leave out --url or the files")
-    groups = _ask(arguments.url, arguments.key) if arguments.url else _read(arguments.files or ["-"])
+    groups = _fetch_metrics(arguments.url, arguments.key) if arguments.url else _read_logs(arguments.files or ["-"])
     if arguments.json:
         document = {name: [tally.describe() for tally in _sorted(arms)] for name, arms in groups.items()}
         print(json.dumps(document, ensure_ascii=False, indent=2))
     else:
-        print("\n".join(show(groups)))
+        print("\n".join(format_report(groups)))
     return OK
 
 
-def _read(names: list[str]) -> Groups:
+def _read_logs(names: list[str]) -> Groups:
     with ExitStack() as stack:
         groups, found = read_log(chain.from_iterable(_lines(name, stack) for name in names))
     if not found:
-        raise UsageError("there is no record of a request in it: a log has them where it is not a terminal's")
+        raise UsageError("no request records found: the gateway writes them only if its log is not a terminal")
     return groups
 
 
@@ -78,34 +80,34 @@ def _lines(name: str, stack: ExitStack) -> Iterable[str]:
         raise UsageError(f"cannot read {name}: {error.strerror}") from None
 
 
-def _ask(url: str, key: str) -> Groups:
+def _fetch_metrics(url: str, key: str) -> Groups:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"{url} is no address of a gateway: it begins with http:// or https://")
+        raise UsageError(f"{url} is not the address of a gateway: it must begin with http:// or https://")
     path = parts.path.rstrip("/").removesuffix("/metrics").removesuffix("/v1") + "/metrics"
     request = Request(urlunsplit(parts._replace(path=path, query="", fragment="")))
     if key:
         request.add_header("Authorization", f"Bearer {key}")
     try:
-        with urlopen(request, timeout=SECONDS) as reply:
+        with urlopen(request, timeout=TIMEOUT_SECONDS) as reply:
             return read_metrics(reply.read().decode("utf-8", "replace"))
     except (URLError, OSError) as error:
-        raise UsageError(f"the gateway does not tell its metrics: {getattr(error, 'reason', error)}") from None
+        raise UsageError(f"cannot read the metrics of the gateway: {getattr(error, 'reason', error)}") from None
 
 
-# -- what a person sees ------------------------------------------------------------------------------------------------
+# -- terminal output ---------------------------------------------------------------------------------------------------
 
 
 def _sorted(arms: Mapping[str, Tally]) -> list[Tally]:
     return sorted(arms.values(), key=lambda tally: ORDER.index(Arm(tally.arm)) if tally.arm in ORDER else len(ORDER))
 
 
-def show(groups: Groups) -> Iterator[str]:
+def format_report(groups: Groups) -> Iterator[str]:
     names = sorted(groups, key=lambda name: (*TITLES, name).index(name))
     for at, name in enumerate(names):
         if at:
             yield ""
-        yield f"{name}: {TITLES.get(name, UNTOUCHED)}"
+        yield f"{name}: {TITLES.get(name, NO_TRANSFORMATION)}"
         yield ""
         yield from _table(_sorted(groups[name]))
         yield from chain.from_iterable(_details(tally) for tally in _sorted(groups[name]))
@@ -117,12 +119,12 @@ def _table(tallies: list[Tally]) -> Iterator[str]:
     rows = list(_rows(tallies))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for name, *cells, target in rows:
-        told = "  ".join(map(str.rjust, cells, widths[1:]))
-        yield f"  {name:<{widths[0]}}  {told}  {target}".rstrip()
+        columns = "  ".join(map(str.rjust, cells, widths[1:]))
+        yield f"  {name:<{widths[0]}}  {columns}  {target}".rstrip()
 
 
 def _rows(tallies: list[Tally]) -> Iterator[list[str]]:
-    """A row for each measure, a column for each arm, and the target where there is one."""
+    """One row per measure, one column per arm, and the target if there is one."""
     yield ["", *(tally.arm for tally in tallies), "target"]
     yield ["answers", *(str(tally.answers) for tally in tallies), ""]
     if any(tally.conversations for tally in tallies):
@@ -135,7 +137,7 @@ def _rows(tallies: list[Tally]) -> Iterator[list[str]]:
 
 
 def _verdict(tallies: list[Tally]) -> str:
-    """Whether the target is met: where calls are delivered, else where they would be."""
+    """Whether the target is reached, in the first arm with attempts: ``on`` before the others."""
     return next((tally.verdict for tally in tallies if tally.attempts), "no attempts")
 
 
@@ -144,19 +146,19 @@ def _percent(rate: float | None) -> str:
 
 
 def _details(tally: Tally) -> Iterator[str]:
-    said = {
+    details = {
         "attempts": f"{tally.attempts}, {tally.successes} of them calls" if tally.attempts else "",
-        "failures": _list(tally.failures),
-        "skipped": _list(tally.skipped),
-        "complaints": _list(tally.complaints),
-        "tools": _list(tally.tools),
+        "failures": _format_counts(tally.failures),
+        "skipped": _format_counts(tally.skipped),
+        "complaints": _format_counts(tally.complaints),
+        "tools": _format_counts(tally.tools),
     }
-    told = [f"    {what + ':':<12}{words}" for what, words in said.items() if words]
-    if told:
-        yield from ("", f"  {tally.arm}", *told)
+    lines = [f"    {name + ':':<12}{text}" for name, text in details.items() if text]
+    if lines:
+        yield from ("", f"  {tally.arm}", *lines)
 
 
-def _list(counted: Counter[str]) -> str:
-    most = counted.most_common(FEW)
+def _format_counts(counted: Counter[str]) -> str:
+    most = counted.most_common(TOOLS_SHOWN)
     others = counted.total() - sum(times for _, times in most)
     return ", ".join([*(f"{name} {times}" for name, times in most), *([f"others {others}"] if others else [])])

@@ -1,4 +1,4 @@
-"""``toolglot serve``: the gateway."""
+"""``toolglot serve``: run the gateway."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from functools import partial
 from types import ModuleType
 from urllib.parse import urlsplit
 
-from toolglot.cli.common_options import add_options, follow_file, load_settings
+from toolglot.cli.common_options import add_gateway_options, load_settings, watch_settings_file
 from toolglot.cli.config import mask_address
-from toolglot.cli.exit_codes import OK, WRONG_USE, Commands
+from toolglot.cli.exit_codes import OK, USAGE_ERROR, Commands
 from toolglot.cli.workers import supervise
 from toolglot.config import LiveReload, ModelSettings, Settings, Upstream, check_binding
 from toolglot.core.errors import ClientError, UsageError
@@ -23,23 +23,23 @@ from toolglot.gateway.telemetry.log import log_to
 
 EXAMPLES = """\
 examples:
-  toolglot serve                                         with the embedded model: no key, no network
-  toolglot serve --base-url http://127.0.0.1:8080/v1     in front of any OpenAI-compatible server
+  toolglot serve                                         use the embedded model: no key, no network
+  toolglot serve --base-url http://127.0.0.1:8080/v1     use any OpenAI-compatible server
   OPENAI_BASE_URL=... OPENAI_API_KEY=... toolglot serve  the same from the environment
   toolglot serve --config toolglot.toml                  several upstreams and models ('toolglot config show')
-  toolglot serve --config config.yaml                    a LiteLLM file, as it is
+  toolglot serve --config config.yaml                    an unmodified LiteLLM file
 """
 
 EMBEDDED_DIALECT = "hermes"
-LOOK_SECONDS = 2.0
-"""How long a change of the settings file may go unnoticed."""
-REACH_SECONDS = 5.0
-SMALL = (
+RELOAD_INTERVAL = 2.0
+"""Seconds between checks of the settings file for changes."""
+CONNECT_TIMEOUT = 5.0
+SMALL_MODEL_NOTE = (
     "this model is small and slow: good to try single calls, far too small for an agent (it reads 8,192 tokens; Claude"
     " Code, Codex and OpenCode send 8,000 to 30,000 before you say a word). For an agent start the gateway in front of"
     " a larger model: toolglot serve --base-url http://127.0.0.1:8080/v1"
 )
-TRY_TOOL = (
+EXAMPLE_TOOL = (
     '{"type":"function","function":{"name":"get_weather","description":"Get the weather of a city",'
     '"parameters":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}}'
 )
@@ -54,37 +54,37 @@ def add(commands: Commands) -> None:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_options(serve)
+    add_gateway_options(serve)
     serve.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    settings = _fix_port(load_settings(arguments))
+    settings = _choose_port(load_settings(arguments))
     check_binding(settings)
-    follower = follow_file(arguments, settings)
-    with _fed(settings) as fed:
-        if fed.server.workers > 1:
-            log_to(level=fed.server.log_level)
-            _import_server().warm_up(fed)  # workers are forked, so this is done once for all of them
-            return supervise(fed.server.workers, partial(_run_worker, fed, follower))
-        _run(fed, lambda address: _greet(fed, address), follower)
+    live_reload = watch_settings_file(arguments, settings)
+    with _with_upstream(settings) as active:
+        if active.server.workers > 1:
+            log_to(level=active.server.log_level)
+            _import_server().warm_up(active)  # before the fork, so that it is done once for all workers
+            return supervise(active.server.workers, partial(_run_worker, active, live_reload))
+        _run(active, lambda address: _print_welcome(active, address), live_reload)
     return OK
 
 
-def _run_worker(settings: Settings, follower: LiveReload | None, announces: bool) -> int:
-    """Serve as one of several processes; the first one tells people about all of them."""
+def _run_worker(settings: Settings, live_reload: LiveReload | None, announces: bool) -> int:
+    """Serve as one of several processes; only the first one prints messages."""
     try:
-        _run(settings, lambda address: _greet(settings, address) if announces else None, follower)
+        _run(settings, lambda address: _print_welcome(settings, address) if announces else None, live_reload)
     except ClientError as error:
         if announces:
             print(f"toolglot: {error.message}", file=sys.stderr)
-        return WRONG_USE
+        return USAGE_ERROR
     return OK
 
 
 @contextmanager
-def _fed(settings: Settings) -> Iterator[Settings]:
-    """The settings with somebody who answers: the embedded model if nothing is configured."""
+def _with_upstream(settings: Settings) -> Iterator[Settings]:
+    """The settings with an upstream: if none is configured, start the embedded model."""
     if settings.upstreams:
         yield settings
         return
@@ -96,8 +96,8 @@ def _fed(settings: Settings) -> Iterator[Settings]:
         yield settings.answered_by(upstream, ModelSettings(model=local.model, dialect=EMBEDDED_DIALECT, mode="text"))
 
 
-def _fix_port(settings: Settings) -> Settings:
-    """Several processes must agree on a port: where any will do, one is chosen for all."""
+def _choose_port(settings: Settings) -> Settings:
+    """Replace port 0 by a free port if several processes share it."""
     server = settings.server
     if server.workers == 1 or server.port:
         return settings
@@ -106,7 +106,7 @@ def _fix_port(settings: Settings) -> Settings:
         return replace(settings, server=replace(server, port=free.getsockname()[1]))
 
 
-def _run(settings: Settings, ready: Callable[[str], None], follower: LiveReload | None) -> None:
+def _run(settings: Settings, ready: Callable[[str], None], live_reload: LiveReload | None) -> None:
     import asyncio
 
     serve = _import_server().serve
@@ -117,43 +117,43 @@ def _run(settings: Settings, ready: Callable[[str], None], follower: LiveReload 
     except ImportError:
         loop_factory = None
 
-    async def serve_and_follow() -> None:
-        following = asyncio.create_task(_follow(follower)) if follower is not None else None
+    async def serve_with_reload() -> None:
+        reloading = asyncio.create_task(_watch(live_reload)) if live_reload is not None else None
         try:
             await serve(settings, ready)
         finally:
-            if following is not None:
-                following.cancel()
+            if reloading is not None:
+                reloading.cancel()
 
     with asyncio.Runner(loop_factory=loop_factory) as runner:
-        runner.run(serve_and_follow())
+        runner.run(serve_with_reload())
 
 
 def _import_server() -> ModuleType:
     try:
         from toolglot.server import lifecycle as serving
     except ImportError as error:
-        raise UsageError(f"the gateway needs more than the library: pip install 'toolglot[server]' ({error})") from None
+        raise UsageError(f"the gateway needs the server extra: pip install 'toolglot[server]' ({error})") from None
     return serving
 
 
-async def _follow(follower: LiveReload) -> None:
-    """Every process looks for itself; nobody has to be told."""
+async def _watch(live_reload: LiveReload) -> None:
+    """Reload the settings file when it changes. Each process does so independently."""
     import asyncio
 
     while True:
-        await asyncio.sleep(LOOK_SECONDS)
-        follower.look()
+        await asyncio.sleep(RELOAD_INTERVAL)
+        live_reload.look()
 
 
-def _greet(settings: Settings, address: str) -> None:
-    """What a person needs to know, and something to paste."""
+def _print_welcome(settings: Settings, address: str) -> None:
+    """Print the address and example requests to paste."""
     for note in settings.notes:
         print(f"note: {note}", file=sys.stderr)
     key = "$TOOLGLOT_KEY" if settings.server.keys else "none"
     upstream = settings.upstreams[-1]
     if upstream.coached:
-        print(f"note: {SMALL}", file=sys.stderr)
+        print(f"note: {SMALL_MODEL_NOTE}", file=sys.stderr)
     print(
         f"""toolglot is listening. Point any OpenAI client at
 
@@ -163,28 +163,28 @@ Try it:
 
     curl -s {address}/v1/chat/completions -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' -d '
       {{"model": "any", "messages": [{{"role": "user", "content": "What is the weather in Paris?"}}],
-       "tools": [{TRY_TOOL}]}}'
+       "tools": [{EXAMPLE_TOOL}]}}'
 
     from openai import OpenAI
     client = OpenAI(base_url="{address}/v1", api_key="{key}")
     answer = client.chat.completions.create(
         model="any", messages=[{{"role": "user", "content": "What is the weather in Paris?"}}],
-        tools=[{TRY_TOOL}])
+        tools=[{EXAMPLE_TOOL}])
     print(answer.choices[0].message.tool_calls)
 
 Stop with Ctrl-C.""",
         flush=True,
     )
-    threading.Thread(target=_tell_unreachable, args=(settings,), daemon=True).start()
+    threading.Thread(target=_warn_unreachable, args=(settings,), daemon=True).start()
 
 
 def find_unreachable(settings: Settings) -> Iterator[str]:
-    """For each upstream that accepts no connection: what is wrong, and what to do about it."""
+    """For each upstream that refuses connections: the problem and a remedy."""
     for upstream in settings.upstreams:
         parts = urlsplit(upstream.base_url)
         try:
             port = parts.port or (443 if parts.scheme == "https" else 80)
-            socket.create_connection((parts.hostname or "", port), timeout=REACH_SECONDS).close()
+            socket.create_connection((parts.hostname or "", port), timeout=CONNECT_TIMEOUT).close()
         except (OSError, UnicodeError) as error:
             problem = getattr(error, "strerror", None) or str(error) or type(error).__name__
             yield (
@@ -193,6 +193,6 @@ def find_unreachable(settings: Settings) -> Iterator[str]:
             )
 
 
-def _tell_unreachable(settings: Settings) -> None:
+def _warn_unreachable(settings: Settings) -> None:
     for problem in find_unreachable(settings):
         print(f"warning: {problem}.", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""The command ``toolglot sim``. The server is only imported when it is run."""
+"""``toolglot sim``: run the simulated model. Its server is imported only when it runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from toolglot.core.errors import UsageError
 from toolglot.sim.faults import FAULTS
-from toolglot.sim.options import AS_TAUGHT, Options, read_faults
+from toolglot.sim.options import AUTO, SimOptions, parse_faults
 from toolglot.sim.script import load_script
 
 if TYPE_CHECKING:
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
 examples:
-  toolglot sim                                       answers as it is taught, or natively if tools come natively
-  toolglot sim --dialect qwen3_coder --chunk 3       writes calls in a dialect, three characters per event
-  toolglot sim --dialect hermes --chunk-bytes 1      one byte per network write
-  toolglot sim --script answers.toml                 answers from a script, see docs/SIM.md
-  toolglot sim --fault lost_closer --fault no_done   things go wrong; 'toolglot sim --faults' lists how
+  toolglot sim                                       use the dialect of the prompt, or native calls for native tools
+  toolglot sim --dialect qwen3_coder --chunk 3       write calls in a dialect, three characters per event
+  toolglot sim --dialect hermes --chunk-bytes 1      send one byte per network write
+  toolglot sim --script answers.toml                 send scripted answers, see docs/SIM.md
+  toolglot sim --fault lost_closer --fault no_done   inject faults; 'toolglot sim --faults' lists them
   toolglot serve --base-url http://127.0.0.1:8099/v1 --model sim:hermes+cut_mid_call
-                                                     a gateway in front; the model name varies the options
+                                                     with a gateway in front; the model name overrides options
 """
 
 
@@ -33,21 +33,23 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     sim = commands.add_parser(
         "sim",
         help="run a simulated model, for tests and demos",
-        description="Run a simulated model behind an OpenAI-compatible server. It is no model: it picks an offered "
-        "tool by rules, or answers from a script, in any dialect and with any fault that is asked for.",
+        description="Run a simulated model behind an OpenAI-compatible server. No model is involved: it picks an "
+        "offered tool by rules, or sends scripted answers, in any dialect and with any of the listed faults.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     sim.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
-    sim.add_argument("--port", type=int, default=8099, help="port, 0 for a free one (default: 8099)")
-    sim.add_argument("--dialect", default=AS_TAUGHT, metavar="D", help="a dialect, native or auto (default: auto)")
-    sim.add_argument("--script", metavar="FILE", help="answers to give, as TOML")
+    sim.add_argument("--port", type=int, default=8099, help="port to listen on; 0 takes a free port (default: 8099)")
+    sim.add_argument("--dialect", default=AUTO, metavar="D", help="a dialect, 'native' or 'auto' (default: auto)")
+    sim.add_argument("--script", metavar="FILE", help="scripted answers, as TOML")
     sim.add_argument("--chunk", type=int, default=12, metavar="N", help="characters per event (default: 12)")
-    sim.add_argument("--chunk-bytes", type=int, default=0, metavar="N", help="bytes per network write")
+    sim.add_argument(
+        "--chunk-bytes", type=int, default=0, metavar="N", help="bytes per network write (default: whole events)"
+    )
     sim.add_argument("--latency", type=float, default=0, metavar="MS", help="milliseconds before the first byte")
     sim.add_argument("--pace", type=float, default=0, metavar="MS", help="milliseconds between writes")
-    sim.add_argument("--fault", action="append", default=[], metavar="NAME", help="what goes wrong; may be repeated")
-    sim.add_argument("--faults", action="store_true", help="list the faults and leave")
+    sim.add_argument("--fault", action="append", default=[], metavar="NAME", help="a fault to inject (repeatable)")
+    sim.add_argument("--faults", action="store_true", help="list the faults and exit")
     sim.set_defaults(run=run_sim)
 
 
@@ -55,24 +57,24 @@ def run_sim(arguments: argparse.Namespace) -> int:
     if arguments.faults:
         sys.stdout.writelines(f"{name:<20} {about}\n" for name, about in FAULTS.items())
         return 0
-    options = Options(
+    options = SimOptions(
         dialect=arguments.dialect,
         chunk=arguments.chunk,
         chunk_bytes=arguments.chunk_bytes,
         latency=arguments.latency,
         pace=arguments.pace,
-        faults=tuple(name for text in arguments.fault for name in read_faults(text)),
+        faults=tuple(name for text in arguments.fault for name in parse_faults(text)),
         script=load_script(arguments.script) if arguments.script else (),
     )
     import asyncio
 
-    with suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=_find_loop()) as runner:
+    with suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=_choose_loop()) as runner:
         runner.run(_serve(options, arguments.host, arguments.port))
     return 0
 
 
-def _find_loop() -> Callable[[], AbstractEventLoop] | None:
-    """The quick event loop where there is one."""
+def _choose_loop() -> Callable[[], AbstractEventLoop] | None:
+    """uvloop if it is installed."""
     try:
         from uvloop import new_event_loop
     except ImportError:
@@ -80,7 +82,7 @@ def _find_loop() -> Callable[[], AbstractEventLoop] | None:
     return new_event_loop
 
 
-async def _serve(options: Options, host: str, port: int) -> None:
+async def _serve(options: SimOptions, host: str, port: int) -> None:
     import asyncio
 
     try:
@@ -97,7 +99,7 @@ async def _serve(options: Options, host: str, port: int) -> None:
 
 
 def describe(address: str) -> Iterator[str]:
-    """What is said when the server is up."""
+    """The lines printed once the server is listening."""
     yield f"toolglot sim: a simulated model (no real one) at {address}/v1, model 'sim'\n"
     yield f"  toolglot serve --base-url {address}/v1 --model sim\n"
     yield f"  curl {address}/v1/models\n"

@@ -16,14 +16,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from toolglot.cli.exit_codes import OK, WRONG_USE
+from toolglot.cli.exit_codes import OK, USAGE_ERROR
 
 LOG = logging.getLogger("toolglot.workers")
-STOPPING: Final = (signal.SIGTERM, signal.SIGINT)
+STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 PARENT_DEATH_SIGNAL: Final = 1
 """The option of Linux's prctl."""
-STEADY_SECONDS: Final = 5.0
-"""A worker that dies sooner is replaced with a delay, so that a permanent fault does not keep the machine busy."""
+STABLE_SECONDS: Final = 5.0
+"""A worker that exits sooner is replaced with a delay, so that a permanent fault does not cause a busy loop."""
 RESTART_DELAY: Final = 1.0
 
 RunWorker = Callable[[bool], int]
@@ -36,7 +36,7 @@ def supervise(count: int, run_worker: RunWorker) -> int:
     Returns: the exit code of the command. A worker that refuses its settings stops the others with the same code.
     """
     supervisor = _Supervisor(run_worker)
-    handlers = {number: signal.signal(number, supervisor.stop) for number in STOPPING}
+    handlers = {number: signal.signal(number, supervisor.stop) for number in STOP_SIGNALS}
     try:
         return supervisor.run(count)
     finally:
@@ -49,7 +49,7 @@ class _Supervisor:
     def __init__(self, run_worker: RunWorker) -> None:
         self.run_worker = run_worker
         self.started: dict[int, float] = {}
-        """When each living worker was started, by process id."""
+        """Start times of the running workers, by process id."""
         self.stopping = False
 
     def run(self, count: int) -> int:
@@ -64,8 +64,8 @@ class _Supervisor:
             ended = os.waitstatus_to_exitcode(status)
             if self.stopping:
                 code = code or (OK if ended in (OK, -signal.SIGTERM) else 1)
-            elif ended == WRONG_USE:
-                # only the first worker tells people why, so it must get as far as that
+            elif ended == USAGE_ERROR:
+                # only the first worker prints the reason, so it must get that far
                 code = ended
                 if worker == first:
                     self.stop()
@@ -76,18 +76,18 @@ class _Supervisor:
         return code
 
     def start(self, *, announces: bool = False) -> int:
-        """Fork a worker; its process id. Signals wait until it is known here, or they would not reach it."""
+        """Fork a worker and return its process id. Signals are blocked until it is registered, so none is missed."""
         supervisor = os.getpid()
-        signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
         worker = os.fork()
         if worker:
             self.started[worker] = time.monotonic()
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
             return worker
-        for number in STOPPING:
+        for number in STOP_SIGNALS:
             signal.signal(number, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
-        _die_with(supervisor)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+        _exit_with(supervisor)
         code = 1
         try:
             code = self.run_worker(announces)
@@ -98,9 +98,9 @@ class _Supervisor:
             sys.stderr.flush()
             os._exit(code)
 
-    def replace(self, worker: int, ended: int, lived: float) -> None:
+    def replace(self, worker: int, ended: int, lifetime: float) -> None:
         why = f"was killed by signal {-ended}" if ended < 0 else f"exited with code {ended}"
-        if lived < STEADY_SECONDS:
+        if lifetime < STABLE_SECONDS:
             time.sleep(RESTART_DELAY)
         if not self.stopping:
             LOG.error("worker %d %s; started worker %d in its place", worker, why, self.start())
@@ -113,9 +113,9 @@ class _Supervisor:
                 os.kill(worker, signal.SIGTERM)
 
 
-def _die_with(supervisor: int) -> None:
-    """Stop this worker if the supervisor is killed, so that no unknown process serves the port. Linux only."""
+def _exit_with(supervisor: int) -> None:
+    """Stop this worker if the supervisor is killed, so that no orphan serves the port. Linux only."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGTERM)
-    if os.getppid() != supervisor:  # it was killed before this was asked for
+    if os.getppid() != supervisor:  # the supervisor was killed before prctl took effect
         os._exit(OK)

@@ -37,7 +37,7 @@ from toolglot.gateway.sessions.reasoning_signatures import TurnKey, find_place, 
 from toolglot.gateway.telemetry.log import RequestRecorder, redact
 from toolglot.gateway.tool_results import match_results
 from toolglot.prompting.conversation import PromptedConversation, render_as_text
-from toolglot.prompting.few_shot import coach
+from toolglot.prompting.few_shot import render_for_small_model
 from toolglot.wires import all_wires
 from toolglot.wires.protocol import ClientRequest, Wire
 from toolglot.wires.translation import NO_NAMES, drop_empty_texts, list_left, rename_tools
@@ -153,7 +153,9 @@ class Exchange:
         conversation = replace(self.asked.conversation, messages=())
         self.asked = replace(self.asked, conversation=conversation)
         if self.speech is not None:
-            self.speech = PromptedConversation(conversation, self.speech.tools, self.speech.names, self.speech.joiner)
+            self.speech = PromptedConversation(
+                conversation, self.speech.tools, self.speech.names, self.speech.break_character
+            )
 
     def _find_quotations(self, conversation: Conversation) -> Quotations:
         """What the answer may quote, if anybody reads calls from it."""
@@ -237,7 +239,7 @@ class Exchange:
     def _speak(self, conversation: Conversation) -> PromptedConversation:
         conversation, dialect = self._mend(conversation), self.route.dialect
         if self.route.upstream.coached:
-            speech = coach(conversation, dialect)
+            speech = render_for_small_model(conversation, dialect)
         else:
             speech = render_as_text(conversation, dialect, parallel=self.route.parallel)
             if conversation.choice.mode == "required" and self.upstream_wire.THOUGHT_FIELDS:

@@ -180,7 +180,7 @@ def _deliver(exchange: Exchange, route: Route, watch: RequestRecorder, streamed:
         None if relayed or choice.mode == "none" else _open_reader(exchange, route, rehearsed),
         watch,
         exchange.names,
-        exchange.speech.joiner if exchange.speech else "",
+        exchange.speech.break_character if exchange.speech else "",
         _find_bounds(exchange),
         streamed and guest is None and not exchange.wire.WHOLE_CALLS,
         exchange.secrets,

@@ -1,1 +1,1 @@
-"""Conversations rendered as text for models that take tool calls in a dialect."""
+"""Prompts for models that write tool calls as text: tools, past calls and results rendered in a dialect."""

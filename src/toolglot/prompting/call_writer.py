@@ -1,12 +1,12 @@
-"""Calls written as text, in any dialect: ``read(write_call(...))`` gives the call back.
+"""Write calls as text in any dialect, so that ``read(write_call(...))`` returns the same call.
 
-Strategy. The codec of the dialect writes the call in the form of the record's sample, and offers other forms that carry
-more. Each is read with the reader itself, and the first that comes back exactly is the one: nothing has to be known
-about which value breaks which notation. Behind the dialect's own forms stand a JSON object inside its wrapper, and at
-last the JSON of hermes, where every odd character can be escaped.
+Strategy. The dialect's codec writes the call in the form of the record's sample, then in other forms that can carry
+more. Each form is read with the reader itself, and the first one that reads back exactly wins, so no rules are needed
+about which value breaks which notation. The fallbacks are a JSON object inside the dialect's wrapper and, last, the
+JSON of hermes, where every special character can be escaped.
 
-Arguments are JSON text. Text that is no object (a model or client once got it wrong) is written as one argument called
-``arguments``, as it is; the empty text means no arguments.
+Arguments are JSON text. Text that is not an object (a defective call of a model or client) is written as one argument
+named ``arguments``; empty text means no arguments.
 """
 
 from __future__ import annotations
@@ -31,26 +31,29 @@ from toolglot.dialects.patterns import Mark
 from toolglot.dialects.spec import Dialect
 from toolglot.reading.reader import read, vocabulary
 
-_Key: TypeAlias = tuple[str, str, str, Tool]
+_CallKey: TypeAlias = tuple[str, str, str, Tool]
 """All that the text of a call depends on: dialect, name, arguments and tool."""
 
-FALLBACK = "hermes"
-_REMEMBERED: Final = 65536
-"""Clients send their history again with every turn; arguments up to this length are written once."""
-_CALLS: Final[TextCache[_Key]] = TextCache(1 << 22)
-"""Such calls, as they were written."""
-_LONG_CALLS: Final[TextCache[bytes]] = TextCache(1 << 24)
-"""Calls with longer arguments, by a digest of all that they depend on."""
-_TOGETHER: Final = 32
-"""So many calls are proved at once."""
+FALLBACK_DIALECT = "hermes"
+_LONG_ARGUMENTS: Final = 65536
+"""Calls are cached because clients resend their history with every turn; longer arguments are cached by digest."""
+_CALL_CACHE: Final[TextCache[_CallKey]] = TextCache(1 << 22)
+"""The text of calls with short arguments."""
+_LONG_CALL_CACHE: Final[TextCache[bytes]] = TextCache(1 << 24)
+"""The text of calls with longer arguments, by a digest of the key."""
+_BATCH_SIZE: Final = 32
+"""Calls that are verified with one read."""
 
 
 @lru_cache(maxsize=256)
-def record_of(dialect: str) -> Dialect:
-    """The record of that name, or of the dialect that a model of that name speaks."""
+def resolve_dialect(dialect: str) -> Dialect:
+    """The record of a dialect, given its name or the id of a model that uses it.
+
+    Raises: ``UsageError`` if ``dialect`` is neither.
+    """
     name = vocabulary().resolve_hint(dialect)
     if not name:
-        raise UsageError(f"{dialect!r} is neither a dialect nor a model that is known to speak one")
+        raise UsageError(f"{dialect!r} is neither a dialect nor a known model")
     return vocabulary().by_name[name]
 
 
@@ -60,23 +63,23 @@ _JSON_NAME = re.compile(r"[\w.\-/:]{1,128}\Z")
 
 
 @cache
-def _marking_words() -> frozenset[str]:
-    """Every word that stands in a mark of any dialect: only a name that is one of them can be taken for something else,
-    and to try out a name costs far more than to look here."""
-    marks = [mark for wrap in _all("wrap") for mark in (*wrap.open, *wrap.close)]
-    marks += [mark for region in _all("regions") for mark in (*region.open, *region.close)]
-    marks += [mark for call in _all("calls") for mark in (*call.header, *call.close)]
-    marks += [*_all("results"), *_all("noise"), *(record.sample for record in vocabulary().dialects)]
+def _mark_words() -> frozenset[str]:
+    """Every word in a mark of any dialect. Only a tool name among them can be misread as a mark, and this lookup is
+    far cheaper than writing and reading a call."""
+    marks = [mark for wrap in _collect("wrap") for mark in (*wrap.open, *wrap.close)]
+    marks += [mark for region in _collect("regions") for mark in (*region.open, *region.close)]
+    marks += [mark for call in _collect("calls") for mark in (*call.header, *call.close)]
+    marks += [*_collect("results"), *_collect("noise"), *(record.sample for record in vocabulary().dialects)]
     return frozenset(word.lower() for mark in marks for word in re.findall(r"[A-Za-z0-9_]+", mark)) - {"get_weather"}
 
 
-def _all(field: str) -> Iterator[Any]:
+def _collect(field: str) -> Iterator[Any]:
     return chain.from_iterable(getattr(record, field) for record in vocabulary().dialects)
 
 
 @lru_cache(maxsize=1024)
 def can_name(dialect: str, name: str) -> bool:
-    """Whether the dialect can call a tool of that name: it is written as such names are, and it reads back."""
+    """Whether a call to a tool of that name can be written in the dialect: the name is well-formed and reads back."""
     record = vocabulary().by_name[dialect]
     if isinstance(record.call.body, JsonEnvelope):
         spelling = _JSON_NAME
@@ -84,23 +87,29 @@ def can_name(dialect: str, name: str) -> bool:
         spelling = _PYTHON_NAME if "{before_parenthesis}" in record.call.header[0] else _IDENTIFIER
     if spelling.match(name) is None:
         return False
-    if _PYTHON_NAME.match(name) and name.lower() not in _marking_words():
+    if _PYTHON_NAME.match(name) and name.lower() not in _mark_words():
         return True
     probe: dict[str, Value] = {"probe": "x"}
     definition = {"name": name, "parameters": {"type": "object", "properties": {"probe": {"type": "string"}}}}
-    form = next(iter(_forms(record, name, probe)))
+    form = next(iter(_write_forms(record, name, probe)))
     return _reads_back(form, name, dump(probe), definition)
 
 
 def write_call(dialect: str, name: str, arguments: str, tools: Sequence[Tool] = ()) -> str:
-    """The call as the dialect writes it; a tool that was not offered is written as if it were known."""
-    key = record_of(dialect).name, name, arguments, _find_tool(name, tools)
-    if len(arguments) > _REMEMBERED:
+    """Write one call in a dialect.
+
+    Parameters: ``dialect`` is a dialect name or a model id, ``arguments`` JSON text, ``tools`` the offered tools. A
+    call to a tool that is not offered is written without a schema.
+
+    Raises: ``UsageError`` if ``dialect`` is unknown.
+    """
+    key = resolve_dialect(dialect).name, name, arguments, _find_tool(name, tools)
+    if len(arguments) > _LONG_ARGUMENTS:
         return _write_long(*key)
-    written = _CALLS.get(key)
+    written = _CALL_CACHE.get(key)
     if written is None:
         written = _write(*key)
-        _CALLS.add(key, written)
+        _CALL_CACHE.add(key, written)
     return written
 
 
@@ -112,43 +121,50 @@ def _find_tool(name: str, tools: Sequence[Tool]) -> Tool:
     return tool or Tool(name)
 
 
-def write_ahead(dialect: str, calls: Sequence[tuple[str, str]], tools: Sequence[Tool]) -> None:
-    """Write calls that ``write_call`` will be asked for. It takes less time to prove many of them at once."""
-    record = record_of(dialect)
+def cache_calls(dialect: str, calls: Sequence[tuple[str, str]], tools: Sequence[Tool]) -> None:
+    """Write calls into the cache of ``write_call``. Verifying many calls with one read is faster than one by one."""
+    record = resolve_dialect(dialect)
     keys = ((record.name, name, arguments, _find_tool(name, tools)) for name, arguments in calls)
-    new = [key for key in dict.fromkeys(keys) if len(key[2]) <= _REMEMBERED // _TOGETHER and _CALLS.get(key) is None]
-    for at in range(0, len(new), _TOGETHER):
-        some = new[at : at + _TOGETHER]
-        if len(some) == 1:
+    new = [
+        key
+        for key in dict.fromkeys(keys)
+        if len(key[2]) <= _LONG_ARGUMENTS // _BATCH_SIZE and _CALL_CACHE.get(key) is None
+    ]
+    for at in range(0, len(new), _BATCH_SIZE):
+        batch = new[at : at + _BATCH_SIZE]
+        if len(batch) == 1:
             return
-        texts = [next(_forms(record, name, parse_arguments(arguments))) for _, name, arguments, _ in some]
-        if _prove_all("\n".join(texts), tuple(key[1:3] for key in some), tuple(tools)):
-            for key, text in zip(some, texts, strict=True):
-                _CALLS.add(key, text)
+        texts = [next(_write_forms(record, name, parse_arguments(arguments))) for _, name, arguments, _ in batch]
+        if _all_read_back("\n".join(texts), tuple(key[1:3] for key in batch), tuple(tools)):
+            for key, text in zip(batch, texts, strict=True):
+                _CALL_CACHE.add(key, text)
 
 
 def _write_long(dialect: str, name: str, arguments: str, tool: Tool) -> str:
-    """The same for arguments that are too long to be kept as they are."""
-    told = json.dumps((dialect, name, tool.name, tool.parameters), default=str)
-    key = sha256(b"%d:%b" % (len(told), told.encode()) + arguments.encode("utf-8", "surrogatepass")).digest()
-    written = _LONG_CALLS.get(key)
+    """Write a call whose arguments are too long for a cache key."""
+    context = json.dumps((dialect, name, tool.name, tool.parameters), default=str)
+    key = sha256(b"%d:%b" % (len(context), context.encode()) + arguments.encode("utf-8", "surrogatepass")).digest()
+    written = _LONG_CALL_CACHE.get(key)
     if written is None:
         written = _write(dialect, name, arguments, tool)
-        _LONG_CALLS.add(key, written)
+        _LONG_CALL_CACHE.add(key, written)
     return written
 
 
 def write_calls(dialect: str, calls: Sequence[tuple[str, str]], tools: Sequence[Tool] = ()) -> str:
-    """Several calls of one message: in one wrapper where the dialect does so, otherwise one behind the other."""
-    record = record_of(dialect)
+    """Write the calls of one message, as (name, arguments): in one wrapper if the dialect has that, else in sequence.
+
+    Parameters and errors are those of ``write_call``.
+    """
+    record = resolve_dialect(dialect)
     texts = [write_call(dialect, name, arguments, tools) for name, arguments in calls]
     if len(texts) == 1:
         return texts[0]
-    together = _share_wrapper(record, texts) if record.between is not None and texts else ""
-    if together and _prove_all(together, tuple(calls), tuple(tools)):
-        return together
+    wrapped = _share_wrapper(record, texts) if record.between is not None and texts else ""
+    if wrapped and _all_read_back(wrapped, tuple(calls), tuple(tools)):
+        return wrapped
     for mark in record.results:
-        # what asks for the result comes once, behind the last call
+        # the mark that asks for the result comes once, after the last call
         texts[:-1] = [text.removesuffix(mark).rstrip() for text in texts[:-1]]
     return "\n".join(texts)
 
@@ -157,15 +173,15 @@ _LIST = re.compile(r"(\s*\[?\s*)(.*?)(\s*\]?\s*)\Z", re.DOTALL)
 
 
 def _share_wrapper(record: Dialect, texts: Sequence[str]) -> str:
-    """The calls in one wrapper, as the first has it; what does not fit in there will not read back."""
-    head, tail = _wrapper(record.name)
+    """Put the calls into the wrapper of the first one. The caller verifies that the result reads back."""
+    head, tail = _find_wrapper(record.name)
     inner = [text.removeprefix(head).removesuffix(tail) for text in texts]
     parts = [found.groups() for found in map(_LIST.match, inner) if found is not None]
     return head + parts[0][0] + (record.between or "").join(call for _, call, _ in parts) + parts[0][2] + tail
 
 
 @lru_cache(maxsize=64)
-def _prove_all(text: str, calls: tuple[tuple[str, str], ...], tools: tuple[Tool, ...]) -> bool:
+def _all_read_back(text: str, calls: tuple[tuple[str, str], ...], tools: tuple[Tool, ...]) -> bool:
     known = {tool.name for tool in tools}
     unknown = dict.fromkeys(name for name, _ in calls if name not in known)
     reading = read(text, tools=compile_tools((*tools, *map(Tool, unknown)), ()))
@@ -177,9 +193,9 @@ def _write(dialect: str, name: str, arguments: str, tool: Tool) -> str:
     values = parse_arguments(arguments)
     wanted = dump(values)
     forms: dict[str, None] = {}
-    for text in _forms(vocabulary().by_name[dialect], name, values):
-        # the first usually does, and the others need not be written then
-        if text not in forms and _reads_back(text, name, wanted, define(tool)):
+    for text in _write_forms(vocabulary().by_name[dialect], name, values):
+        # the first form usually reads back; later ones are then never written
+        if text not in forms and _reads_back(text, name, wanted, to_definition(tool)):
             return text
         forms[text] = None
     readable = (text for text in forms if _reads_back(text, name, wanted, {"name": name}))
@@ -187,7 +203,7 @@ def _write(dialect: str, name: str, arguments: str, tool: Tool) -> str:
 
 
 def parse_arguments(arguments: str) -> dict[str, Value]:
-    """The arguments of a call by name, whatever the text is."""
+    """The arguments of a call by name; never fails (see the module docstring)."""
     if not arguments.strip():
         return {}
     parsed = parse_object(arguments)
@@ -199,8 +215,11 @@ def parse_arguments(arguments: str) -> dict[str, Value]:
         return {"arguments": arguments}
 
 
-def take_tools(tools: Sequence[Mapping[str, Any]] | None) -> tuple[Tool, ...]:
-    """Tools from any of the usual ways to declare them; raises ``ToolSchemaError`` where reading would."""
+def parse_tools(tools: Sequence[Mapping[str, Any]] | None) -> tuple[Tool, ...]:
+    """Parse tool definitions in OpenAI, Anthropic or plain form.
+
+    Raises: ``ToolSchemaError`` for the definitions that the reader refuses.
+    """
     CompiledTools(tools)
     inner = [entry.get("function", entry) for entry in tools or ()]
     return tuple(
@@ -209,36 +228,37 @@ def take_tools(tools: Sequence[Mapping[str, Any]] | None) -> tuple[Tool, ...]:
     )
 
 
-def define(tool: Tool) -> dict[str, Any]:
-    """The tool as the reader wants it."""
+def to_definition(tool: Tool) -> dict[str, Any]:
+    """The tool as a definition for the reader."""
     return {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
 
 
-def _forms(record: Dialect, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
-    own = False
+def _write_forms(record: Dialect, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
+    """The call in each form to try, in order of preference."""
+    has_own_form = False
     for text in record.call.body.write(record.sample, name, arguments):
         yield text
-        own = True
-    head, tail = _wrapper(record.name)
-    if own and head:
+        has_own_form = True
+    head, tail = _find_wrapper(record.name)
+    if has_own_form and head:
         for text in (HARD_JSON.write(dict(arguments)), write_encoded(arguments)):
             yield f'{head.replace(TOOL, name)}\n{{"name": "{name}", "arguments": {text}}}\n{tail}'
-    plain = vocabulary().by_name[FALLBACK]
+    plain = vocabulary().by_name[FALLBACK_DIALECT]
     yield from plain.call.body.write(plain.sample, name, arguments)
 
 
 @lru_cache(maxsize=128)
-def _wrapper(dialect: str) -> tuple[str, str]:
-    """What the sample has around its call; nothing when it stands alone."""
+def _find_wrapper(dialect: str) -> tuple[str, str]:
+    """The opening and closing mark around the call in the sample; two empty strings if there is no wrapper."""
     record = vocabulary().by_name[dialect]
     for wrap in record.wrap:
         found = Mark(*wrap.open).at(record.sample, 0, True)
         if isinstance(found, re.Match):
-            return found[0].rstrip(), _closing(record.sample, wrap.close or record.noise)
+            return found[0].rstrip(), _find_closer(record.sample, wrap.close or record.noise)
     return "", ""
 
 
-def _closing(sample: str, templates: tuple[str, ...]) -> str:
+def _find_closer(sample: str, templates: tuple[str, ...]) -> str:
     mark = Mark(*templates)
     for start in range(len(sample)):
         found = mark.at(sample, start, True)

@@ -1,13 +1,13 @@
-"""A conversation with tools as a conversation of plain text, for models that only write text.
+"""Render a conversation with tools as plain text, for models that take tool calls in a dialect.
 
-Strategy. The tools are taught in the system prompt, past calls become text behind what the assistant said, results
-become user messages, and the marks that quoted text happens to contain are made harmless. What comes out holds only
-system, user and assistant messages with text and images; what is needed to read the answer stands beside it.
+Strategy. The system prompt describes the tools, past calls become text after the assistant's own text, results become
+user messages, and the marks that quoted text happens to contain are escaped. The output has only system, user and
+assistant messages with text and images, plus what the gateway needs to read the answer.
 
-Reasoning of earlier turns is dropped: no dialect expects it back. Results of one turn stand in one user message, in the
-order of the calls, and a user message behind them is joined to it, because many chat templates want the roles to
-alternate. Images in a result follow its text in the same message, behind a line that names the call. An assistant
-message that holds nothing is left out.
+Reasoning of earlier turns is dropped: no dialect expects it back. The results of one turn share one user message, in
+the order of the calls, and a user message after them is appended to it, because many chat templates require alternating
+roles. Images in a result follow its text in the same message, after a line that names the call. Empty assistant
+messages are dropped.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from toolglot.core.conversation import (
 )
 from toolglot.core.schema.toolset import compile_tool
 from toolglot.core.tool_names import rename
-from toolglot.prompting.call_writer import can_name, record_of, write_ahead, write_call, write_calls
-from toolglot.prompting.mark_escaping import MarkEscaper, choose_joiner, find_marks
+from toolglot.prompting.call_writer import cache_calls, can_name, resolve_dialect, write_call, write_calls
+from toolglot.prompting.mark_escaping import MarkEscaper, choose_break_character, get_mark_escaper
 from toolglot.prompting.tool_prompt import tool_prompt
 
 __all__ = [
@@ -55,46 +55,54 @@ __all__ = [
 ]
 
 NO_OUTPUT = "(no output)"
-VERDICT = "Tool Result"
-ERROR = "Error"
-_Made = tuple[float, str]
-"""The place of a call among all calls, and its name."""
+RESULT_LABEL = "Tool Result"
+ERROR_LABEL = "Error"
+_IndexedCall = tuple[float, str]
+"""The index of a call among all calls, and its name."""
 
-_ANY = ToolChoice()
-_NEVER: _Made = (inf, "unknown")
+_ANY_CHOICE = ToolChoice()
+_UNKNOWN_CALL: _IndexedCall = (inf, "unknown")
 _SLOT = re.compile(r"\{(verdict|name|content|json)\}")
 
 
 class PromptedConversation(Struct, frozen=True):
-    """A conversation as text, and what is needed to understand the answer.
-
-    ``tools`` are the tools as they were taught: the reader of the answer is given these. ``names`` leads from a taught
-    name to the client's own, where they differ. ``joiner`` is the character that was put into quoted marks, or nothing:
-    delete it from everything the model writes, after reading. ``notes`` tell what was left out.
-    """
+    """A conversation rendered as text, and what is needed to read the answer."""
 
     conversation: Conversation
+    """The rendered messages, without tools and tool choice."""
     tools: tuple[Tool, ...] = ()
+    """The tools under the names that the prompt uses; pass them to the reader of the answer."""
     names: Mapping[str, str] = {}
-    joiner: str = ""
+    """The client's tool name for each name in the prompt, where the two differ."""
+    break_character: str = ""
+    """The invisible break character in quoted marks, or "". After reading, delete it from all text of the model."""
     notes: tuple[str, ...] = ()
+    """What was left out, for the log."""
 
 
 def render_as_text(conversation: Conversation, dialect: str, *, parallel: bool = False) -> PromptedConversation:
-    """The conversation as a model that speaks the dialect can follow it."""
-    taught = _teach_once(conversation, dialect, parallel)
-    speaker = _Renderer(taught, conversation)
-    messages = tuple(_instruct(speaker.say(conversation.messages), taught.section))
-    spoken = replace(conversation, messages=messages, tools=(), choice=_ANY)
-    return PromptedConversation(spoken, taught.offered, taught.names, speaker.joiner, taught.notes)
+    """Render a conversation with tools as plain text in a dialect.
+
+    Parameters: ``conversation`` is the client's conversation, ``dialect`` a dialect name or a model id. ``parallel``
+    tells the model that it may make several calls in one answer.
+
+    Returns: the rendered conversation. Tools with an unusable schema are skipped with a note.
+
+    Raises: ``UsageError`` if ``dialect`` is neither a dialect nor a known model.
+    """
+    prompt = _prepare_for(conversation, dialect, parallel)
+    renderer = _Renderer(prompt, conversation)
+    messages = tuple(_add_tool_prompt(renderer.render(conversation.messages), prompt.section))
+    rendered = replace(conversation, messages=messages, tools=(), choice=_ANY_CHOICE)
+    return PromptedConversation(rendered, prompt.offered, prompt.names, renderer.break_character, prompt.notes)
 
 
-def list_offered(conversation: Conversation, dialect: str) -> tuple[Tool, ...]:
-    """The tools of the speech, for those who do not need the rest of it."""
-    return _teach_once(conversation, dialect, parallel=False).offered
+def list_offered_tools(conversation: Conversation, dialect: str) -> tuple[Tool, ...]:
+    """The ``tools`` of ``render_as_text``, without rendering the messages."""
+    return _prepare_for(conversation, dialect, parallel=False).offered
 
 
-def _teach_once(conversation: Conversation, dialect: str, parallel: bool) -> _PreparedPrompt:
+def _prepare_for(conversation: Conversation, dialect: str, parallel: bool) -> _PreparedPrompt:
     past = {
         part.name: None
         for message in conversation.messages
@@ -102,21 +110,24 @@ def _teach_once(conversation: Conversation, dialect: str, parallel: bool) -> _Pr
         for part in message.parts
         if isinstance(part, ToolCall)
     }
-    return _prepare(conversation.tools, tuple(past), record_of(dialect).name, conversation.choice, parallel)
+    return _prepare(conversation.tools, tuple(past), resolve_dialect(dialect).name, conversation.choice, parallel)
 
 
 @dataclass(frozen=True, slots=True)
 class _PreparedPrompt:
-    """Everything about a speech that is the same for every turn of a conversation. ``given`` leads from a tool's own
-    name to the taught one, ``names`` back, where they differ. ``offered`` are the tools that may be chosen."""
+    """The parts of a rendering that are the same in every turn of a conversation."""
 
     dialect: str
     tools: tuple[Tool, ...]
     offered: tuple[Tool, ...]
-    given: Mapping[str, str]
+    """The tools that the tool choice allows."""
+    prompt_names: Mapping[str, str]
+    """The name in the prompt for each of the client's names."""
     names: Mapping[str, str]
-    marks: MarkEscaper
+    """The reverse, where the two differ."""
+    escaper: MarkEscaper
     section: str
+    """The section of the system prompt that describes the tools."""
     notes: tuple[str, ...]
 
 
@@ -124,50 +135,53 @@ class _PreparedPrompt:
 def _prepare(
     tools: tuple[Tool, ...], past: tuple[str, ...], dialect: str, choice: ToolChoice, parallel: bool
 ) -> _PreparedPrompt:
-    usable, notes = _check(tools)
-    given = rename([*(tool.name for tool in usable), *past], partial(can_name, dialect))
-    known = Tools(replace(tool, name=given[tool.name]) for tool in usable)
-    choice = replace(choice, only=tuple(given.get(name, name) for name in choice.only))
+    usable, notes = _select_usable(tools)
+    prompt_names = rename([*(tool.name for tool in usable), *past], partial(can_name, dialect))
+    known = Tools(replace(tool, name=prompt_names[tool.name]) for tool in usable)
+    choice = replace(choice, only=tuple(prompt_names.get(name, name) for name in choice.only))
     return _PreparedPrompt(
         dialect,
         known,
         Tools(tool for tool in known if choice.allows(tool.name)),
-        given,
-        {taught: own for own, taught in given.items() if taught != own},
-        find_marks(dialect, tuple(sorted(given.values()))),
+        prompt_names,
+        {in_prompt: own for own, in_prompt in prompt_names.items() if in_prompt != own},
+        get_mark_escaper(dialect, tuple(sorted(prompt_names.values()))),
         tool_prompt(known, dialect, choice=choice, parallel=parallel),
-        (*notes, *_miss(choice, known)),
+        (*notes, *_note_missing_choices(choice, known)),
     )
 
 
-def _miss(choice: ToolChoice, tools: Sequence[Tool]) -> Iterator[str]:
-    """A note for every tool that was chosen and is not there."""
+def _note_missing_choices(choice: ToolChoice, tools: Sequence[Tool]) -> Iterator[str]:
+    """A note for every tool that the tool choice names and the client does not offer."""
     names = [tool.name for tool in tools]
     return (f"choice of {name} ignored: no such tool" for name in choice.only if name not in names)
 
 
 def write_result(dialect: str, name: str, content: str, error: bool = False) -> str:
-    """A tool's result as the models of the dialect expect it."""
-    told = list(_split_form(record_of(dialect).returns))
-    slots = told[1::2]
+    """Write a tool result in the form that models of the dialect expect.
+
+    Parameters: ``name`` is the tool, ``content`` its output, ``error`` says that the tool failed.
+    """
+    pieces = list(_split_template(resolve_dialect(dialect).returns))
+    slots = pieces[1::2]
     text = NO_OUTPUT if not content or content.isspace() else content
     if error and "verdict" not in slots:
-        text = f"{ERROR} from {name}:\n{text}"
-    given = {"verdict": ERROR if error else VERDICT, "name": name, "content": text}
+        text = f"{ERROR_LABEL} from {name}:\n{text}"
+    values = {"verdict": ERROR_LABEL if error else RESULT_LABEL, "name": name, "content": text}
     if "json" in slots:
-        given["json"] = json.dumps(text, ensure_ascii=False)
-    told[1::2] = [given[slot] for slot in slots]
-    return "".join(told)
+        values["json"] = json.dumps(text, ensure_ascii=False)
+    pieces[1::2] = [values[slot] for slot in slots]
+    return "".join(pieces)
 
 
 @lru_cache(maxsize=256)
-def _split_form(form: str) -> tuple[str, ...]:
-    """The form of a result in pieces: every second one names what stands there."""
-    return tuple(_SLOT.split(form))
+def _split_template(template: str) -> tuple[str, ...]:
+    """Split a result template into literal text and slot names, alternately."""
+    return tuple(_SLOT.split(template))
 
 
-def _check(tools: Sequence[Tool]) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
-    """The tools that can be taught, and a note for each of the others."""
+def _select_usable(tools: Sequence[Tool]) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
+    """The tools whose schema compiles, and a note for each of the others."""
     usable: list[Tool] = []
     notes: list[str] = []
     for number, tool in enumerate(tools):
@@ -179,172 +193,173 @@ def _check(tools: Sequence[Tool]) -> tuple[tuple[Tool, ...], tuple[str, ...]]:
     return tuple(usable), tuple(notes)
 
 
-def _texts(conversation: Conversation) -> Iterator[str]:
-    """All the text that goes to the model or that it may repeat."""
+def _all_texts(conversation: Conversation) -> Iterator[str]:
+    """All text that the model is sent or may repeat."""
     for part in chain.from_iterable(message.parts for message in conversation.messages):
         for piece in part.content if isinstance(part, ToolResult) else (part,):
             if isinstance(piece, (Text, Reasoning)):
                 yield piece.text
             elif isinstance(piece, ToolCall):
                 yield piece.arguments
-    yield from map(_definition, conversation.tools)
+    yield from map(_definition_text, conversation.tools)
 
 
 @lru_cache(maxsize=512)
-def _definition(tool: Tool) -> str:
+def _definition_text(tool: Tool) -> str:
     return tool.description + json.dumps(tool.parameters, ensure_ascii=False, default=str)
 
 
-def _instruct(messages: list[Message], section: str) -> list[Message]:
-    """The messages with the section behind the client's own system prompt, unless it holds that section already."""
+def _add_tool_prompt(messages: list[Message], section: str) -> list[Message]:
+    """Append the section to the client's system prompt, unless it is in there already."""
     parts: list[Iterable[Part]] = []
-    taught = False
+    is_present = False
     for message in messages:
         if message.role != "system":
             break
         parts.append(message.parts)
-        taught = taught or section in message.text
+        is_present = is_present or section in message.text
     rest = messages[len(parts) :]
-    prompt = _joined(parts if taught else [*parts, (Text(section),)])
+    prompt = _join_parts(parts if is_present else [*parts, (Text(section),)])
     return [Message("system", prompt), *rest] if prompt else rest
 
 
-_PLAIN = (Text, Image, ProviderPart)
-_SILENCE = Text("")
+_PLAIN_PARTS = (Text, Image, ProviderPart)
+_EMPTY_TEXT = Text("")
 
 
-def _bare(parts: Iterable[Part]) -> tuple[Part, ...]:
-    """What of some parts a plain message holds."""
-    return tuple([part for part in parts if isinstance(part, _PLAIN) and part != _SILENCE])
+def _plain_parts(parts: Iterable[Part]) -> tuple[Part, ...]:
+    """The parts that a plain message can hold."""
+    return tuple([part for part in parts if isinstance(part, _PLAIN_PARTS) and part != _EMPTY_TEXT])
 
 
-def _joined(groups: Sequence[Iterable[Part]]) -> tuple[Part, ...]:
-    """The parts of several messages as parts of one: texts that meet are parted by an empty line."""
+def _join_parts(groups: Sequence[Iterable[Part]]) -> tuple[Part, ...]:
+    """Join the parts of several messages; an empty line separates texts where two messages touch."""
     parts: list[Part] = []
-    meeting: list[str] = []
+    texts: list[str] = []
     for group in groups:
-        meets = True
+        is_first = True
         for part in group:
-            if not isinstance(part, _PLAIN) or part == _SILENCE:
+            if not isinstance(part, _PLAIN_PARTS) or part == _EMPTY_TEXT:
                 continue
-            if meeting and not (meets and isinstance(part, Text)):
-                parts.append(Text("\n\n".join(meeting)))
-                meeting = []
+            if texts and not (is_first and isinstance(part, Text)):
+                parts.append(Text("\n\n".join(texts)))
+                texts = []
             if isinstance(part, Text):
-                meeting.append(part.text)
+                texts.append(part.text)
             else:
                 parts.append(part)
-            meets = False
-    return (*parts, Text("\n\n".join(meeting))) if meeting else tuple(parts)
+            is_first = False
+    return (*parts, Text("\n\n".join(texts))) if texts else tuple(parts)
 
 
 @dataclass(slots=True)
 class _Renderer:
-    """Turns the messages of one conversation into plain ones. One that is plain already stays as it is."""
+    """Renders the messages of one conversation. Messages that are plain already stay as they are."""
 
-    taught: _PreparedPrompt
+    prompt: _PreparedPrompt
     conversation: Conversation
-    joiner: str = ""
+    break_character: str = ""
 
-    def say(self, messages: Sequence[Message]) -> list[Message]:
-        """Results and what the user says beside them stand in one message."""
-        made = [(self.taught.given[call.name], call.arguments) for message in messages for call in message.calls]
-        write_ahead(self.taught.dialect, made, self.taught.tools)
-        said: list[Message] = []
-        rows: dict[int, list[Sequence[Part]]] = {}
-        last, telling = "", False
-        for message, told in self.turns(messages):
+    def render(self, messages: Sequence[Message]) -> list[Message]:
+        """The messages as text; tool results and the user messages next to them share one message."""
+        made = [(self.prompt.prompt_names[call.name], call.arguments) for message in messages for call in message.calls]
+        cache_calls(self.prompt.dialect, made, self.prompt.tools)
+        rendered: list[Message] = []
+        merged: dict[int, list[Sequence[Part]]] = {}
+        last_role, last_has_results = "", False
+        for message, has_results in self.turns(messages):
             if not message.parts:
                 continue
-            if message.role == last == "user" and (told or telling):
-                rows.setdefault(len(said) - 1, [said[-1].parts]).append(message.parts)
-                telling = True
+            if message.role == last_role == "user" and (has_results or last_has_results):
+                merged.setdefault(len(rendered) - 1, [rendered[-1].parts]).append(message.parts)
+                last_has_results = True
             else:
-                said.append(message)
-                last, telling = message.role, told
-        for at, parts in rows.items():
-            said[at] = Message("user", _joined(parts))
-        return said
+                rendered.append(message)
+                last_role, last_has_results = message.role, has_results
+        for at, parts in merged.items():
+            rendered[at] = Message("user", _join_parts(parts))
+        return rendered
 
     def turns(self, messages: Sequence[Message]) -> Iterator[tuple[Message, bool]]:
-        """What each side says, and whether that holds results."""
+        """Each rendered message, and whether it holds tool results."""
         numbers = count()
-        called: dict[str, _Made] = {}
+        called: dict[str, _IndexedCall] = {}
         results: list[ToolResult] = []
         for message in messages:
             if message.role == "tool":
                 results += [part for part in message.parts if isinstance(part, ToolResult)]
                 continue
             if results:
-                yield self.report(results, called), True
+                yield self.render_results(results, called), True
                 results = []
             if message.role == "user":
-                yield self.quote(message), False
+                yield self.escape_message(message), False
                 continue
             calls = message.calls if message.role == "assistant" else ()
             for call in calls:
-                # an id that is used again stands for the later call, in its place
+                # a reused id refers to the latest call
                 called[call.id] = next(numbers), call.name
-            parts = self.recall(message.parts, calls) if calls else _bare(message.parts)
+            parts = self.render_calls(message.parts, calls) if calls else _plain_parts(message.parts)
             yield message if parts == message.parts else Message(message.role, parts), False
         if results:
-            yield self.report(results, called), True
+            yield self.render_results(results, called), True
 
-    def recall(self, parts: Sequence[Part], calls: Sequence[ToolCall]) -> tuple[Part, ...]:
-        """What the assistant said, and behind it what it called."""
-        made = [(self.taught.given[call.name], call.arguments) for call in calls]
-        written = (Text(write_calls(self.taught.dialect, made, self.taught.tools)),)
-        said = _bare(parts)
-        if said and isinstance(last := said[-1], Text):
-            said = (*said[:-1], Text(last.text.rstrip()))
-        return _joined([said, written]) if said else written
+    def render_calls(self, parts: Sequence[Part], calls: Sequence[ToolCall]) -> tuple[Part, ...]:
+        """The assistant's text, followed by its calls."""
+        made = [(self.prompt.prompt_names[call.name], call.arguments) for call in calls]
+        written = (Text(write_calls(self.prompt.dialect, made, self.prompt.tools)),)
+        plain = _plain_parts(parts)
+        if plain and isinstance(last := plain[-1], Text):
+            plain = (*plain[:-1], Text(last.text.rstrip()))
+        return _join_parts([plain, written]) if plain else written
 
-    def report(self, results: Sequence[ToolResult], called: Mapping[str, _Made]) -> Message:
-        """Results in the order of their calls, those without a call last."""
+    def render_results(self, results: Sequence[ToolResult], called: Mapping[str, _IndexedCall]) -> Message:
+        """One user message with the results in the order of their calls; results without a call come last."""
         if len(results) > 1:
-            results = sorted(results, key=lambda result: called.get(result.call_id, _NEVER)[0])
-        told = [self.tell(result, called.get(result.call_id, _NEVER)[1]) for result in results]
-        return Message("user", told[0] if len(told) == 1 else _joined(told))
+            results = sorted(results, key=lambda result: called.get(result.call_id, _UNKNOWN_CALL)[0])
+        rendered = [self.render_result(result, called.get(result.call_id, _UNKNOWN_CALL)[1]) for result in results]
+        return Message("user", rendered[0] if len(rendered) == 1 else _join_parts(rendered))
 
-    def tell(self, result: ToolResult, called: str) -> tuple[Part, ...]:
-        own = result.name or called
+    def render_result(self, result: ToolResult, called: str) -> tuple[Part, ...]:
+        name = result.name or called
         text = "".join([part.text for part in result.content if isinstance(part, Text)])
         images = [part for part in result.content if isinstance(part, Image)]
-        told = write_result(self.taught.dialect, self.taught.given.get(own, own), self.mute(text), result.error)
-        return (Text(told + _announce(len(images), result.call_id)), *images)
+        prompt_name = self.prompt.prompt_names.get(name, name)
+        written = write_result(self.prompt.dialect, prompt_name, self.escape(text), result.error)
+        return (Text(written + _introduce_images(len(images), result.call_id)), *images)
 
-    def quote(self, message: Message) -> Message:
-        """What the user says, with marks that do nothing. A mark may be split over several parts."""
+    def escape_message(self, message: Message) -> Message:
+        """The user message with its marks escaped. A mark may be split over several parts."""
         texts = [part.text for part in message.parts if isinstance(part, Text)]
         whole = texts[0] if len(texts) == 1 else "".join(texts)
-        if not self.taught.marks.are_in(whole):
+        if not self.prompt.escaper.has_marks(whole):
             return message
-        places, joiner = self.taught.marks.find(whole), self.choose_joiner()
+        positions, break_character = self.prompt.escaper.find_positions(whole), self.choose_break_character()
         parts: list[Part] = []
         start = 0
         for part in message.parts:
             if isinstance(part, Text):
                 end = start + len(part.text)
-                inside = places[bisect_right(places, start) : bisect_right(places, end)]
+                inside = positions[bisect_right(positions, start) : bisect_right(positions, end)]
                 cuts = [start, *inside, end]
-                parts.append(Text(joiner.join(whole[one:other] for one, other in pairwise(cuts))))
+                parts.append(Text(break_character.join(whole[one:other] for one, other in pairwise(cuts))))
                 start = end
             else:
                 parts.append(part)
         return Message("user", tuple(parts))
 
-    def choose_joiner(self) -> str:
-        self.joiner = self.joiner or choose_joiner(_texts(self.conversation))
-        return self.joiner
+    def choose_break_character(self) -> str:
+        self.break_character = self.break_character or choose_break_character(_all_texts(self.conversation))
+        return self.break_character
 
-    def mute(self, text: str) -> str:
-        if not self.taught.marks.are_in(text):
+    def escape(self, text: str) -> str:
+        if not self.prompt.escaper.has_marks(text):
             return text
-        return self.taught.marks.neutralise(text, self.choose_joiner())
+        return self.prompt.escaper.escape(text, self.choose_break_character())
 
 
-def _announce(images: int, call_id: str) -> str:
-    """What stands between a result and its images."""
+def _introduce_images(images: int, call_id: str) -> str:
+    """The line between a result and its images."""
     if not images:
         return ""
     count = "An image" if images == 1 else f"{images} images"

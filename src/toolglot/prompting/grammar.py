@@ -1,12 +1,12 @@
-"""Grammars that let a model write nothing but valid calls: dialect and tools in, GBNF of llama.cpp out.
+"""Build grammars that only allow valid calls: from a dialect and tools to the GBNF of llama.cpp.
 
-Strategy. The sample of a dialect's record is one call, ``get_weather`` with the city Oslo. It is taken apart at these
-three words: what stands between them are the marks, and with other names and a rule for the value the sample becomes
-the grammar of any call. So the grammar always writes what the record shows, and a dialect whose sample does not come
-apart this way has no grammar (``None``). Values follow the compiled shape of the tool's schema; required parameters
-come first, in the order of declaration, because a model that has written half of a call no longer weighs what to say.
+Strategy. The sample of a dialect's record is one call, ``get_weather`` with ``city`` Oslo. Splitting it at these three
+words leaves the marks; with other names and a rule for the value, the sample becomes the grammar of any call. So the
+grammar always writes what the record shows, and a dialect whose sample cannot be split this way has no grammar
+(``None``). Values follow the compiled schema of the tool; required parameters come first, in the order of declaration,
+because a model in the middle of a call no longer weighs what to write.
 
-Text between tags is any text in which none of the marks occurs. That is a finite automaton with one rule per state.
+Text between tags is any text that contains none of the marks: a finite automaton with one rule per state.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NO_CALL_INSIDE = ("<![CDATA[",)
 _MOST_CALLS = 8
 
 _LEAVES = {
-    # a path that begins with a drive is read with its backslashes as they are, so they must be doubled
+    # the reader takes backslashes literally in a path that begins with a drive, so they must be doubled
     "string": r'"\"" ("\"" | [A-Za-z] {drive} | [^A-Za-z"\\\x00-\x1F\x7F] {rest} | {escape} {rest})',
     "drive": r'"\"" | ":" ("\"" | "\\" ["\\/] {rest} | {plain} {rest}) | [^:"\\\x00-\x1F\x7F] {rest} | {escape} {rest}',
     "rest": r'({plain} | {escape})* "\""',
@@ -46,20 +46,22 @@ _LEAVES = {
     "null": r'"null"',
     "plain": r'[^"\\\x00-\x1F\x7F]',
     "escape": r'"\\" (["\\/bfnrt] | "u" [0-9A-CEFa-cef] [0-9A-Fa-f]{3})',
-    # inside of tags a value must not look like one
+    # between tags, a value must not look like a tag
     "tagged-char": r'[^"\\<\x00-\x1F\x7F] | "\\" ["\\/bfnrt]',
     "tagged-string": r'"\"" {tagged-char}* "\""',
 }
 
 
 @lru_cache(maxsize=16)
-def grammar(tools: tuple[Tool, ...], dialect: str, *, required: bool, parallel: bool) -> str | None:
-    """The grammar of an answer that calls these tools in this dialect; None if there is none for it.
+def build_grammar(tools: tuple[Tool, ...], dialect: str, *, required: bool, parallel: bool) -> str | None:
+    """Build the grammar of an answer that calls these tools in a dialect.
 
-    Unless a call is ``required`` the answer may be text, with or without a call behind it. ``parallel`` allows several
-    calls, one below the other. ``dialect`` is the name of one, or of a model that speaks it.
+    Parameters: ``dialect`` is a dialect name or a model id. Unless a call is ``required``, the answer may be text, with
+    or without a call after it. ``parallel`` allows several calls, one per line.
+
+    Returns: GBNF, or None if the dialect or a parameter cannot be written as a grammar or there are no tools.
     """
-    form = _take_apart(vocabulary().resolve_hint(dialect) or "")
+    form = _parse_sample(vocabulary().resolve_hint(dialect) or "")
     if form is None or not tools:
         return None
     rules = _Rules()
@@ -73,14 +75,14 @@ def grammar(tools: tuple[Tool, ...], dialect: str, *, required: bool, parallel: 
     root = "calls"
     if not required:
         leads = {form.lead(tool) for tool in tools}
-        # behind a back-tick a call would be quoted, not made
+        # after a backtick the reader would take the call as quoted
         before = rules.add_text({*leads, "`"})
         root = f'{rules.add_text(leads)} | ({before} "\\n")? calls'
     return rules.write(root)
 
 
 class _Unwritable(Exception):
-    """A parameter that this dialect cannot write."""
+    """The dialect cannot write a parameter."""
 
 
 # -- rules -------------------------------------------------------------------------------------------------------------
@@ -88,10 +90,12 @@ class _Unwritable(Exception):
 
 @dataclass(slots=True)
 class _Rules:
-    """The rules of one grammar while it is made."""
+    """The rules of a grammar under construction."""
 
     bodies: dict[str, str] = field(default_factory=dict)
-    known: dict[object, str] = field(default_factory=dict)
+    """Rule bodies by rule name."""
+    shared: dict[object, str] = field(default_factory=dict)
+    """Rule names by what they describe."""
 
     def define(self, name: str, body: str) -> str:
         self.bodies[name] = body
@@ -101,29 +105,29 @@ class _Rules:
         return self.define(f"{stem}-{len(self.bodies)}", body)
 
     def leaf(self, name: str) -> str:
-        """The rule of a simple value, and of what it is made of."""
+        """The rule of a simple value; adds the rules it refers to."""
         if name not in self.bodies:
             self.bodies[name] = ""
             self.bodies[name] = re.sub(r"\{([a-z-]+)\}", lambda found: self.leaf(found[1]), _LEAVES[name])
         return name
 
-    def remember(self, key: object, stem: str, make: Callable[[], str]) -> str:
-        """One rule for each thing, which may be a part of itself."""
-        if key not in self.known:
-            name = self.known[key] = self.add(stem, "")
+    def share(self, key: object, stem: str, make: Callable[[], str]) -> str:
+        """Add one rule per key. The body may refer to its own rule."""
+        if key not in self.shared:
+            name = self.shared[key] = self.add(stem, "")
             self.bodies[name] = make()
-        return self.known[key]
+        return self.shared[key]
 
     def add_text(self, marks: Iterable[str]) -> str:
-        """A rule for any text, line breaks and all, in which none of the marks occurs."""
-        unwanted = frozenset(marks)
-        return self.remember(unwanted, "text", lambda: self._walk(_Automaton(unwanted)))
+        """A rule for any text, line breaks included, that contains none of the marks."""
+        forbidden = frozenset(marks)
+        return self.share(forbidden, "text", lambda: self._add_states(_Automaton(forbidden)))
 
-    def _walk(self, automaton: _Automaton) -> str:
+    def _add_states(self, automaton: _Automaton) -> str:
         names = [self.add("text", "") for _ in automaton.steps]
         for name, steps in zip(names, automaton.steps, strict=True):
-            onward = [f"{_spell_class(char)} {names[state]}" for char, state in steps.items() if state is not None]
-            self.bodies[name] = " | ".join([f"{_spell_class(*steps, but=True)} {names[0]}", *onward, '""'])
+            onward = [f"{_char_class(char)} {names[state]}" for char, state in steps.items() if state is not None]
+            self.bodies[name] = " | ".join([f"{_char_class(*steps, but=True)} {names[0]}", *onward, '""'])
         return names[0]
 
     def write(self, root: str) -> str:
@@ -131,10 +135,10 @@ class _Rules:
 
 
 class _Automaton:
-    """Follows a text and knows at each character which mark it may be in; ``None`` is the end of one.
+    """Recognises marks in a text, as Aho-Corasick does.
 
-    A state is how much of a mark has been seen. ``steps`` tells for each state where a character leads, if it leads
-    anywhere but to the first. What a state does not know itself it takes from the longest end of it that is a state.
+    A state is a prefix of a mark. ``steps`` has, for each state, the characters that lead to another state than the
+    first; ``None`` is the end of a mark. Transitions that a state lacks come from its longest suffix that is a state.
     """
 
     def __init__(self, marks: Iterable[str]) -> None:
@@ -147,20 +151,20 @@ class _Automaton:
             for size in range(len(mark)):
                 onward[mark[:size]][mark[size]] = states.get(mark[: size + 1])
         self.steps: list[dict[str, int | None]] = []
-        spare: list[int] = []
+        suffixes: list[int] = []
         for head in heads:
-            spare.append(self.steps[spare[states[head[:-1]]]].get(head[-1]) or 0 if len(head) > 1 else 0)
-            self.steps.append((self.steps[spare[-1]] if head else {}) | onward[head])
+            suffixes.append(self.steps[suffixes[states[head[:-1]]]].get(head[-1]) or 0 if len(head) > 1 else 0)
+            self.steps.append((self.steps[suffixes[-1]] if head else {}) | onward[head])
 
 
-def _spell(text: str) -> str:
-    """A literal."""
+def _literal(text: str) -> str:
+    """A GBNF literal."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
     return f'"{escaped}"'
 
 
-def _spell_class(*chars: str, but: bool = False) -> str:
-    """One of these characters, or any other."""
+def _char_class(*chars: str, but: bool = False) -> str:
+    """A GBNF character class: one of these characters, or with ``but`` any other."""
     inside = "".join(char if char.isalnum() else f"\\U{ord(char):08X}" for char in chars)
     return f"[{'^' if but else ''}{inside}]" if inside else "."
 
@@ -170,17 +174,17 @@ def _spell_class(*chars: str, but: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Json:
-    """Rules for values written as JSON; ``string`` is the rule for its strings."""
+    """Rules for values written as JSON; ``string`` names the rule for strings."""
 
     rules: _Rules
     string: str = "string"
 
     def value(self, shape: SchemaType) -> str:
-        return self.rules.remember((shape, self.string), "value", lambda: self._write(shape))
+        return self.rules.share((shape, self.string), "value", lambda: self._write(shape))
 
     def _write(self, shape: SchemaType) -> str:
         if shape.enum is not None:
-            return " | ".join(_spell(dump(member)) for member in shape.enum) or self._write(ANY)
+            return " | ".join(_literal(dump(member)) for member in shape.enum) or self._write(ANY)
         if shape.branches:
             return " | ".join(dict.fromkeys(map(self.value, shape.branches)))
         kinds = shape.order or ("object", "array", "string", "number", "boolean", "null")
@@ -198,13 +202,13 @@ class _Json:
         return self.rules.leaf(kind)
 
     def members(self, shape: SchemaType) -> str:
-        """An object of the declared members and no others."""
-        pairs = {key: f"{_spell(dump(key) + ': ')} {self.value(shape.property_shape(key))}" for key in _keys(shape)}
+        """An object with the declared members only."""
+        pairs = {key: f"{_literal(dump(key) + ': ')} {self.value(shape.property_shape(key))}" for key in _keys(shape)}
         needed = [pair for key, pair in pairs.items() if key in shape.required]
         others = [pair for key, pair in pairs.items() if key not in shape.required]
         tail = "".join(f' (", " {pair})?' for pair in others)
         if needed:
-            return f'"{{" {_comma.join(needed)}{tail} "}}"'
+            return f'"{{" {_COMMA.join(needed)}{tail} "}}"'
         starts = [pair + "".join(f' (", " {each})?' for each in others[at + 1 :]) for at, pair in enumerate(others)]
         return f'"{{" ({" | ".join(starts)})? "}}"' if starts else '"{}"'
 
@@ -213,7 +217,7 @@ class _Json:
         return f'"{{" ({pair} (", " {pair})*)? "}}"'
 
 
-_comma = ' ", " '
+_COMMA = ' ", " '
 
 
 def _keys(shape: SchemaType) -> list[str]:
@@ -226,30 +230,30 @@ def _keys(shape: SchemaType) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Form:
-    """The sample of a dialect, taken apart: what stands before and behind the arguments."""
+class _CallForm:
+    """A dialect's sample, split into the text before and after the arguments."""
 
     head: str
     tail: str
 
     def lead(self, tool: Tool) -> str:
-        """The beginning by which a call is known."""
+        """The prefix that identifies a call."""
         before, _, behind = self.head.partition(_NAME)
         found = _LEAD.match(before if len(before) > 1 else before + tool.name + behind[:1])
         return found[0] if found else before
 
     def write_call(self, tool: Tool, rules: _Rules) -> str:
-        head, tail = (_spell(part.replace(_NAME, tool.name)) for part in (self.head, self.tail) if part or part == "")
+        head, tail = (_literal(part.replace(_NAME, tool.name)) for part in (self.head, self.tail) if part or part == "")
         return f"{head} {self.write_arguments(tool, rules)} {tail}"
 
     def write_arguments(self, tool: Tool, rules: _Rules) -> str:
-        """One JSON object."""
+        """The arguments as one JSON object."""
         return _Json(rules).members(_shape_of(tool))
 
 
 @dataclass(frozen=True, slots=True)
-class _Tagged(_Form):
-    """The same where every parameter stands between marks of its own."""
+class _TaggedForm(_CallForm):
+    """A sample in which each parameter has an opening and a closing tag."""
 
     open: str
     close: str
@@ -262,8 +266,8 @@ class _Tagged(_Form):
         keys = [key for key in _keys(shape) if _TAGGABLE.fullmatch(key)]
         marks = {*self._marks(tool, keys), *_NO_CALL_INSIDE}
         pairs = [
-            f"{_spell(self.open.replace(_KEY, key))} {self._value(shape.property_shape(key), marks, rules)} "
-            f"{_spell(self.close.replace(_KEY, key) + self.gap)}"
+            f"{_literal(self.open.replace(_KEY, key))} {self._value(shape.property_shape(key), marks, rules)} "
+            f"{_literal(self.close.replace(_KEY, key) + self.gap)}"
             for key in keys
         ]
         return " ".join(pair if key in shape.required else f"({pair})?" for key, pair in zip(keys, pairs, strict=True))
@@ -276,14 +280,14 @@ class _Tagged(_Form):
     def _value(self, shape: SchemaType, marks: set[str], rules: _Rules) -> str:
         if shape.enum:
             raw = (member if isinstance(member, str) else dump(member) for member in shape.enum)
-            return f"({' | '.join(map(_spell, raw))})"
+            return f"({' | '.join(map(_literal, raw))})"
         if shape.untyped or any("string" in leaf.kinds and leaf.enum is None for leaf in shape.leaves):
             return rules.add_text(marks)
         return _Json(rules, "tagged-string").value(shape)
 
 
 def _shape_of(tool: Tool) -> SchemaType:
-    """What the tool takes; a schema that cannot be used says nothing."""
+    """The compiled parameters of the tool; any value if the schema is unusable."""
     try:
         return compile_schema(tool.parameters, tool.name, "parameters")
     except ToolSchemaError:
@@ -291,15 +295,15 @@ def _shape_of(tool: Tool) -> SchemaType:
 
 
 @cache
-def _take_apart(dialect: str) -> _Form | None:
+def _parse_sample(dialect: str) -> _CallForm | None:
     record = vocabulary().by_name.get(dialect)
     if record is None:
         return None
     sample = record.sample
     if sample.count(_OBJECT) == 1:
         head, _, tail = sample.partition(_OBJECT)
-        return _Form(head, tail)
+        return _CallForm(head, tail)
     found = _TAGS.search(sample)
     if found is None:
         return None
-    return _Tagged(sample[: found.start()], sample[found.end() :], found["open"], found["close"], found["gap"])
+    return _TaggedForm(sample[: found.start()], sample[found.end() :], found["open"], found["close"], found["gap"])

@@ -1,13 +1,13 @@
-"""Marks in quoted text made harmless, and exactly restorable.
+"""Escape marks in quoted text, reversibly.
 
-Strategy. A tool's result or a user's text may hold marks that the reader would execute if the model repeated them, or
-that a chat template takes for its own. One invisible character that occurs nowhere in the conversation is put behind
-the first character of every such mark. The mark then is none, for reader and tokenizer alike, and looks the same to the
-model. Whoever deletes that character from what the model writes (after reading it) has the original bytes again.
+Strategy. A tool result or a user's text may contain marks that the reader would execute if the model repeated them, or
+that a chat template takes for its own. The escaper inserts one invisible break character, which occurs nowhere in the
+conversation, after the first character of every such mark. Reader and tokenizer then no longer see a mark, and the text
+looks the same to the model. Deleting the character from what the model writes (after reading) restores the exact bytes.
 
-All dialects are covered, because the reader reads all of them. Marks that are ordinary text count only together with
-the name of a tool (``named_marks``). One expression per dialect finds all others, and nothing is compiled for a name.
-Where the marks of a text are is remembered: clients send their history again with every turn.
+All dialects are covered, because the reader reads all of them. Marks that are also ordinary text count only together
+with a tool name (``named_calls``). One regular expression per dialect finds all others; none is compiled per tool name.
+Mark positions are cached per text, because clients resend their history with every turn.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from toolglot.core.windowed_search import LONGEST, find_all, search
 from toolglot.dialects.codecs.tagged_parameters import TaggedParameters
 from toolglot.dialects.mark_templates import expression
 from toolglot.dialects.spec import Commitment, Dialect, Position
-from toolglot.prompting.named_calls import LED, NamedCalls, Span
+from toolglot.prompting.named_calls import NAME_LINE, NamedCallFinder, Span
 from toolglot.reading.reader import vocabulary
 
-_PRIVATE = (*range(0xE000, 0xF900), *range(0xF0000, 0xFFFFE))
-_REMEMBERED = 1 << 14
-"""So many texts are known again, whoever sent them."""
-_MOST_PLACES = 1 << 19
-"""So many places of marks in them are kept."""
+_PRIVATE_USE = (*range(0xE000, 0xF900), *range(0xF0000, 0xFFFFE))
+_MOST_TEXTS = 1 << 14
+"""Texts in the cache of mark positions, over all clients."""
+_MOST_POSITIONS = 1 << 19
+"""Mark positions in that cache."""
 _SHORT = 64
-"""Shorter texts are looked at again: that is as quick as to know them again."""
+"""Shorter texts are not cached: searching them is as fast as a cache lookup."""
 
-_CONTROL = (
+_CHAT_TEMPLATE_MARKS = (
     r"<[|｜](?=[\w/\"▁])",
     r"</?(?:s|bos|eos|start_of_turn|end_of_turn|start_of_image|tool_response|think|thinking)\b",
     r"\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_RESULTS|TOOL_CALLS|ARGS|CALL_ID|TOOL_CONTENT|THINK)\]",
@@ -45,28 +45,31 @@ _CONTROL = (
     r"\]~b\]",
     r"\[e~\[",
 )
-"""Marks of chat templates, whichever dialect is spoken."""
+"""Marks of chat templates, for every dialect."""
 
-_EVERYWHERE = ("{{", "[{before_object}", "[{before_pair}", "{command}", "<{name}>", "[")
-"""Headers and wrappers that are too common to be marks by themselves."""
+_TOO_COMMON = ("{{", "[{before_object}", "[{before_pair}", "{command}", "<{name}>", "[")
+"""Headers and wrappers that are too common to count as marks by themselves."""
 
 
-def choose_joiner(texts: Iterable[str]) -> str:
-    """An invisible character that is in none of the texts."""
-    telling = [text for text in texts if not text.isascii()]
+def choose_break_character(texts: Iterable[str]) -> str:
+    """Choose an invisible break character that occurs in none of the texts.
+
+    If all are taken: a free private-use character, or else the first invisible one.
+    """
+    candidates = [text for text in texts if not text.isascii()]
     for char in INVISIBLE:
-        if not any(char in text for text in telling):
+        if not any(char in text for text in candidates):
             return char
-    present: set[str] = set().union(*telling)
-    return next((char for char in map(chr, _PRIVATE) if char not in present), INVISIBLE[0])
+    present: set[str] = set().union(*candidates)
+    return next((char for char in map(chr, _PRIVATE_USE) if char not in present), INVISIBLE[0])
 
 
-_NOWHERE = array("Q")
-"""The places of a text without marks, shared by all such texts."""
+_NO_POSITIONS = array("Q")
+"""The positions in a text without marks, shared by all such texts."""
 
 
-class _Places:
-    """Where the marks of texts are, by a digest of the text. All of them are forgotten when there are too many."""
+class _PositionCache:
+    """Mark positions by the digest of a text. The cache is cleared when it is full."""
 
     def __init__(self) -> None:
         self._known: dict[bytes, array[int]] = {}
@@ -75,48 +78,52 @@ class _Places:
     def get(self, digest: bytes) -> array[int] | None:
         return self._known.get(digest)
 
-    def add(self, digest: bytes, places: array[int]) -> None:
-        self._size += len(places)
-        if len(self._known) >= _REMEMBERED or self._size > _MOST_PLACES:
-            self._known, self._size = {}, len(places)
-        if len(places) <= _MOST_PLACES:
-            self._known[digest] = places or _NOWHERE
+    def add(self, digest: bytes, positions: array[int]) -> None:
+        self._size += len(positions)
+        if len(self._known) >= _MOST_TEXTS or self._size > _MOST_POSITIONS:
+            self._known, self._size = {}, len(positions)
+        if len(positions) <= _MOST_POSITIONS:
+            self._known[digest] = positions or _NO_POSITIONS
 
 
-_PLACES = _Places()
+_POSITION_CACHE = _PositionCache()
 
 
 class MarkEscaper:
-    """The marks of all dialects, where one is spoken and tools have these names."""
+    """Finds and escapes the marks of all dialects.
+
+    Parameters: ``dialect`` is the dialect of the prompt, whose closing marks count too; ``names`` are the tool names.
+    """
 
     def __init__(self, dialect: str, names: tuple[str, ...]) -> None:
         self._pattern, self._floating, named = _compile(dialect)
-        self._named = NamedCalls(names, named)
+        self._named = NamedCallFinder(names, named)
         self._digest = sha256("\0".join((dialect, *names)).encode("utf-8", "surrogatepass")).digest()
 
-    def are_in(self, text: str) -> bool:
-        """Whether there is something to neutralise."""
-        return len(self.find(text)) > 0
+    def has_marks(self, text: str) -> bool:
+        return len(self.find_positions(text)) > 0
 
-    def find(self, text: str) -> Sequence[int]:
-        """Where the joiner belongs: behind the first character of every mark."""
+    def find_positions(self, text: str) -> Sequence[int]:
+        """Where the break character belongs: after the first character of every mark."""
         if len(text) < _SHORT:
             return self._search(text)
         digest = sha256(self._digest + text.encode("utf-8", "surrogatepass")).digest()[:16]
-        places = _PLACES.get(digest)
-        if places is None:
-            places = self._search(text)
-            _PLACES.add(digest, places)
-        return places
+        positions = _POSITION_CACHE.get(digest)
+        if positions is None:
+            positions = self._search(text)
+            _POSITION_CACHE.add(digest, positions)
+        return positions
 
-    def neutralise(self, text: str, joiner: str) -> str:
-        """The text with the joiner behind the first character of every mark."""
-        places = self.find(text)
-        return joiner.join([text[start:end] for start, end in pairwise((0, *places, len(text)))]) if places else text
+    def escape(self, text: str, break_character: str) -> str:
+        """Insert the break character after the first character of every mark."""
+        positions = self.find_positions(text)
+        if not positions:
+            return text
+        return break_character.join([text[start:end] for start, end in pairwise((0, *positions, len(text)))])
 
     def _search(self, text: str) -> array[int]:
-        """Every mark, the leftmost first, where none begins inside another."""
-        places = array("Q")
+        """The positions of all marks, from left to right, without marks that begin inside another."""
+        positions = array("Q")
         spans = sorted([*self._named.find(text), *self._find_floating(text)])
         at, next_span = 0, 0
         found = search(self._pattern, text)
@@ -127,20 +134,20 @@ class MarkEscaper:
             start = max(at, span.first)
             rank = 0 if found is not None and found.lastindex is not None else 2
             if found is not None and (found.start(), rank) <= (start, span.rank):
-                places.append(found.start() + 1)
+                positions.append(found.start() + 1)
                 at = found.end()
             elif span is not _NO_SPAN:
-                places.append(start + 1)
+                positions.append(start + 1)
                 at = span.end
             else:
-                return places
+                return positions
             if found is not None and found.start() < at:
                 found = search(self._pattern, text, at)
 
     def _find_floating(self, text: str) -> Iterator[Span]:
-        """Marks that begin with any blanks."""
-        for word, pattern in self._floating:
-            for found in find_all(pattern, text) if word in text else ():
+        """Marks that begin with optional whitespace."""
+        for literal, pattern in self._floating:
+            for found in find_all(pattern, text) if literal in text else ():
                 at = found.start()
                 before = text[max(0, at - LONGEST) : at]
                 yield Span(at - len(before) + len(before.rstrip()), at, 2, found.end())
@@ -150,7 +157,7 @@ _NO_SPAN = Span(maxsize, maxsize, 9, maxsize)
 
 
 @lru_cache(maxsize=64)
-def find_marks(dialect: str, names: tuple[str, ...]) -> MarkEscaper:
+def get_mark_escaper(dialect: str, names: tuple[str, ...]) -> MarkEscaper:
     return MarkEscaper(dialect, names)
 
 
@@ -159,22 +166,23 @@ _Compiled = tuple[re.Pattern[str], tuple[tuple[str, re.Pattern[str]], ...], tupl
 
 @cache
 def _compile(dialect: str) -> _Compiled:
-    """What finds the marks of a dialect: an expression, others for marks behind blanks with a word that they hold, and
-    the marks that hold the name of a tool. A group in the expression says that it is the mark of a chat template."""
+    """Compile the marks of a dialect. Returns a pattern for most of them, a literal and a pattern for each mark that
+    begins with whitespace, and the templates that contain a tool name. In the first pattern, a match with a group is
+    the mark of a chat template."""
     every = _templates(vocabulary().by_name[dialect])
     templates = dict.fromkeys(template for template in every if len(template.strip()) > 2)
-    named = [template for template in templates if "{name}" in template and template != LED]
+    named = [template for template in templates if "{name}" in template and template != NAME_LINE]
     floating = [template.lstrip() for template in templates if template[0].isspace()]
     plain = [template for template in templates if "{name}" not in template and not template[0].isspace()]
     return (
-        re.compile("|".join((*(f"{mark}()" for mark in _CONTROL), *_branch(plain, {})))),
+        re.compile("|".join((*(f"{mark}()" for mark in _CHAT_TEMPLATE_MARKS), *_share_prefixes(plain, {})))),
         tuple((template.partition("{")[0], re.compile(expression(template))) for template in floating),
         tuple(named),
     )
 
 
-def _branch(templates: Iterable[str], slots: Mapping[str, str]) -> list[str]:
-    """Alternatives that share their beginnings, so that each character is looked at once."""
+def _share_prefixes(templates: Iterable[str], slots: Mapping[str, str]) -> list[str]:
+    """Alternatives with common prefixes factored out, so that the regex engine checks each character once."""
     groups: dict[str, list[str]] = {}
     rest: list[str] = []
     for template in templates:
@@ -184,48 +192,49 @@ def _branch(templates: Iterable[str], slots: Mapping[str, str]) -> list[str]:
             rest.append(expression(template, slots))
         else:
             groups.setdefault(template[0], []).append(template[1:])
-    return [re.escape(head) + _choice(_branch(tails, slots)) for head, tails in groups.items()] + rest
+    return [re.escape(head) + _alternatives(_share_prefixes(tails, slots)) for head, tails in groups.items()] + rest
 
 
-def _choice(alternatives: list[str]) -> str:
+def _alternatives(alternatives: list[str]) -> str:
     return alternatives[0] if len(alternatives) == 1 else f"(?:{'|'.join(alternatives)})"
 
 
-def _templates(spoken: Dialect) -> Iterator[str]:
-    """Everything that may open a call, of all dialects; and what closes calls and results in the spoken one."""
+def _templates(prompted: Dialect) -> Iterator[str]:
+    """All marks that may open a call in any dialect, and those that close calls and results in the prompted one."""
     for record in vocabulary().dialects:
         yield from _wrappers(record)
         yield from _headers(record)
         for region in record.regions:
             yield from (*region.open, *region.close)
-        yield from (result for result in record.results if not result[0].isalpha() or record is spoken)
-    yield from _closers(spoken)
+        yield from (result for result in record.results if not result[0].isalpha() or record is prompted)
+    yield from _closers(prompted)
 
 
 def _wrappers(record: Dialect) -> Iterator[str]:
     for wrap in record.wrap:
         if wrap.commitment is Commitment.MARKED or wrap.open[0].startswith("```tool"):
-            yield from (opener for opener in wrap.open if not _rests_on_control(opener))
+            yield from (opener for opener in wrap.open if not _has_chat_template_mark(opener))
 
 
 def _headers(record: Dialect) -> Iterator[str]:
-    """The headers that count outside a wrapper; behind a mark that is never ordinary text, with any name."""
+    """The call headers that count outside a wrapper. After an unambiguous mark, any name counts."""
     for call in record.calls:
         for header in call.header if call.place is not Position.WRAPPED else ():
-            if header in _EVERYWHERE or _rests_on_control(header) or record.commitment is Commitment.ALONE:
+            if header in _TOO_COMMON or _has_chat_template_mark(header) or record.commitment is Commitment.ALONE:
                 continue
             if record.commitment is Commitment.MARKED and not header.startswith("{name"):
                 header = header.replace("{name}", "{key}").replace("{name_id}", "{id}")
             yield header
 
 
-def _rests_on_control(header: str) -> bool:
-    """Whether the first thing of a header is ordinary text, and what makes it a mark is harmless already."""
+def _has_chat_template_mark(header: str) -> bool:
+    """Whether the header begins with ordinary text and is a mark only through a chat-template mark inside it, which is
+    escaped anyway."""
     return header[0] not in "<[" and any(mark in header for mark in ("<|", "[ARGS]", "{before_arg_key}"))
 
 
 def _closers(record: Dialect) -> Iterator[str]:
-    """What closes calls, parameters and results, and opens parameters."""
+    """The marks that close calls, parameters and results, and those that open parameters."""
     for wrap in record.wrap:
         yield from wrap.close if wrap.commitment is Commitment.MARKED else ()
     yield from (close for close in record.call.close if "{key}" not in close and close != "```")

@@ -1,9 +1,8 @@
-r"""Where a text calls a tool by its name, without a mark that says so.
+r"""Find calls in text that only the tool name gives away, without an unambiguous mark.
 
-Strategy. Which tools there are changes from client to client, and an expression with all their names would have to be
-compiled for each of them. So the expressions here take any name, are compiled once, and the name that they find is
-looked up. Models escape the underscores of a name as Markdown wants it (``read\_file``), and put the names of packages
-before it (``functions.read_file``).
+Strategy. Every client offers other tools, and a regular expression with their names would have to be compiled for each
+client. So the expressions here match any name, are compiled once, and the matched name is looked up. Models escape
+underscores in names as in Markdown (``read\_file``) and put package names in front (``functions.read_file``).
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ _WRITTEN: Final = re.compile(_NAME)
 _ESCAPED: Final = re.compile(r"\\+(?=_)")
 _OPENED: Final = re.compile(r"\{(?=\s*[\"'}])")
 _BLANKS: Final = " \t\r"
-LED: Final = "{name}\n{before_quoted}"
-"""The one mark that begins with the name."""
+NAME_LINE: Final = "{name}\n{before_quoted}"
+"""The only mark that begins with the name: a line with the name, then an object."""
 
 
 class Span(NamedTuple):
-    """A mark: it may begin anywhere from ``first`` to ``last``. The lower the rank, the sooner it counts."""
+    """A mark that begins anywhere from ``first`` to ``last``. At the same position, the lower rank wins."""
 
     first: int
     last: int
@@ -37,8 +36,8 @@ class Span(NamedTuple):
 
 
 class _Rule(NamedTuple):
-    """An expression that begins with ``head`` and holds a name. ``whole``: the name ends where its group does; else
-    it may be a beginning of that. ``qualified``: names of packages may stand before it."""
+    """A pattern that begins with ``head`` and captures a name. ``whole``: the capture must be a tool name, not only
+    begin with one. ``qualified``: package names may precede the tool name."""
 
     head: str
     pattern: re.Pattern[str]
@@ -52,7 +51,7 @@ def _compile_rule(text: str) -> re.Pattern[str]:
 
 
 _GENERAL: Final = (
-    # the tag of a tool, a list of Python calls, JSON that has the name for a value, and a word before it
+    # a tag named like a tool, a list of Python calls, JSON with the name as a value, and "Call:" before the name
     _Rule("<", _compile_rule("</?NAME>"), qualified=False),
     _Rule("<", _compile_rule("<NAME>"), qualified=False),
     _Rule("[", _compile_rule(r"\[\s*print\(NAME\s?\(")),
@@ -61,29 +60,30 @@ _GENERAL: Final = (
     _Rule("C", _compile_rule(r"Call:\s*NAME"), whole=False),
 )
 _PYTHON: Final = _Rule("\n", _compile_rule(r"\nNAME ?\("), 3, qualified=False)
-"""A Python call at the start of a line; the break before it is no part of the mark."""
+"""A Python call at the start of a line; the line break before it is not part of the mark."""
 
 
 @lru_cache(maxsize=16)
 def _compile(templates: tuple[str, ...]) -> tuple[re.Pattern[str], dict[str, list[_Rule]]]:
-    """The rules by the character that they begin with, and an expression for where one of them may hold."""
+    """The rules by their first character, and a pattern for the positions where one of them may match."""
     slots = {"name": f"({_NAME})"}
     rules = [*_GENERAL, _PYTHON, *(_Rule(one[0], re.compile(expression(one, slots)), 2) for one in templates)]
     by_head: dict[str, list[_Rule]] = {}
     for rule in rules:
         by_head.setdefault(rule.head, []).append(rule)
     heads = [
-        f"{re.escape(head)}(?<=(?={'|'.join(map(_look, group))}){re.escape(head)})" for head, group in by_head.items()
+        f"{re.escape(head)}(?<=(?={'|'.join(map(_without_group, group))}){re.escape(head)})"
+        for head, group in by_head.items()
     ]
     return re.compile("|".join(heads)), by_head
 
 
-def _look(rule: _Rule) -> str:
+def _without_group(rule: _Rule) -> str:
     return rule.pattern.pattern.replace(f"({_NAME})", _NAME)
 
 
-class NamedCalls:
-    """Finds calls of tools with certain names. ``templates`` are the marks that hold a name, as dialects write them."""
+class NamedCallFinder:
+    """Finds calls to tools with these names. ``templates`` are the mark templates of dialects that contain a name."""
 
     def __init__(self, names: Iterable[str], templates: tuple[str, ...]) -> None:
         self.names = frozenset(names)
@@ -92,11 +92,11 @@ class NamedCalls:
         self._candidates, self._rules = _compile(templates)
 
     def find(self, text: str) -> list[Span]:
-        """Every place where a tool is called by its name, in order."""
+        """Every call by name, in order."""
         plain = text.replace("\\", "") if "\\" in text else text
         if not any(name in plain for name in self.names):
             return []
-        found = list(self._find_led(text))
+        found = list(self._find_name_lines(text))
         if (span := self._match([_PYTHON], "\n" + text[:LONGEST], 0)) is not None:
             found.append(Span(0, 0, span.rank, span.end - 1))
         for candidate in find_all(self._candidates, text):
@@ -120,8 +120,8 @@ class NamedCalls:
                 return Span(start, start, rule.rank, end)
         return None
 
-    def _find_led(self, text: str) -> Iterator[Span]:
-        """A name alone at the end of a line, and an object below it."""
+    def _find_name_lines(self, text: str) -> Iterator[Span]:
+        """Names at the end of a line, followed by an object on the next."""
         for brace in find_all(_OPENED, text):
             start = max(0, brace.start() - LONGEST)
             before = text[start : brace.start()]
@@ -129,14 +129,14 @@ class NamedCalls:
             gap = before[len(line) :].lstrip(_BLANKS)
             if not gap.startswith("\n"):
                 continue
-            # a break ends a line here, and nothing else that counts as white space
+            # only a line feed ends the line here, not other whitespace
             end = brace.start() - len(gap) + 1
             for first in self._list_endings(line[-LONGEST:]):
                 at = start + len(line) - first
                 yield Span(at, at, 3, end)
 
     def _list_endings(self, line: str) -> set[int]:
-        """How many characters before the end of a line each name begins that ends it; digits may stand behind it."""
+        """The distance from the end of the line to the start of each name that ends it; digits may follow the name."""
         found: set[int] = set()
         least = len(line)
         while least and (line[least - 1] == ":" or line[least - 1].isdecimal()):
@@ -156,7 +156,7 @@ class NamedCalls:
         return (_ESCAPED.sub("", written) if "\\" in written else written) in self.names
 
     def _is_called(self, written: str) -> bool:
-        """Whether this is a name, perhaps with packages before it."""
+        """Whether this is a tool name, optionally qualified by packages."""
         at = 0
         for _ in range(_MOST_SEGMENTS + 1):
             if self._is_known(written[at:]):
@@ -168,7 +168,7 @@ class NamedCalls:
         return False
 
     def _end_of_call(self, text: str, at: int) -> int:
-        """Where a name that begins here ends, perhaps with packages before it; -1 if none does."""
+        """The end of the optionally qualified tool name at this position, or -1."""
         starts = [at]
         while len(starts) <= _MOST_SEGMENTS and (segment := _SEGMENT.match(text, starts[-1])) is not None:
             starts.append(segment.end())
@@ -176,7 +176,7 @@ class NamedCalls:
         return next((end for end in ends if end >= 0), -1)
 
     def _end_of_name(self, text: str, at: int) -> int:
-        """Where the shortest name that begins here ends."""
+        """The end of the shortest tool name at this position, or -1."""
         if text[at : at + 1] not in self._firsts and text[at : at + 1] != "\\":
             return -1
         written = _WRITTEN.match(text, at, at + LONGEST)
@@ -187,7 +187,7 @@ class NamedCalls:
 
 
 def _unescape(written: str) -> tuple[str, range | list[int]]:
-    """What was written without the backslashes before underscores, and the place of each character in it."""
+    """The text without backslashes before underscores, and the original position of each character."""
     if "\\" not in written:
         return written, range(len(written) + 1)
     plain: list[str] = []

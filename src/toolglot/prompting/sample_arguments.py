@@ -1,4 +1,4 @@
-"""Plausible values for the parameters of a tool, for the examples that models are shown."""
+"""Plausible argument values for the example calls in prompts."""
 
 from __future__ import annotations
 
@@ -55,30 +55,35 @@ _CONSTANTS = {"boolean": True, "null": None}
 _DEEPEST = 4
 
 
-def example_arguments(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A filled set of arguments for a tool with these parameters: all of them, in the order of the schema."""
+def make_example_arguments(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Example values for all parameters of a tool, in the order of the schema."""
     return _members(schema, schema, 0)
 
 
 def properties_of(schema: Mapping[str, Any], root: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The resolved schemas of an object's properties; empty if it declares none."""
     found = schema.get("properties")
     members = found.items() if isinstance(found, Mapping) else ()
-    return {str(key): resolve(inner, root) for key, inner in members if isinstance(inner, (Mapping, bool))}
+    return {str(key): resolve_schema(inner, root) for key, inner in members if isinstance(inner, (Mapping, bool))}
 
 
-def resolve(schema: object, root: Mapping[str, Any], steps: int = 8) -> Mapping[str, Any]:
-    """The schema that is meant: references followed, of several choices the first that is not null."""
+def resolve_schema(schema: object, root: Mapping[str, Any], steps: int = 8) -> Mapping[str, Any]:
+    """Follow references and take the first alternative that is not null.
+
+    Parameters: ``root`` is the schema that references point into, ``steps`` limits nested references. Returns ``{}``
+    for anything that is not a schema.
+    """
     if not isinstance(schema, Mapping) or not steps:
         return {}
     target = schema.get("$ref")
     if isinstance(target, str) and target.startswith("#"):
-        return resolve(_follow(target, root), root, steps - 1)
+        return resolve_schema(_follow(target, root), root, steps - 1)
     options = schema.get("anyOf") or schema.get("oneOf")
     if not isinstance(options, (list, tuple)) or "type" in schema:
         return schema
     real = (option for option in options if isinstance(option, Mapping) and option.get("type") != "null")
     rest = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")}
-    return {**resolve(next(real, None), root, steps - 1), **rest}
+    return {**resolve_schema(next(real, None), root, steps - 1), **rest}
 
 
 def _follow(target: str, root: Mapping[str, Any]) -> object:
@@ -90,7 +95,7 @@ def _follow(target: str, root: Mapping[str, Any]) -> object:
 
 
 def type_of(schema: Mapping[str, Any]) -> str:
-    """The one type that an example is made for."""
+    """The type of a schema: the first that is not null, or the one its keywords imply, or string."""
     kind = schema.get("type")
     if isinstance(kind, (list, tuple)):
         kind = next((option for option in kind if option != "null"), None)
@@ -100,14 +105,14 @@ def type_of(schema: Mapping[str, Any]) -> str:
 
 
 def _example(key: str, schema: Mapping[str, Any], root: Mapping[str, Any], beside: str, depth: int) -> Any:
-    for given in (schema.get("const"), schema.get("default"), *_listed(schema)):
+    for given in (schema.get("const"), schema.get("default"), *_values_in_schema(schema)):
         if given is not None:
             return given
     kind = type_of(schema)
     if kind == "object":
         return _members(schema, root, depth + 1)
     if kind == "array":
-        items = resolve(schema.get("items"), root)
+        items = resolve_schema(schema.get("items"), root)
         return [_example(key.removesuffix("s"), items, root, beside, depth + 1)] if depth < _DEEPEST else []
     if kind in ("number", "integer"):
         return _number(key, schema)
@@ -116,10 +121,10 @@ def _example(key: str, schema: Mapping[str, Any], root: Mapping[str, Any], besid
     return _text(key, schema, beside)
 
 
-def _listed(schema: Mapping[str, Any]) -> Iterator[Any]:
-    """Values that the schema itself names."""
-    for word in ("examples", "enum"):
-        options = schema.get(word)
+def _values_in_schema(schema: Mapping[str, Any]) -> Iterator[Any]:
+    """Values that the schema lists itself."""
+    for keyword in ("examples", "enum"):
+        options = schema.get(keyword)
         if isinstance(options, (list, tuple)):
             yield from options[:1]
 
@@ -137,7 +142,7 @@ def _snake(key: str) -> str:
 def _text(key: str, schema: Mapping[str, Any], beside: str) -> str:
     if schema.get("format") in _FORMATS:
         return _FORMATS[schema["format"]]
-    # a key in camel case does not follow the one example that is written in snake case
+    # a camel-case key must not match "file_path", which has its own example
     for spelled in dict.fromkeys((key, _snake(key).replace("file_path", "filepath"))):
         for pattern, other, value in _TEXTS:
             if re.fullmatch(pattern, spelled) and any(
@@ -149,7 +154,7 @@ def _text(key: str, schema: Mapping[str, Any], beside: str) -> str:
 
 def _number(key: str, schema: Mapping[str, Any]) -> int | float:
     value: int | float = next((value for pattern, value in _NUMBERS if re.fullmatch(pattern, _snake(key))), 1)
-    for word, bound in (("minimum", max), ("maximum", min)):
-        limit = schema.get(word)
+    for keyword, bound in (("minimum", max), ("maximum", min)):
+        limit = schema.get(keyword)
         value = bound(value, limit) if isinstance(limit, (int, float)) else value
     return value

@@ -1,4 +1,4 @@
-"""Tools shown as text, in each of the ways that models were trained to see them."""
+"""List tools as text, in each of the formats that models were trained on."""
 
 from __future__ import annotations
 
@@ -11,52 +11,51 @@ from toolglot.core.conversation import Tool
 from toolglot.core.lenient_json import parse
 from toolglot.dialects.codecs.sample_templates import Notation
 from toolglot.dialects.spec import Dialect, ToolListing, ToolPromptStyle
-from toolglot.prompting.call_writer import write_ahead, write_call
-from toolglot.prompting.sample_arguments import example_arguments, properties_of, resolve, type_of
+from toolglot.prompting.call_writer import cache_calls, write_call
+from toolglot.prompting.sample_arguments import make_example_arguments, properties_of, resolve_schema, type_of
 
 _MARK = re.compile(r"<[^<>\s]+>|\[/?\w+\]")
 _EMPTY = {"type": "object", "properties": {}}
 
 
 def list_tools(tools: Sequence[Tool], dialect: Dialect) -> str:
-    """The tools as the models of the dialect expect them, with the marks around the list."""
-    manner = dialect.teach
-    if manner.show is ToolListing.ARRAY:
-        body = _neutralise(dump([_definition(tool) for tool in tools]), manner)
+    """List the tools as models of the dialect expect them, with the marks around the list."""
+    style = dialect.teach
+    if style.show is ToolListing.ARRAY:
+        body = _escape_marks(to_json([_definition(tool) for tool in tools]), style)
     else:
-        shown = _show_each(tools, dialect)
-        told = [manner.each[0] + _neutralise(text, manner) + manner.each[1] for text in shown]
-        body = _BETWEEN.get(manner.show, "\n").join(told)
-    return "\n".join(piece for piece in (manner.open, body, manner.close) if piece or piece is body)
+        listed = [style.each[0] + _escape_marks(text, style) + style.each[1] for text in _list_each(tools, dialect)]
+        body = _SEPARATORS.get(style.show, "\n").join(listed)
+    return "\n".join(piece for piece in (style.open, body, style.close) if piece or piece is body)
 
 
-def _show_each(tools: Sequence[Tool], dialect: Dialect) -> Iterator[str]:
+def _list_each(tools: Sequence[Tool], dialect: Dialect) -> Iterator[str]:
     if dialect.teach.show is ToolListing.DOCUMENTS:
         return map(_document, tools, write_examples(tools, dialect.name))
-    show = _SHOWN[dialect.teach.show]
-    return (show(tool, dialect, number) for number, tool in enumerate(tools, 1))
+    write = _LISTERS[dialect.teach.show]
+    return (write(tool, dialect, number) for number, tool in enumerate(tools, 1))
 
 
-def _neutralise(shown: str, manner: ToolPromptStyle) -> str:
-    """The text without the marks that stand around the list and each tool: a description may hold them, and must not
-    end the list. In JSON their first character is written as an escape, elsewhere a blank follows it."""
-    marks = [re.escape(mark) for mark in {manner.open, manner.close, *manner.each} if _MARK.fullmatch(mark)]
+def _escape_marks(listed: str, style: ToolPromptStyle) -> str:
+    """Escape the marks around the list and each tool, so that a description cannot end the list. In JSON the first
+    character becomes an escape sequence, elsewhere a space follows it."""
+    marks = [re.escape(mark) for mark in {style.open, style.close, *style.each} if _MARK.fullmatch(mark)]
     if not marks:
-        return shown
+        return listed
     found = re.compile("|".join(marks), re.IGNORECASE)
-    if manner.show in (ToolListing.ARRAY, ToolListing.LINES):
-        return found.sub(lambda mark: f"\\u{ord(mark[0][0]):04x}{mark[0][1:]}", shown)
-    return found.sub(lambda mark: f"{mark[0][0]} {mark[0][1:]}", shown)
+    if style.show in (ToolListing.ARRAY, ToolListing.LINES):
+        return found.sub(lambda mark: f"\\u{ord(mark[0][0]):04x}{mark[0][1:]}", listed)
+    return found.sub(lambda mark: f"{mark[0][0]} {mark[0][1:]}", listed)
 
 
-def dump(value: object) -> str:
+def to_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def write_examples(tools: Sequence[Tool], dialect: str) -> list[str]:
-    """A filled call to each of the tools."""
-    calls = [(tool.name, dump(example_arguments(tool.parameters))) for tool in tools]
-    write_ahead(dialect, calls, tools)
+    """Write an example call to each tool."""
+    calls = [(tool.name, to_json(make_example_arguments(tool.parameters))) for tool in tools]
+    cache_calls(dialect, calls, tools)
     return [write_call(dialect, name, arguments, tools) for name, arguments in calls]
 
 
@@ -66,10 +65,10 @@ def _definition(tool: Tool) -> dict[str, Any]:
 
 
 def _line(tool: Tool, dialect: Dialect, number: int) -> str:
-    return dump(_definition(tool))
+    return to_json(_definition(tool))
 
 
-# -- headings, parameters by lines, a filled example -------------------------------------------------------------------
+# -- documents: headings, one line per parameter, an example call ------------------------------------------------------
 
 
 def _document(tool: Tool, example: str) -> str:
@@ -82,14 +81,14 @@ def _document(tool: Tool, example: str) -> str:
 def _parameter_lines(schema: Mapping[str, Any], root: Mapping[str, Any], indent: str) -> list[str]:
     lines: list[str] = []
     for key, inner in properties_of(schema, root).items():
-        lines.append(f"{indent}- {key}: ({_duty(schema, key)}) {_describe(inner, root)}")
-        items = resolve(inner.get("items"), root) if type_of(inner) == "array" else inner
+        lines.append(f"{indent}- {key}: ({_requirement(schema, key)}) {_describe(inner, root)}")
+        items = resolve_schema(inner.get("items"), root) if type_of(inner) == "array" else inner
         if len(indent) < 8:
             lines += _parameter_lines(items, root, indent + "  ")
     return lines
 
 
-def _duty(schema: Mapping[str, Any], key: str) -> str:
+def _requirement(schema: Mapping[str, Any], key: str) -> str:
     required = schema.get("required")
     return "required" if isinstance(required, (list, tuple)) and key in required else "optional"
 
@@ -97,18 +96,18 @@ def _duty(schema: Mapping[str, Any], key: str) -> str:
 def _describe(schema: Mapping[str, Any], root: Mapping[str, Any]) -> str:
     notes: list[str] = []
     if isinstance(schema.get("enum"), (list, tuple)):
-        notes.append("one of: " + ", ".join(map(dump, schema["enum"])))
+        notes.append("one of: " + ", ".join(map(to_json, schema["enum"])))
     if "default" in schema:
-        notes.append(f"default: {dump(schema['default'])}")
+        notes.append(f"default: {to_json(schema['default'])}")
     text = " ".join(str(schema.get("description") or "").split())
-    told = f"{_kind(schema, root)} - {text}" if text else _kind(schema, root)
-    return f"{told} ({'; '.join(notes)})" if notes else told
+    line = f"{_kind(schema, root)} - {text}" if text else _kind(schema, root)
+    return f"{line} ({'; '.join(notes)})" if notes else line
 
 
 def _kind(schema: Mapping[str, Any], root: Mapping[str, Any]) -> str:
     kind = type_of(schema)
     if kind == "array" and isinstance(schema.get("items"), Mapping):
-        return f"array of {_kind(resolve(schema['items'], root), root)}"
+        return f"array of {_kind(resolve_schema(schema['items'], root), root)}"
     return kind
 
 
@@ -118,7 +117,7 @@ def _numbered(tool: Tool, dialect: Dialect, number: int) -> str:
     lines.append("Parameters:" if inner else "No parameters are required for this function.")
     for index, (key, schema) in enumerate(inner.items(), 1):
         kind, _, text = _describe(schema, tool.parameters).partition(" - ")
-        lines.append(f"  ({index}) {key} ({kind}, {_duty(tool.parameters, key)}): {text}".rstrip())
+        lines.append(f"  ({index}) {key} ({kind}, {_requirement(tool.parameters, key)}): {text}".rstrip())
     return "\n".join([*lines, f"---- END FUNCTION #{number} ----"])
 
 
@@ -132,15 +131,15 @@ def _elements(tool: Tool, dialect: Dialect, number: int) -> str:
     lines.append("<parameters>")
     for key, schema in properties_of(tool.parameters, tool.parameters).items():
         lines += ["<parameter>", f"<name>{key}</name>", f"<type>{type_of(schema)}</type>"]
-        lines += [f"<{word}>{_plain(value)}</{word}>" for word, value in schema.items() if word != "type"]
+        lines += [f"<{name}>{_plain(value)}</{name}>" for name, value in schema.items() if name != "type"]
         lines.append("</parameter>")
     if tool.parameters.get("required"):
-        lines.append(f"<required>{dump(tool.parameters['required'])}</required>")
+        lines.append(f"<required>{to_json(tool.parameters['required'])}</required>")
     return "\n".join([*lines, "</parameters>", "</function>"])
 
 
 def _plain(value: object) -> str:
-    return value if isinstance(value, str) else dump(value)
+    return value if isinstance(value, str) else to_json(value)
 
 
 # -- types and stubs ---------------------------------------------------------------------------------------------------
@@ -158,10 +157,10 @@ def _types(tool: Tool, dialect: Dialect, number: int) -> str:
 
 def _type(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> str:
     if isinstance(schema.get("enum"), (list, tuple)):
-        return " | ".join(map(dump, schema["enum"]))
+        return " | ".join(map(to_json, schema["enum"]))
     kind = type_of(schema)
     if depth < _DEEPEST and kind == "array" and "items" in schema:
-        return f"{_type(resolve(schema['items'], root), root, depth + 1)}[]"
+        return f"{_type(resolve_schema(schema['items'], root), root, depth + 1)}[]"
     if depth < _DEEPEST and properties_of(schema, root):
         return _object_type(schema, root, depth)
     return _TYPES.get(kind, kind)
@@ -172,18 +171,18 @@ def _object_type(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int)
     for key, value in properties_of(schema, root).items():
         text = " ".join(str(value.get("description") or "").split())
         lines += [f"// {text}"] if text else []
-        default = f" // default: {dump(value['default'])}" if "default" in value else ""
-        optional = "" if _duty(schema, key) == "required" else "?"
+        default = f" // default: {to_json(value['default'])}" if "default" in value else ""
+        optional = "" if _requirement(schema, key) == "required" else "?"
         lines.append(f"{key}{optional}: {_type(value, root, depth + 1)},{default}")
     return "\n".join([*lines, "}"])
 
 
 def _stub(tool: Tool, dialect: Dialect, number: int) -> str:
     members = properties_of(tool.parameters, tool.parameters)
-    ordered = sorted(members, key=lambda key: _duty(tool.parameters, key) != "required")
+    ordered = sorted(members, key=lambda key: _requirement(tool.parameters, key) != "required")
     inside = ", ".join(
         f"{key}: {_HINTS.get(type_of(members[key]), 'object')}"
-        + ("" if _duty(tool.parameters, key) == "required" else f" = {members[key].get('default')!r}")
+        + ("" if _requirement(tool.parameters, key) == "required" else f" = {members[key].get('default')!r}")
         for key in ordered
     )
     lines = [f"def {tool.name}({inside}):", f'    """{tool.description}']
@@ -198,12 +197,12 @@ def _stub(tool: Tool, dialect: Dialect, number: int) -> str:
 def _declaration(tool: Tool, dialect: Dialect, number: int) -> str:
     quote = "<escape>" if "<escape>" in dialect.sample else '<|"|>'
     notation = Notation(":", quote, str, True)
-    told = {"description": tool.description, "parameters": _capitalise(dict(tool.parameters) or _EMPTY)}
-    return f"declaration:{tool.name}{notation.write(parse(dump(told)).value)}"
+    fields = {"description": tool.description, "parameters": _capitalise(dict(tool.parameters) or _EMPTY)}
+    return f"declaration:{tool.name}{notation.write(parse(to_json(fields)).value)}"
 
 
 def _capitalise(schema: object) -> object:
-    """Types in capitals, as these declarations have them."""
+    """Put type names in capitals, as declarations have them."""
     if isinstance(schema, Mapping):
         return {
             key: value.upper() if key == "type" and isinstance(value, str) else _capitalise(value)
@@ -212,7 +211,7 @@ def _capitalise(schema: object) -> object:
     return [_capitalise(item) for item in schema] if isinstance(schema, (list, tuple)) else schema
 
 
-_SHOWN: dict[ToolListing, Callable[[Tool, Dialect, int], str]] = {
+_LISTERS: dict[ToolListing, Callable[[Tool, Dialect, int], str]] = {
     ToolListing.LINES: _line,
     ToolListing.NUMBERED: _numbered,
     ToolListing.ELEMENTS: _elements,
@@ -220,7 +219,7 @@ _SHOWN: dict[ToolListing, Callable[[Tool, Dialect, int], str]] = {
     ToolListing.STUBS: _stub,
     ToolListing.DECLARATIONS: _declaration,
 }
-_BETWEEN = {
+_SEPARATORS = {
     ToolListing.DOCUMENTS: "\n\n",
     ToolListing.NUMBERED: "\n\n",
     ToolListing.TYPES: "\n\n",

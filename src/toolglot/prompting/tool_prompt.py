@@ -1,4 +1,4 @@
-"""The part of the system prompt that tells a model of its tools and how to call them in a dialect."""
+"""The section of the system prompt that describes the tools and how to call them in a dialect."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from toolglot.core.conversation import Tool, ToolChoice
 from toolglot.dialects.spec import Dialect, ToolListing
-from toolglot.prompting.call_writer import record_of, write_call
+from toolglot.prompting.call_writer import resolve_dialect, write_call
 from toolglot.prompting.tool_listing import list_tools, write_examples
 
 _ELEMENTS = """You have access to tools that help you accomplish tasks. You must use tools by outputting XML-formatted \
@@ -48,20 +48,28 @@ _MANY = "You may use several tools in one message: write one complete call after
 
 
 def tool_prompt(tools: Sequence[Tool], dialect: str, *, choice: ToolChoice = _ANY, parallel: bool = False) -> str:
-    """What to tell a model that shall call these tools in this dialect; nothing when there is nothing to call."""
-    return _teach(tuple(tools), record_of(dialect).name, choice, parallel)
+    """Describe tools, and how to call them, for the system prompt.
+
+    Parameters: ``dialect`` is a dialect name or a model id, ``choice`` limits the tools or requires a call,
+    ``parallel`` allows several calls in one answer.
+
+    Returns: the section, or "" if there is no tool to call.
+
+    Raises: ``UsageError`` if ``dialect`` is unknown.
+    """
+    return _build(tuple(tools), resolve_dialect(dialect).name, choice, parallel)
 
 
 @lru_cache(maxsize=64)
-def _teach(tools: tuple[Tool, ...], dialect: str, choice: ToolChoice, parallel: bool) -> str:
-    record = record_of(dialect)
+def _build(tools: tuple[Tool, ...], dialect: str, choice: ToolChoice, parallel: bool) -> str:
+    record = resolve_dialect(dialect)
     offered = [tool for tool in tools if choice.allows(tool.name)]
     if not offered:
         return ""
     documents = record.teach.show is ToolListing.DOCUMENTS
     rules = _document_rules(parallel) if documents else _rules(parallel)
     return (_ELEMENTS if documents else _GENERAL).format(
-        rules="\n".join(f"{number}. {rule}" for number, rule in enumerate([*rules, *_demand(choice)], 1)),
+        rules="\n".join(f"{number}. {rule}" for number, rule in enumerate([*rules, *_choice_rules(choice)], 1)),
         form=_form(record),
         tools=list_tools(offered, record),
         example=write_examples(offered[:1], record.name)[0],
@@ -88,7 +96,7 @@ def _rules(parallel: bool) -> list[str]:
     ]
 
 
-def _demand(choice: ToolChoice) -> list[str]:
+def _choice_rules(choice: ToolChoice) -> list[str]:
     if choice.mode != "required":
         return []
     if len(choice.only) == 1:

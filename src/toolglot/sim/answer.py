@@ -1,4 +1,4 @@
-"""One answer of the simulated model: as it was meant, and as it is put into words."""
+"""One answer of the simulated model, before and after rendering."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 Delta: TypeAlias = dict[str, Any]
-"""What one event of a stream adds to the message, as it stands on the wire."""
+"""The ``delta`` object of one stream event."""
 
-KEPT = 0.6
-"""How much of a call is kept when it is cut."""
+CUT_FRACTION = 0.6
+"""How much of a call remains when it is cut."""
 
 
 @dataclass(frozen=True, slots=True)
-class Calling:
-    """A call the model makes. Arguments are JSON text, or something that only claims to be."""
+class SimCall:
+    """A call of the simulated model. Arguments are JSON text, possibly malformed."""
 
     name: str
     arguments: str = "{}"
@@ -22,21 +22,21 @@ class Calling:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the model means to say: prose, and calls if it acts."""
+    """The content of an answer: text, and calls if any."""
 
     text: str = ""
-    calls: tuple[Calling, ...] = ()
+    calls: tuple[SimCall, ...] = ()
     reasoning: str = ""
     finish: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Utterance:
-    """An answer in words: prose, then either calls written as text (``written``) or native ``calls``."""
+class RenderedAnswer:
+    """An answer as it is sent: text, then either calls written as text (``written``) or native ``calls``."""
 
     text: str = ""
     written: str = ""
-    calls: tuple[Calling, ...] = ()
+    calls: tuple[SimCall, ...] = ()
     reasoning: str = ""
     finish: str = ""
 
@@ -45,26 +45,26 @@ class Utterance:
         return self.text + self.written
 
     @property
-    def ending(self) -> str:
-        """The reason to finish: what was asked for, or what fits the content."""
+    def finish_reason(self) -> str:
+        """The finish reason that was set, or the one that fits the content."""
         return self.finish or ("tool_calls" if self.calls else "stop")
 
-    def cut(self) -> Utterance:
-        """The utterance broken off in the middle of its last call, or of its text if it makes none."""
+    def cut(self) -> RenderedAnswer:
+        """Cut the answer off in the middle of its last call, or of its text if it has none."""
         if self.calls:
             *whole, last = self.calls
-            kept = last.arguments[: int(len(last.arguments) * KEPT)]
+            kept = last.arguments[: int(len(last.arguments) * CUT_FRACTION)]
             return replace(self, calls=(*whole, replace(last, arguments=kept)))
         if self.written:
-            return replace(self, written=self.written[: int(len(self.written) * KEPT)])
-        return replace(self, text=self.text[: int(len(self.text) * KEPT)])
+            return replace(self, written=self.written[: int(len(self.written) * CUT_FRACTION)])
+        return replace(self, text=self.text[: int(len(self.text) * CUT_FRACTION)])
 
-    def limit(self, tokens: int) -> Utterance:
-        """The utterance within a limit of tokens of four characters; calls are cut as text is."""
-        room = tokens * 4
-        if len(self.content) + sum(len(call.arguments) for call in self.calls) <= room:
+    def limit(self, tokens: int) -> RenderedAnswer:
+        """Cut the answer, calls included, to a number of tokens; a token is four characters."""
+        size = tokens * 4
+        if len(self.content) + sum(len(call.arguments) for call in self.calls) <= size:
             return self
-        text, written = self.text[:room], self.written[: max(0, room - len(self.text))]
-        calls = self.calls[:1] if room > len(self.text) else ()
-        cut = tuple(replace(call, arguments=call.arguments[: room - len(self.text)]) for call in calls)
+        text, written = self.text[:size], self.written[: max(0, size - len(self.text))]
+        calls = self.calls[:1] if size > len(self.text) else ()
+        cut = tuple(replace(call, arguments=call.arguments[: size - len(self.text)]) for call in calls)
         return replace(self, text=text, written=written, calls=cut, finish="length")

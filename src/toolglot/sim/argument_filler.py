@@ -1,8 +1,8 @@
-"""Arguments made from a message: each parameter is filled by what its name, type and description ask for.
+"""Fill in the arguments of a call from a user message, by the name, type and description of each parameter.
 
-*Strategy.* First the message is turned into facts: what an intent found (a path, a command, content), then quoted
-texts, paths, numbers and places. A parameter is known by the words of its name (``filePath`` is a path) and takes the
-fact of its kind. What the message does not say is left out if it is optional, and made up plainly if it is required.
+*Strategy.* First facts are extracted from the message: what an intent found (a path, a command, content), then quoted
+texts, paths, numbers and places. The words of a parameter's name give its kind (``filePath`` is a path), and it takes
+the fact of that kind. Without a fact, an optional parameter is left out and a required one gets a simple made-up value.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from toolglot.core.conversation import Tool
-from toolglot.prompting.sample_arguments import properties_of, resolve, type_of
+from toolglot.prompting.sample_arguments import properties_of, resolve_schema, type_of
 
 Schema: TypeAlias = Mapping[str, Any]
 
@@ -28,9 +28,9 @@ KINDS = (
     ("content", {"content", "contents", "text", "body", "data", "note", "message", "code", "input", "value"}),
     ("summary", {"description", "title", "explanation", "reason", "summary", "purpose", "subject", "prompt", "task"}),
 )
-"""What a parameter is, by the words of its name; the first kind that fits."""
+"""Kinds of parameters and the words in their names; the first match counts."""
 
-WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+NAME_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 FENCED = re.compile(r"```[^\n`]*\n(.*?)\n?```", re.S)
 QUOTED = re.compile(r"(?<!\w)(?:\"([^\"]*)\"|'([^']*)'|`([^`]+)`|“([^”]*)”)(?!\w)", re.S)
 PATH = re.compile(r"(?<![\w:/])(?:~?/|\.{1,2}/)?[\w@.-]*(?:/[\w@.-]+)*(?:\.[A-Za-z]\w*|/[\w@.-]+)/?")
@@ -38,29 +38,29 @@ URL = re.compile(r"https?://[^\s\"'`<>)]+")
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.]*\w)")
 PLACE = re.compile(r"\b(?:in|for|at|of|to|near|from)\s+(?:the\s+)?([A-Z][\w'-]*(?:\s+[A-Z][\w'-]*)*)")
 LAST_PLACE = re.compile(r"\b(?:in|at|near)\s+(?:the\s+)?([a-z][\w'-]+)\s*[.?!]?\s*\Z")
-DEPTH = 6
-SHORT = 60
+MAX_DEPTH = 6
+SUMMARY_LENGTH = 60
 
 
 def split_words(name: str) -> list[str]:
-    """``filePath`` and ``file_path`` are the words file and path."""
-    return [word.lower() for word in WORD.findall(name)]
+    """Split a name into lowercase words: ``filePath`` and ``file_path`` give file and path."""
+    return [word.lower() for word in NAME_PART.findall(name)]
 
 
 @dataclass(slots=True)
 class Facts:
-    """What a message says. ``named`` holds what is known by kind; the lists are used up from the front."""
+    """What a message contains. ``named`` has the facts by kind; the lists are consumed from the front."""
 
     message: str
     named: dict[str, str] = field(default_factory=dict)
     quoted: list[str] = field(default_factory=list)
     numbers: list[str] = field(default_factory=list)
     invented: list[str] = field(default_factory=list)
-    """The parameters that had to be made up."""
+    """The parameters whose values had to be made up."""
 
 
-def gather_facts(message: str, named: Mapping[str, str]) -> Facts:
-    """The facts of a message; what an intent has named comes first."""
+def extract_facts(message: str, named: Mapping[str, str]) -> Facts:
+    """Extract the facts of a message; ``named`` are those that an intent has found, which take precedence."""
     known = dict(named)
     bare = FENCED.sub(" ", message)
     taken = set(known.values())
@@ -78,15 +78,15 @@ def gather_facts(message: str, named: Mapping[str, str]) -> Facts:
     return Facts(message, known, quoted, NUMBER.findall(URL.sub(" ", rest)))
 
 
-def fill(tool: Tool, facts: Facts) -> dict[str, Any]:
-    """Arguments for a tool: every required one, and the optional ones that the message speaks of."""
-    return _fill_object(tool.parameters, facts, tool.parameters, DEPTH)
+def fill_arguments(tool: Tool, facts: Facts) -> dict[str, Any]:
+    """Arguments for a tool: all required ones, and the optional ones that the message mentions."""
+    return _fill_object(tool.parameters, facts, tool.parameters, MAX_DEPTH)
 
 
 def kind_of(name: str) -> str:
-    """The kind of a parameter by the words of its name, or "" for none in particular."""
+    """The kind of a parameter by the words of its name, or "" if none matches."""
     words = set(split_words(name))
-    return next((kind for kind, telling in KINDS if telling & words), "")
+    return next((kind for kind, kind_words in KINDS if kind_words & words), "")
 
 
 def _fill_object(schema: Schema, facts: Facts, root: Schema, depth: int) -> dict[str, Any]:
@@ -96,24 +96,24 @@ def _fill_object(schema: Schema, facts: Facts, root: Schema, depth: int) -> dict
     for name, known in properties_of(schema, root).items() if depth > 0 else ():
         if name in required:
             filled[name] = _fill_value(name, known, facts, root, depth - 1)
-        elif (value := _find_said(name, known, facts)) is not None:
+        elif (value := _find_mentioned(name, known, facts)) is not None:
             filled[name] = value
     return filled
 
 
-def _find_said(name: str, schema: Schema, facts: Facts) -> Any:
-    """The value of an optional parameter if the message names it, else None."""
-    said = "[ _-]?".join(map(re.escape, split_words(name)))
+def _find_mentioned(name: str, schema: Schema, facts: Facts) -> Any:
+    """The value of an optional parameter if the message mentions it, else None."""
+    pattern = "[ _-]?".join(map(re.escape, split_words(name)))
     kind = type_of(schema)
-    if not said:
+    if not pattern:
         return None
     if isinstance(values := schema.get("enum"), list):
-        return next(iter(_values_said(values, facts.message)), None)
+        return next(iter(_mentioned_values(values, facts.message)), None)
     if kind in ("integer", "number"):
-        found = re.search(rf"\b{said}\b(?: of| to| is|:| =|=)? *(-?\d+(?:\.\d+)?)", facts.message, re.I)
+        found = re.search(rf"\b{pattern}\b(?: of| to| is|:| =|=)? *(-?\d+(?:\.\d+)?)", facts.message, re.I)
         return _as_number(found[1], kind) if found else None
     if kind == "boolean":
-        return True if re.search(rf"\b{said}(?:ly)?\b", facts.message, re.I) else None
+        return True if re.search(rf"\b{pattern}(?:ly)?\b", facts.message, re.I) else None
     if kind == "string" and kind_of(name) == "path" and "path" in facts.named:
         return facts.named["path"]
     return None
@@ -124,12 +124,12 @@ def _fill_value(name: str, schema: Schema, facts: Facts, root: Schema, depth: in
         return schema["const"]
     values = schema.get("enum")
     if isinstance(values, list) and values:
-        return next(iter(_values_said(values, facts.message)), values[0])
+        return next(iter(_mentioned_values(values, facts.message)), values[0])
     match type_of(schema):
         case "integer" | "number" as kind:
             return _fill_number(name, schema, facts, kind)
         case "boolean":
-            return _find_said(name, schema, facts) or bool(schema.get("default", False))
+            return _find_mentioned(name, schema, facts) or bool(schema.get("default", False))
         case "array":
             return _fill_array(name, schema, facts, root, depth)
         case "object":
@@ -137,18 +137,18 @@ def _fill_value(name: str, schema: Schema, facts: Facts, root: Schema, depth: in
     return _fill_string(name, schema, facts)
 
 
-def _values_said(values: list[Any], message: str) -> list[Any]:
+def _mentioned_values(values: list[Any], message: str) -> list[Any]:
     return [value for value in values if re.search(rf"(?<!\w){re.escape(str(value))}(?!\w)", message, re.I)]
 
 
 def _fill_number(name: str, schema: Schema, facts: Facts, kind: str) -> int | float:
-    said = _find_said(name, schema, facts)
-    if isinstance(said, int | float):
-        return said
+    mentioned = _find_mentioned(name, schema, facts)
+    if isinstance(mentioned, int | float):
+        return mentioned
     if facts.numbers:
         return _as_number(facts.numbers.pop(0), kind)
-    told = schema.get("default", schema.get("minimum", 1))
-    return told if isinstance(told, int | float) else 1
+    fallback = schema.get("default", schema.get("minimum", 1))
+    return fallback if isinstance(fallback, int | float) else 1
 
 
 def _as_number(text: str, kind: str) -> int | float:
@@ -156,7 +156,7 @@ def _as_number(text: str, kind: str) -> int | float:
 
 
 def _fill_array(name: str, schema: Schema, facts: Facts, root: Schema, depth: int) -> list[Any]:
-    items = resolve(schema.get("items"), root)
+    items = resolve_schema(schema.get("items"), root)
     if type_of(items) in ("integer", "number"):
         numbers, facts.numbers = facts.numbers, []
         return [_as_number(number, type_of(items)) for number in numbers]
@@ -184,4 +184,4 @@ def _fill_string(name: str, schema: Schema, facts: Facts) -> str:
 
 def _shorten(message: str) -> str:
     line = next(iter(message.strip().splitlines()), "")
-    return line if len(line) <= SHORT else line[: SHORT - 3].rstrip() + "..."
+    return line if len(line) <= SUMMARY_LENGTH else line[: SUMMARY_LENGTH - 3].rstrip() + "..."

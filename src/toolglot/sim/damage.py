@@ -1,7 +1,7 @@
-"""Damage that models do to their own calls, by name: to the call itself, to its JSON, to its marks.
+"""Faults that models make in their own calls: in the call itself, its JSON or its marks.
 
-Every function is a fault, its name is the fault's name and its first line says what goes wrong. What does not apply
-leaves the text alone, such as a lost brace where a dialect has none.
+Every public function is a fault: its name is the fault's name, its docstring the help text. A fault that does not apply
+leaves the text unchanged, such as a missing brace in a dialect without braces.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from toolglot.sim.answer import Calling
+from toolglot.sim.answer import SimCall
 
 Damage: TypeAlias = Callable[[str], str]
 
@@ -22,35 +22,35 @@ CLOSER = re.compile(r"(</[^<>\n]+>|<[|｜][^<>\n]+[|｜]>|\[/?[A-Z_]+\]|```)\s*\
 INNER_CLOSER = re.compile(r"\n?</[^<>\n]+>")
 
 
-# What the call says
+# The call itself
 
 
-def unknown_tool(call: Calling) -> Calling:
+def unknown_tool(call: SimCall) -> SimCall:
     """the call names a tool that was never offered"""
     return replace(call, name=f"{call.name}_v2")
 
 
-def wrong_case(call: Calling) -> Calling:
+def wrong_case(call: SimCall) -> SimCall:
     """the name of the tool is in the wrong case"""
     return replace(call, name=call.name.swapcase())
 
 
-def empty_arguments(call: Calling) -> Calling:
+def empty_arguments(call: SimCall) -> SimCall:
     """the call has no arguments at all"""
     return replace(call, arguments="{}")
 
 
-def missing_argument(call: Calling) -> Calling:
+def missing_argument(call: SimCall) -> SimCall:
     """the first argument is missing"""
     return _with_arguments(call, lambda arguments: dict(list(arguments.items())[1:]))
 
 
-def wrong_type(call: Calling) -> Calling:
+def wrong_type(call: SimCall) -> SimCall:
     """every argument is wrapped in a list"""
     return _with_arguments(call, lambda arguments: {key: [value] for key, value in arguments.items()})
 
 
-def string_values(call: Calling) -> Calling:
+def string_values(call: SimCall) -> SimCall:
     """numbers, booleans and objects are written as strings"""
     return _with_arguments(
         call,
@@ -60,7 +60,7 @@ def string_values(call: Calling) -> Calling:
     )
 
 
-def _with_arguments(call: Calling, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Calling:
+def _with_arguments(call: SimCall, change: Callable[[dict[str, Any]], dict[str, Any]]) -> SimCall:
     try:
         arguments = json.loads(call.arguments)
     except ValueError:
@@ -76,11 +76,11 @@ CALL_FAULTS = {
 }
 
 
-# Its JSON: natively the arguments, in text the first object of the call
+# JSON: the arguments of a native call, or the first object of a call in text
 
 
 def single_quotes(text: str) -> str:
-    """JSON written the Python way: single quotes, True, None"""
+    """JSON in Python notation: single quotes, True, None"""
     try:
         return repr(json.loads(text))
     except ValueError:
@@ -145,7 +145,7 @@ JSON_FAULTS: dict[str, Damage] = {
 
 
 def damage_json(text: str, damage: Damage) -> str:
-    """Damage the first JSON object in a text that holds other things as well."""
+    """Apply a fault to the first JSON object in a text."""
     for start in (found.start() for found in re.finditer(r"\{", text)):
         try:
             _, end = DECODER.raw_decode(text, start)
@@ -155,7 +155,7 @@ def damage_json(text: str, damage: Damage) -> str:
     return text
 
 
-# Its marks
+# Marks
 
 
 def lost_closer(text: str) -> str:
@@ -213,12 +213,12 @@ def double_wrapper(text: str) -> str:
 
 
 def fenced_call(text: str) -> str:
-    """the call stands in a code fence"""
+    """the call is in a code fence"""
     return text if text.lstrip().startswith("```") else f"```xml\n{text.strip()}\n```"
 
 
 def call_in_think(text: str) -> str:
-    """the call stands in reasoning that is never closed"""
+    """the call is in reasoning that is never closed"""
     return f"<think>\nI need the tool.\n{text}"
 
 
@@ -228,12 +228,12 @@ def stray_word(text: str) -> str:
 
 
 def prose_after(text: str) -> str:
-    """prose goes on behind the call"""
+    """prose follows the call"""
     return f"{text}\n\nNow I wait for the tool."
 
 
 def fabricated_result(text: str) -> str:
-    """the model goes on to make up the result"""
+    """the model makes up the result after the call"""
     return f"{text}\n<tool_response>\nAll is well.\n</tool_response>\nIt worked."
 
 

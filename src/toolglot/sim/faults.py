@@ -1,7 +1,7 @@
-"""Every fault by name, and the ones that are not in the words but on the wire.
+"""All faults by name, and the implementation of those on the wire rather than in the text.
 
-A fault belongs to the step that commits it: the call, its JSON and its marks (``damage.py``), the deltas, the events,
-the end of the stream, the connection, or the refusal of the whole request.
+A fault belongs to the stage that produces it: the call, its JSON and its marks (``damage.py``), the deltas, the events,
+the end of the stream, the connection, or an HTTP error instead of an answer.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from toolglot.sim.answer import Delta
 from toolglot.sim.damage import CALL_FAULTS, JSON_FAULTS, MARK_FAULTS
 
 
-class Signal(Enum):
-    """What the connection does instead of sending more."""
+class Interruption(Enum):
+    """What the server does to the connection instead of sending more."""
 
     HANG = "nothing more is sent, and the connection stays open"
     DROP = "the connection is closed in the middle"
 
 
-Step: TypeAlias = bytes | Signal
+Step: TypeAlias = bytes | Interruption
 
 
-# Refusals: the whole answer is an HTTP error
+# Refusals: an HTTP error instead of an answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ REFUSALS = {
 }
 
 
-# What only happens where tools come natively
+# Refusals of requests with native tools
 
 PARSE_FAILURE = "Failed to parse input at pos 12: <tool_call>"
 REFUSALS |= {
@@ -71,25 +71,25 @@ REFUSALS |= {
     ),
     "parse_500": _refuse(500, "server_error", PARSE_FAILURE),
 }
-ONLY_NATIVE = {"no_tools_400", "no_parser_400", "parse_500", "parse_error", "parse_error_late"}
-"""Faults of the part of a server that deals with native tools: they do not happen where tools are text."""
+NATIVE_FAULTS = {"no_tools_400", "no_parser_400", "parse_500", "parse_error", "parse_error_late"}
+"""Faults of a server's native tool support; they do not apply to requests whose tools are in the prompt."""
 
 
-# Deltas: what a stream adds to the message
+# Deltas: the increments of a streamed message
 
 
 def role_every_chunk(deltas: list[Delta]) -> list[Delta]:
-    """the role is told in every event"""
+    """every event repeats the role"""
     return [{"role": "assistant", **delta} for delta in deltas]
 
 
 def no_role(deltas: list[Delta]) -> list[Delta]:
-    """the role is never told"""
+    """no event has the role"""
     return [{key: value for key, value in delta.items() if key != "role"} for delta in deltas]
 
 
 def null_fields(deltas: list[Delta]) -> list[Delta]:
-    """every event has all fields, null where there is nothing"""
+    """every event has all fields, null where there is no value"""
     empty = {"content": None, "refusal": None, "tool_calls": None, "function_call": None, "reasoning_content": None}
     return [empty | delta for delta in deltas]
 
@@ -116,10 +116,10 @@ def no_type(deltas: list[Delta]) -> list[Delta]:
 
 def repeat_id(deltas: list[Delta]) -> list[Delta]:
     """native calls repeat id and name in every event"""
-    told: dict[int, Delta] = {}
+    first_deltas: dict[int, Delta] = {}
 
     def repeat(call: Delta) -> None:
-        first = told.setdefault(call["index"], call)
+        first = first_deltas.setdefault(call["index"], call)
         call.update(id=first["id"], type=first["type"])
         call["function"]["name"] = first["function"]["name"]
 
@@ -180,8 +180,10 @@ DELTA_FAULTS: dict[str, Callable[[list[Delta]], list[Delta]]] = {
 
 # Events: the bytes of the stream
 
-BROKEN = b'data: {"id":"chatcmpl-broken","choices":[{"index":0,"delta":{"content":"brok\n\n'
-ERROR = b'{"message":"The simulated model has failed in the middle.","type":"server_error","param":null,"code":500}'
+BROKEN_EVENT = b'data: {"id":"chatcmpl-broken","choices":[{"index":0,"delta":{"content":"brok\n\n'
+ERROR_BODY = (
+    b'{"message":"The simulated model has failed in the middle.","type":"server_error","param":null,"code":500}'
+)
 
 PARSE_ERROR = b'{"error":{"code":500,"message":"' + PARSE_FAILURE.encode() + b'","type":"server_error"}}'
 
@@ -189,26 +191,26 @@ PARSE_ERROR = b'{"error":{"code":500,"message":"' + PARSE_FAILURE.encode() + b'"
 def bad_frame(events: list[Step]) -> list[Step]:
     """one event is not JSON"""
     half = len(events) // 2
-    return [*events[:half], BROKEN, *events[half:]]
+    return [*events[:half], BROKEN_EVENT, *events[half:]]
 
 
 def error_after_first(events: list[Step]) -> list[Step]:
-    """an error event after the first words, then the end"""
-    return [*events[:2], b'data: {"error":' + ERROR + b"}\n\n"]
+    """an error event after the first text, then the end"""
+    return [*events[:2], b'data: {"error":' + ERROR_BODY + b"}\n\n"]
 
 
 def event_error(events: list[Step]) -> list[Step]:
-    """a named error event with a flat body after the first words, then the end"""
-    return [*events[:2], b"event: error\ndata: " + ERROR + b"\n\n"]
+    """an error event with an event name and a flat body after the first text, then the end"""
+    return [*events[:2], b"event: error\ndata: " + ERROR_BODY + b"\n\n"]
 
 
 def parse_error(events: list[Step]) -> list[Step]:
-    """instead of the first word, an event says that the call could not be parsed; only where tools come natively"""
+    """instead of text, an event reports that the call could not be parsed; only with native tools"""
     return [*events[:1], b"data: " + PARSE_ERROR + b"\n\n"]
 
 
 def parse_error_late(events: list[Step]) -> list[Step]:
-    """the same after the first words"""
+    """like parse_error, after the first text"""
     return [*events[:2], b"data: " + PARSE_ERROR + b"\n\n"]
 
 
@@ -224,17 +226,17 @@ def comments(events: list[Step]) -> list[Step]:
 
 def cut_mid_call(events: list[Step]) -> list[Step]:
     """the connection is closed in the middle of the call"""
-    return [*events, Signal.DROP]
+    return [*events, Interruption.DROP]
 
 
 def hang_mid(events: list[Step]) -> list[Step]:
-    """nothing more comes in the middle of the call"""
-    return [*events, Signal.HANG]
+    """the stream stalls in the middle of the call"""
+    return [*events, Interruption.HANG]
 
 
 def hang_after_headers(events: list[Step]) -> list[Step]:
-    """nothing comes behind the headers"""
-    return [Signal.HANG]
+    """the stream stalls after the headers"""
+    return [Interruption.HANG]
 
 
 def crlf(events: list[Step]) -> list[Step]:
@@ -258,28 +260,28 @@ EVENT_FAULTS: dict[str, Callable[[list[Step]], list[Step]]] = {
         crlf,
     )
 }
-CUTTING = {"cut_mid_call", "hang_mid", "length"}
-"""Faults that break the answer off in the middle of its call."""
+CUTTING_FAULTS = {"cut_mid_call", "hang_mid", "length"}
+"""Faults that cut the answer off in the middle of its call."""
 
 OTHER_FAULTS = {
-    "no_finish": "the stream never tells a finish reason",
+    "no_finish": "the stream has no finish reason",
     "no_done": "the stream has no [DONE]",
-    "no_usage": "usage is never told",
+    "no_usage": "the answer has no usage",
     "usage_in_finish": "usage comes in the event of the finish reason",
     "stop_finish": "the finish reason is stop although there are native calls",
     "length": "the answer ends in the middle of the call with finish reason length",
-    "empty_answer": "the answer says nothing",
-    "json_instead_of_sse": "a whole JSON answer though a stream was asked for",
+    "empty_answer": "the answer has no content",
+    "json_instead_of_sse": "a whole JSON body although a stream was requested",
     "no_content_type": "the answer has no useful content type",
     "slow_drip": "a few bytes at a time",
-    "hang_before_headers": "not even headers come",
+    "hang_before_headers": "the server never sends headers",
     "reset": "the connection is closed before the headers",
 }
 
-_TOLD = CALL_FAULTS | JSON_FAULTS | MARK_FAULTS | DELTA_FAULTS | EVENT_FAULTS
+_FUNCTIONS = CALL_FAULTS | JSON_FAULTS | MARK_FAULTS | DELTA_FAULTS | EVENT_FAULTS
 FAULTS: dict[str, str] = (
     {name: refusal.about for name, refusal in REFUSALS.items()}
-    | {name: fault.__doc__ or "" for name, fault in _TOLD.items()}
+    | {name: fault.__doc__ or "" for name, fault in _FUNCTIONS.items()}
     | OTHER_FAULTS
 )
-"""Every fault and what goes wrong."""
+"""Every fault with its description."""

@@ -1,8 +1,8 @@
-"""How the simulated model answers: set once for the server, varied per request.
+"""Options of the simulated model: defaults of the server, overridden per request.
 
-A request varies the options by its model name (``sim:qwen3_coder+cut_mid_call+chunk=3``) or by headers
-(``x-sim-dialect``, ``x-sim-fault``, ``x-sim-chunk``, ...), because a gateway that stands between hands on the one or
-the other. Headers win over the model name, the model name over a scripted answer, that one over the server's options.
+A request overrides options by its model name (``sim:qwen3_coder+cut_mid_call+chunk=3``) or by headers
+(``x-sim-dialect``, ``x-sim-fault``, ``x-sim-chunk``, ...), because a gateway in between may forward only one of them.
+Precedence: headers, model name, scripted answer, options of the server.
 """
 
 from __future__ import annotations
@@ -15,30 +15,33 @@ from typing import Any
 from toolglot.core.errors import UsageError
 from toolglot.dialects.records import all_dialects
 from toolglot.sim.faults import FAULTS
-from toolglot.sim.script import Scripted
+from toolglot.sim.script import ScriptedAnswer
 
-AS_TAUGHT, NATIVE = "auto", "native"
+AUTO, NATIVE = "auto", "native"
 HEADER_PREFIX = "x-sim-"
-NUMBERS = {"chunk": 1, "chunk_bytes": 0, "latency": 0, "pace": 0}
-"""The options that are numbers, and the least they may be."""
+MINIMUMS = {"chunk": 1, "chunk_bytes": 0, "latency": 0, "pace": 0}
+"""The numeric options and their minimum."""
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """``dialect`` is a dialect, ``native``, or ``auto``: natively if the tools came natively, else as it was taught.
+class SimOptions:
+    """How the simulated model answers.
 
-    ``chunk`` counts characters per event, ``chunk_bytes`` bytes per network write (0: whole events), ``latency`` and
-    ``pace`` milliseconds before the first byte and between writes. ``keep`` bounds the record of requests, ``hang``
-    the seconds for which a fault hangs.
+    ``dialect`` is a dialect, ``native``, or ``auto``: native if the request has native tools, else the dialect of the
+    prompt. ``chunk`` is in characters per event, ``chunk_bytes`` in bytes per network write (0: whole events),
+    ``latency`` and ``pace`` are milliseconds before the first byte and between writes. ``keep`` limits the request log,
+    ``hang`` is how many seconds a hanging fault lasts.
+
+    Raises: ``UsageError`` for an unknown dialect or fault, or a number below its minimum.
     """
 
-    dialect: str = AS_TAUGHT
+    dialect: str = AUTO
     chunk: int = 12
     chunk_bytes: int = 0
     latency: float = 0
     pace: float = 0
     faults: tuple[str, ...] = ()
-    script: tuple[Scripted, ...] = ()
+    script: tuple[ScriptedAnswer, ...] = ()
     keep: int = 256
     hang: float = 600
     clock: Callable[[], float] = time.time
@@ -46,23 +49,28 @@ class Options:
     def __post_init__(self) -> None:
         for fault in self.faults:
             check_fault(fault)
-        if self.dialect not in (AS_TAUGHT, NATIVE):
+        if self.dialect not in (AUTO, NATIVE):
             check_dialect(self.dialect)
-        for name, least in NUMBERS.items():
+        for name, least in MINIMUMS.items():
             if getattr(self, name) < least:
                 raise UsageError(f"{name} must be {least} or more")
         for scripted in self.script:
             replace(self, script=(), **scripted.options)
 
 
-def vary(options: Options, model: str, headers: Mapping[str, str], scripted: Mapping[str, Any]) -> Options:
-    """The options for one request."""
-    given = dict(scripted) | _read_model(model) | _read_headers(headers)
+def options_for_request(
+    options: SimOptions, model: str, headers: Mapping[str, str], scripted: Mapping[str, Any]
+) -> SimOptions:
+    """The options for one request.
+
+    Raises: ``UsageError`` if the model name or a header has an unknown or invalid option.
+    """
+    given = dict(scripted) | _parse_model(model) | _parse_headers(headers)
     return replace(options, **given) if given else options
 
 
-def _read_model(model: str) -> dict[str, Any]:
-    """``sim:hermes+no_done+chunk=3``: a dialect, faults and numbers, in any order."""
+def _parse_model(model: str) -> dict[str, Any]:
+    """Parse ``sim:hermes+no_done+chunk=3``: a dialect, faults and numbers, in any order."""
     name, colon, suffix = model.rpartition("/")[2].partition(":")
     if name != "sim" or not colon:
         return {}
@@ -70,7 +78,7 @@ def _read_model(model: str) -> dict[str, Any]:
     for word in filter(None, suffix.split("+")):
         key, equals, value = word.partition("=")
         if equals:
-            given[key] = _read_number(key, value)
+            given[key] = _parse_number(key, value)
         elif word in FAULTS:
             given["faults"] = (*given.get("faults", ()), word)
         else:
@@ -79,7 +87,7 @@ def _read_model(model: str) -> dict[str, Any]:
     return given
 
 
-def _read_headers(headers: Mapping[str, str]) -> dict[str, Any]:
+def _parse_headers(headers: Mapping[str, str]) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for key, value in headers.items():
         name = key.lower()
@@ -87,24 +95,24 @@ def _read_headers(headers: Mapping[str, str]) -> dict[str, Any]:
             continue
         name = name.removeprefix(HEADER_PREFIX).replace("-", "_")
         if name == "fault":
-            given["faults"] = read_faults(value)
+            given["faults"] = parse_faults(value)
         elif name == "dialect":
             given["dialect"] = value
         else:
-            given[name] = _read_number(name, value)
+            given[name] = _parse_number(name, value)
     return given
 
 
-def _read_number(name: str, value: str) -> int:
-    if name not in NUMBERS:
-        raise UsageError(f"there is no option {name!r}; options are dialect, fault, {', '.join(NUMBERS)}")
+def _parse_number(name: str, value: str) -> int:
+    if name not in MINIMUMS:
+        raise UsageError(f"there is no option {name!r}; options are dialect, fault, {', '.join(MINIMUMS)}")
     if not value.isdecimal():
         raise UsageError(f"{name} must be a whole number, not {value!r}")
     return int(value)
 
 
-def read_faults(text: str) -> tuple[str, ...]:
-    """Names of faults, divided by commas, plus signs or blanks; ``none`` is no fault."""
+def parse_faults(text: str) -> tuple[str, ...]:
+    """Parse fault names, separated by commas, plus signs or spaces; ``none`` is no fault."""
     names = text.replace(",", " ").replace("+", " ").split()
     return tuple(name for name in names if name != "none")
 
@@ -115,7 +123,7 @@ def check_fault(name: str) -> None:
 
 
 def check_dialect(name: str) -> None:
-    known = {AS_TAUGHT, NATIVE, *(dialect.name for dialect in all_dialects())}
+    known = {AUTO, NATIVE, *(dialect.name for dialect in all_dialects())}
     if name not in known:
         raise UsageError(f"there is no dialect or fault {name!r}; dialects are {_join(known)}")
 

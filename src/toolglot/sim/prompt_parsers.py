@@ -1,8 +1,8 @@
-"""The manners in which a prompt may describe tools, each read by its own shape.
+"""Parse the tools that a prompt describes, in each of the formats in use.
 
-*Strategy.* The prompt is read as a model would read it; nothing is told by a side channel. JSON definitions, sections
-with headings, numbered functions, XML elements, TypeScript types, Python stubs and declarations are each recognised
-wherever they stand. Where a manner leaves something out, such as the members of an object in a stub, it is not known.
+*Strategy.* The prompt is all there is, as for a model; there is no side channel. JSON definitions, sections with
+headings, numbered functions, XML elements, TypeScript types, Python stubs and declarations are recognised anywhere in
+it. What a format leaves out, such as the members of an object in a stub, stays unknown.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ DECODER = json.JSONDecoder()
 
 @lru_cache(maxsize=64)
 def find_tools(prompt: str) -> tuple[Tool, ...]:
-    """The tools that a prompt describes; none if it describes none."""
+    """The tools that a prompt describes, possibly none. The first description of a name counts."""
     found: dict[str, Tool] = {}
-    for manner in MANNERS:
-        for tool in manner(prompt):
+    for parse in TOOL_PARSERS:
+        for tool in parse(prompt):
             found.setdefault(tool.name, tool)
     return tuple(found.values())
 
@@ -55,19 +55,19 @@ def _find_json(prompt: str) -> Iterator[Tool]:
 
 
 def _is_definition(function: Mapping[str, Any]) -> bool:
-    """An example of a call has a name too, and perhaps something it calls parameters, but no schema."""
+    """Distinguish a definition from an example call, which has a name and perhaps ``parameters``, but no schema."""
     name = function.get("name")
     schema = function.get("parameters", function.get("input_schema"))
-    told = "description" in function or (isinstance(schema, Mapping) and "properties" in schema)
-    return isinstance(name, str) and bool(name.strip()) and told and "arguments" not in function
+    is_described = "description" in function or (isinstance(schema, Mapping) and "properties" in schema)
+    return isinstance(name, str) and bool(name.strip()) and is_described and "arguments" not in function
 
 
-# Sections and numbered functions: one line for each parameter
+# Sections and numbered functions: one line per parameter
 
 _SECTION = re.compile(r"^#{2,4} (?P<name>\S+)[ \t]*\n(?=Description:|Parameters:|Usage:)", re.M)
 _NUMBERED = re.compile(r"^-+ BEGIN FUNCTION #\d+: (?P<name>\S+) -+$", re.M)
 _LINE = re.compile(
-    r"^(?P<indent> *)(?:[-*] (?P<name>[^\s:]+): *\((?P<need>required|optional)\)[ \t]*(?P<told>.*)"
+    r"^(?P<indent> *)(?:[-*] (?P<name>[^\s:]+): *\((?P<need>required|optional)\)[ \t]*(?P<text>.*)"
     r"|\(\d+\) (?P<numbered>\S+) \((?P<kind>.*), (?P<duty>required|optional)\): ?(?P<about>.*))$",
     re.M,
 )
@@ -79,20 +79,20 @@ def _find_sections(prompt: str) -> Iterator[Tool]:
     for heading in (_SECTION, _NUMBERED):
         starts = [(found["name"], found.start(), found.end()) for found in heading.finditer(prompt)]
         for (name, _, start), (_, end, _) in pairwise([*starts, ("", len(prompt), 0)]):
-            # a description may speak of parameters and usage as well, so the last mark of each kind counts
-            about, _, told = f"\n{prompt[start:end]}".rpartition("\nParameters:")
-            about = about or told.partition("\nNo parameters")[0]
-            yield Tool(name, about.strip().removeprefix("Description:").strip(), _read_lines(told))
+            # a description may contain "Parameters:" as well, so the last one counts
+            about, _, lines = f"\n{prompt[start:end]}".rpartition("\nParameters:")
+            about = about or lines.partition("\nNo parameters")[0]
+            yield Tool(name, about.strip().removeprefix("Description:").strip(), _read_lines(lines))
 
 
 def _read_lines(lines: str) -> Schema:
-    """Parameters by lines; those that stand further in belong to the one above."""
+    """Parameters by lines; indented ones belong to the one above."""
     root = _object({}, [])
     above: list[tuple[int, Schema]] = [(-1, root)]
     for line in _LINE.finditer(lines.partition("\nUsage:")[0]):
         name, need = line["name"] or line["numbered"], line["need"] or line["duty"]
-        told = line["told"] if line["name"] else " - ".join(filter(None, (line["kind"], line["about"])))
-        schema = _read_told(told)
+        text = line["text"] if line["name"] else " - ".join(filter(None, (line["kind"], line["about"])))
+        schema = _parse_parameter(text)
         while above[-1][0] >= len(line["indent"]):
             above.pop()
         holder = above[-1][1]
@@ -104,14 +104,14 @@ def _read_lines(lines: str) -> Schema:
     return root
 
 
-def _read_told(told: str) -> Schema:
-    """``array of string - Where to look (one of: "a", "b"; default: "a")``, or words only."""
-    kind = _KIND.match(told)
+def _parse_parameter(text: str) -> Schema:
+    """Parse ``array of string - Where to look (one of: "a", "b"; default: "a")``, or a description alone."""
+    kind = _KIND.match(text)
     schema: Schema = _read_kind(kind[0]) if kind else {"type": "string"}
-    if notes := _NOTES.search(told):
-        schema |= {key: _read_json(f"[{text}]", key == "default") for key, text in notes.groupdict().items() if text}
-        told = told[: notes.start()]
-    about = told[kind.end() :] if kind else told
+    if notes := _NOTES.search(text):
+        schema |= {key: _read_json(f"[{note}]", key == "default") for key, note in notes.groupdict().items() if note}
+        text = text[: notes.start()]
+    about = text[kind.end() :] if kind else text
     return schema | ({"description": about.strip(" -")} if about.strip(" -") else {})
 
 
@@ -149,7 +149,7 @@ def _find_elements(prompt: str) -> Iterator[Tool]:
 
 
 def _read_elements(body: str) -> Schema:
-    """Elements as members; a value that is JSON of a list or an object is one."""
+    """Elements as members; a JSON array or object is decoded."""
     members: Schema = {}
     for element in _ELEMENT.finditer(body):
         value = element["value"].strip()
@@ -176,7 +176,7 @@ def _find_types(prompt: str) -> Iterator[Tool]:
 
 
 def _read_type(text: str, position: int) -> tuple[Schema, int]:
-    """The type that begins here, and where it ends."""
+    """The type at this position, and its end."""
     schema: Schema
     if text.startswith("{", position):
         schema, position = _read_members(text, position + 1)
@@ -211,15 +211,15 @@ def _read_members(text: str, position: int) -> tuple[Schema, int]:
 
 _STUB = re.compile(r'^def (?P<name>\w+)\((?P<takes>[^\n]*)\):\n    """(?P<doc>.*?)\n?    """', re.M | re.S)
 _STUB_PARAMETER = re.compile(r"(?:^|, )(?P<name>\w+): \w+(?P<optional> = )?")
-_STUB_LINE = re.compile(r"^        (?P<name>\w+): (?P<told>.*)$", re.M)
+_STUB_LINE = re.compile(r"^        (?P<name>\w+): (?P<text>.*)$", re.M)
 
 
 def _find_stubs(prompt: str) -> Iterator[Tool]:
     for found in _STUB.finditer(prompt):
         about, _, lines = found["doc"].partition("    Args:")
-        told = {line["name"]: _read_told(line["told"]) for line in _STUB_LINE.finditer(lines)}
+        members = {line["name"]: _parse_parameter(line["text"]) for line in _STUB_LINE.finditer(lines)}
         required = [taken["name"] for taken in _STUB_PARAMETER.finditer(found["takes"]) if not taken["optional"]]
-        yield Tool(found["name"], about.strip(), _object(told, [name for name in required if name in told]))
+        yield Tool(found["name"], about.strip(), _object(members, [name for name in required if name in members]))
 
 
 # Declarations
@@ -238,7 +238,7 @@ def _find_declarations(prompt: str) -> Iterator[Tool]:
 
 
 def _read_declaration(prompt: str, start: int) -> Schema:
-    """Members with bare keys and marked strings, turned into JSON token by token."""
+    """Convert an object with bare keys and marked strings to JSON, token by token."""
     written, depth = [], 0
     for token in _TOKEN.finditer(prompt, start):
         quoted = token["key"] if token["quote"] is None else token["text"]
@@ -262,7 +262,7 @@ def _lower_types(schema: Any) -> Any:
     return [_lower_types(item) for item in schema] if isinstance(schema, list) else schema
 
 
-MANNERS: tuple[Callable[[str], Iterator[Tool]], ...] = (
+TOOL_PARSERS: tuple[Callable[[str], Iterator[Tool]], ...] = (
     _find_json,
     _find_sections,
     _find_elements,

@@ -1,7 +1,7 @@
-"""What a prompt and its results teach: the dialect to write in, whether a call is demanded, what a tool gave back.
+"""Read a prompt and the results in it: the dialect to write in, whether a call is required, what tools returned.
 
-A model knows the dialects it was trained on; the simulated one knows all records. Which of them is wanted it learns
-from the form that the prompt shows, as a model does.
+A model knows the dialects it was trained on; the simulated one knows all records. Like a model, it learns which one to
+use from the call form that the prompt shows.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from toolglot.core.conversation import Tool
 from toolglot.dialects.records import all_dialects
 from toolglot.prompting.conversation import write_call
 
-FORM = ("tool_name", '{"parameter1": "value1", "parameter2": "value2"}')
-"""The call that a taught prompt shows as the form of all calls."""
+FORM_CALL = ("tool_name", '{"parameter1": "value1", "parameter2": "value2"}')
+"""The call that a tool prompt shows as the form of all calls."""
 
 FORM_PARAMETERS = {"type": "object", "properties": {"parameter1": {"type": "string"}, "parameter2": {"type": "string"}}}
 
-TELLING_MARKS = (
+DIALECT_MARKS = (
     ("<function=", "qwen3_coder"),
     ("<arg_key>", "glm45"),
     ("<invoke name=", "anthropic"),
@@ -27,23 +27,23 @@ TELLING_MARKS = (
     ("<tool_call>", "hermes"),
     ("```json", "fenced_json"),
 )
-"""Marks that give a dialect away in a prompt that was not written by toolglot."""
+"""Marks that identify a dialect in a prompt that toolglot did not write."""
 
-DEMAND = re.compile(r"You must call (?:a tool|the tool (?P<name>\S+)) now")
+CALL_REQUIRED = re.compile(r"You must call (?:a tool|the tool (?P<name>\S+)) now")
 
 
 @lru_cache(maxsize=64)
-def taught_dialect(prompt: str) -> str:
-    """The dialect a prompt asks for: the one whose form it shows, or whose marks; tags are what is left."""
+def detect_dialect(prompt: str) -> str:
+    """The dialect that a prompt asks for, by the call form or the marks it shows; ``roo_xml`` if there are none."""
     shown = [dialect for form, dialect in _forms().items() if form in prompt]
     if shown:
         return max(shown, key=lambda dialect: len(_write_form(dialect)))
-    return next((dialect for mark, dialect in TELLING_MARKS if mark in prompt), "roo_xml")
+    return next((dialect for mark, dialect in DIALECT_MARKS if mark in prompt), "roo_xml")
 
 
 @cache
 def _forms() -> dict[str, str]:
-    """Every form and the first dialect that writes so; hermes before those that only fall back on it."""
+    """Every call form and the first dialect that writes it; hermes before those that only fall back to it."""
     forms = {_write_form("hermes"): "hermes"}
     for record in all_dialects():
         forms.setdefault(_write_form(record.name), record.name)
@@ -51,21 +51,21 @@ def _forms() -> dict[str, str]:
 
 
 def _write_form(dialect: str) -> str:
-    return write_call(dialect, *FORM, (Tool(FORM[0], "", FORM_PARAMETERS),))
+    return write_call(dialect, *FORM_CALL, (Tool(FORM_CALL[0], "", FORM_PARAMETERS),))
 
 
-def taught_choice(prompt: str) -> str:
-    """Whether the prompt demands a call: ``auto``, ``required``, or the name of the tool."""
-    demand = DEMAND.search(prompt)
-    if not demand:
+def detect_choice(prompt: str) -> str:
+    """The tool choice of a prompt: ``auto``, ``required``, or the name of the tool to call."""
+    requirement = CALL_REQUIRED.search(prompt)
+    if not requirement:
         return "auto"
-    return demand["name"] or "required"
+    return requirement["name"] or "required"
 
 
-# Results told as text
+# Results as text
 
-FOREIGN_RESULTS = (r"\[[\w.-]+ for '[^'\n]*'\] Result:\s*(?P<content>.*)",)
-"""How clients that speak of tools in text tell results."""
+CLIENT_RESULTS = (r"\[[\w.-]+ for '[^'\n]*'\] Result:\s*(?P<content>.*)",)
+"""Result formats of clients that handle tools as text."""
 
 _SLOTS = {
     "verdict": r"(?:Tool Result|Error)",
@@ -77,9 +77,9 @@ _SLOTS = {
 
 @cache
 def _result_patterns() -> tuple[re.Pattern[str], ...]:
-    """The ways of telling a result, from the records; the longest, which tell most, first."""
+    """The result formats of all records; the longest, which are the most specific, first."""
     returns = sorted({record.returns for record in all_dialects()}, key=len, reverse=True)
-    return tuple(re.compile(pattern, re.S) for pattern in (*map(_pattern_of, returns), *FOREIGN_RESULTS))
+    return tuple(re.compile(pattern, re.S) for pattern in (*map(_pattern_of, returns), *CLIENT_RESULTS))
 
 
 def _pattern_of(returns: str) -> str:
@@ -92,14 +92,14 @@ def _pattern_of(returns: str) -> str:
 
 
 def split_result(text: str) -> tuple[str, str | None]:
-    """What a user message asks, and the results it tells before that, if it tells any.
+    """Split a user message into the question and the results before it, or None if there are none.
 
-    A result without a closing mark goes on to the end of the message.
+    A result without a closing mark extends to the end of the message.
     """
     results: list[str] = []
     rest = text.lstrip()
     while found := next(filter(None, (pattern.match(rest) for pattern in _result_patterns())), None):
-        told = found.groupdict()
-        results.append(told["content"] if told.get("json") is None else json.loads(told["json"], strict=False))
+        groups = found.groupdict()
+        results.append(groups["content"] if groups.get("json") is None else json.loads(groups["json"], strict=False))
         rest = rest[found.end() :].lstrip()
     return (rest, "\n".join(results)) if results else (text, None)

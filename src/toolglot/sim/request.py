@@ -1,7 +1,7 @@
-"""What reaches the simulated model: one request of the chat wire, as far as a model would notice it.
+"""Parse a chat completions request into what a model would see of it.
 
-The tools are known only from the request itself: natively from ``tools``, or from the system prompt if that teaches
-some. The question is the last thing the user said; a result is what a tool gave back, natively or as text.
+The tools come only from the request itself: from ``tools``, or from the system prompt if it describes some. The
+question is the last text of the user; a result is what a tool returned, natively or as text.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ from typing import Any
 from toolglot.core.conversation import Tool
 from toolglot.core.errors import ClientError
 from toolglot.sim.prompt_parsers import find_tools
-from toolglot.sim.prompt_reading import split_result, taught_choice
+from toolglot.sim.prompt_reading import detect_choice, split_result
 
 
 @dataclass(frozen=True, slots=True)
 class SimRequest:
-    """``choice`` is none, auto or required, or the name of the one tool that must be called."""
+    """``choice`` is none, auto or required, or the name of the one tool that must be called. ``prompt`` is the system
+    prompt if the tools are not native. ``limit`` is in tokens."""
 
     model: str
     question: str
     tools: tuple[Tool, ...]
     native: bool
-    taught: str = ""
+    prompt: str = ""
     result: str | None = None
     choice: str = "auto"
     stream: bool = False
@@ -33,7 +34,10 @@ class SimRequest:
 
 
 def parse_request(body: Any) -> SimRequest:
-    """Take a request body apart; refuse what no server would answer."""
+    """Parse a request body.
+
+    Raises: ``ClientError`` if it is not an object with messages.
+    """
     if not isinstance(body, Mapping):
         raise ClientError("the request body must be a JSON object")
     messages = body.get("messages")
@@ -49,9 +53,9 @@ def parse_request(body: Any) -> SimRequest:
         question=question,
         tools=tools,
         native=bool(native),
-        taught="" if native else prompt,
+        prompt="" if native else prompt,
         result=result,
-        choice=_read_choice(body.get("tool_choice")) if native else taught_choice(prompt),
+        choice=_read_choice(body.get("tool_choice")) if native else detect_choice(prompt),
         stream=body.get("stream") is True,
         wants_usage=isinstance(options, Mapping) and options.get("include_usage") is True,
         limit=_read_limit(body),
@@ -59,7 +63,7 @@ def parse_request(body: Any) -> SimRequest:
 
 
 def read_text(message: Mapping[str, Any]) -> str:
-    """The text of a message: its content may be a string, parts, or nothing."""
+    """The text of a message, whose content may be a string, parts, or null."""
     content = message.get("content")
     if isinstance(content, str):
         return content
@@ -69,7 +73,7 @@ def read_text(message: Mapping[str, Any]) -> str:
 
 
 def read_tools(tools: Any) -> tuple[Tool, ...]:
-    """The function tools of a request; what is no such tool is passed over, as servers do."""
+    """The function tools of a request; like servers, it ignores other entries."""
     found: dict[str, Tool] = {}
     for entry in tools if isinstance(tools, list) else []:
         function = entry.get("function") if isinstance(entry, Mapping) else None
@@ -82,17 +86,17 @@ def read_tools(tools: Any) -> tuple[Tool, ...]:
 
 
 def _read_turn(messages: Sequence[Mapping[str, Any]]) -> tuple[str, str | None]:
-    """The last question of the user, and the result that came after it, if one did."""
+    """The last question of the user, and the tool results after it, or None."""
     result: str | None = None
     for number, message in reversed(list(enumerate(messages))):
         role, text = message.get("role"), read_text(message)
         if role in ("tool", "function"):
             result = text if result is None else f"{text}\n{result}"
         elif role == "user":
-            spoken = any(earlier.get("role") == "assistant" for earlier in messages[:number])
-            asked, found = split_result(text) if spoken else (text, None)
-            if found is None or asked:
-                return asked, result
+            is_reply = any(earlier.get("role") == "assistant" for earlier in messages[:number])
+            question, found = split_result(text) if is_reply else (text, None)
+            if found is None or question:
+                return question, result
             result = found if result is None else f"{found}\n{result}"
     return "", result
 

@@ -1,28 +1,28 @@
-"""Scripted answers: what the simulated model says instead of thinking.
+"""Scripted answers, which replace the rules of the tool picker.
 
-A script is a TOML file with a list of answers. The first that is not used up and fits the request is given; if none
-fits, the brain answers.
+A script is a TOML file with a list of answers. The first one that matches the request and is not used up is sent; if
+none matches, the tool picker answers.
 
     [[answer]]
-    when = "weather"                # a pattern looked for in the last user message; without it any request fits
+    when = "weather"                # a regular expression for the last user message; without it, any request matches
     tools = true                    # only for requests that offer tools (false: only for those that offer none)
-    times = 1                       # how often it may be used: once without ``when``, else without end; 0: no end
+    times = 1                       # how often it may be used (default: once without ``when``, else 0); 0: no limit
     text = '''
     I look it up.
     <tool_call>
     {"name": "get_weather", "arguments": {"city": "Oslo"}}
-    '''                             # raw, any dialect, damage included; a line break after ''' is not part of it
-    repeat = 1                      # the text this many times
+    '''                             # raw text in any dialect, valid or not; a line break after ''' is not part of it
+    repeat = 1                      # repeat the text this many times
     reasoning = "thinking aloud"
     finish = "stop"
-    dialect = "hermes"              # this and the next: as the options of the server
+    dialect = "hermes"              # this and the following: like the options of the server
     fault = "no_done"               # one name or a list
     chunk = 4                       # likewise chunk_bytes, latency, pace
 
     [[answer]]
     calls = [{ name = "read", arguments = { filePath = "a.txt" } }]     # written in the dialect; arguments may be text
 
-An answer with neither text nor calls leaves the answer to the brain, and sets only the other things.
+An entry with neither text nor calls only sets the other options; the tool picker supplies the answer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import Any
 
 from toolglot.core.errors import UsageError
-from toolglot.sim.answer import Answer, Calling
+from toolglot.sim.answer import Answer, SimCall
 
 OPTIONS = {"dialect", "chunk", "chunk_bytes", "latency", "pace"}
 NUMBERS = OPTIONS - {"dialect"} | {"times", "repeat"}
@@ -44,8 +44,8 @@ KEYS = OPTIONS | NUMBERS | {"when", "tools", "text", "reasoning", "finish", "fau
 
 
 @dataclass(frozen=True, slots=True)
-class Scripted:
-    """One answer of a script: when it is given, how often (0: no end), what it says, how it is sent."""
+class ScriptedAnswer:
+    """One answer of a script: when it applies, how often (0: no limit), its content and its options."""
 
     answer: Answer | None = None
     when: str = ""
@@ -53,31 +53,34 @@ class Scripted:
     times: int = 0
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
-    def fits(self, question: str, offers_tools: bool) -> bool:
+    def matches(self, question: str, offers_tools: bool) -> bool:
         if self.tools is not None and self.tools != offers_tools:
             return False
         return not self.when or re.search(self.when, question, re.I | re.S) is not None
 
 
-class Prompter:
-    """Walks through a script while requests come in."""
+class ScriptCursor:
+    """Selects answers from a script and counts how often each was used."""
 
-    def __init__(self, script: Sequence[Scripted]) -> None:
+    def __init__(self, script: Sequence[ScriptedAnswer]) -> None:
         self._script = script
         self._used = [0] * len(script)
 
-    def next(self, question: str, offers_tools: bool) -> Scripted:
-        """The answer for this request; an empty one when the script has none left."""
+    def next(self, question: str, offers_tools: bool) -> ScriptedAnswer:
+        """The answer for this request; an empty one if none matches."""
         for number, scripted in enumerate(self._script):
-            left = not scripted.times or self._used[number] < scripted.times
-            if left and scripted.fits(question, offers_tools):
+            is_left = not scripted.times or self._used[number] < scripted.times
+            if is_left and scripted.matches(question, offers_tools):
                 self._used[number] += 1
                 return scripted
-        return Scripted()
+        return ScriptedAnswer()
 
 
-def load_script(path: str | Path) -> tuple[Scripted, ...]:
-    """Read a script file; say what is wrong with it, and where."""
+def load_script(path: str | Path) -> tuple[ScriptedAnswer, ...]:
+    """Load a script file.
+
+    Raises: ``UsageError`` that names the defect and its position.
+    """
     try:
         document = tomllib.loads(Path(path).read_text("utf-8"))
     except OSError as error:
@@ -87,15 +90,15 @@ def load_script(path: str | Path) -> tuple[Scripted, ...]:
     return parse_script(document)
 
 
-def parse_script(document: Mapping[str, Any]) -> tuple[Scripted, ...]:
-    """A script from the content of its file."""
+def parse_script(document: Mapping[str, Any]) -> tuple[ScriptedAnswer, ...]:
+    """Parse the decoded TOML of a script. Raises: ``UsageError``."""
     entries = document.get("answer")
     if not isinstance(entries, list) or document.keys() != {"answer"}:
         raise UsageError("a script is a list of answers, each under [[answer]]")
     return tuple(_parse_answer(entry, number) for number, entry in enumerate(entries, 1))
 
 
-def _parse_answer(entry: Any, number: int) -> Scripted:
+def _parse_answer(entry: Any, number: int) -> ScriptedAnswer:
     where = f"answer {number} of the script"
     if not isinstance(entry, Mapping):
         raise UsageError(f"{where} is not a table")
@@ -108,14 +111,14 @@ def _parse_answer(entry: Any, number: int) -> Scripted:
     try:
         re.compile(when)
     except re.error as error:
-        raise UsageError(f"{where}: 'when' is no pattern: {error}") from error
+        raise UsageError(f"{where}: 'when' is not a regular expression: {error}") from error
     options = {key: entry[key] for key in OPTIONS & entry.keys()}
     if "fault" in entry:
         faults = entry["fault"]
         options["faults"] = (faults,) if isinstance(faults, str) else tuple(faults)
-    says = bool({"text", "calls"} & entry.keys())
-    return Scripted(
-        _parse_content(entry, where) if says else None,
+    has_content = bool({"text", "calls"} & entry.keys())
+    return ScriptedAnswer(
+        _parse_content(entry, where) if has_content else None,
         when=when,
         tools=entry.get("tools"),
         times=int(entry.get("times", 0 if when else 1)),
@@ -129,7 +132,7 @@ def _parse_content(entry: Mapping[str, Any], where: str) -> Answer:
         raise UsageError(f"{where}: 'calls' is a list of tables with a name")
     return Answer(
         text=str(entry.get("text", "")) * int(entry.get("repeat", 1)),
-        calls=tuple(Calling(call["name"], _as_text(call.get("arguments", {}))) for call in calls),
+        calls=tuple(SimCall(call["name"], _as_text(call.get("arguments", {}))) for call in calls),
         reasoning=str(entry.get("reasoning", "")),
         finish=str(entry.get("finish", "")),
     )

@@ -1,4 +1,4 @@
-"""The simulated model as a server: chat completions, models, health."""
+"""HTTP server of the simulated model: chat completions, models, health."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from typing import Any
 from aiohttp import web
 
 from toolglot.core.errors import ClientError
-from toolglot.sim.faults import Signal
-from toolglot.sim.options import Options
-from toolglot.sim.response_plan import FINGERPRINT, HONESTY, MODEL, Plan
-from toolglot.sim.simulation import Record, Seen, Simulation
+from toolglot.sim.faults import Interruption
+from toolglot.sim.options import SimOptions
+from toolglot.sim.response_plan import FINGERPRINT, MODEL, SIM_HEADERS, ResponsePlan
+from toolglot.sim.simulation import RecordedRequest, RequestLog, Simulation
 
 SIMULATION = web.AppKey("simulation", Simulation)
-RECORD = web.AppKey("record", Record)
+REQUEST_LOG = web.AppKey("request_log", RequestLog)
 BODY_LIMIT = 64 * 1024 * 1024
 
 
-def make_app(options: Options | None = None) -> web.Application:
-    """The server of one simulation; ``app[RECORD]`` tells what it was asked."""
+def make_app(options: SimOptions | None = None) -> web.Application:
+    """Build the app of one simulation; ``app[REQUEST_LOG]`` has the requests it received."""
     simulation = Simulation(options)
     app = web.Application(client_max_size=BODY_LIMIT)
     app[SIMULATION] = simulation
-    app[RECORD] = simulation.record
+    app[REQUEST_LOG] = simulation.record
     for prefix in ("", "/v1"):
         app.router.add_post(f"{prefix}/chat/completions", answer_chat)
         app.router.add_get(f"{prefix}/models", list_models)
@@ -37,7 +37,10 @@ def make_app(options: Options | None = None) -> web.Application:
 
 @asynccontextmanager
 async def running(app: web.Application, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[str]:
-    """Serve an app while the context lasts; gives its address, such as ``http://127.0.0.1:40123``."""
+    """Serve an app inside the context and yield its address, such as ``http://127.0.0.1:40123``.
+
+    Port 0 takes a free port. Raises: ``OSError`` if the address cannot be bound.
+    """
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.2)
     await runner.setup()
     try:
@@ -52,7 +55,7 @@ async def running(app: web.Application, host: str = "127.0.0.1", port: int = 0) 
 async def answer_chat(request: web.Request) -> web.StreamResponse:
     simulation = request.app[SIMULATION]
     raw = await request.read()
-    seen = Seen(request.path, request.headers.copy(), None, simulation.options.clock())
+    seen = RecordedRequest(request.path, request.headers.copy(), None, simulation.options.clock())
     simulation.record.add(seen)
     try:
         seen.body = json.loads(raw)
@@ -62,7 +65,7 @@ async def answer_chat(request: web.Request) -> web.StreamResponse:
     except ClientError as error:
         return _refuse(seen, error.message)
     try:
-        return await _play(plan, request, seen, simulation.options.hang)
+        return await _execute(plan, request, seen, simulation.options.hang)
     except (asyncio.CancelledError, ConnectionError):
         seen.outcome = "abandoned"
         raise
@@ -70,15 +73,15 @@ async def answer_chat(request: web.Request) -> web.StreamResponse:
         seen.ended = simulation.options.clock()
 
 
-async def _play(plan: Plan, request: web.Request, seen: Seen, hang: float) -> web.StreamResponse:
-    """Send what is planned, when it is planned."""
+async def _execute(plan: ResponsePlan, request: web.Request, seen: RecordedRequest, hang: float) -> web.StreamResponse:
+    """Carry out the plan: wait, send, interrupt."""
     if plan.latency:
         await asyncio.sleep(plan.latency)
     response = web.StreamResponse(status=plan.status, headers=plan.headers)
     if not plan.streamed:
         response.content_length = plan.size
     if plan.before is not None:
-        await _break_off(plan.before, request, hang)
+        await _interrupt(plan.before, request, hang)
     else:
         await response.prepare(request)
         await _send(plan, response, request, seen, hang)
@@ -87,24 +90,26 @@ async def _play(plan: Plan, request: web.Request, seen: Seen, hang: float) -> we
     return response
 
 
-async def _send(plan: Plan, response: web.StreamResponse, request: web.Request, seen: Seen, hang: float) -> None:
+async def _send(
+    plan: ResponsePlan, response: web.StreamResponse, request: web.Request, seen: RecordedRequest, hang: float
+) -> None:
     clock = asyncio.get_running_loop().time
     due = clock()
     for number, step in enumerate(plan.steps):
         if number:
             due += plan.pace
             await asyncio.sleep(max(0.0, due - clock()))
-            await asyncio.sleep(0)  # a reader in the same loop gets its turn, so that writes do not reach it joined
-        if isinstance(step, Signal):
-            await _break_off(step, request, hang)
+            await asyncio.sleep(0)  # let a client in the same event loop read, so that writes do not arrive joined
+        if isinstance(step, Interruption):
+            await _interrupt(step, request, hang)
             return
         await response.write(step)
         seen.sent += len(step)
 
 
-async def _break_off(signal: Signal, request: web.Request, hang: float) -> None:
-    """Hang until the client gives up, then close the connection; or close it under the client at once."""
-    if signal is Signal.HANG:
+async def _interrupt(signal: Interruption, request: web.Request, hang: float) -> None:
+    """Hang until the client gives up, or at once, then close the connection."""
+    if signal is Interruption.HANG:
         await asyncio.sleep(hang)
     if request.transport is not None:
         request.transport.close()
@@ -127,10 +132,10 @@ def _model(name: str) -> dict[str, Any]:
 
 
 def _json(body: dict[str, Any], status: int = 200) -> web.Response:
-    return web.json_response(body, status=status, headers=HONESTY)
+    return web.json_response(body, status=status, headers=SIM_HEADERS)
 
 
-def _refuse(seen: Seen, message: str) -> web.Response:
+def _refuse(seen: RecordedRequest, message: str) -> web.Response:
     seen.outcome = "refused"
     error = {"message": message, "type": "invalid_request_error", "param": None, "code": None}
     return _json({"error": error}, 400)

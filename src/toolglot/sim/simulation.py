@@ -1,4 +1,4 @@
-"""The simulated model without a network: a request goes in, the plan of its answer comes out."""
+"""The simulated model without a network: turns a request into a response plan."""
 
 from __future__ import annotations
 
@@ -10,51 +10,51 @@ from typing import Any
 
 from toolglot.core.conversation import Tool
 from toolglot.prompting.conversation import write_calls
-from toolglot.sim.answer import Answer, Calling, Utterance
+from toolglot.sim.answer import Answer, RenderedAnswer, SimCall
 from toolglot.sim.damage import CALL_FAULTS, JSON_FAULTS, MARK_FAULTS, damage_json
-from toolglot.sim.faults import ONLY_NATIVE
-from toolglot.sim.options import AS_TAUGHT, NATIVE, Options, vary
-from toolglot.sim.prompt_reading import taught_dialect
+from toolglot.sim.faults import NATIVE_FAULTS
+from toolglot.sim.options import AUTO, NATIVE, SimOptions, options_for_request
+from toolglot.sim.prompt_reading import detect_dialect
 from toolglot.sim.request import SimRequest, parse_request
 from toolglot.sim.response_plan import (
-    Plan,
-    Stamp,
+    AnswerIdentity,
+    ResponsePlan,
     count_usage,
     find_refusal,
     plan_answer,
+    plan_no_response,
     plan_refusal,
-    plan_silence,
 )
-from toolglot.sim.script import Prompter
-from toolglot.sim.tool_picker import think
+from toolglot.sim.script import ScriptCursor
+from toolglot.sim.tool_picker import pick_answer
 
 
 @dataclass(slots=True)
-class Seen:
-    """One chat request that came in, and what became of it. Times are those of the options' clock.
+class RecordedRequest:
+    """A chat request that was received, and its outcome. Times come from the clock in the options.
 
-    ``outcome`` is ``open``, then ``complete``, ``dropped`` (by us), ``abandoned`` (by the client) or ``refused`` (it
-    was no request, or asked for an option that there is not).
+    ``outcome`` is ``open``, then ``complete``, ``dropped`` (by the server), ``abandoned`` (by the client) or
+    ``refused`` (an invalid request or an unknown option).
     """
 
     path: str
     headers: Mapping[str, str]
     body: Any
     began: float
-    options: Options | None = None
+    options: SimOptions | None = None
     outcome: str = "open"
     sent: int = 0
     ended: float | None = None
 
 
 @dataclass(slots=True)
-class Record:
+class RequestLog:
     """The latest requests, oldest first."""
 
-    requests: deque[Seen] = field(default_factory=deque)
+    requests: deque[RecordedRequest] = field(default_factory=deque)
     total: int = 0
 
-    def add(self, seen: Seen) -> None:
+    def add(self, seen: RecordedRequest) -> None:
         self.total += 1
         self.requests.append(seen)
 
@@ -63,81 +63,88 @@ class Record:
         return [seen.body for seen in self.requests]
 
     @property
-    def last(self) -> Seen:
+    def last(self) -> RecordedRequest:
         return self.requests[-1]
 
 
 class Simulation:
-    """A simulated model: give it options, ask it for plans."""
+    """A simulated model: plans a response for each request."""
 
-    def __init__(self, options: Options | None = None) -> None:
-        self.options = options or Options()
-        self.record = Record(deque(maxlen=self.options.keep))
-        self._prompter = Prompter(self.options.script)
+    def __init__(self, options: SimOptions | None = None) -> None:
+        self.options = options or SimOptions()
+        self.record = RequestLog(deque(maxlen=self.options.keep))
+        self._prompter = ScriptCursor(self.options.script)
         self._session = f"{int(self.options.clock() * 1000):x}"
         self._numbers = count(1)
 
-    def plan(self, body: Any, size: int, headers: Mapping[str, str], seen: Seen | None = None) -> Plan:
-        """What to do for one request; ``size`` is the length of its body in bytes."""
+    def plan(
+        self, body: Any, size: int, headers: Mapping[str, str], seen: RecordedRequest | None = None
+    ) -> ResponsePlan:
+        """Plan the response to one request.
+
+        Parameters: ``body`` is the decoded JSON, ``size`` its length in bytes, ``seen`` the log entry to complete.
+
+        Raises: ``ClientError`` for an invalid request or option.
+        """
         asked = parse_request(body)
         scripted = self._prompter.next(asked.question, bool(asked.tools))
-        options = vary(self.options, asked.model, headers, scripted.options)
+        options = options_for_request(self.options, asked.model, headers, scripted.options)
         if not asked.native:
-            options = replace(options, faults=tuple(one for one in options.faults if one not in ONLY_NATIVE))
+            options = replace(options, faults=tuple(one for one in options.faults if one not in NATIVE_FAULTS))
         if seen is not None:
             seen.options = options
-        if silence := plan_silence(options.faults):
+        if silence := plan_no_response(options.faults):
             return silence
         if refusal := find_refusal(options.faults):
             return plan_refusal(refusal, options)
-        utterance = put_into_words(scripted.answer or think(asked), asked, options)
+        rendered = render_answer(scripted.answer or pick_answer(asked), asked, options)
         return plan_answer(
-            utterance,
-            Stamp(self._session, next(self._numbers), int(self.options.clock())),
-            count_usage(size, utterance),
+            rendered,
+            AnswerIdentity(self._session, next(self._numbers), int(self.options.clock())),
+            count_usage(size, rendered),
             options,
             stream=asked.stream,
             wants_usage=asked.wants_usage,
         )
 
 
-def put_into_words(answer: Answer, asked: SimRequest, options: Options) -> Utterance:
-    """Write an answer natively or in a dialect, and damage it as the faults say."""
+def render_answer(answer: Answer, asked: SimRequest, options: SimOptions) -> RenderedAnswer:
+    """Render an answer with native calls or in a dialect, and apply the faults."""
     faults = options.faults
     if "empty_answer" in faults:
-        return Utterance(finish=answer.finish)
+        return RenderedAnswer(finish=answer.finish)
     calls = _change_calls(answer.calls, faults)
-    plain = Utterance(answer.text, reasoning=answer.reasoning, finish=answer.finish)
+    plain = RenderedAnswer(answer.text, reasoning=answer.reasoning, finish=answer.finish)
     dialect = _choose_dialect(asked, options.dialect)
     if not calls:
-        utterance = plain
+        rendered = plain
     elif dialect == NATIVE:
-        utterance = replace(plain, calls=_damage_native(calls, faults))
+        rendered = replace(plain, calls=_damage_native(calls, faults))
     else:
         lead = f"{answer.text}\n\n" if answer.text else ""
         written = _damage_written(_write_calls(calls, dialect, asked.tools), faults)
-        utterance = replace(plain, text=lead, written=written)
-    return utterance.limit(asked.limit) if asked.limit else utterance
+        rendered = replace(plain, text=lead, written=written)
+    return rendered.limit(asked.limit) if asked.limit else rendered
 
 
 def _choose_dialect(asked: SimRequest, dialect: str) -> str:
-    if dialect != AS_TAUGHT:
+    if dialect != AUTO:
         return dialect
-    return NATIVE if asked.native or not asked.taught else taught_dialect(asked.taught)
+    return NATIVE if asked.native or not asked.prompt else detect_dialect(asked.prompt)
 
 
-def _write_calls(calls: Iterable[Calling], dialect: str, tools: tuple[Tool, ...]) -> str:
+def _write_calls(calls: Iterable[SimCall], dialect: str, tools: tuple[Tool, ...]) -> str:
     return write_calls(dialect, [(call.name, call.arguments) for call in calls], tools)
 
 
-def _change_calls(calls: tuple[Calling, ...], faults: Iterable[str]) -> tuple[Calling, ...]:
+def _change_calls(calls: tuple[SimCall, ...], faults: Iterable[str]) -> tuple[SimCall, ...]:
     for fault in faults:
         if fault in CALL_FAULTS:
             calls = tuple(CALL_FAULTS[fault](call) for call in calls)
     return calls
 
 
-def _damage_native(calls: tuple[Calling, ...], faults: Iterable[str]) -> tuple[Calling, ...]:
+def _damage_native(calls: tuple[SimCall, ...], faults: Iterable[str]) -> tuple[SimCall, ...]:
     for fault in faults:
         if fault in JSON_FAULTS:
             calls = tuple(replace(call, arguments=JSON_FAULTS[fault](call.arguments)) for call in calls)

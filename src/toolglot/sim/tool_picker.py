@@ -1,9 +1,9 @@
-"""The rule-based mind of the simulated model: it picks an offered tool by the words of the question.
+"""Pick an offered tool for a question, by rules instead of a model.
 
-*Strategy.* Three ways, in this order. A question may name the call itself (``call read with {"filePath": "a"}``), once
-or several times. It may show an intent, such as ``write "X" to FILE`` or ``run COMMAND``; the intent names facts
-and the tools that serve it. Or its words may overlap with the name and the description of a tool. What matches no tool
-gets a plain answer, and so does a result, whose first line is quoted.
+*Strategy.* Three rules, in this order. A question may spell out calls (``call read with {"filePath": "a"}``). It may
+show an intent, such as ``write "X" to FILE`` or ``run COMMAND``, which yields facts and the tools that serve it. Or it
+may share words with the name and description of a tool. A question that matches no tool gets a text answer, and so does
+a result, whose first line is quoted.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from toolglot.core.conversation import Tool
-from toolglot.sim.answer import Answer, Calling
-from toolglot.sim.argument_filler import QUOTED, fill, gather_facts, kind_of, split_words
+from toolglot.sim.answer import Answer, SimCall
+from toolglot.sim.argument_filler import QUOTED, extract_facts, fill_arguments, kind_of, split_words
 from toolglot.sim.request import SimRequest
 
 QUOTE_LENGTH = 200
 DECODER = json.JSONDecoder()
-ASIDE = re.compile(r"<(?P<tag>[a-z]+[_-][a-z_-]+)>.*?</(?P=tag)>", re.S)
-"""Context that clients put into a user message: reminders, details of the environment."""
+CLIENT_CONTEXT = re.compile(r"<(?P<tag>[a-z]+[_-][a-z_-]+)>.*?</(?P=tag)>", re.S)
+"""Context that clients add to a user message: reminders, environment details."""
 
 CALL_BY_NAME = re.compile(
     r"\b(?:call|use|invoke)\s+(?:the\s+)?(?:tool\s+)?[`\"']?(?P<name>[\w.:-]+)[`\"']?[^{}\n]*?(?=\{)"
@@ -37,8 +37,8 @@ _HERE = r"(?:current|this|working)\s+(?:working\s+)?(?:directory|folder)"
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A wish that a pattern finds. ``tools`` are words of the names of tools that serve it, the best first;
-    ``shell`` is the command that serves it where only a shell is offered."""
+    """A purpose that a pattern detects. ``tools`` are words in the names of tools that serve it, best first; ``shell``
+    is the command to run if only a shell tool is offered."""
 
     name: str
     pattern: re.Pattern[str]
@@ -119,7 +119,7 @@ INTENTS = (
         "{command}",
     ),
 )
-"""All intents; the one that begins first in the question wins, and of those the first here."""
+"""All intents. The earliest match in the question wins; at the same position, the first one listed."""
 
 STOPWORDS = frozenset(
     re.findall(
@@ -128,17 +128,17 @@ STOPWORDS = frozenset(
         "show tell that the then this to use used using was what when where which who will with would you your",
     )
 )
-NEEDED = {"path", "command", "url", "old", "new", "place"}
-"""Kinds of parameters that are not made up for a tool that was only guessed."""
+NEVER_INVENTED = {"path", "command", "url", "old", "new", "place"}
+"""Kinds of parameters that are never made up for a tool chosen by shared words."""
 
 SHORT_WORD = 3
-"""Words up to this length end many names by chance."""
+"""Words up to this length end many names by coincidence."""
 
-ENOUGH = 3.0
-"""How much overlap makes a tool fit: a word of its name, or three of its description."""
+MINIMUM_SCORE = 3.0
+"""The overlap that selects a tool: one word of its name, or three of its description."""
 
 
-def think(asked: SimRequest) -> Answer:
+def pick_answer(asked: SimRequest) -> Answer:
     """The answer to a request."""
     if asked.result is not None:
         return Answer(f"Done. The tool said: {quote(asked.result)}")
@@ -154,24 +154,24 @@ def think(asked: SimRequest) -> Answer:
 
 
 def quote(text: str) -> str:
-    """The first line that says something, as inline code, so that nothing in it is taken for a call."""
+    """The first line that is not empty, as inline code, so that the reader finds no call in it."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return "`" + line[:QUOTE_LENGTH].replace("`", "'") + "`" if line else "nothing"
 
 
-def find_calls(question: str, tools: Sequence[Tool]) -> tuple[Calling, ...]:
-    """The calls that a question asks for; none if no tool fits."""
-    question = _unwrap(ASIDE.sub("", question).strip())
+def find_calls(question: str, tools: Sequence[Tool]) -> tuple[SimCall, ...]:
+    """The calls that a question asks for; none if no tool matches."""
+    question = _unwrap(CLIENT_CONTEXT.sub("", question).strip())
     if spelled := _spelled_calls(question, tools):
         return spelled
-    found = _serve_intent(question, tools)
+    found = _call_for_intent(question, tools)
     if found is None:
-        found = _serve_words(question, tools)
+        found = _call_for_words(question, tools)
     return (found,) if found else ()
 
 
 def _unwrap(question: str) -> str:
-    """The question itself; some clients send it as a string literal."""
+    """Decode the question; some clients send it as a JSON string."""
     try:
         literal = json.loads(question) if question.startswith('"') else question
     except ValueError:
@@ -179,29 +179,29 @@ def _unwrap(question: str) -> str:
     return literal if isinstance(literal, str) else question
 
 
-def make_call(tool: Tool, question: str, named: Mapping[str, str]) -> Calling:
-    arguments = fill(tool, gather_facts(question, named))
-    return Calling(tool.name, json.dumps(arguments, ensure_ascii=False))
+def make_call(tool: Tool, question: str, named: Mapping[str, str]) -> SimCall:
+    arguments = fill_arguments(tool, extract_facts(question, named))
+    return SimCall(tool.name, json.dumps(arguments, ensure_ascii=False))
 
 
-def _spelled_calls(question: str, tools: Sequence[Tool]) -> tuple[Calling, ...]:
-    """Calls that the question spells out, with their arguments as JSON."""
+def _spelled_calls(question: str, tools: Sequence[Tool]) -> tuple[SimCall, ...]:
+    """Calls that the question spells out with JSON arguments."""
     names = {tool.name for tool in tools}
-    calls: list[Calling] = []
+    calls: list[SimCall] = []
     for found in CALL_BY_NAME.finditer(question):
         try:
             _, end = DECODER.raw_decode(question, found.end())
         except ValueError:
             continue
         if found["name"] in names:
-            calls.append(Calling(found["name"], question[found.end() : end]))
+            calls.append(SimCall(found["name"], question[found.end() : end]))
     return tuple(calls)
 
 
 # By intent
 
 
-def _serve_intent(question: str, tools: Sequence[Tool]) -> Calling | None:
+def _call_for_intent(question: str, tools: Sequence[Tool]) -> SimCall | None:
     matches = [(intent, found) for intent in INTENTS if (found := intent.pattern.search(question))]
     for intent, found in sorted(matches, key=lambda match: match[1].start()):
         named = {kind: _unquote(value) for kind, value in found.groupdict().items() if value}
@@ -216,7 +216,7 @@ def _serve_intent(question: str, tools: Sequence[Tool]) -> Calling | None:
 
 
 class _Quoted(dict[str, str]):
-    """Values as words of a shell; only a command is one already."""
+    """Values quoted for a shell, except for a whole command."""
 
     def __getitem__(self, key: str) -> str:
         value = self.get(key, "")
@@ -224,7 +224,7 @@ class _Quoted(dict[str, str]):
 
 
 def _pick(words: tuple[str, ...], named: Mapping[str, str], tools: Sequence[Tool]) -> Tool | None:
-    """The tool whose name serves an intent best; a tool that cannot take what was named does not count."""
+    """The tool whose name serves an intent best; its parameters must take at least one of the facts."""
     best: tuple[float, Tool] | None = None
     for tool in tools:
         ranks = [rank for rank, word in enumerate(words) if _is_named(tool, word)]
@@ -239,7 +239,7 @@ def _pick(words: tuple[str, ...], named: Mapping[str, str], tools: Sequence[Tool
 
 
 def _is_named(tool: Tool, word: str) -> bool:
-    """Whether a word is one of the name, or ends a name written as one word: ``webfetch``, but not ``input``."""
+    """Whether the name contains the word, or ends with it if written as one word: ``webfetch``, but not ``input``."""
     return word in split_words(tool.name) or (len(word) > SHORT_WORD and tool.name.endswith(word))
 
 
@@ -253,28 +253,28 @@ def _unquote(text: str) -> str:
 # By words
 
 
-def _serve_words(question: str, tools: Sequence[Tool]) -> Calling | None:
-    """The tool that shares the most words with the question, unless too much of its call would be made up."""
+def _call_for_words(question: str, tools: Sequence[Tool]) -> SimCall | None:
+    """Call the tool that shares the most words with the question, unless an important argument would be made up."""
     score, tool = _rank(question, tools)[0]
-    facts = gather_facts(question, {})
-    arguments = fill(tool, facts)
-    if score < ENOUGH or any(kind_of(name) in NEEDED for name in facts.invented):
+    facts = extract_facts(question, {})
+    arguments = fill_arguments(tool, facts)
+    if score < MINIMUM_SCORE or any(kind_of(name) in NEVER_INVENTED for name in facts.invented):
         return None
-    return Calling(tool.name, json.dumps(arguments, ensure_ascii=False))
+    return SimCall(tool.name, json.dumps(arguments, ensure_ascii=False))
 
 
 def _rank(question: str, tools: Sequence[Tool]) -> list[tuple[float, Tool]]:
-    """Tools by how many words they share with the question, the best first."""
-    said = {_stem(word) for word in split_words(question)} - STOPWORDS
-    ranked = [(_overlap(said, tool), tool) for tool in tools]
+    """Score tools by the words they share with the question, best first."""
+    words = {_stem(word) for word in split_words(question)} - STOPWORDS
+    ranked = [(_overlap(words, tool), tool) for tool in tools]
     return sorted(ranked, key=lambda entry: -entry[0])
 
 
-def _overlap(said: set[str], tool: Tool) -> float:
+def _overlap(words: set[str], tool: Tool) -> float:
     named = {_stem(word) for word in split_words(tool.name)} - STOPWORDS
     described = {_stem(word) for word in split_words(tool.description[:300])} - STOPWORDS
-    asked = {_stem(word) for name in tool.parameters.get("properties", {}) for word in split_words(name)}
-    return 3.0 * len(said & named) + len(said & (described - named)) + 0.5 * len(said & (asked - named))
+    parameters = {_stem(word) for name in tool.parameters.get("properties", {}) for word in split_words(name)}
+    return 3.0 * len(words & named) + len(words & (described - named)) + 0.5 * len(words & (parameters - named))
 
 
 def _stem(word: str) -> str:

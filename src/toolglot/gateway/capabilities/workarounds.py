@@ -27,7 +27,7 @@ from toolglot.gateway.capabilities.profiles import (
 )
 from toolglot.prompting.conversation import PromptedConversation
 from toolglot.prompting.few_shot import add_grammar
-from toolglot.prompting.grammar import grammar
+from toolglot.prompting.grammar import build_grammar
 from toolglot.wires.translation import demand_call
 
 FIELDS: Final[Mapping[str, Mapping[str, Any]]] = {STRIPS_SPECIAL_TOKENS: {"skip_special_tokens": False}}
@@ -78,4 +78,4 @@ def hold_to_call(speech: PromptedConversation, rule: Rule, dialect: str, *, para
     """The speech with a grammar in which there is nothing but calls, if the server takes one."""
     if rule.structured != GRAMMAR:
         return speech
-    return add_grammar(speech, grammar(speech.tools, dialect, required=True, parallel=parallel))
+    return add_grammar(speech, build_grammar(speech.tools, dialect, required=True, parallel=parallel))
