@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 from support.xmlcases import make_case
 
-from toolglot.clients.complaints import complaints
+from toolglot.clients.complaints import INTERRUPTED, find_complaints, strip_reminder
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.call_renderer import render_call
-from toolglot.clients.xml.complaint_patterns import INTERRUPTED, strip_reminder
 from toolglot.clients.xml.history_parser import UNANSWERED, read_turns
 from toolglot.core.conversation import Image, Message, Part, Text, ToolCall, ToolResult
 from toolglot.gateway.tool_results import match_results
@@ -344,5 +343,5 @@ def test_complaints(number: int) -> None:
     parts, expected = COMPLAINTS[number]
     calls = "<write_to_file><path>a</path><content>b</content></write_to_file><list_files><path>a</path></list_files>"
     messages = (user(NO_TOOL), assistant(calls), user(*parts))
-    assert complaints(messages) == expected
-    assert complaints(read_turns(messages, all_clients()["roo-3.36"], "m")) == expected
+    assert find_complaints(messages) == expected
+    assert find_complaints(read_turns(messages, all_clients()["roo-3.36"], "m")) == expected

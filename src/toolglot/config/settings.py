@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from toolglot.clients.toolsets import NAMES as EDITING
 from toolglot.clients.xml import all_clients
-from toolglot.clients.xml.argument_guarding import GUARDS
+from toolglot.clients.xml.argument_escaping import GUARDS
 from toolglot.config.keys import KeyHash, Secret
 from toolglot.config.rollout import FULL, TRANSFORMATIONS, Live, Plan, Rollout
 from toolglot.config.value_types import (

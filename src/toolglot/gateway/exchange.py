@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from toolglot.clients import toolsets as editing
-from toolglot.clients.complaints import complaints
-from toolglot.clients.xml.argument_guarding import TOOLS as GUARDED
+from toolglot.clients.complaints import find_complaints
+from toolglot.clients.xml.argument_escaping import TOOLS as GUARDED
 from toolglot.clients.xml.session import detect_session
 from toolglot.config import SECRET_LENGTH, Settings
 from toolglot.config.rollout import EDITING, NATIVE_CALLS, READING, XML
@@ -94,7 +94,7 @@ class Exchange:
         if len(conversation.messages) > settings.limits.messages:
             raise RequestError(f"More than {settings.limits.messages} messages.", "messages")
         watch.model = conversation.model
-        watch.complaints = complaints(conversation.messages)
+        watch.complaints = find_complaints(conversation.messages)
         self.trial = Experiment(settings.rollout_now, conversation, watch)
         guest = detect_session(conversation, headers, settings.clients.xml)
         route = choose(conversation, settings, knowledge, mode, guest.profile if guest else "")

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from toolglot.clients import toolsets as editing
-from toolglot.clients.xml.argument_guarding import ArgumentGuard
+from toolglot.clients.xml.argument_escaping import ArgumentGuard
 from toolglot.clients.xml.response_renderer import shorten
 from toolglot.config.rollout import SHELL
 from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, Failed, Started, TextDelta

@@ -26,9 +26,9 @@ from hashlib import blake2b
 from itertools import groupby
 from typing import Final
 
+from toolglot.clients.complaints import INTERRUPTED, NOT_EXECUTED_HEADING, is_error, strip_reminder
 from toolglot.clients.xml.call_renderer import MCP_TOOL
 from toolglot.clients.xml.client import XmlClient
-from toolglot.clients.xml.complaint_patterns import INTERRUPTED, NOT_EXECUTED, is_error, strip_reminder
 from toolglot.clients.xml.profile import XmlCallBlock
 from toolglot.clients.xml.text_escaping import restore
 from toolglot.core.conversation import Image, Message, Part, Text, ToolCall, ToolResult
@@ -192,7 +192,7 @@ def _read_heading(part: Part) -> tuple[str, str]:
     """The tool whose result a part tells, by the name that the client calls it, and the result. Nothing for others."""
     if not isinstance(part, Text):
         return "", ""
-    refused = NOT_EXECUTED.match(part.text)
+    refused = NOT_EXECUTED_HEADING.match(part.text)
     if refused:
         return refused["name"], part.text
     heading = _HEADING.match(part.text)
