@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from toolglot.clients import toolsets as editing
 from toolglot.clients.complaints import find_complaints
-from toolglot.clients.xml.argument_escaping import TOOLS as GUARDED
+from toolglot.clients.xml.argument_escaping import GUARDED_TOOLS as GUARDED
 from toolglot.clients.xml.session import detect_session
 from toolglot.config import SECRET_LENGTH, Settings
 from toolglot.config.rollout import EDITING, NATIVE_CALLS, READING, XML
@@ -232,7 +232,7 @@ class Exchange:
             return asked
         if self.mapping is None:
             return asked if self.speech else self.guest.tools
-        return self.guest.add_tools(asked, hidden=self.mapping.offered)
+        return self.guest.add_tools(asked, hidden=self.mapping.offered_tools)
 
     def _speak(self, conversation: Conversation) -> PromptedConversation:
         conversation, dialect = self._mend(conversation), self.route.dialect
@@ -251,7 +251,7 @@ class Exchange:
         if messages != conversation.messages:
             conversation = replace(conversation, messages=messages)
         if self.mapping:
-            conversation = self.mapping.offer(conversation, self.watch.notes)
+            conversation = self.mapping.map_request(conversation, self.watch.notes)
             self.choice = conversation.choice
         return conversation
 
@@ -263,7 +263,9 @@ class Exchange:
         guest, only = self.guest, conversation.choice.only
         tools = conversation.tools if guest is None else guest.offered
         several, check = not self.route.single, guest.check_call if guest else None
-        found = editing.find(tools, wanted, only=only, parallel=several, known_as=conversation.model, check=check)
+        found = editing.find_mapping(
+            tools, wanted, only=only, parallel=several, model_name=conversation.model, check=check
+        )
         if found is None and tools:
             self.watch.notes.append(f"the client's tools have no twins in {wanted} and stay as they are")
         return found

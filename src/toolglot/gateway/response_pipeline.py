@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from toolglot.clients import toolsets as editing
-from toolglot.clients.xml.argument_escaping import ArgumentGuard
-from toolglot.clients.xml.response_renderer import shorten
+from toolglot.clients.xml.argument_escaping import ArgumentEscaper
+from toolglot.clients.xml.response_renderer import shorten_arguments
 from toolglot.config.rollout import SHELL
 from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, Failed, Started, TextDelta
 from toolglot.gateway.delivery import Bounds, Delivery
@@ -135,7 +135,7 @@ def bring_back(exchange: Exchange, streamed: bool) -> list[Step]:
     if exchange.mapping and exchange.guest is None:
         steps.append(editing.ResponseMapper(exchange.mapping, notes, streamed))
     if exchange.guards:
-        steps.append(ArgumentGuard(exchange.guards, exchange.asked.conversation.model, notes))
+        steps.append(ArgumentEscaper(exchange.guards, exchange.asked.conversation.model, notes))
     if exchange.place is not None:
         steps.append(SignatureCollector(exchange.memory.open_seals(exchange.route.upstream.base_url), exchange.place))
     return steps
@@ -193,7 +193,9 @@ def _deliver(exchange: Exchange, route: Route, watch: RequestRecorder, streamed:
         delivery = Delivery(*given)
         delivery.only_last = route.detected
         return delivery
-    mapped = editing.ResponseMapper(exchange.mapping, watch.notes, shown=shorten) if exchange.mapping else None
+    mapped = (
+        editing.ResponseMapper(exchange.mapping, watch.notes, shown=shorten_arguments) if exchange.mapping else None
+    )
     return XmlDelivery(guest.render(native), *given, mapped=mapped)
 
 

@@ -9,16 +9,23 @@ from __future__ import annotations
 
 from toolglot.clients.toolsets.operations import Untranslatable
 from toolglot.clients.toolsets.response_mapper import ResponseMapper, map_response
-from toolglot.clients.toolsets.tool_mapper import NAMES, SETS, MappedConversation, ToolMapping, find, mappings
+from toolglot.clients.toolsets.tool_mapper import (
+    TOOLSET_NAMES,
+    TOOLSETS,
+    MappedCalls,
+    ToolMapping,
+    all_mappings,
+    find_mapping,
+)
 
 __all__ = [
-    "NAMES",
-    "SETS",
-    "MappedConversation",
+    "TOOLSETS",
+    "TOOLSET_NAMES",
+    "MappedCalls",
     "ResponseMapper",
     "ToolMapping",
     "Untranslatable",
-    "find",
+    "all_mappings",
+    "find_mapping",
     "map_response",
-    "mappings",
 ]

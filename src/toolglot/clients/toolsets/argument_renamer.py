@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from toolglot.clients.toolsets.operations import Untranslatable
 
 _PLAIN = re.compile(r'[^"\\]*')
-_QUIET = re.compile(r'[^"{}\[\],]*')
+_UNSTRUCTURED = re.compile(r'[^"{}\[\],]*')
 
 
-class Renamer:
+class ArgumentRenamer:
     """The arguments of one call on their way. Raises ``Untranslatable`` at a key that has no new name."""
 
     def __init__(self, keys: Mapping[str, str], tool: str) -> None:
@@ -39,7 +39,7 @@ class Renamer:
         if self.escaped:
             self.escaped = False
             pos += 1
-        pos = _pass(_PLAIN, fragment, pos)
+        pos = _skip(_PLAIN, fragment, pos)
         if pos < len(fragment):
             self.quoted = fragment[pos] == "\\"
             self.escaped = self.quoted
@@ -53,7 +53,7 @@ class Renamer:
 
     def pass_structure(self, fragment: str, pos: int, out: list[str]) -> int:
         start = pos
-        pos = _pass(_QUIET, fragment, pos)
+        pos = _skip(_UNSTRUCTURED, fragment, pos)
         out.append(fragment[start:pos])
         if pos == len(fragment):
             return pos
@@ -75,7 +75,7 @@ class Renamer:
         return self.keys[key]
 
 
-def _pass(pattern: re.Pattern[str], text: str, pos: int) -> int:
+def _skip(pattern: re.Pattern[str], text: str, pos: int) -> int:
     """The place behind what fits there."""
     found = pattern.match(text, pos)
     return found.end() if found else pos

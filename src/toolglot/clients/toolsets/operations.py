@@ -76,8 +76,8 @@ class Run:
 
 
 Operation: TypeAlias = View | List | Create | Replace | Insert | Run
-Kind: TypeAlias = type[Operation]
-Written: TypeAlias = dict[str, Value]
+OperationType: TypeAlias = type[Operation]
+WrittenArguments: TypeAlias = dict[str, Value]
 
 
 class Arguments:
@@ -102,25 +102,25 @@ class Arguments:
             raise Untranslatable(f"{self.tool} needs {key}")
         return self.left.pop(key)
 
-    def text(self, key: str, default: str | None = None) -> str:
+    def take_text(self, key: str, default: str | None = None) -> str:
         value = default if default is not None and key not in self.left else self.take(key)
         if type(value) is not str:
             raise Untranslatable(f"{key} of {self.tool} must be text")
         return value
 
-    def path(self, key: str) -> str:
-        path = self.text(key)
+    def take_path(self, key: str) -> str:
+        path = self.take_text(key)
         if not path:
             raise Untranslatable(f"{key} of {self.tool} is empty")
         return path
 
-    def whole(self, key: str) -> int | None:
+    def take_integer(self, key: str) -> int | None:
         """A whole number if there is one; clients of the XML era wrote them as text."""
         if key not in self.left:
             return None
-        return read_whole(self.take(key), f"{key} of {self.tool}")
+        return parse_integer(self.take(key), f"{key} of {self.tool}")
 
-    def flag(self, key: str) -> bool:
+    def take_flag(self, key: str) -> bool:
         value = self.left.pop(key, False)
         if type(value) is str and value.lower() in ("true", "false"):
             return value.lower() == "true"
@@ -133,14 +133,14 @@ class Arguments:
             raise Untranslatable(f"{key} of {self.tool} has no twin")
 
 
-def read_whole(value: Value, what: str) -> int:
+def parse_integer(value: Value, what: str) -> int:
     digits = str(value) if isinstance(value, str) else ""
     if not digits.removeprefix("-").isascii() or not digits.removeprefix("-").isdigit():
         raise Untranslatable(f"{what} must be a whole number")
     return int(digits)
 
 
-def number(value: int) -> Number:
+def to_number(value: int) -> Number:
     return Number(str(value))
 
 
@@ -148,13 +148,13 @@ def number(value: int) -> Number:
 class Target:
     """A tool that a call is written for, or was made to.
 
-    ``model`` is the name the client knows the model by. ``proved``: what is written for it is read back as the client
+    ``model`` is the name the client knows the model by. ``verified``: what is written for it is read back as the client
     reads it, so values that the client changes are escaped or refused there.
     """
 
     tool: Tool
     model: str = ""
-    proved: bool = False
+    verified: bool = False
 
     @property
     def properties(self) -> Mapping[str, Any]:
@@ -183,7 +183,7 @@ class ToolAdapter:
     """One tool of a set.
 
     ``keys`` must be declared for a client's tool to be this one; ``any_of`` are further ones of which one must be.
-    ``define`` is the tool as a model is offered it, for the kinds of operations that the client can do. ``fields`` are
+    ``make_tool`` is the tool as a model is offered it, for the kinds of operations that the client can do. ``fields`` are
     the arguments by their part in the operation, where they say it without further ado: two tools that have the same
     parts differ in names only.
     """
@@ -191,13 +191,13 @@ class ToolAdapter:
     tool: str
     keys: tuple[str, ...]
     read: Callable[[Arguments, Target], tuple[Operation, ...]]
-    write: Mapping[Kind, Callable[[Any, Target], Written]]
-    define: Callable[[frozenset[Kind]], Tool]
+    write: Mapping[OperationType, Callable[[Any, Target], WrittenArguments]]
+    make_tool: Callable[[frozenset[OperationType]], Tool]
     any_of: tuple[str, ...] = ()
     fields: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
-    def kinds(self) -> frozenset[Kind]:
+    def kinds(self) -> frozenset[OperationType]:
         return frozenset(self.write)
 
     def fits(self, tool: Tool) -> bool:
@@ -214,30 +214,30 @@ class ToolSet:
     model is offered, the others are known when a client has them."""
 
     name: str
-    shapes: tuple[ToolAdapter, ...]
+    adapters: tuple[ToolAdapter, ...]
     taught: tuple[str, ...]
     tells: str = field(default="", compare=False)
 
-    def shape(self, tool: str) -> ToolAdapter | None:
-        return next((shape for shape in self.shapes if shape.tool == tool), None)
+    def find_adapter(self, tool: str) -> ToolAdapter | None:
+        return next((adapter for adapter in self.adapters if adapter.tool == tool), None)
 
 
-def define(name: str, description: str, properties: Mapping[str, Any], optional: Iterable[str] = ()) -> Tool:
+def define_tool(name: str, description: str, properties: Mapping[str, Any], optional: Iterable[str] = ()) -> Tool:
     """A tool; every argument is required but those named."""
     spare = set(optional)
     required = [key for key in properties if key not in spare]
     return Tool(name, description, {"type": "object", "properties": dict(properties), "required": required})
 
 
-def text(description: str) -> dict[str, str]:
+def string_schema(description: str) -> dict[str, str]:
     return {"type": "string", "description": description}
 
 
-def whole(description: str) -> dict[str, str]:
+def integer_schema(description: str) -> dict[str, str]:
     return {"type": "integer", "description": description}
 
 
-def read_range(first: int | None, last: int | None, path: str) -> View:
+def view_range(first: int | None, last: int | None, path: str) -> View:
     """Lines of a file; ``None`` where nothing was said."""
     start = 1 if first is None else first
     if start < 1 or (last is not None and last < start):
@@ -247,20 +247,20 @@ def read_range(first: int | None, last: int | None, path: str) -> View:
 
 # -- folders, for tools that show both files and folders ---------------------------------------------------------------
 
-HERE = (".", "..")
+RELATIVE_FOLDERS = (".", "..")
 
 
 def is_folder(path: str) -> bool:
     """Which of both is meant nobody can know, so a path that ends with a slash is taught to be a folder."""
-    return path.endswith("/") or path in HERE
+    return path.endswith("/") or path in RELATIVE_FOLDERS
 
 
-def open_folder(path: str) -> List:
+def list_folder(path: str) -> List:
     return List(path.rstrip("/") or "/")
 
 
-def write_folder(path: str) -> str:
-    return path if path == "/" or path in HERE else path + "/"
+def folder_path(path: str) -> str:
+    return path if path == "/" or path in RELATIVE_FOLDERS else path + "/"
 
 
 def refuse_crlf(operation: Replace, tool: str) -> None:

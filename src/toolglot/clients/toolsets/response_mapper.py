@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from toolglot.clients.toolsets.argument_renamer import Renamer
+from toolglot.clients.toolsets.argument_renamer import ArgumentRenamer
 from toolglot.clients.toolsets.operations import Untranslatable
-from toolglot.clients.toolsets.tool_mapper import ToolMapping, number_id
+from toolglot.clients.toolsets.tool_mapper import ToolMapping, derive_call_id
 from toolglot.core.events import CallArguments, CallEnded, CallRejected, CallStarted, Event, Failed, Finished, TextDelta
 
 
@@ -34,7 +34,7 @@ class _Passing:
 
     index: int
     name: str
-    renamer: Renamer | None
+    renamer: ArgumentRenamer | None
     plain: bool
 
 
@@ -83,14 +83,14 @@ class ResponseMapper:
         return out
 
     def start(self, event: CallStarted, out: list[Event]) -> None:
-        if not self.mapping.concerns(event.name):
+        if not self.mapping.maps_tool(event.name):
             self.calls[event.index] = self.let_go(event, None, out)
-        elif renamed := self.mapping.renamer(event.name):
+        elif renamed := self.mapping.make_renamer(event.name):
             self.calls[event.index] = self.let_go(replace(event, name=renamed[0]), renamed[1], out)
         else:
             self.calls[event.index] = _Held(event)
 
-    def let_go(self, event: CallStarted, renamer: Renamer | None, out: list[Event]) -> _Passing:
+    def let_go(self, event: CallStarted, renamer: ArgumentRenamer | None, out: list[Event]) -> _Passing:
         index, self.started = self.started, self.started + 1
         out.append(replace(event, index=index))
         return _Passing(index, event.name, renamer, renamer is None)
@@ -121,13 +121,13 @@ class ResponseMapper:
     def release(self, call: _Held, end: Callable[[int], Event], out: list[Event]) -> None:
         started, arguments = call.started, "".join(call.fragments)
         try:
-            carried = self.mapping.back(started.name, arguments)
+            carried = self.mapping.map_call_to_client(started.name, arguments)
         except Untranslatable as loss:
             self.refuse(started.name, arguments, str(loss), out)
             return
         self.notes += carried.notes
         for at, (name, told) in enumerate(carried.calls):
-            index = self.let_go(CallStarted(0, number_id(started.id, at), name), None, out).index
+            index = self.let_go(CallStarted(0, derive_call_id(started.id, at), name), None, out).index
             out += (CallArguments(index, told), end(index))
 
     def refuse(self, name: str, arguments: str, why: str, out: list[Event]) -> None:

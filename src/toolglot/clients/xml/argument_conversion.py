@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from toolglot.clients.xml.client import XmlClient
-from toolglot.clients.xml.nested_parser import MalformedValue, read_files, read_suggestions
-from toolglot.clients.xml.profile import BLANKS, Care, ClientTool, Kind, Parameter
-from toolglot.clients.xml.value_decoding import read_json
+from toolglot.clients.xml.nested_parser import MalformedValue, parse_files, parse_suggestions
+from toolglot.clients.xml.profile import JS_WHITESPACE, ClientParameter, ClientTool, Tolerance, ValueKind
+from toolglot.clients.xml.value_decoding import parse_strict_json
 from toolglot.core.events import Defect, Reason
 from toolglot.core.lenient_json import Number, Value, dump
 
@@ -36,7 +36,9 @@ class ConvertedArguments:
     notes: list[str] = field(default_factory=list)
 
 
-def settle(client: XmlClient, tool: ClientTool, arguments: Mapping[str, Value], fill: bool) -> ConvertedArguments:
+def convert_arguments(
+    client: XmlClient, tool: ClientTool, arguments: Mapping[str, Value], fill: bool
+) -> ConvertedArguments:
     """The arguments as the tool takes them; ``fill`` gives parameters that were left out their defaults."""
     settled = ConvertedArguments()
     found: dict[str, Value] = {}
@@ -48,17 +50,19 @@ def settle(client: XmlClient, tool: ClientTool, arguments: Mapping[str, Value], 
             known = ", ".join(one.name for one in tool.parameters) or "no arguments"
             settled.defects.append(Defect(Reason.INVALID_VALUE, key, "an argument that the tool does not have", known))
         elif value is not None:
-            _accept(parameter, value, found, settled)
-    _fold_path(tool, found, settled)
+            _convert_argument(parameter, value, found, settled)
+    _wrap_path(tool, found, settled)
     for parameter in tool.parameters:
-        _complete(tool, parameter, found, settled, fill)
+        _check_parameter(tool, parameter, found, settled, fill)
     return settled
 
 
-def _accept(parameter: Parameter, value: Value, found: dict[str, Value], settled: ConvertedArguments) -> None:
+def _convert_argument(
+    parameter: ClientParameter, value: Value, found: dict[str, Value], settled: ConvertedArguments
+) -> None:
     name = parameter.name
     try:
-        fitted = _FITTINGS[parameter.kind](value)
+        fitted = _CONVERTERS[parameter.kind](value)
     except (ConversionError, MalformedValue) as error:
         settled.defects.append(Defect(Reason.INVALID_VALUE, name, _show(value), str(error)))
         return
@@ -66,8 +70,8 @@ def _accept(parameter: Parameter, value: Value, found: dict[str, Value], settled
         settled.defects.append(Defect(Reason.DUPLICATE_ARGUMENT, name, "two different values", "one value"))
 
 
-def _complete(
-    tool: ClientTool, parameter: Parameter, found: Mapping[str, Value], settled: ConvertedArguments, fill: bool
+def _check_parameter(
+    tool: ClientTool, parameter: ClientParameter, found: Mapping[str, Value], settled: ConvertedArguments, fill: bool
 ) -> None:
     """Put the value in its place, or its default there if ``fill`` is set; see whether one is missing."""
     name = parameter.name
@@ -83,30 +87,32 @@ def _complete(
             settled.defects.append(Defect(Reason.MISSING_ARGUMENT, name, "nothing", "a value"))
 
 
-def _find_value(parameter: Parameter, found: Mapping[str, Value], settled: ConvertedArguments, fill: bool) -> Value:
+def _find_value(
+    parameter: ClientParameter, found: Mapping[str, Value], settled: ConvertedArguments, fill: bool
+) -> Value:
     value = _count_lines(parameter, found, settled) if parameter.counts else found.get(parameter.name)
     if value is None and fill and parameter.default is not None:
-        return _FITTINGS[parameter.kind](parameter.default)
+        return _CONVERTERS[parameter.kind](parameter.default)
     return value
 
 
-def _count_lines(parameter: Parameter, found: Mapping[str, Value], settled: ConvertedArguments) -> Value:
+def _count_lines(parameter: ClientParameter, found: Mapping[str, Value], settled: ConvertedArguments) -> Value:
     counted = Number(str(str(found.get(parameter.counts, "")).count("\n") + 1))
     if (told := found.get(parameter.name)) not in (None, counted):
         settled.notes.append(f"{parameter.name} is {counted}, not {told}")
     return counted
 
 
-def _is_empty(parameter: Parameter, value: Value) -> bool:
+def _is_empty(parameter: ClientParameter, value: Value) -> bool:
     """Whether the client takes the value for none."""
-    if isinstance(value, str) and parameter.care in (Care.ENDS, Care.PROSE):
-        value = value.strip(BLANKS)
+    if isinstance(value, str) and parameter.care in (Tolerance.ENDS, Tolerance.PROSE):
+        value = value.strip(JS_WHITESPACE)
     return value in ("", [])
 
 
-def _fold_path(tool: ClientTool, found: dict[str, Value], settled: ConvertedArguments) -> None:
+def _wrap_path(tool: ClientTool, found: dict[str, Value], settled: ConvertedArguments) -> None:
     """A tool that takes a list of files is given a list of one where the model wrote a path."""
-    files = next((one.name for one in tool.parameters if one.kind is Kind.FILES), None)
+    files = next((one.name for one in tool.parameters if one.kind is ValueKind.FILES), None)
     if files is None or not found.get("path"):
         return
     entry: dict[str, Value] = {"path": found.pop("path")}
@@ -127,7 +133,7 @@ def _show(value: Value) -> str:
     return shown if len(shown) <= 80 else shown[:77] + "..."
 
 
-def _fit_text(value: Value) -> Value:
+def _convert_text(value: Value) -> Value:
     if isinstance(value, Number):
         return str(value)
     if isinstance(value, bool):
@@ -137,13 +143,13 @@ def _fit_text(value: Value) -> Value:
     return value
 
 
-def _fit_number(value: Value) -> Value:
+def _convert_number(value: Value) -> Value:
     if isinstance(value, str) and _INTEGER.match(value.strip()):
         return Number(value.strip())
     raise ConversionError("a whole number")
 
 
-def _fit_flag(value: Value) -> Value:
+def _convert_flag(value: Value) -> Value:
     if isinstance(value, bool):
         return value
     if isinstance(value, str) and value.lower() in ("true", "false"):
@@ -151,25 +157,25 @@ def _fit_flag(value: Value) -> Value:
     raise ConversionError("true or false")
 
 
-def _fit_json(value: Value) -> Value:
+def _convert_json(value: Value) -> Value:
     if isinstance(value, str) and not isinstance(value, Number):
-        value = read_json(value)
+        value = parse_strict_json(value)
     if not isinstance(value, dict):
         raise ConversionError("a JSON object")
     return value
 
 
-def _fit_list(value: Value) -> Value:
+def _convert_list(value: Value) -> Value:
     if isinstance(value, str) and not isinstance(value, Number):
-        value = read_json(value)
+        value = parse_strict_json(value)
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ConversionError("a list of texts")
     return [str(item) for item in value]
 
 
-def _fit_files(value: Value) -> Value:
+def _convert_files(value: Value) -> Value:
     if isinstance(value, str) and "<file>" in value:
-        return read_files(value)
+        return parse_files(value)
     files: list[Value] = list(_list_files(value))
     if not files:
         raise ConversionError("files with a path")
@@ -205,9 +211,9 @@ def _list_ranges(value: Value) -> list[Value]:
     raise ConversionError("a line_range like 1-20")
 
 
-def _fit_suggestions(value: Value) -> Value:
+def _convert_suggestions(value: Value) -> Value:
     if isinstance(value, str) and "<suggest" in value:
-        return read_suggestions(value)
+        return parse_suggestions(value)
     return list(_list_suggestions(value))
 
 
@@ -229,13 +235,13 @@ def _list_suggestions(value: Value) -> Iterator[Value]:
         raise ConversionError("a list of answers")
 
 
-_FITTINGS: Mapping[Kind, Callable[[Value], Value]] = {
-    Kind.TEXT: _fit_text,
-    Kind.BLOCK: _fit_text,
-    Kind.NUMBER: _fit_number,
-    Kind.FLAG: _fit_flag,
-    Kind.JSON: _fit_json,
-    Kind.LIST: _fit_list,
-    Kind.FILES: _fit_files,
-    Kind.SUGGESTIONS: _fit_suggestions,
+_CONVERTERS: Mapping[ValueKind, Callable[[Value], Value]] = {
+    ValueKind.TEXT: _convert_text,
+    ValueKind.BLOCK: _convert_text,
+    ValueKind.NUMBER: _convert_number,
+    ValueKind.FLAG: _convert_flag,
+    ValueKind.JSON: _convert_json,
+    ValueKind.LIST: _convert_list,
+    ValueKind.FILES: _convert_files,
+    ValueKind.SUGGESTIONS: _convert_suggestions,
 }

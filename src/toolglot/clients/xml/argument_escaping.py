@@ -16,18 +16,18 @@ from typing import Final
 from toolglot.clients.xml import roo_tools
 from toolglot.clients.xml.diff_repair import repair_diff
 from toolglot.clients.xml.nested_parser import MalformedValue
-from toolglot.clients.xml.profile import Parameter
-from toolglot.clients.xml.value_decoding import read_json
-from toolglot.clients.xml.value_encoding import escape_entities, guard_ends
+from toolglot.clients.xml.profile import ClientParameter
+from toolglot.clients.xml.value_decoding import parse_strict_json
+from toolglot.clients.xml.value_encoding import escape_entities, protect_ends
 from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, Failed, Finished
 from toolglot.core.lenient_json import dump
 
 ENTITIES, DIFFS = "entities", "diffs"
-GUARDS: Final = (ENTITIES, DIFFS)
-TOOLS: Final = frozenset(("write_to_file", "apply_diff", "execute_command"))
+GUARD_OPTIONS: Final = (ENTITIES, DIFFS)
+GUARDED_TOOLS: Final = frozenset(("write_to_file", "apply_diff", "execute_command"))
 DIFF_TOOL, DIFF = "apply_diff", "diff"
 
-_GUARDED: Mapping[tuple[str, str], Parameter] = {
+_ESCAPED_PARAMETERS: Mapping[tuple[str, str], ClientParameter] = {
     (tool.name, parameter.name): parameter
     for tool in (roo_tools.WRITE_TO_FILE, roo_tools.APPLY_DIFF, roo_tools.EXECUTE_COMMAND)
     for parameter in tool.parameters
@@ -35,33 +35,33 @@ _GUARDED: Mapping[tuple[str, str], Parameter] = {
 }
 
 
-def guard_value(tool: str, key: str, value: str, model: str) -> str:
+def escape_value(tool: str, key: str, value: str, model: str) -> str:
     """The value of one argument, so that the client's tool uses what the model wrote."""
-    parameter = _GUARDED.get((tool, key))
+    parameter = _ESCAPED_PARAMETERS.get((tool, key))
     if parameter is None:
         return value
     undoing = parameter.undoing.applying(model, "")
     escaped = escape_entities(value, undoing) if undoing.entities else value
-    return guard_ends(escaped, parameter, undoing.vanishing)
+    return protect_ends(escaped, parameter, undoing.vanishing)
 
 
-def guard_arguments(tool: str, arguments: str, model: str) -> str:
+def escape_arguments(tool: str, arguments: str, model: str) -> str:
     """The same for the JSON text of all arguments; text that needs nothing, or is no JSON object, stays as it is."""
-    if not any(name == tool for name, _ in _GUARDED):
+    if not any(name == tool for name, _ in _ESCAPED_PARAMETERS):
         return arguments
     try:
-        given = read_json(arguments)
+        given = parse_strict_json(arguments)
     except MalformedValue:
         return arguments
     if not isinstance(given, dict):
         return arguments
     guarded = {
-        key: guard_value(tool, key, value, model) if isinstance(value, str) else value for key, value in given.items()
+        key: escape_value(tool, key, value, model) if isinstance(value, str) else value for key, value in given.items()
     }
     return arguments if guarded == given else dump(guarded)
 
 
-class ArgumentGuard:
+class ArgumentEscaper:
     """One answer. ``model`` is the id that the client asked for; ``notes`` is told what was changed."""
 
     def __init__(self, guards: Iterable[str], model: str, notes: list[str]) -> None:
@@ -75,7 +75,7 @@ class ArgumentGuard:
         out: list[Event] = []
         for event in events:
             match event:
-                case CallStarted(index=index, name=name) if name in TOOLS:
+                case CallStarted(index=index, name=name) if name in GUARDED_TOOLS:
                     self.held[index] = name, []
                 case CallArguments(index=index, fragment=fragment) if index in self.held:
                     self.held[index][1].append(fragment)
@@ -95,7 +95,7 @@ class ArgumentGuard:
         if DIFFS in self.guards and tool == DIFF_TOOL:
             guarded = self.repair(guarded)
         if ENTITIES in self.guards:
-            escaped = guard_arguments(tool, guarded, self.model)
+            escaped = escape_arguments(tool, guarded, self.model)
             if escaped != guarded:
                 self.notes.append(f"{tool}: what the client un-escapes was escaped")
             guarded = escaped
@@ -103,7 +103,7 @@ class ArgumentGuard:
 
     def repair(self, arguments: str) -> str:
         try:
-            given = read_json(arguments)
+            given = parse_strict_json(arguments)
         except MalformedValue:
             return arguments
         if not isinstance(given, dict) or not isinstance(given.get(DIFF), str):

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from msgspec import structs
 
-from toolglot.clients.xml.parsers import Grammar, compile_openers
-from toolglot.clients.xml.profile import ArgumentLimits, Block, ClientTool, Layout, XmlCallBlock
-from toolglot.clients.xml.value_decoding import interpret
+from toolglot.clients.xml.parsers import TagGrammar, compile_openers
+from toolglot.clients.xml.profile import ArgumentLimits, ClientTool, PromptLayout, XmlBlock, XmlCallBlock
+from toolglot.clients.xml.value_decoding import decode_values
 from toolglot.core import conversation
 
 
@@ -21,14 +21,14 @@ class XmlClient:
     name: str
     tools: Mapping[str, ClientTool]
     """The tools it documents, and those that only its parser knows."""
-    grammar: Grammar
-    parse: Callable[[Grammar, str], list[Block]]
+    grammar: TagGrammar
+    parse: Callable[[TagGrammar, str], list[XmlBlock]]
     limits: ArgumentLimits
     aliases: Mapping[str, str] = field(default_factory=dict)
     """Other names that models use for a tool."""
     ignored: frozenset[str] = frozenset()
     """Arguments that models add from other versions; without them the call means the same."""
-    layouts: tuple[Layout, ...] = ()
+    layouts: tuple[PromptLayout, ...] = ()
     leads: frozenset[str] = frozenset()
     """Tags that the client takes for something else at the very beginning of a message."""
     asides: frozenset[str] = frozenset({"thinking"})
@@ -47,13 +47,13 @@ class XmlClient:
     def find(self, name: str) -> ClientTool | None:
         return self.tools.get(self.aliases.get(name, name))
 
-    def read(self, text: str, model: str) -> list[Block]:
+    def read(self, text: str, model: str) -> list[XmlBlock]:
         """How this client reads an assistant message when the model it asked for has this id."""
-        blocks: list[Block] = []
+        blocks: list[XmlBlock] = []
         for block in self.parse(self.grammar, text):
             if isinstance(block, XmlCallBlock):
                 tool = self.tools.get(block.name) or ClientTool(block.name, "")
-                params, complaint = interpret(tool, block.tags, model)
+                params, complaint = decode_values(tool, block.tags, model)
                 block = replace(block, params=params, complaint=complaint)
             blocks.append(block)
         return blocks

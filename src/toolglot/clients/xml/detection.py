@@ -19,8 +19,8 @@ from typing import Final
 
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.client import XmlClient
-from toolglot.clients.xml.profile import Layout
-from toolglot.clients.xml.prompt_parser import REMEMBERED, read_prompt, set_aside
+from toolglot.clients.xml.profile import PromptLayout
+from toolglot.clients.xml.prompt_parser import CACHED_PROMPTS, parse_prompt, split_user_instructions
 from toolglot.core.conversation import Conversation, Text
 
 AUTO, OFF = "auto", "off"
@@ -28,18 +28,18 @@ KILO, CLINE = "kilo-4.145", "cline-legacy"
 LOOKED_AT: Final = 1 << 20
 
 
-NATIVE: Final = ("Use the provider-native tool-calling mechanism",)
+NATIVE_PHRASES: Final = ("Use the provider-native tool-calling mechanism",)
 """Sentences of the same clients when they have turned to native tools."""
 
-AGENTS: Final = (
+USER_AGENTS: Final = (
     ("kilo", re.compile(r"Kilo-?Code/(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?", re.I)),
     ("roo", re.compile(r"Roo-?Code/(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?", re.I)),
     ("cline", re.compile(r"Cline/(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?", re.I)),
 )
 """How the clients name themselves in ``User-Agent``, with their version."""
-TITLES: Final = {"roo code": "roo", "kilo code": "kilo", "cline": "cline"}
-ROLES: Final = {"You are Kilo Code,": "kilo", "You are Roo,": "roo", "You are Cline,": "cline"}
-OPENING: Final = "You are "
+X_TITLES: Final = {"roo code": "roo", "kilo code": "kilo", "cline": "cline"}
+ROLE_SENTENCES: Final = {"You are Kilo Code,": "kilo", "You are Roo,": "roo", "You are Cline,": "cline"}
+ROLE_PREFIX: Final = "You are "
 """How prompts begin, unless a user gave the client another role."""
 ROO_VERSIONS: Final = (
     ((3, 36, 5), "roo-3.36"),
@@ -71,21 +71,23 @@ class DetectedClient:
     at: tuple[int, int] | None = None
 
 
-def find_client(
+def detect_client(
     conversation: Conversation, headers: Mapping[str, str] | None = None, setting: str = AUTO
 ) -> DetectedClient | None:
     """The XML client that asks, or None for a native one. ``setting`` is ``auto``, ``off`` or a profile to assume."""
     if setting == OFF or conversation.tools:
         return None
-    for at, text, certain in _prompts(conversation):
-        family = _family(text)
-        if family and (certain or setting != AUTO or read_agent(headers or {})[0]):
-            profile = setting if setting != AUTO else _choose(family, set_aside(text)[0], headers or {})
+    for at, text, certain in _candidate_prompts(conversation):
+        family = _detect_family(text)
+        if family and (certain or setting != AUTO or parse_client_headers(headers or {})[0]):
+            profile = (
+                setting if setting != AUTO else _choose_profile(family, split_user_instructions(text)[0], headers or {})
+            )
             return DetectedClient(profile, at)
     return None if setting == AUTO else DetectedClient(setting)
 
 
-def _prompts(conversation: Conversation) -> Iterator[tuple[tuple[int, int], str, bool]]:
+def _candidate_prompts(conversation: Conversation) -> Iterator[tuple[tuple[int, int], str, bool]]:
     """Texts that may be prompts, and whether it is certain that they are no quotes. A user may quote one, behind other
     words, unless he is known for a client that may be given any role."""
     for number, message in enumerate(conversation.messages):
@@ -94,51 +96,51 @@ def _prompts(conversation: Conversation) -> Iterator[tuple[tuple[int, int], str,
             continue
         for place, part in enumerate(message.parts if instructed else message.parts[:1]):
             if isinstance(part, Text) and len(part.text) <= LOOKED_AT:
-                yield (number, place), part.text, instructed or part.text.lstrip().startswith(OPENING)
+                yield (number, place), part.text, instructed or part.text.lstrip().startswith(ROLE_PREFIX)
 
 
-def _family(text: str) -> str:
+def _detect_family(text: str) -> str:
     """The family whose way of teaching calls the text has, if any. Most texts have not a word of it."""
-    for phrase in _phrases():
+    for phrase in _teaching_phrases():
         if phrase in text:
-            return _recognise(text)
+            return _match_layouts(text)
     return ""
 
 
 @cache
-def _phrases() -> frozenset[str]:
+def _teaching_phrases() -> frozenset[str]:
     """All sentences that teach calls. Each stands in one line."""
     return frozenset(
         phrase for client in all_clients().values() for layout in client.layouts for phrase in layout.markers
     )
 
 
-@lru_cache(maxsize=REMEMBERED)
-def _recognise(text: str) -> str:
-    ours = set_aside(text)[0]
-    if any(phrase in ours for phrase in NATIVE):
+@lru_cache(maxsize=CACHED_PROMPTS)
+def _match_layouts(text: str) -> str:
+    ours = split_user_instructions(text)[0]
+    if any(phrase in ours for phrase in NATIVE_PHRASES):
         return ""
     taught = (
         client.name.partition("-")[0]
         for client in all_clients().values()
         for layout in client.layouts
-        if any(phrase in ours for phrase in layout.markers) and _documents(text, client, layout)
+        if any(phrase in ours for phrase in layout.markers) and _documents_tools(text, client, layout)
     )
     return next(taught, "")
 
 
-def _documents(text: str, client: XmlClient, layout: Layout) -> bool:
+def _documents_tools(text: str, client: XmlClient, layout: PromptLayout) -> bool:
     """Whether the text has the section of a layout, and tools of the client."""
-    prompt = read_prompt(text)
+    prompt = parse_prompt(text)
     return layout.section in prompt.sections and any(client.find(document.name) for document in prompt.documents)
 
 
-def _choose(family: str, text: str, headers: Mapping[str, str]) -> str:
+def _choose_profile(family: str, text: str, headers: Mapping[str, str]) -> str:
     """The profile of a family, by headers first. Kilo teaches as Roo does, and only its name tells it."""
-    named, version = read_agent(headers)
+    named, version = parse_client_headers(headers)
     if family == "cline":
         return CLINE
-    told = named or next((name for phrase, name in ROLES.items() if phrase in text), "")
+    told = named or next((name for phrase, name in ROLE_SENTENCES.items() if phrase in text), "")
     if told == "kilo":
         return KILO
     if named == "roo" and version:
@@ -146,12 +148,12 @@ def _choose(family: str, text: str, headers: Mapping[str, str]) -> str:
     return next(profile for tool, profile in ROO_TOOLS if tool in text)
 
 
-def read_agent(headers: Mapping[str, str]) -> tuple[str, Version | None]:
+def parse_client_headers(headers: Mapping[str, str]) -> tuple[str, Version | None]:
     """The family that a client's headers name, and its version if they tell one."""
     told = {name.lower(): value for name, value in headers.items()}
-    for family, pattern in AGENTS:
+    for family, pattern in USER_AGENTS:
         if found := pattern.search(told.get("user-agent", "")):
             return family, (int(found[1]), int(found[2]), int(found[3] or 0))
     if "x-kilocode-version" in told:
         return "kilo", None
-    return TITLES.get(told.get("x-title", "").strip().lower(), ""), None
+    return X_TITLES.get(told.get("x-title", "").strip().lower(), ""), None

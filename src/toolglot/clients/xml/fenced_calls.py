@@ -20,11 +20,11 @@ from functools import lru_cache
 from toolglot.clients.xml.client import XmlClient
 from toolglot.core.events import Event, TextDelta
 
-_BEGUN = re.compile(r"\n[ \t]*(?P<fence>`{1,3}(?:[xX](?:[mM][lL]?)?)?[ \t]*(?:\n\s*(?:<\w*)?)?)\Z")
+_PARTIAL_FENCE = re.compile(r"\n[ \t]*(?P<fence>`{1,3}(?:[xX](?:[mM][lL]?)?)?[ \t]*(?:\n\s*(?:<\w*)?)?)\Z")
 _LINE = re.compile(r"\n[ \t]*\Z")
-_LONGEST = 200
+_MAX_OPENING = 200
 """How long the beginning of a fence may be; a longer one is none."""
-_MOST = 100
+_MAX_SHOWN_FENCES = 100
 """An answer that shows so many calls makes none in a fence."""
 
 
@@ -32,7 +32,7 @@ class FencedCalls:
     """The text of one answer on its way to the reader."""
 
     def __init__(self, client: XmlClient) -> None:
-        self.opening = _opening(client)
+        self.opening = _compile_opening(client)
         self.last = "\n"
         self.held = ""
         self.fence: _Fence | None = None
@@ -46,7 +46,7 @@ class FencedCalls:
             self._pass(text)
             return text
         out: list[str] = []
-        while text and self.shown < _MOST:
+        while text and self.shown < _MAX_SHOWN_FENCES:
             text = self._look(text, out) if self.fence is None else self._take(self.fence, text, out)
         return "".join([*out, text])
 
@@ -75,7 +75,7 @@ class FencedCalls:
         """Let pass what cannot belong to a fence with a call; the fence, if one begins."""
         text, self.held = self.last + self.held + text, ""
         found = self.opening.search(text)
-        begun = found or _BEGUN.search(text, max(0, len(text) - _LONGEST))
+        begun = found or _PARTIAL_FENCE.search(text, max(0, len(text) - _MAX_OPENING))
         at = begun.start("fence") if begun else len(text)
         out.append(text[len(self.last) : at])
         self._pass(out[-1])
@@ -97,7 +97,7 @@ class FencedCalls:
 
     def _pass(self, text: str) -> None:
         """Keep how the line begins that the text ends in, as long as it is blank."""
-        line = _LINE.search((self.last + text)[-_LONGEST:])
+        line = _LINE.search((self.last + text)[-_MAX_OPENING:])
         self.last = line[0] if line else ""
 
 
@@ -117,7 +117,7 @@ class _Fence:
         if not self.closed:
             tail = self.tail + text
             found = self.closer.search(tail)
-            self.closed, self.tail = found is not None, tail[-_LONGEST:]
+            self.closed, self.tail = found is not None, tail[-_MAX_OPENING:]
             text = tail[found.end() :] if found else ""
         return bool(text.strip())
 
@@ -137,6 +137,6 @@ class _Fence:
 
 
 @lru_cache(maxsize=64)
-def _opening(client: XmlClient) -> re.Pattern[str]:
+def _compile_opening(client: XmlClient) -> re.Pattern[str]:
     names = "|".join(sorted(map(re.escape, client.tags), key=len, reverse=True))
     return re.compile(rf"\n[ \t]*(?P<fence>```(?:[xX][mM][lL])?[ \t]*\n\s*<(?P<tool>{names})>)")

@@ -30,16 +30,16 @@ from toolglot.clients.complaints import INTERRUPTED, NOT_EXECUTED_HEADING, is_er
 from toolglot.clients.xml.call_renderer import MCP_TOOL
 from toolglot.clients.xml.client import XmlClient
 from toolglot.clients.xml.profile import XmlCallBlock
-from toolglot.clients.xml.text_escaping import restore
+from toolglot.clients.xml.text_escaping import unescape_text
 from toolglot.core.conversation import Image, Message, Part, Text, ToolCall, ToolResult
 from toolglot.core.lenient_json import dump
 
 ID_TAG: Final = "id"
-SHORT: Final = 1 << 15
+MAX_CACHED_LENGTH: Final = 1 << 15
 """Longer texts are read every time, rather than kept."""
-UNANSWERED: Final = "(No result of this call was recorded.)"
+MISSING_RESULT: Final = "(No result of this call was recorded.)"
 _HEADING: Final = re.compile(r"\s*\[(?P<name>[A-Za-z_]\w*)(?=[\s\]])")
-_END: Final = "] Result:"
+_HEADING_END: Final = "] Result:"
 _ENVIRONMENT: Final = "<environment_details>"
 _ENVIRONMENT_END: Final = "</environment_details>"
 _WRITTEN_ID: Final = re.compile(rf"\s*<{ID_TAG}>([\w.:-]{{1,128}})</{ID_TAG}>")
@@ -47,15 +47,15 @@ _WRITTEN_ID: Final = re.compile(rf"\s*<{ID_TAG}>([\w.:-]{{1,128}})</{ID_TAG}>")
 _Piece = Text | Image
 
 
-def read_turns(
+def parse_history(
     messages: Iterable[Message], client: XmlClient, model: str, members: Mapping[tuple[str, str], str] | None = None
 ) -> tuple[Message, ...]:
     """The messages with calls and results. ``model`` is the id the client asked for: it decodes values by it."""
-    return tuple(_Turns(client, model, members or {}).read(messages))
+    return tuple(_HistoryParser(client, model, members or {}).read(messages))
 
 
 @dataclass(slots=True)
-class _Turns:
+class _HistoryParser:
     client: XmlClient
     model: str
     members: Mapping[tuple[str, str], str]
@@ -72,7 +72,7 @@ class _Turns:
                 continue
             for message in said:
                 if role != "tool":  # native results answer native calls, and the others go on waiting
-                    yield from _give_up(waiting)
+                    yield from _missing_results(waiting)
                     waiting = []
                 if role == "assistant":
                     native = {call.id for call in message.calls}
@@ -80,7 +80,7 @@ class _Turns:
                     message = Message("assistant", tuple(self.recall(message.parts)))
                     waiting = [call for call in message.calls if call.id not in native]
                 yield message
-        yield from _give_up(waiting)
+        yield from _missing_results(waiting)
 
     # -- what the model wrote ------------------------------------------------------------------------------------------
 
@@ -92,11 +92,11 @@ class _Turns:
                 yield part
 
     def recall_text(self, text: str) -> Iterator[Part]:
-        read = _read_text if len(text) <= SHORT else _read_text.__wrapped__
+        read = _parse_answer if len(text) <= MAX_CACHED_LENGTH else _parse_answer.__wrapped__
         for piece in read(self.client, self.model, text):
             yield piece if isinstance(piece, Text) else self.make_call(piece)
 
-    def make_call(self, made: _Made) -> ToolCall:
+    def make_call(self, made: _HistoryCall) -> ToolCall:
         name, arguments = made.name, made.arguments
         member = self.members.get(made.member) if made.member else None
         if member:
@@ -122,7 +122,7 @@ class _Turns:
         results: dict[str, ToolResult] = {}
         rests = [tuple(_take_results(message, rows, results)) for message in messages]
         if waiting:
-            yield Message("tool", tuple(results.get(call.id) or _miss(call) for call in waiting))
+            yield Message("tool", tuple(results.get(call.id) or _missing_result(call) for call in waiting))
         yield from (Message("user", rest) for rest in rests if rest or not waiting)
 
     def shown(self, call: ToolCall) -> str:
@@ -134,10 +134,10 @@ def _take_results(
     message: Message, rows: Mapping[str, deque[ToolCall]], results: dict[str, ToolResult]
 ) -> Iterator[Part]:
     """Puts the results that a message tells to those of the waiting calls, and gives what else it says."""
-    parts = deque(single for part in message.parts for single in _split(part))
+    parts = deque(single for part in message.parts for single in _split_environment(part))
     while parts:
         part = parts.popleft()
-        name, body = _read_heading(part)
+        name, body = _parse_heading(part)
         if not rows.get(name):
             yield Text(strip_reminder(part.text)) if isinstance(part, Text) else part
             continue
@@ -147,7 +147,7 @@ def _take_results(
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class _HistoryCall:
     """A call as the client ran it, with the id that was written into it. Of a tool of an MCP server also which one that
     is, and what it was given."""
 
@@ -159,36 +159,36 @@ class _Made:
 
 
 @lru_cache(maxsize=512)
-def _read_text(client: XmlClient, model: str, text: str) -> tuple[Text | _Made, ...]:
+def _parse_answer(client: XmlClient, model: str, text: str) -> tuple[Text | _HistoryCall, ...]:
     """Texts and calls of an answer. A history comes again with every turn, so most of this was read before."""
     text = text.replace(INTERRUPTED, "").rstrip() if INTERRUPTED in text else text
     blocks = client.read(text, model)
     if not any(isinstance(block, XmlCallBlock) for block in blocks):
-        return (Text(restore(client, text)),)
-    found: list[Text | _Made] = []
+        return (Text(unescape_text(client, text)),)
+    found: list[Text | _HistoryCall] = []
     at = 0
     for block in blocks:
         if isinstance(block, XmlCallBlock):
             at = text.find(f"<{block.name}>", at) + len(block.name) + 2
             written = _WRITTEN_ID.match(text, at)
-            found.append(_describe(block, written[1] if written else ""))
+            found.append(_make_history_call(block, written[1] if written else ""))
         elif block.text.strip():
-            found.append(Text(restore(client, block.text)))
+            found.append(Text(unescape_text(client, block.text)))
     return tuple(found)
 
 
-def _describe(block: XmlCallBlock, given: str) -> _Made:
+def _make_history_call(block: XmlCallBlock, given: str) -> _HistoryCall:
     params = dict(block.params)
     arguments = dump(params)
     inner = params.get("arguments") if block.name == MCP_TOOL else None
     if not isinstance(inner, dict):
-        return _Made(block.name, arguments, given)
-    return _Made(
+        return _HistoryCall(block.name, arguments, given)
+    return _HistoryCall(
         block.name, arguments, given, (str(params.get("server_name")), str(params.get("tool_name"))), dump(inner)
     )
 
 
-def _read_heading(part: Part) -> tuple[str, str]:
+def _parse_heading(part: Part) -> tuple[str, str]:
     """The tool whose result a part tells, by the name that the client calls it, and the result. Nothing for others."""
     if not isinstance(part, Text):
         return "", ""
@@ -196,11 +196,13 @@ def _read_heading(part: Part) -> tuple[str, str]:
     if refused:
         return refused["name"], part.text
     heading = _HEADING.match(part.text)
-    end = part.text.find(_END) if heading else -1
-    return (heading["name"], part.text[end + len(_END) :].removeprefix("\n")) if heading and end >= 0 else ("", "")
+    end = part.text.find(_HEADING_END) if heading else -1
+    return (
+        (heading["name"], part.text[end + len(_HEADING_END) :].removeprefix("\n")) if heading and end >= 0 else ("", "")
+    )
 
 
-def _split(part: Part) -> Iterator[Part]:
+def _split_environment(part: Part) -> Iterator[Part]:
     """A text whose end is the environment, in two: clients that send one string for all parts join them so."""
     if isinstance(part, Text) and part.text.rstrip().endswith(_ENVIRONMENT_END):
         at = part.text.rfind("\n" + _ENVIRONMENT)
@@ -213,7 +215,7 @@ def _split(part: Part) -> Iterator[Part]:
 
 def _take_body(parts: deque[Part]) -> Iterator[_Piece]:
     """The body of a result whose heading has a part of its own: the next text, and pictures behind it."""
-    if parts and isinstance(body := parts[0], Text) and not _stands_alone(body.text):
+    if parts and isinstance(body := parts[0], Text) and not _is_separate_message(body.text):
         parts.popleft()
         yield Text(strip_reminder(body.text))
     while parts and isinstance(picture := parts[0], Image):
@@ -221,9 +223,9 @@ def _take_body(parts: deque[Part]) -> Iterator[_Piece]:
         yield picture
 
 
-def _stands_alone(text: str) -> bool:
+def _is_separate_message(text: str) -> bool:
     heading = _HEADING.match(text)
-    return text.lstrip().startswith((_ENVIRONMENT, "[ERROR]")) or (heading is not None and _END in text)
+    return text.lstrip().startswith((_ENVIRONMENT, "[ERROR]")) or (heading is not None and _HEADING_END in text)
 
 
 def _make_result(call: ToolCall, told: Sequence[_Piece]) -> ToolResult:
@@ -231,10 +233,10 @@ def _make_result(call: ToolCall, told: Sequence[_Piece]) -> ToolResult:
     return ToolResult(call.id, call.name, tuple(told), is_error(first))
 
 
-def _miss(call: ToolCall) -> ToolResult:
-    return ToolResult(call.id, call.name, (Text(UNANSWERED),))
+def _missing_result(call: ToolCall) -> ToolResult:
+    return ToolResult(call.id, call.name, (Text(MISSING_RESULT),))
 
 
-def _give_up(waiting: Sequence[ToolCall]) -> Iterator[Message]:
+def _missing_results(waiting: Sequence[ToolCall]) -> Iterator[Message]:
     if waiting:
-        yield Message("tool", tuple(map(_miss, waiting)))
+        yield Message("tool", tuple(map(_missing_result, waiting)))

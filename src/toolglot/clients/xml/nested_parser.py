@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from toolglot.clients.xml.profile import BLANKS
+from toolglot.clients.xml.profile import JS_WHITESPACE
 from toolglot.core.lenient_json import Value
 
 
@@ -55,10 +55,10 @@ def escape_nested(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def read_files(text: str) -> Value:
+def parse_files(text: str) -> Value:
     """``{"file": [{"path": .., "line_range": [..]}]}`` of the files that the client would read."""
     files: list[Value] = []
-    for element in _Parsing(text, "").root.find("file"):
+    for element in _NestedParser(text, "").root.find("file"):
         paths = element.find("path")
         if not paths or (len(paths) == 1 and paths[0].is_plain and not paths[0].text):
             continue
@@ -71,24 +71,25 @@ def read_files(text: str) -> Value:
     return {"file": files}
 
 
-def read_suggestions(text: str) -> Value:
+def parse_suggestions(text: str) -> Value:
     """``[{"text": .., "mode": ..}]`` of the answers that the client would offer."""
     suggestions: list[Value] = []
-    for element in _Parsing(text, "suggest").root.find("suggest"):
+    for element in _NestedParser(text, "suggest").root.find("suggest"):
         mode = element.attributes.get("mode", "")
         suggestions.append({"text": element.text, "mode": mode} if mode else {"text": element.text})
     return suggestions
 
 
-_GAP = re.compile(rf"[{BLANKS}]")
+_GAP = re.compile(rf"[{JS_WHITESPACE}]")
 _TAG = re.compile(r"""(?:[^"'>]|"[^"]*"|'[^']*')*+>""")
 _INSTRUCTION = re.compile(r"""(?:[^"'?]|"[^"]*"|'[^']*'|\?(?!>))*+\?>""")
 _ATTRIBUTE = re.compile(
-    rf"""(?P<name>[^{BLANKS}=]+)(?:[{BLANKS}]*=[{BLANKS}]*(?P<quote>['"])(?P<value>.*?)(?P=quote))?""", re.S
+    rf"""(?P<name>[^{JS_WHITESPACE}=]+)(?:[{JS_WHITESPACE}]*=[{JS_WHITESPACE}]*(?P<quote>['"])(?P<value>.*?)(?P=quote))?""",
+    re.S,
 )
 
 
-class _Parsing:
+class _NestedParser:
     """One text being read; ``root`` holds what was found. ``stop`` is the path of elements whose inside is text."""
 
     def __init__(self, text: str, stop: str) -> None:
@@ -139,7 +140,7 @@ class _Parsing:
         return found.end()
 
     def _open(self, current: _Element, start: int) -> int:
-        name, rest, end = _read_tag(self.text, start)
+        name, rest, end = _parse_tag(self.text, start)
         if current is not self.root:
             self._save()
         self.path += f".{name}" if self.path else name
@@ -149,10 +150,10 @@ class _Parsing:
             plain = name.endswith("/")
             name, rest = (name[:-1], name[:-1]) if plain else (name, rest[:-1])
             self.path = self.path[:-1] if plain else self.path
-        child = _Element(name, _read_attributes(rest) if rest != name else {})
+        child = _Element(name, _parse_attributes(rest) if rest != name else {})
         current.children.append(child)
         if stopped and not closed:
-            inside, behind = _read_raw(self.text, name, end + 1)
+            inside, behind = _skip_balanced(self.text, name, end + 1)
             child.texts.append(inside)
         else:
             behind = end + 1
@@ -167,7 +168,7 @@ class _Parsing:
 
     def _save(self) -> None:
         """The words so far belong to the element that is open."""
-        text = "".join(self.words).strip(BLANKS)
+        text = "".join(self.words).strip(JS_WHITESPACE)
         self.words = []
         for pattern, character in _ENTITIES:
             text = pattern.sub(character, text)
@@ -182,7 +183,7 @@ def _find(text: str, mark: str, start: int) -> int:
     return found
 
 
-def _read_tag(text: str, start: int) -> tuple[str, str, int]:
+def _parse_tag(text: str, start: int) -> tuple[str, str, int]:
     """The name of the tag that opens here, its attributes (or all of it, without any), and where its ``>`` is."""
     found = _TAG.match(text, start + 1)
     if found is None:
@@ -191,27 +192,27 @@ def _read_tag(text: str, start: int) -> tuple[str, str, int]:
     gap = _GAP.search(whole)
     if gap is None:
         return whole, whole, found.end() - 1
-    return whole[: gap.start()], whole[gap.end() :].lstrip(BLANKS), found.end() - 1
+    return whole[: gap.start()], whole[gap.end() :].lstrip(JS_WHITESPACE), found.end() - 1
 
 
-def _read_attributes(text: str) -> dict[str, str]:
+def _parse_attributes(text: str) -> dict[str, str]:
     attributes: dict[str, str] = {}
     for found in _ATTRIBUTE.finditer(text):
         if found["value"] is not None:
-            value = found["value"].strip(BLANKS)
+            value = found["value"].strip(JS_WHITESPACE)
             for pattern, character in _ENTITIES:
                 value = pattern.sub(character, value)
             attributes[found["name"]] = value
     return attributes
 
 
-def _read_raw(text: str, name: str, start: int) -> tuple[str, int]:
+def _skip_balanced(text: str, name: str, start: int) -> tuple[str, int]:
     """The inside of an element up to the closing tag that balances it."""
     depth, pos = 1, start
     while (found := text.find("<", pos)) >= 0:
         if text.startswith("</", found):
             end = _find(text, ">", found)
-            if text[found + 2 : end].strip(BLANKS) == name:
+            if text[found + 2 : end].strip(JS_WHITESPACE) == name:
                 depth -= 1
                 if not depth:
                     return text[start:found], end + 1
@@ -221,7 +222,7 @@ def _read_raw(text: str, name: str, start: int) -> tuple[str, int]:
         elif (tag := _TAG.match(text, found + 1)) is None:
             pos = found + 1
         else:
-            opened, rest, _ = _read_tag(text, found)
+            opened, rest, _ = _parse_tag(text, found)
             depth += opened == name and not rest.endswith("/")
             pos = tag.end()
     raise MalformedValue(f"{name} does not end")

@@ -2,7 +2,7 @@
 
 A client writes no JSON Schema and has no escape characters. A value stands between two tags as it is, is trimmed in one
 of two ways, and some values are un-escaped afterwards, depending on the tool, the parameter, the id of the model and
-the path of the file. ``Parameter`` says all of that for one parameter.
+the path of the file. ``ClientParameter`` says all of that for one parameter.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from toolglot.core import conversation
 from toolglot.core.lenient_json import Value
 
 # what JavaScript's trim() takes away
-BLANKS = "\t\n\v\f\r \xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000\ufeff"
+JS_WHITESPACE = (
+    "\t\n\v\f\r \xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
 
 
-class Kind(StrEnum):
+class ValueKind(StrEnum):
     """What a value is, and so how it stands between its tags."""
 
     TEXT = "text"
@@ -37,7 +39,7 @@ class Kind(StrEnum):
     """Nested elements: ``<suggest mode="code">..</suggest>``, several of them."""
 
 
-class Care(StrEnum):
+class Tolerance(StrEnum):
     """What may happen to a value on its way, if it is told to the record. Nothing else ever may."""
 
     EXACT = "exact"
@@ -49,7 +51,7 @@ class Care(StrEnum):
     """Read by people: whitespace at both ends may be lost, and a tag inside may be broken by an invisible character."""
 
 
-class Rule(StrEnum):
+class ContentRewrite(StrEnum):
     """What else a client does to the content of a file, meaning well."""
 
     FENCES = "fences"
@@ -81,7 +83,7 @@ class Unescaping:
     def applying(self, model: str, path: str) -> Unescaping:
         """What remains of it for this model and this file."""
         if self.only not in model or (self.unless and self.unless in model):
-            return RAW
+            return NO_UNESCAPING
         if self.raw_suffixes and path.lower().endswith(self.raw_suffixes):
             return Unescaping(vanishing=self.vanishing)
         return self
@@ -92,16 +94,16 @@ class Unescaping:
         return text.replace(self.vanishing, "") if self.vanishing else text
 
 
-RAW = Unescaping()
+NO_UNESCAPING = Unescaping()
 
-_SCHEMAS: Mapping[Kind, Mapping[str, Any]] = {
-    Kind.TEXT: {"type": "string"},
-    Kind.BLOCK: {"type": "string"},
-    Kind.NUMBER: {"type": "integer"},
-    Kind.FLAG: {"type": "boolean"},
-    Kind.JSON: {"type": "object"},
-    Kind.LIST: {"type": "array", "items": {"type": "string"}},
-    Kind.FILES: {
+_SCHEMAS: Mapping[ValueKind, Mapping[str, Any]] = {
+    ValueKind.TEXT: {"type": "string"},
+    ValueKind.BLOCK: {"type": "string"},
+    ValueKind.NUMBER: {"type": "integer"},
+    ValueKind.FLAG: {"type": "boolean"},
+    ValueKind.JSON: {"type": "object"},
+    ValueKind.LIST: {"type": "array", "items": {"type": "string"}},
+    ValueKind.FILES: {
         "type": "object",
         "properties": {
             "file": {
@@ -118,7 +120,7 @@ _SCHEMAS: Mapping[Kind, Mapping[str, Any]] = {
         },
         "required": ["file"],
     },
-    Kind.SUGGESTIONS: {
+    ValueKind.SUGGESTIONS: {
         "type": "array",
         "items": {
             "type": "object",
@@ -130,16 +132,16 @@ _SCHEMAS: Mapping[Kind, Mapping[str, Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class ClientParameter:
     """One parameter of one tool. Its name is the tag, and the key of the JSON argument."""
 
     name: str
     description: str = ""
     required: bool = True
-    kind: Kind = Kind.TEXT
-    care: Care = Care.ENDS
-    undoing: Unescaping = RAW
-    rules: tuple[Rule, ...] = ()
+    kind: ValueKind = ValueKind.TEXT
+    care: Tolerance = Tolerance.ENDS
+    undoing: Unescaping = NO_UNESCAPING
+    rules: tuple[ContentRewrite, ...] = ()
     aliases: tuple[str, ...] = ()
     """Other keys that models use for it."""
     default: str | None = None
@@ -165,13 +167,13 @@ class Parameter:
 class ClientTool:
     name: str
     description: str
-    parameters: tuple[Parameter, ...] = ()
+    parameters: tuple[ClientParameter, ...] = ()
     one_of: tuple[str, ...] = ()
     """Parameters of which any one is enough, although the documentation only has the first."""
     forms: tuple[tuple[str, ...], ...] = ()
     """Other sets of parameters with which the client makes the call. They are never rendered."""
 
-    def find(self, key: str) -> Parameter | None:
+    def find(self, key: str) -> ClientParameter | None:
         """The parameter that this key of the arguments means."""
         named = next((one for one in self.parameters if one.name == key), None)
         return named or next((one for one in self.parameters if key in one.aliases), None)
@@ -194,10 +196,10 @@ class ClientTool:
         return conversation.Tool(self.name, self.description, parameters)
 
 
-_NESTED = (Kind.JSON, Kind.LIST, Kind.FILES, Kind.SUGGESTIONS)
+_NESTED = (ValueKind.JSON, ValueKind.LIST, ValueKind.FILES, ValueKind.SUGGESTIONS)
 
 
-def _is_plain(parameter: Parameter) -> bool:
+def _is_plain(parameter: ClientParameter) -> bool:
     return not (parameter.aliases or parameter.counts) and parameter.default is None
 
 
@@ -212,7 +214,7 @@ class ArgumentLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class PromptLayout:
     """How a client's system prompt documents its tools: where they stand and how one begins."""
 
     name: str
@@ -251,4 +253,4 @@ class XmlCallBlock:
     complaint: str = ""
 
 
-Block = XmlTextBlock | XmlCallBlock
+XmlBlock = XmlTextBlock | XmlCallBlock

@@ -1,6 +1,6 @@
 """The system prompt of an XML client: what it documents, and what is left of it for a model that has tools of its own.
 
-Strategy. A prompt is cut at its headings and rules. Sections that teach the form of calls (``TAUGHT``) are taken out
+Strategy. A prompt is cut at its headings and rules. Sections that teach the form of calls (``FORMAT_SECTIONS``) are taken out
 and read; the lists of connected servers too, because their tools are offered one by one. In what remains, words about
 the form are taken out sentence by sentence and samples become one line. All of that ends at the user's own
 instructions: those teach nothing and are nobody's to change. Role, rules and environment stay as they are. A section
@@ -19,36 +19,36 @@ from typing import Final
 
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.prompt_sections import (
-    AVAILABLE,
-    Document,
+    AVAILABLE_TOOLS,
+    DocumentedTool,
     ServerTool,
     find_fences,
-    read_bold,
-    read_headed,
-    read_servers,
+    parse_bold,
+    parse_headed,
+    parse_servers,
 )
 
-LONGEST: Final = 1 << 20
+MAX_PROMPT_LENGTH: Final = 1 << 20
 """A longer text is no prompt of a client, and is not looked at."""
-REMEMBERED: Final = 64
-HEADED: Final = frozenset(("# Tools", "# Custom Tools"))
-BOLD: Final = frozenset(("## TOOLS",))
-SERVERS: Final = "# Connected MCP Servers"
-TAUGHT: Final = HEADED | BOLD | {"# Tool Use Formatting", "# Tool Use Examples"}
-_OWN: Final = re.compile(r"^USER'S CUSTOM INSTRUCTIONS", re.M)
+CACHED_PROMPTS: Final = 64
+HEADED_SECTIONS: Final = frozenset(("# Tools", "# Custom Tools"))
+BOLD_SECTIONS: Final = frozenset(("## TOOLS",))
+SERVERS_SECTION: Final = "# Connected MCP Servers"
+FORMAT_SECTIONS: Final = HEADED_SECTIONS | BOLD_SECTIONS | {"# Tool Use Formatting", "# Tool Use Examples"}
+_USER_INSTRUCTIONS: Final = re.compile(r"^USER'S CUSTOM INSTRUCTIONS", re.M)
 _RULE: Final = "===="
-_TELLING: Final = re.compile(r"^(?:====|##? |[ \t]*(?:<\w+>|```)).*", re.M)
+_HEADING_OR_OPENER: Final = re.compile(r"^(?:====|##? |[ \t]*(?:<\w+>|```)).*", re.M)
 """Lines that may be headings, or open what has none inside."""
 _SAMPLE: Final = re.compile(r"[ \t]*<(\w+)>[ \t]*")
 _SENTENCE: Final = re.compile(r".+?(?:[.!?](?=\s|$)\s*|$)")
-_EMPTIED: Final = re.compile(r"^[ \t]*(?:[-*]|\d+\.)[ \t]*$")
-_FORM: Final = re.compile(
+_EMPTY_BULLET: Final = re.compile(r"^[ \t]*(?:[-*]|\d+\.)[ \t]*$")
+_CALL_FORMAT: Final = re.compile(
     r"\bXML(?:[- ]style|[- ]format\w*| form\b| tags?\b| blocks?\b| structure\b| syntax\b)"
     r"|\b(?:malformed|tool) XML\b|\btag name\b",
     re.I,
 )
 """Words about the form of calls. XML as such may be what the work is about."""
-_DEMAND: Final = re.compile(
+_REQUIRES_TOOL: Final = re.compile(
     r"\b(?:every|each) (?:assistant )?message must (?:include|use|contain|make) "
     r"(?:(?:an?|any|one|at least|exactly|the|use|call|of|to) )*tool\b",
     re.I,
@@ -61,67 +61,67 @@ _ELEMENT: Final = re.compile(r"<(?P<end>/?)(?P<name>[A-Za-z][\w.:-]*)(?: [^<>\n]
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class ClientPrompt:
     """A prompt, read. ``rest`` remains where tools are told otherwise; ``demands``: every message must call one.
     ``sections`` are the headings under which documents stand."""
 
     rest: str
-    documents: tuple[Document, ...] = ()
+    documents: tuple[DocumentedTool, ...] = ()
     servers: tuple[ServerTool, ...] = ()
     demands: bool = False
     sections: frozenset[str] = frozenset()
 
 
-@lru_cache(maxsize=REMEMBERED)
-def read_prompt(text: str) -> Prompt:
+@lru_cache(maxsize=CACHED_PROMPTS)
+def parse_prompt(text: str) -> ClientPrompt:
     """What a prompt says of tools. One that says nothing remains as it is."""
-    if len(text) > LONGEST:
-        return Prompt(text)
-    ours, own = set_aside(text)
-    documents: dict[str, Document] = {}
+    if len(text) > MAX_PROMPT_LENGTH:
+        return ClientPrompt(text)
+    ours, own = split_user_instructions(text)
+    documents: dict[str, DocumentedTool] = {}
     servers: list[ServerTool] = []
     kept: list[str] = []
     titles: set[str] = set()
-    quotes = _Quotes(ours + own)
+    quotes = _QuotedElements(ours + own)
     at = 0
-    for title, section in _sections(ours):
+    for title, section in _split_sections(ours):
         if quotes.hold(at):
             title = ""
         at += len(section)
-        for document in _read_documents(title, section):
+        for document in _parse_documents(title, section):
             documents.setdefault(document.name, document)
             titles.add(title)
-        if title == SERVERS:
-            servers += read_servers(section)
-            section = _without_lists(section)
-        if title not in TAUGHT:
+        if title == SERVERS_SECTION:
+            servers += parse_servers(section)
+            section = _remove_tool_lists(section)
+        if title not in FORMAT_SECTIONS:
             kept.append(section)
     if not documents:
-        return Prompt(text)
-    rest = _reword("".join(kept), frozenset(documents)) + own
-    return Prompt(rest, tuple(documents.values()), tuple(servers), _is_demanding(ours), frozenset(titles))
+        return ClientPrompt(text)
+    rest = _remove_format_text("".join(kept), frozenset(documents)) + own
+    return ClientPrompt(rest, tuple(documents.values()), tuple(servers), _requires_tool(ours), frozenset(titles))
 
 
-def set_aside(text: str) -> tuple[str, str]:
+def split_user_instructions(text: str) -> tuple[str, str]:
     """What a client wrote, with line ends as everywhere, and behind it what its user did, as it is."""
-    own = _OWN.search(text)
+    own = _USER_INSTRUCTIONS.search(text)
     at = own.start() if own else len(text)
     return text[:at].replace("\r\n", "\n"), text[at:]
 
 
-def _is_demanding(text: str) -> bool:
-    return "message must" in text and _DEMAND.search(text) is not None
+def _requires_tool(text: str) -> bool:
+    return "message must" in text and _REQUIRES_TOOL.search(text) is not None
 
 
-def _read_documents(title: str, section: str) -> Iterator[Document]:
-    if title in HEADED:
-        yield from read_headed(section, _known())
-    elif title in BOLD:
-        yield from read_bold(section, _known())
+def _parse_documents(title: str, section: str) -> Iterator[DocumentedTool]:
+    if title in HEADED_SECTIONS:
+        yield from parse_headed(section, _known_tools())
+    elif title in BOLD_SECTIONS:
+        yield from parse_bold(section, _known_tools())
 
 
 @cache
-def _known() -> frozenset[str]:
+def _known_tools() -> frozenset[str]:
     """The tools of all clients."""
     return frozenset(name for client in all_clients().values() for name in client.tools)
 
@@ -129,27 +129,27 @@ def _known() -> frozenset[str]:
 # -- sections ----------------------------------------------------------------------------------------------------------
 
 
-def _sections(text: str) -> Iterator[tuple[str, str]]:
+def _split_sections(text: str) -> Iterator[tuple[str, str]]:
     """The text in pieces that join to it again, each with its heading. Fences and samples have no headings inside."""
     title, begun, at = "", 0, 0
-    closers = _Closers(text)
-    while (telling := _TELLING.search(text, at)) is not None:
+    closers = _CloserIndex(text)
+    while (telling := _HEADING_OR_OPENER.search(text, at)) is not None:
         line = telling[0].rstrip()
-        if _begins(title, line):
+        if _starts_section(title, line):
             yield title, text[begun : telling.start()]
             title, begun = line, telling.start()
         at = closers.skip(line, telling.start(), min(telling.end() + 1, len(text)))
     yield title, text[begun:]
 
 
-def _begins(title: str, line: str) -> bool:
+def _starts_section(title: str, line: str) -> bool:
     """Whether a line ends the section of this title. Small headings count where sections have them as titles."""
     if line == _RULE or line.startswith("# "):
         return True
-    return line.startswith("## ") and (line in BOLD or title in BOLD)
+    return line.startswith("## ") and (line in BOLD_SECTIONS or title in BOLD_SECTIONS)
 
 
-class _Closers:
+class _CloserIndex:
     """Where things end, each looked for once: the next place of a text, as long as it is still to come."""
 
     def __init__(self, text: str) -> None:
@@ -159,7 +159,7 @@ class _Closers:
         for tag in re.finditer(r"\n</(\w+)>", text):
             self.tags.setdefault(tag[1], []).append(tag.start())
         tools = _TOOLS.search(text)
-        self.fences = dict(find_fences(text, _borders(text), tools.start() if tools else len(text)))
+        self.fences = dict(find_fences(text, _fence_borders(text), tools.start() if tools else len(text)))
 
     def find(self, what: str, at: int) -> int:
         """Its next place from here on, or the end of the text."""
@@ -183,13 +183,13 @@ class _Closers:
         return max(end, min(self.fences.get(begun, 0) + 1, len(self.text)))
 
 
-def _borders(text: str) -> list[int]:
+def _fence_borders(text: str) -> list[int]:
     """What no fence in a list of tools goes across: rules, and headings of tools that clients are known to have."""
     headings = re.finditer(r"^(?:====|## ([\w.-]+))[ \t]*$", text, re.M)
-    return [heading.start() for heading in headings if heading[1] is None or heading[1] in _known()]
+    return [heading.start() for heading in headings if heading[1] is None or heading[1] in _known_tools()]
 
 
-class _Quotes:
+class _QuotedElements:
     """Elements that quote others: opened at one end of a line, and closed somewhere. Asked from front to back."""
 
     def __init__(self, text: str) -> None:
@@ -213,20 +213,20 @@ def _find_quotes(text: str) -> Iterator[tuple[int, int]]:
         name = tag["name"]
         if tag["end"] and name in opened:
             found.append((opened.pop(name), tag.start()))
-        elif not tag["end"] and name not in _known() and _is_at_margin(text, tag.start(), tag.end()):
+        elif not tag["end"] and name not in _known_tools() and _starts_or_ends_line(text, tag.start(), tag.end()):
             opened.setdefault(name, tag.start())
     yield from sorted(found)
 
 
-def _is_at_margin(text: str, begin: int, end: int) -> bool:
+def _starts_or_ends_line(text: str, begin: int, end: int) -> bool:
     return begin == 0 or text[begin - 1] == "\n" or end == len(text) or text[end] in "\r\n"
 
 
-def _without_lists(section: str) -> str:
+def _remove_tool_lists(section: str) -> str:
     """A section of servers without the lists of their tools."""
     kept: list[str] = []
     at = 0
-    while (listed := AVAILABLE.search(section, at)) is not None:
+    while (listed := AVAILABLE_TOOLS.search(section, at)) is not None:
         kept.append(section[at : listed.start()])
         following = re.compile(r"^##", re.M).search(section, listed.end())
         at = following.start() if following else len(section)
@@ -236,36 +236,36 @@ def _without_lists(section: str) -> str:
 # -- words about the form ----------------------------------------------------------------------------------------------
 
 
-def _reword(text: str, tools: frozenset[str]) -> str:
+def _remove_format_text(text: str, tools: frozenset[str]) -> str:
     """Without words about the form, except in the role and in what is told about the system: those teach nothing."""
     begun = _AFTER_ROLE.search(text)
     at = begun.start() if begun else 0
     pieces = [text[:at]]
     for told in _INFORMATION.finditer(text, at):
-        pieces += _reword_piece(text[at : told.start()], tools), told[0]
+        pieces += _remove_format_from(text[at : told.start()], tools), told[0]
         at = told.end()
-    return "".join([*pieces, _reword_piece(text[at:], tools)])
+    return "".join([*pieces, _remove_format_from(text[at:], tools)])
 
 
-def _reword_piece(text: str, tools: frozenset[str]) -> str:
+def _remove_format_from(text: str, tools: frozenset[str]) -> str:
     text = _replace_samples(text, tools)
-    lines = [line for line in map(_without_form, text.split("\n")) if line is not None]
+    lines = [line for line in map(_remove_format_sentences, text.split("\n")) if line is not None]
     return _TAGGED.sub(lambda tag: tag[1] if tag[1] in tools else tag[0], "\n".join(lines))
 
 
-def _without_form(line: str) -> str | None:
+def _remove_format_sentences(line: str) -> str | None:
     """A line without sentences about the form; None if nothing is left of it."""
-    if not _FORM.search(line):
+    if not _CALL_FORMAT.search(line):
         return line
-    left = "".join(sentence for sentence in _SENTENCE.findall(line) if not _FORM.search(sentence)).rstrip()
-    return None if not left or _EMPTIED.match(left) else left
+    left = "".join(sentence for sentence in _SENTENCE.findall(line) if not _CALL_FORMAT.search(sentence)).rstrip()
+    return None if not left or _EMPTY_BULLET.match(left) else left
 
 
 def _replace_samples(text: str, tools: frozenset[str]) -> str:
     """Samples of calls that stand in other sections, as the name and what it was called with."""
     kept: list[str] = []
     at = 0
-    closers = _Closers(text)
+    closers = _CloserIndex(text)
     for opened in re.finditer(r"^<(\w+)>[ \t]*$", text, re.M):
         if opened.start() < at or opened[1] not in tools:
             continue

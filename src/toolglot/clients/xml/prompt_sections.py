@@ -58,12 +58,12 @@ _LAST_LABEL: Final = re.compile(r"(?:(?<=\n)|\A)[^\n<]{0,120}:\*{0,2}\s*\Z")
 """What says that a sample follows, right in front of it."""
 _BEFORE: Final = re.compile(r"(?:[^\n<]*:)?[*\s]*")
 """A sample begins a line, or stands behind a label; a tag in the middle of a sentence is only spoken of."""
-LONGEST_SAMPLE: Final = 10_000
-AVAILABLE: Final = re.compile(r"^### Available Tools[ \t]*$", re.M)
+MAX_SAMPLE_LENGTH: Final = 10_000
+AVAILABLE_TOOLS: Final = re.compile(r"^### Available Tools[ \t]*$", re.M)
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class DocumentedParameter:
     """One parameter. ``required`` is None where the prompt does not say; ``type`` is empty then."""
 
     name: str
@@ -73,12 +73,12 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class DocumentedTool:
     """One tool. ``parameters`` is None where the prompt lists none, and empty where it says that there are none."""
 
     name: str
     description: str = ""
-    parameters: tuple[Parameter, ...] | None = None
+    parameters: tuple[DocumentedParameter, ...] | None = None
     sampled: tuple[str, ...] = ()
 
 
@@ -95,20 +95,20 @@ class ServerTool:
 # -- layout A ----------------------------------------------------------------------------------------------------------
 
 
-def read_headed(text: str, known: Collection[str] = ()) -> Iterator[Document]:
+def parse_headed(text: str, known: Collection[str] = ()) -> Iterator[DocumentedTool]:
     """The tools of a section in layout A. A fence that is still open at the heading of a known tool is none."""
-    yield from (_read_document(name, body) for name, body in _split(text, _HEADING_A, known))
+    yield from (_parse_tool(name, body) for name, body in _split(text, _HEADING_A, known))
 
 
 def _split(text: str, heading: re.Pattern[str], known: Collection[str] = ()) -> Iterator[tuple[str, str]]:
     """The named pieces of a section. A heading inside of a fence is part of its piece."""
-    found = list(_unquoted(text, heading, known))
+    found = list(_headings_outside_fences(text, heading, known))
     ends = [match.start() for match in found[1:]]
     for match, end in zip(found, [*ends, len(text)], strict=False):
         yield match[1], text[match.end() : end]
 
 
-def _unquoted(text: str, heading: re.Pattern[str], known: Collection[str]) -> Iterator[re.Match[str]]:
+def _headings_outside_fences(text: str, heading: re.Pattern[str], known: Collection[str]) -> Iterator[re.Match[str]]:
     headings = list(heading.finditer(text))
     fences = find_fences(text, [match.start() for match in headings if match[1] in known])
     opened = closed = -1
@@ -132,16 +132,16 @@ def find_fences(text: str, borders: list[int], since: int = 0) -> Iterator[tuple
             opened = fence.start()
 
 
-def _read_document(name: str, body: str) -> Document:
-    body, sampled = take_samples(body, name)
+def _parse_tool(name: str, body: str) -> DocumentedTool:
+    body, sampled = remove_samples(body, name)
     told: list[str] = []
-    parameters: list[Parameter] | None = None
+    parameters: list[DocumentedParameter] | None = None
     lines = body.strip("\n").split("\n")
     at = 0
     while at < len(lines):
         label = _LABEL.match(lines[at])
         if label and label["what"] in ("Parameters", "Params", "Param", "Arguments"):
-            listed, at = _read_list(lines, at + 1, _flag(label["kind"] or ""))
+            listed, at = _parse_bullets(lines, at + 1, _find_required(label["kind"] or ""))
             parameters = (parameters or []) + listed
             if not listed and label["rest"] and not label["rest"].lower().startswith("none"):
                 told.append(label["rest"])
@@ -151,10 +151,10 @@ def _read_document(name: str, body: str) -> Document:
         else:
             told.append(lines[at])
         at += 1
-    return Document(name, tidy("\n".join(told)), None if parameters is None else tuple(parameters), sampled)
+    return DocumentedTool(name, clean_text("\n".join(told)), None if parameters is None else tuple(parameters), sampled)
 
 
-def _read_list(lines: list[str], at: int, flag: bool | None) -> tuple[list[Parameter], int]:
+def _parse_bullets(lines: list[str], at: int, flag: bool | None) -> tuple[list[DocumentedParameter], int]:
     """The bullets from here on, and where they end."""
     found: list[tuple[re.Match[str], list[str]]] = []
     while at < len(lines):
@@ -171,26 +171,26 @@ def _read_list(lines: list[str], at: int, flag: bool | None) -> tuple[list[Param
     return [_make_parameter(bullet, more, flag) for bullet, more in found], at
 
 
-def _make_parameter(bullet: re.Match[str], more: list[str], flag: bool | None) -> Parameter:
+def _make_parameter(bullet: re.Match[str], more: list[str], flag: bool | None) -> DocumentedParameter:
     notes = f"{bullet['early'] or ''}, {bullet['late'] or ''}"
     tells = bullet["tells"]
-    if bullet["late"] and not (_FLAG.search(bullet["late"]) or _type(bullet["late"])):
+    if bullet["late"] and not (_FLAG.search(bullet["late"]) or _find_type(bullet["late"])):
         tells = f"({bullet['late']}) {tells}"  # the parentheses were words of the description
     trailing = re.search(r"\(type: (\w+)\)", tells)
     if trailing:
         notes += f", {trailing[1]}"
         tells = tells.replace(trailing[0], "").strip()
-    marked = _flag(notes)
-    description = tidy("\n".join([tells, *more]))
-    return Parameter(bullet["name"], flag if marked is None else marked, description, _type(notes))
+    marked = _find_required(notes)
+    description = clean_text("\n".join([tells, *more]))
+    return DocumentedParameter(bullet["name"], flag if marked is None else marked, description, _find_type(notes))
 
 
-def _flag(notes: str) -> bool | None:
+def _find_required(notes: str) -> bool | None:
     found = _FLAG.search(notes)
     return None if found is None else found[1].lower() == "required"
 
 
-def _type(notes: str) -> str:
+def _find_type(notes: str) -> str:
     words = re.findall(r"\w+", notes.lower())
     return next((kind for kind in _TYPES if kind in words), "")
 
@@ -198,19 +198,19 @@ def _type(notes: str) -> str:
 # -- layout B ----------------------------------------------------------------------------------------------------------
 
 
-def read_bold(text: str, known: Collection[str] = ()) -> Iterator[Document]:
+def parse_bold(text: str, known: Collection[str] = ()) -> Iterator[DocumentedTool]:
     """The tools of a section in layout B."""
     for name, body in _split(text, _HEADING_B, known):
-        rest, sampled = take_samples(body, name)
+        rest, sampled = remove_samples(body, name)
         label = _INLINE.search(rest)
         if label is None:
-            yield Document(name, tidy(rest), None, sampled)
+            yield DocumentedTool(name, clean_text(rest), None, sampled)
             continue
-        parameters, end = _read_inline(rest, label.end())
-        yield Document(name, tidy(rest[: label.start()] + rest[end:]), parameters, sampled)
+        parameters, end = _parse_inline(rest, label.end())
+        yield DocumentedTool(name, clean_text(rest[: label.start()] + rest[end:]), parameters, sampled)
 
 
-def _read_inline(text: str, at: int) -> tuple[tuple[Parameter, ...], int]:
+def _parse_inline(text: str, at: int) -> tuple[tuple[DocumentedParameter, ...], int]:
     """The names of a line such as ``path, recursive (optional).``, and where they end."""
     found: list[tuple[str, str]] = []
     while (one := _INLINE_NAME.match(text, at)) is not None and one[3] is not None:
@@ -222,16 +222,16 @@ def _read_inline(text: str, at: int) -> tuple[tuple[Parameter, ...], int]:
     return tuple(_make_inline(name, notes, all_optional) for name, notes in found if name.lower() != "none"), at
 
 
-def _make_inline(name: str, notes: str, all_optional: bool) -> Parameter:
-    marked = _flag(notes)
+def _make_inline(name: str, notes: str, all_optional: bool) -> DocumentedParameter:
+    marked = _find_required(notes)
     description = "" if notes.lower() in ("required", "optional", "all optional") else notes
-    return Parameter(name, False if marked is None and all_optional else marked, description)
+    return DocumentedParameter(name, False if marked is None and all_optional else marked, description)
 
 
 # -- samples -----------------------------------------------------------------------------------------------------------
 
 
-def take_samples(text: str, name: str) -> tuple[str, tuple[str, ...]]:
+def remove_samples(text: str, name: str) -> tuple[str, tuple[str, ...]]:
     """The text without samples of a call to this tool, and the elements that were seen right inside of them."""
     opener, closer = f"<{name}>", f"</{name}>"
     kept: list[str] = []
@@ -243,21 +243,21 @@ def take_samples(text: str, name: str) -> tuple[str, tuple[str, ...]]:
         if end < 0:
             break
         if _BEFORE.fullmatch(text, text.rfind("\n", 0, start) + 1, start):
-            seen.update(dict.fromkeys(_children(text[start + len(opener) : end])))
+            seen.update(dict.fromkeys(_child_tags(text[start + len(opener) : end])))
             kept.append(_LAST_LABEL.sub("", text[at:start]))
             at = look = end + len(closer)
     return "".join([*kept, text[at:]]), tuple(seen)
 
 
-def _children(text: str) -> Iterator[str]:
-    text, at = text[:LONGEST_SAMPLE], 0
+def _child_tags(text: str) -> Iterator[str]:
+    text, at = text[:MAX_SAMPLE_LENGTH], 0
     while (opened := _TAG.search(text, at)) is not None:
         yield opened[1]
         closed = text.find(f"</{opened[1]}>", opened.end())
         at = closed + len(opened[0]) + 1 if closed >= 0 else opened.end()
 
 
-def tidy(text: str) -> str:
+def clean_text(text: str) -> str:
     """Without blank lines at the ends, more than one in a row, and labels with nothing left behind them."""
     lines = [line.rstrip() for line in text.strip().split("\n")]
     while lines and (not lines[-1] or _EMPTY_LABEL.fullmatch(lines[-1])):
@@ -268,18 +268,18 @@ def tidy(text: str) -> str:
 # -- MCP servers -------------------------------------------------------------------------------------------------------
 
 
-def read_servers(text: str) -> Iterator[ServerTool]:
+def parse_servers(text: str) -> Iterator[ServerTool]:
     """The tools of the servers in a section of connected MCP servers; one without a schema takes any object."""
     for heading, body in _split(text, _SERVER):
         server = heading.partition(" (`")[0].strip()
-        listed = AVAILABLE.search(body)
+        listed = AVAILABLE_TOOLS.search(body)
         if listed is None:
             continue
         end = body.find("\n### ", listed.end())
-        yield from _read_server(server, body[listed.end() : end if end >= 0 else len(body)])
+        yield from _parse_server(server, body[listed.end() : end if end >= 0 else len(body)])
 
 
-def _read_server(server: str, text: str) -> Iterator[ServerTool]:
+def _parse_server(server: str, text: str) -> Iterator[ServerTool]:
     """The tools of one server. Where one has no schema, it goes up to the next tool."""
     schema = _SCHEMA.search(text)
     following = _SERVER_TOOL.search(text)
@@ -289,15 +289,15 @@ def _read_server(server: str, text: str) -> Iterator[ServerTool]:
         if schema and schema.start() < named.end():
             schema = _SCHEMA.search(text, named.end())
         if schema and schema.start() < end:
-            given, at = _read_schema(text, schema.end())
+            given, at = _parse_schema(text, schema.end())
             end = schema.start()
             following = _NEXT_TOOL.match(text, at) or _SERVER_TOOL.search(text, at)
         else:
             given = {}
-        yield ServerTool(server, named[1], tidy(text[named.end() : end]), given)
+        yield ServerTool(server, named[1], clean_text(text[named.end() : end]), given)
 
 
-def _read_schema(text: str, at: int) -> tuple[dict[str, Any], int]:
+def _parse_schema(text: str, at: int) -> tuple[dict[str, Any], int]:
     """The schema that stands here, and where it ends. One that is nested too deeply is none."""
     try:
         given, end = json.JSONDecoder().raw_decode(text, at)

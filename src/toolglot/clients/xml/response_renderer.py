@@ -20,12 +20,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
 
-from toolglot.clients.xml.call_renderer import Rendered, render_call
+from toolglot.clients.xml.call_renderer import RenderedCall, render_call
 from toolglot.clients.xml.client import XmlClient
-from toolglot.clients.xml.parsers import utf16
-from toolglot.clients.xml.profile import BLANKS
-from toolglot.clients.xml.text_escaping import EscapedText, protect
-from toolglot.clients.xml.verbatim_calls import AS_WRITTEN, find_call, gives_value, keep_call, keep_rejected
+from toolglot.clients.xml.parsers import utf16_length
+from toolglot.clients.xml.profile import JS_WHITESPACE
+from toolglot.clients.xml.text_escaping import TextEscaper, escape_text
+from toolglot.clients.xml.verbatim_calls import SENT_AS_WRITTEN, find_call, has_value, keep_call, keep_rejected
 from toolglot.core.events import (
     CallArguments,
     CallEnded,
@@ -54,7 +54,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class CallReport:
     """One call of the model and what became of it."""
 
     tool: str
@@ -67,7 +67,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenCall:
     """A call as the model wrote it, the blanks before it and the mark of a fence, and where it ends in the answer. None
     for what is before it: the call stands on a line of its own."""
 
@@ -76,10 +76,10 @@ class Written:
     end: int
 
 
-class Answer(Protocol):
+class AnswerText(Protocol):
     """The answer as the model wrote it."""
 
-    def cut_out(self, span: Span) -> Written:
+    def cut_out(self, span: Span) -> WrittenCall:
         """A call that stands there."""
         ...
 
@@ -89,7 +89,7 @@ class Answer(Protocol):
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenCall:
     index: int
     id: str
     name: str
@@ -98,22 +98,22 @@ class _Open:
 
 OWN_DIALECT: Final = "roo_xml"
 """What the reader calls the XML of these clients."""
-_NOTHING = "(The model gave no answer.)"
-_CUT = "(The call of {tool} was cut off before it was complete, and was not made.)"
+_EMPTY_ANSWER = "(The model gave no answer.)"
+_TRUNCATED = "(The call of {tool} was cut off before it was complete, and was not made.)"
 _REFUSED = "(The call of {tool} was not made: {reasons}. Its arguments were:)\n\n{arguments}"
 
-TOLD: Final = 8000
+MAX_SHOWN_ARGUMENTS: Final = 8000
 """So many characters of the arguments of a refused call are told. Clients take a minute for half a million."""
-_LEFT_OUT = "\n\n({count} characters were left out here.)\n\n"
+_OMITTED = "\n\n({count} characters were left out here.)\n\n"
 
 
-def shorten(arguments: str) -> str:
+def shorten_arguments(arguments: str) -> str:
     """The arguments of a refused call as they are told: all of them, or beginning and end with a note between them."""
-    count = len(arguments) - TOLD
+    count = len(arguments) - MAX_SHOWN_ARGUMENTS
     if count <= 0:
         return arguments
-    half = TOLD // 2
-    return arguments[:half] + _LEFT_OUT.format(count=count) + arguments[-half:]
+    half = MAX_SHOWN_ARGUMENTS // 2
+    return arguments[:half] + _OMITTED.format(count=count) + arguments[-half:]
 
 
 class ResponseRenderer:
@@ -133,12 +133,12 @@ class ResponseRenderer:
         self.model = model
         self.carry_ids = carry_ids
         self.servers = servers
-        self.records: list[Record] = []
-        self.answer: Answer | None = None
+        self.records: list[CallReport] = []
+        self.answer: AnswerText | None = None
         """What the model wrote. Calls in this client's own XML are looked up in it."""
-        self.prose = EscapedText(client)
+        self.prose = TextEscaper(client)
         self.first: int | None = None
-        self.open: _Open | None = None
+        self.open: _OpenCall | None = None
         self.sent = False
         self.said = False
         self.size = 0
@@ -146,11 +146,11 @@ class ResponseRenderer:
         self.blanks = ""
         """Those at the end of what was said so far."""
         self.lost = 0
-        self.kept: Written | None = None
+        self.kept: WrittenCall | None = None
         """The call that was sent, if it stands as the model wrote it."""
         self.next: int | None = None
         """Where the call behind it begins, which is not sent."""
-        self.doubtful: Written | None = None
+        self.doubtful: WrittenCall | None = None
         """A call that lacks something. It may be a mention of the tool: words behind it on its line decide."""
         self.mentions = False
         """Whether there was such a mention."""
@@ -191,28 +191,28 @@ class ResponseRenderer:
         return out
 
     def _say(self, text: str, out: list[Event]) -> None:
-        if self.doubtful is not None and not text.strip(BLANKS):
+        if self.doubtful is not None and not text.strip(JS_WHITESPACE):
             return
         if self.doubtful is not None:
             self._settle(out)
-            text = text.lstrip(BLANKS)
+            text = text.lstrip(JS_WHITESPACE)
         if not self.sent:
             self._put(self.prose.feed(text), out)
-        elif text.strip(BLANKS) and (self.kept is None or self.next is not None):
+        elif text.strip(JS_WHITESPACE) and (self.kept is None or self.next is not None):
             self.lost += len(text)
 
     def _cite(self, start: int, end: int | None) -> str:
         return self.answer.cite(start, end) if self.answer is not None else ""
 
-    def _blanks_behind(self, call: Written) -> str:
+    def _blanks_behind(self, call: WrittenCall) -> str:
         """The blanks behind the doubtful call, which the reader takes for nobody's."""
         behind = self._cite(call.end, None)
-        return behind[: len(behind) - len(behind.lstrip(BLANKS))]
+        return behind[: len(behind) - len(behind.lstrip(JS_WHITESPACE))]
 
-    def _has_own_lines(self, call: Written) -> bool:
+    def _has_own_lines(self, call: WrittenCall) -> bool:
         """Whether the doubtful call gives a value, and shares its lines with no words."""
         first = not (self.said or self.prose.held) or "\n" in (call.before or self.blanks)
-        return first and "\n" in self._blanks_behind(call) and gives_value(self.client, self.model, call.text)
+        return first and "\n" in self._blanks_behind(call) and has_value(self.client, self.model, call.text)
 
     def _leave_out(self, span: Span | None) -> None:
         """A further call, or what the model made of it, is not sent, nor what stands behind it."""
@@ -236,8 +236,8 @@ class ResponseRenderer:
 
     def _put(self, text: str, out: list[Event]) -> None:
         if text:
-            self.said = self.said or bool(text.strip(BLANKS))
-            self.size += utf16(text)
+            self.said = self.said or bool(text.strip(JS_WHITESPACE))
+            self.size += utf16_length(text)
             self.ends_line = text.endswith("\n")
             words = text.rstrip()
             self.blanks = text[len(words) :] if words else self.blanks + text
@@ -246,11 +246,11 @@ class ResponseRenderer:
     def _start(self, event: CallStarted) -> None:
         if self.first is None:
             self.first = event.index
-            self.open = _Open(event.index, event.id, event.name)
+            self.open = _OpenCall(event.index, event.id, event.name)
         else:
-            self.records.append(Record(event.name, Outcome.DROPPED, ("a message has one call",)))
+            self.records.append(CallReport(event.name, Outcome.DROPPED, ("a message has one call",)))
 
-    def _end(self, call: _Open, event: CallEnded, out: list[Event]) -> None:
+    def _end(self, call: _OpenCall, event: CallEnded, out: list[Event]) -> None:
         self.open = None
         arguments = "".join(call.fragments)
         call_id = call.id if self.carry_ids else ""
@@ -259,23 +259,23 @@ class ResponseRenderer:
             written = self.answer.cut_out(event.span)
         rendered = keep_call(self.client, self.model, call.name, arguments, written.text) if written else None
         rendered = rendered or render_call(self.client, self.model, call.name, arguments, call_id, self.servers)
-        if written and AS_WRITTEN in rendered.notes and not keep_rejected(self.client, self.model, written.text):
+        if written and SENT_AS_WRITTEN in rendered.notes and not keep_rejected(self.client, self.model, written.text):
             self.doubtful = written
         else:
             stands = written is not None and written.text.startswith(rendered.text)
             self._send(rendered, arguments, written if stands else None, out)
 
-    def _send(self, rendered: Rendered, arguments: str, written: Written | None, out: list[Event]) -> None:
+    def _send(self, rendered: RenderedCall, arguments: str, written: WrittenCall | None, out: list[Event]) -> None:
         """Put the call into the message, or tell why it is not made. ``written`` if it stands as the model wrote it."""
         self._put(self.prose.close(), out)
         most = self.client.limits.message
-        if rendered.text and most and self.size + utf16(rendered.text) >= most:
-            rendered = Rendered(rendered.tool, "", (_TOO_LONG,), rendered.notes)
+        if rendered.text and most and self.size + utf16_length(rendered.text) >= most:
+            rendered = RenderedCall(rendered.tool, "", (_TOO_LONG,), rendered.notes)
         if not rendered.text:
             self._refuse(rendered, arguments, out)
             return
         outcome = Outcome.FLAGGED if rendered.notes else Outcome.SENT
-        self.records.append(Record(rendered.tool, outcome, rendered.notes))
+        self.records.append(CallReport(rendered.tool, outcome, rendered.notes))
         before = written.before if written is not None else None
         self.kept = written if before is not None else None
         if before is not None and before.startswith(self.blanks):
@@ -284,11 +284,11 @@ class ResponseRenderer:
             self._put_apart(rendered.text, out)
         self.sent = True
 
-    def _refuse(self, rendered: Rendered, arguments: str, out: list[Event]) -> None:
-        self.records.append(Record(rendered.tool, Outcome.REFUSED, rendered.notes, rendered.defects))
+    def _refuse(self, rendered: RenderedCall, arguments: str, out: list[Event]) -> None:
+        self.records.append(CallReport(rendered.tool, Outcome.REFUSED, rendered.notes, rendered.defects))
         reasons = "; ".join(map(str, rendered.defects))
-        told = _REFUSED.format(tool=rendered.tool, reasons=reasons, arguments=shorten(arguments))
-        self._put_apart(protect(self.client, told), out)
+        told = _REFUSED.format(tool=rendered.tool, reasons=reasons, arguments=shorten_arguments(arguments))
+        self._put_apart(escape_text(self.client, told), out)
         self.ends_line = False
 
     def _put_apart(self, text: str, out: list[Event]) -> None:
@@ -298,10 +298,10 @@ class ResponseRenderer:
     def _put_behind(self, text: str, out: list[Event]) -> None:
         """What the model wrote behind the call that was sent as it stands, if the client reads so much."""
         most = self.client.limits.message
-        if most and self.size + utf16(text) >= most:
+        if most and self.size + utf16_length(text) >= most:
             self.lost += len(text)
         else:
-            self._put(protect(self.client, text), out)
+            self._put(escape_text(self.client, text), out)
 
     def _reject(self, event: CallRejected, out: list[Event]) -> None:
         """Text that set out to be a call and was not: it is text."""
@@ -323,13 +323,13 @@ class ResponseRenderer:
         elif keep_rejected(self.client, self.model, event.raw):
             self._settle(out)
 
-    def _find_rejected(self, event: CallRejected) -> tuple[Written, str]:
+    def _find_rejected(self, event: CallRejected) -> tuple[WrittenCall, str]:
         """The rejected call, and what was read beyond the place where the client ends it."""
-        text = event.raw.strip(BLANKS)
+        text = event.raw.strip(JS_WHITESPACE)
         before, call = event.raw[: event.raw.index(text)], find_call(self.client, text)
         call = call if call and text.startswith(call) else text
         if event.span is None or self.answer is None:
-            return Written(call, self.blanks + before, 0), text[len(call) :]
+            return WrittenCall(call, self.blanks + before, 0), text[len(call) :]
         start = event.span[0] + len(before)
         return self.answer.cut_out((start, start + len(call))), text[len(call) :]
 
@@ -338,15 +338,15 @@ class ResponseRenderer:
         self._put(self.prose.close(), out)
         if self.kept is not None:
             behind = self._cite(self.kept.end, self.next)
-            self._put_behind(behind if self.next is None else behind.rstrip(BLANKS), out)
+            self._put_behind(behind if self.next is None else behind.rstrip(JS_WHITESPACE), out)
         elif self.mentions and not self.sent:
             whole = self._cite(0, None)
-            self._put(whole[len(whole.rstrip(BLANKS)) :].removeprefix(self.blanks), out)
+            self._put(whole[len(whole.rstrip(JS_WHITESPACE)) :].removeprefix(self.blanks), out)
         if self.open is not None:
-            self.records.append(Record(self.open.name, Outcome.TRUNCATED))
-            self._put_apart(protect(self.client, _CUT.format(tool=self.open.name)), out)
+            self.records.append(CallReport(self.open.name, Outcome.TRUNCATED))
+            self._put_apart(escape_text(self.client, _TRUNCATED.format(tool=self.open.name)), out)
         if not self.said:
-            self._put(_NOTHING, out)
+            self._put(_EMPTY_ANSWER, out)
         out.append(Finished("stop" if event.reason == "tool_calls" else event.reason, event.usage))
 
 

@@ -22,23 +22,23 @@ from msgspec import structs
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.call_renderer import render_call
 from toolglot.clients.xml.client import XmlClient
-from toolglot.clients.xml.detection import AUTO, DetectedClient, find_client
-from toolglot.clients.xml.history_parser import read_turns
-from toolglot.clients.xml.profile import ClientTool, Kind, Parameter
-from toolglot.clients.xml.prompt_parser import Prompt, read_prompt
-from toolglot.clients.xml.prompt_sections import Document
+from toolglot.clients.xml.detection import AUTO, DetectedClient, detect_client
+from toolglot.clients.xml.history_parser import parse_history
+from toolglot.clients.xml.profile import ClientParameter, ClientTool, ValueKind
+from toolglot.clients.xml.prompt_parser import ClientPrompt, parse_prompt
+from toolglot.clients.xml.prompt_sections import DocumentedTool
 from toolglot.clients.xml.response_renderer import ResponseRenderer
-from toolglot.clients.xml.tool_definitions import ToolDefinitions, make_offer, make_readable
+from toolglot.clients.xml.tool_definitions import ToolDefinitions, define_lenient_tools, define_tools
 from toolglot.clients.xml.verbatim_calls import VerbatimCalls
 from toolglot.core.conversation import Conversation, Text, Tool, ToolChoice
 
-KNOWN: Final = 64
-_KINDS: Final = {
-    "boolean": Kind.FLAG,
-    "integer": Kind.NUMBER,
-    "number": Kind.TEXT,
-    "object": Kind.JSON,
-    "array": Kind.LIST,
+CACHED_CONTEXTS: Final = 64
+_VALUE_KINDS: Final = {
+    "boolean": ValueKind.FLAG,
+    "integer": ValueKind.NUMBER,
+    "number": ValueKind.TEXT,
+    "object": ValueKind.JSON,
+    "array": ValueKind.LIST,
 }
 
 
@@ -47,7 +47,7 @@ class XmlClientContext:
     """What is known of a client by its profile and its prompt."""
 
     client: XmlClient
-    prompt: Prompt
+    prompt: ClientPrompt
     offer: ToolDefinitions
     tools: tuple[Tool, ...]
 
@@ -97,7 +97,7 @@ class XmlSession:
             parts = list(messages[number].parts)
             parts[place] = Text(known.prompt.rest)
             messages[number] = structs.replace(messages[number], parts=tuple(parts))
-        turns = read_turns(messages, known.client, self.model, known.offer.names)
+        turns = parse_history(messages, known.client, self.model, known.offer.names)
         demanded = known.prompt.demands and conversation.choice == ToolChoice()
         return structs.replace(
             conversation,
@@ -123,39 +123,39 @@ def detect_session(
     conversation: Conversation, headers: Mapping[str, str] | None = None, setting: str = AUTO
 ) -> XmlSession | None:
     """The XML client that makes this request, if it is one. A prompt that documents no tools makes none by itself."""
-    found = find_client(conversation, headers, setting)
+    found = detect_client(conversation, headers, setting)
     if found is None:
         return None
-    known = get_acquainted(found.profile, _prompt_at(conversation, found))
+    known = load_context(found.profile, _prompt_text(conversation, found))
     if not known.prompt.documents and setting == AUTO:
         return None
     return XmlSession(known, found.at, conversation.model)
 
 
-def _prompt_at(conversation: Conversation, found: DetectedClient) -> str:
+def _prompt_text(conversation: Conversation, found: DetectedClient) -> str:
     if found.at is None:
         return ""
     part = conversation.messages[found.at[0]].parts[found.at[1]]
     return part.text if isinstance(part, Text) else ""
 
 
-@lru_cache(maxsize=KNOWN)
-def get_acquainted(profile: str, text: str) -> XmlClientContext:
+@lru_cache(maxsize=CACHED_CONTEXTS)
+def load_context(profile: str, text: str) -> XmlClientContext:
     """Clients send the same prompt with every turn, so this is done once for each."""
-    prompt = read_prompt(text)
-    client = _extend(all_clients()[profile], prompt)
-    return XmlClientContext(client, prompt, make_offer(client, prompt), make_readable(client, prompt))
+    prompt = parse_prompt(text)
+    client = _add_documented_tools(all_clients()[profile], prompt)
+    return XmlClientContext(client, prompt, define_tools(client, prompt), define_lenient_tools(client, prompt))
 
 
-def _extend(client: XmlClient, prompt: Prompt) -> XmlClient:
+def _add_documented_tools(client: XmlClient, prompt: ClientPrompt) -> XmlClient:
     """The client with the tools that its prompt documents and its profile does not know: it may be newer than the
     profile, and users have tools of their own. What the prompt says can be called. Of a tool that takes one of several
     parameters, only those are left that are documented."""
-    new = {document.name: _define(document) for document in prompt.documents if client.find(document.name) is None}
+    new = {document.name: _define_tool(document) for document in prompt.documents if client.find(document.name) is None}
     for document in prompt.documents:
         tool = client.tools.get(document.name)
         if tool is not None and tool.one_of and document.parameters is not None:
-            new[tool.name] = _narrow(tool, {one.name for one in document.parameters})
+            new[tool.name] = _drop_undocumented(tool, {one.name for one in document.parameters})
     if not new:
         return client
     names = frozenset(parameter.name for tool in new.values() for parameter in tool.parameters)
@@ -164,7 +164,7 @@ def _extend(client: XmlClient, prompt: Prompt) -> XmlClient:
     return replace(client, tools={**client.tools, **new}, grammar=grammar)
 
 
-def _narrow(tool: ClientTool, documented: set[str]) -> ClientTool:
+def _drop_undocumented(tool: ClientTool, documented: set[str]) -> ClientTool:
     """A tool without the first of several parameters if only another one is documented: for some models Roo has a tool
     that reads one file by its path, and knows no list of files."""
     first, *others = tool.one_of
@@ -177,9 +177,11 @@ def _narrow(tool: ClientTool, documented: set[str]) -> ClientTool:
     return replace(tool, parameters=tuple(parameters), one_of=())
 
 
-def _define(document: Document) -> ClientTool:
+def _define_tool(document: DocumentedTool) -> ClientTool:
     parameters = (
-        Parameter(one.name, one.description, one.required is not False, _KINDS.get(one.type, Kind.TEXT))
+        ClientParameter(
+            one.name, one.description, one.required is not False, _VALUE_KINDS.get(one.type, ValueKind.TEXT)
+        )
         for one in document.parameters or ()
     )
     return ClientTool(document.name, document.description, tuple(parameters))

@@ -12,16 +12,16 @@ from functools import lru_cache
 
 from toolglot.clients.xml.client import XmlClient
 
-JOINER = "\u200b"
-_LONGEST = 80
+BREAK = "\u200b"
+_MAX_HELD = 80
 
 
-class EscapedText:
+class TextEscaper:
     """The text of one message on its way to the client; what may become a tag is held back."""
 
     def __init__(self, client: XmlClient) -> None:
         self.client = client
-        self.beginnings = _beginnings(client)
+        self.beginnings = _tag_prefixes(client)
         self.held = ""
 
     def feed(self, text: str) -> str:
@@ -29,9 +29,9 @@ class EscapedText:
             text, self.held = self.held + text, ""
         at = text.rfind("<")
         if at >= 0:
-            if text[at + 1 :].lstrip(JOINER) in self.beginnings and len(text) - at <= _LONGEST:
+            if text[at + 1 :].lstrip(BREAK) in self.beginnings and len(text) - at <= _MAX_HELD:
                 text, self.held = text[:at], text[at:]
-            text = protect(self.client, text)
+            text = escape_text(self.client, text)
         return text
 
     def close(self) -> str:
@@ -40,26 +40,26 @@ class EscapedText:
         return text
 
 
-def protect(client: XmlClient, text: str) -> str:
+def escape_text(client: XmlClient, text: str) -> str:
     """The text without anything that the client takes for a call."""
-    return _pattern(client).sub(lambda found: f"<{JOINER}{found[0][1:]}", text)
+    return _compile_tags(client).sub(lambda found: f"<{BREAK}{found[0][1:]}", text)
 
 
-def restore(client: XmlClient, text: str) -> str:
+def unescape_text(client: XmlClient, text: str) -> str:
     """What the text was before it was protected."""
-    return _pattern(client).sub(lambda found: "<" + found[0][1:].removeprefix(JOINER), text)
+    return _compile_tags(client).sub(lambda found: "<" + found[0][1:].removeprefix(BREAK), text)
 
 
-def _names(client: XmlClient) -> frozenset[str]:
+def _escaped_tags(client: XmlClient) -> frozenset[str]:
     return client.tags | client.leads
 
 
 @lru_cache(maxsize=16)
-def _pattern(client: XmlClient) -> re.Pattern[str]:
-    names = "|".join(sorted(map(re.escape, _names(client)), key=len, reverse=True))
-    return re.compile(f"<{JOINER}*(?:{names})>")
+def _compile_tags(client: XmlClient) -> re.Pattern[str]:
+    names = "|".join(sorted(map(re.escape, _escaped_tags(client)), key=len, reverse=True))
+    return re.compile(f"<{BREAK}*(?:{names})>")
 
 
 @lru_cache(maxsize=16)
-def _beginnings(client: XmlClient) -> frozenset[str]:
-    return frozenset(name[:length] for name in _names(client) for length in range(len(name) + 1))
+def _tag_prefixes(client: XmlClient) -> frozenset[str]:
+    return frozenset(name[:length] for name in _escaped_tags(client) for length in range(len(name) + 1))

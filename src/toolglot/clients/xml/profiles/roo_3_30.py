@@ -25,17 +25,17 @@ _NATIVE = frozenset({roo.NATIVE_TAG})
 _OLD = (roo.INSERT_CONTENT, roo.LIST_DEFINITIONS)
 
 CLIENTS = (
-    roo.define("roo-3.30", (roo.WRITE_COUNTED, *_OLD), _COUNTED),
-    roo.define("roo-3.32", (roo.WRITE_COUNTED, *_OLD), _COUNTED | _FILES),
-    roo.define("roo-3.35", (roo.WRITE_COUNTED, *_OLD, roo.APPLY_PATCH), _COUNTED | _PATCH, _NATIVE),
-    roo.define("roo-3.35.4", (roo.WRITE_TO_FILE, *_OLD, roo.APPLY_PATCH), _PATCH, _NATIVE),
-    roo.define(
+    roo.define_client("roo-3.30", (roo.WRITE_WITH_LINE_COUNT, *_OLD), _COUNTED),
+    roo.define_client("roo-3.32", (roo.WRITE_WITH_LINE_COUNT, *_OLD), _COUNTED | _FILES),
+    roo.define_client("roo-3.35", (roo.WRITE_WITH_LINE_COUNT, *_OLD, roo.APPLY_PATCH), _COUNTED | _PATCH, _NATIVE),
+    roo.define_client("roo-3.35.4", (roo.WRITE_TO_FILE, *_OLD, roo.APPLY_PATCH), _PATCH, _NATIVE),
+    roo.define_client(
         "roo-3.36.0",
         (roo.WRITE_TO_FILE, roo.LIST_DEFINITIONS, roo.SEARCH_REPLACE, roo.APPLY_PATCH),
         _STRINGS,
         _NATIVE,
     ),
-    roo.define(
+    roo.define_client(
         "roo-3.36", (roo.WRITE_TO_FILE, roo.SEARCH_REPLACE, roo.EDIT_FILE, roo.APPLY_PATCH), LAST_PARAMETERS, _NATIVE
     ),
 )
