@@ -279,7 +279,7 @@ def test_every_profile_has_a_mapping_and_takes_what_it_gives(profile: str, wante
     def check(name: str, arguments: str) -> str:
         return "; ".join(map(str, render_call(client, "m", name, arguments).defects))
 
-    mapping = find_mapping(client.offer(), wanted, check=check)
+    mapping = find_mapping(client.list_tools(), wanted, check=check)
     assert mapping is not None
     samples: dict[str, list[dict[str, Any]]] = {
         "read_file": [{"path": "a.py"}, {"args": {"file": [{"path": "a & b.py", "line_range": ["2-9"]}]}}],

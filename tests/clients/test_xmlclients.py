@@ -63,7 +63,7 @@ def calls(client: XmlClient, text: str, model: str = QWEN) -> list[tuple[str, di
 def tell(events: list[Event], client: XmlClient = ROO, **options: Any) -> tuple[str, ResponseRenderer, list[Event]]:
     """The text of the message, the rendering, and all events that are not text."""
     rendering = ResponseRenderer(client, QWEN, **options)
-    told = [event for given in events for event in rendering.write([given])]
+    told = [event for given in events for event in rendering.feed([given])]
     check_order(told)
     text = "".join(event.text for event in told if isinstance(event, TextDelta))
     return text, rendering, [event for event in told if not isinstance(event, TextDelta)]
@@ -71,7 +71,7 @@ def tell(events: list[Event], client: XmlClient = ROO, **options: Any) -> tuple[
 
 def transform(text: str, client: XmlClient = ROO, parallel: bool = False) -> str:
     """A model's text through the reader and the rendering."""
-    tools = [{"name": tool.name, "parameters": dict(tool.parameters)} for tool in client.offer(lenient=True)]
+    tools = [{"name": tool.name, "parameters": dict(tool.parameters)} for tool in client.list_tools(lenient=True)]
     reader = Reader(CompiledTools(tools), unknown_tools="text", parallel=parallel)
     events = [*reader.feed(text), *reader.close()]
     return tell([*events, Finished("stop")], client)[0]
@@ -396,8 +396,10 @@ def test_profiles_are_consistent(client: XmlClient) -> None:
         assert len(set(aliases)) == len(aliases), tool.name
     assert set(client.aliases.values()) <= set(client.tools)
     assert "id" not in client.grammar.parameters | client.tags
-    CompiledTools([{"name": tool.name, "parameters": dict(tool.parameters)} for tool in client.offer()])
-    CompiledTools([{"name": tool.name, "parameters": dict(tool.parameters)} for tool in client.offer(lenient=True)])
+    CompiledTools([{"name": tool.name, "parameters": dict(tool.parameters)} for tool in client.list_tools()])
+    CompiledTools(
+        [{"name": tool.name, "parameters": dict(tool.parameters)} for tool in client.list_tools(lenient=True)]
+    )
 
 
 VERSIONS: dict[str, tuple[set[str], set[str]]] = {
@@ -557,12 +559,12 @@ CALL: list[Event] = [CallStarted(0, "call_7", "list_files"), CallArguments(0, '{
 
 def test_a_call_leaves_when_it_is_complete() -> None:
     rendering = ResponseRenderer(ROO, QWEN)
-    assert rendering.write([Started("a"), TextDelta("Look: "), *CALL]) == [Started("a"), TextDelta("Look: ")]
-    (delta,) = rendering.write([CallEnded(0)])
+    assert rendering.feed([Started("a"), TextDelta("Look: "), *CALL]) == [Started("a"), TextDelta("Look: ")]
+    (delta,) = rendering.feed([CallEnded(0)])
     assert isinstance(delta, TextDelta)
     assert delta.text.startswith("\n\n<list_files>\n<path>src</path>")
-    assert rendering.write([Finished("tool_calls")]) == [Finished("stop")]
-    assert [record.outcome for record in rendering.records] == [Outcome.SENT]
+    assert rendering.feed([Finished("tool_calls")]) == [Finished("stop")]
+    assert [record.outcome for record in rendering.reports] == [Outcome.SENT]
     assert rendering.notes == []
 
 
@@ -583,7 +585,7 @@ def test_a_refused_call_is_told_in_words_and_no_other_is_made() -> None:
     assert calls(ROO, text) == []
     assert text.startswith("I search.\n\n(The call of search_files was not made: regex: found text")
     assert '{"regex":"</regex>"}' in text
-    assert [record.outcome for record in rendering.records] == [Outcome.REFUSED, Outcome.DROPPED]
+    assert [record.outcome for record in rendering.reports] == [Outcome.REFUSED, Outcome.DROPPED]
     assert rest == [Finished("stop")]
 
 
@@ -609,8 +611,8 @@ def test_a_message_is_never_empty() -> None:
 
 def test_failures_pass_behind_what_was_held() -> None:
     rendering = ResponseRenderer(ROO, QWEN)
-    assert rendering.write([TextDelta("a <read_")]) == [TextDelta("a ")]
-    assert rendering.write([Failed("x", "y")]) == [TextDelta("<read_"), Failed("x", "y")]
+    assert rendering.feed([TextDelta("a <read_")]) == [TextDelta("a ")]
+    assert rendering.feed([Failed("x", "y")]) == [TextDelta("<read_"), Failed("x", "y")]
 
 
 def test_rejected_calls_are_text() -> None:

@@ -58,7 +58,7 @@ def plain(value: Any) -> Any:
 
 def allowed(case: Case, name: str, expected: str, got: str) -> str:
     """The note that must stand for this difference, or nothing if there is no excuse for it."""
-    care = next(one.care for one in case.tool.parameters if one.name == name)
+    care = next(one.tolerance for one in case.tool.parameters if one.name == name)
     if care is Tolerance.TAIL and expected.rstrip(JS_WHITESPACE) == got:
         return f"{name}: trimmed"
     if care in (Tolerance.ENDS, Tolerance.PROSE) and expected.strip(JS_WHITESPACE) == got:
@@ -92,7 +92,7 @@ def judge(case: Case, rendered: RenderedCall) -> str:
         else:
             assert dump(got) == dump(plain(expected)), (case.client.name, case.tool.name, name)
     assert excused <= notes
-    filled = {one.name for one in case.tool.parameters if one.default is not None or one.counts}
+    filled = {one.name for one in case.tool.parameters if one.default is not None or one.counts_lines_of}
     assert call.params.keys() - case.expected.keys() <= filled
     return "flagged" if notes else "exact"
 
@@ -160,7 +160,7 @@ def test_files_for_cline_are_exact_for_other_models() -> None:
     client, random = CLIENTS["cline-legacy"], Random(7)
     tool = client.tools["write_to_file"]
     content = next(one for one in tool.parameters if one.name == "content")
-    assert ContentRewrite.FENCES_TRIMMED in content.rules
+    assert ContentRewrite.FENCES_TRIMMED in content.rewrites
     for path in ("a.py", "a.xml", "B.XML "):
         for _ in range(300 * SCALE):
             text = make_text(random, client, tool, content, hostile=True)
@@ -209,7 +209,7 @@ def test_prose_is_never_a_call(client: XmlClient) -> None:
             events += [CallArguments(0, fragment) for fragment in fragments]
             events += [CallEnded(0), TextDelta(make_prose(random, client))]
         events.append(Finished("tool_calls" if called else "stop"))
-        told = [event for given_ in events for event in rendering.write([given_])]
+        told = [event for given_ in events for event in rendering.feed([given_])]
         check_order(told)
         assert told[-1] == Finished("stop")
         message = "".join(event.text for event in told if isinstance(event, TextDelta))
@@ -287,12 +287,12 @@ def test_a_call_cut_anywhere_is_not_run(client: XmlClient) -> None:
             CallStarted(0, "c", "execute_command"),
             CallArguments(0, arguments[:at]),
         ]
-        told = rendering.write([ReasoningDelta("hm"), *events, Finished("length")])
+        told = rendering.feed([ReasoningDelta("hm"), *events, Finished("length")])
         message = "".join(event.text for event in told if isinstance(event, TextDelta))
         assert not any(isinstance(block, XmlCallBlock) for block in client.read(message, "qwen3"))
         assert message.startswith("I clean up.\n\n(")
         assert told[-1] == Finished("length")
-        assert [str(record) for record in rendering.records] == ["execute_command truncated"]
+        assert [str(record) for record in rendering.reports] == ["execute_command truncated"]
 
 
 LONG = {

@@ -64,7 +64,7 @@ def make_case(random: Random, client: XmlClient, model: str, tool: ClientTool, o
     for parameter in tool.parameters:
         nested = tool.one_of and parameter.name != tool.one_of[0]
         wanted = parameter.required or parameter.name == only or random.random() < 0.3
-        if parameter.counts or nested or not wanted:
+        if parameter.counts_lines_of or nested or not wanted:
             continue
         hostile = parameter.name == only if only else most
         given, expected = make_value(random, client, tool, parameter, hostile)
@@ -203,7 +203,7 @@ def tell_answer(client: XmlClient, pieces: Iterable[str], model: str = "qwen3", 
         finish: how it ends.
     """
     options = Options(unknown_tools="reject", parallel=False, elements=VerbatimCalls(client, model))
-    reader = Reader.prepared(compile_tools(client.offer(lenient=True), ()), "roo_xml", options, lambda: "call")
+    reader = Reader.prepared(compile_tools(client.list_tools(lenient=True), ()), "roo_xml", options, lambda: "call")
     watch = RequestRecorder("req", "openai_chat", 0, 0, lambda: 0.0)
     rendition = XmlDelivery(ResponseRenderer(client, model), reader, watch, {}, "", Bounds(), False, (), False)
     events: list[Event] = [*map(TextDelta, pieces), Finished(finish)]

@@ -160,8 +160,8 @@ class Exchange:
         if self.route.manner is RELAY and not self.trial.rehearses:
             return NO_QUOTATIONS
         messages = conversation.messages
-        if self.guest is not None and self.guest.at is not None:  # its prompt teaches calls, wherever it stands
-            messages = (*messages[: self.guest.at[0]], *messages[self.guest.at[0] + 1 :])
+        if self.guest is not None and self.guest.prompt_at is not None:  # its prompt teaches calls, wherever it stands
+            messages = (*messages[: self.guest.prompt_at[0]], *messages[self.guest.prompt_at[0] + 1 :])
         names = (*(tool.name for tool in self.tools), *self.route.supported)
         return find_quotations(list_quotable(messages), names, bool(self.settings.reading.shell))
 
@@ -214,13 +214,13 @@ class Exchange:
             if body and self.one_wire and not self.route.extra:
                 return self.wire.adapt_request(body, self.route.model.model, without_tools=False)
             return self._encode(conversation)
-        self.speech = self._speak(guest.translate(conversation) if guest else conversation)
+        self.speech = self._speak(guest.to_native(conversation) if guest else conversation)
         self.tools, self.names = self._list_readable(self.speech.tools), self.speech.names
         return self._encode(self.speech.conversation)
 
     def _ask_natively(self, conversation: Conversation) -> bytes:
         if self.guest is not None and self.route.manner is not RELAY:
-            conversation = self.guest.translate(conversation)
+            conversation = self.guest.to_native(conversation)
         conversation = self._suit(self._mend(self._seal(conversation)))
         conversation, self.names = rename_tools(conversation, self.upstream_wire.TOOL_NAMES)
         self.tools = self._list_readable(conversation.tools)

@@ -196,7 +196,7 @@ def _deliver(exchange: Exchange, route: Route, watch: RequestRecorder, streamed:
     mapped = (
         editing.ResponseMapper(exchange.mapping, watch.notes, shown=shorten_arguments) if exchange.mapping else None
     )
-    return XmlDelivery(guest.render(native), *given, mapped=mapped)
+    return XmlDelivery(guest.make_renderer(native), *given, mapped=mapped)
 
 
 def _find_bounds(exchange: Exchange) -> Bounds:
@@ -214,7 +214,7 @@ def _open_reader(exchange: Exchange, route: Route, rehearsed: bool) -> Reader:
     shell = reading.shell if reading.shell and exchange.trial.runs(SHELL, rehearsed) else ()
     options = exchange.settings.reader_options(unknown, not route.single, route.supported, shell, route.detected)
     if exchange.guest:
-        options = replace(options, elements=exchange.guest.calls)
+        options = replace(options, elements=exchange.guest.verbatim_calls)
     strictness = exchange.trial.restrict(options, route)
     new_id, quotations = exchange.source.new_call_id, exchange.quotations
     return make_reader(tools, names, route.dialect, strictness, new_id, quotations)

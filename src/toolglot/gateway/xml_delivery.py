@@ -52,17 +52,17 @@ class XmlDelivery(Delivery):
             told = self.mapped.feed(told)
         if self.unfencing.before and not any(map(self.is_fenced, told)):
             told = self.unfencing.put_back(told)
-        out = self.rendering.write(self.order(told) if self.native else told)
+        out = self.rendering.feed(self.order(told) if self.native else told)
         if told and isinstance(told[-1], Finished | Failed):
             self.watch.notes += self.rendering.notes
-            for record in self.rendering.records:
+            for record in self.rendering.reports:
                 end = _judge(record)
                 self.watch.count(XML, end)
                 if end == SUCCESS:
                     self.watch.transformed.append(record.tool)
         return out
 
-    def cut_out(self, span: Span) -> WrittenCall:
+    def extract_call(self, span: Span) -> WrittenCall:
         """What the model wrote there, with the blanks before it where the call keeps its place behind the text."""
         said = self.quote((0, span[0]))
         fence = self.unfencing.before if self.unfencing.holds(self.quote((span[0], None))) else ""
@@ -74,7 +74,7 @@ class XmlDelivery(Delivery):
         span = event.span if isinstance(event, CallEnded | CallRejected) else None
         return span is not None and self.unfencing.holds(self.quote((span[0], None)))
 
-    def cite(self, start: int, end: int | None) -> str:
+    def extract_text(self, start: int, end: int | None) -> str:
         """What the model wrote there, with the end of the fence that was taken off at the end of the answer."""
         return self.restore(self.quote((start, end))) + (self.unfencing.behind if end is None else "")
 

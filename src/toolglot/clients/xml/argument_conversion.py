@@ -43,8 +43,8 @@ def convert_arguments(
     settled = ConvertedArguments()
     found: dict[str, Value] = {}
     for key, value in arguments.items():
-        parameter = tool.find(key)
-        if parameter is None and key in client.ignored:
+        parameter = tool.find_parameter(key)
+        if parameter is None and key in client.ignored_arguments:
             settled.notes.append(f"{key} is not known to {client.name} and was left out")
         elif parameter is None:
             known = ", ".join(one.name for one in tool.parameters) or "no arguments"
@@ -78,7 +78,7 @@ def _check_parameter(
     value = _find_value(parameter, found, settled, fill)
     if value is not None and (parameter.may_be_empty or not _is_empty(parameter, value)):
         settled.values[name] = value
-    elif not parameter.required or (parameter.spared and not fill):
+    elif not parameter.required or (parameter.may_be_missing and not fill):
         if value:
             settled.notes.append(f"{name} was blank and was left out")
     elif not any(found.get(other) for other in tool.one_of if name in tool.one_of):
@@ -90,14 +90,14 @@ def _check_parameter(
 def _find_value(
     parameter: ClientParameter, found: Mapping[str, Value], settled: ConvertedArguments, fill: bool
 ) -> Value:
-    value = _count_lines(parameter, found, settled) if parameter.counts else found.get(parameter.name)
+    value = _count_lines(parameter, found, settled) if parameter.counts_lines_of else found.get(parameter.name)
     if value is None and fill and parameter.default is not None:
         return _CONVERTERS[parameter.kind](parameter.default)
     return value
 
 
 def _count_lines(parameter: ClientParameter, found: Mapping[str, Value], settled: ConvertedArguments) -> Value:
-    counted = Number(str(str(found.get(parameter.counts, "")).count("\n") + 1))
+    counted = Number(str(str(found.get(parameter.counts_lines_of, "")).count("\n") + 1))
     if (told := found.get(parameter.name)) not in (None, counted):
         settled.notes.append(f"{parameter.name} is {counted}, not {told}")
     return counted
@@ -105,7 +105,7 @@ def _count_lines(parameter: ClientParameter, found: Mapping[str, Value], settled
 
 def _is_empty(parameter: ClientParameter, value: Value) -> bool:
     """Whether the client takes the value for none."""
-    if isinstance(value, str) and parameter.care in (Tolerance.ENDS, Tolerance.PROSE):
+    if isinstance(value, str) and parameter.tolerance in (Tolerance.ENDS, Tolerance.PROSE):
         value = value.strip(JS_WHITESPACE)
     return value in ("", [])
 

@@ -31,7 +31,7 @@ _ESCAPED_PARAMETERS: Mapping[tuple[str, str], ClientParameter] = {
     (tool.name, parameter.name): parameter
     for tool in (roo_tools.WRITE_TO_FILE, roo_tools.APPLY_DIFF, roo_tools.EXECUTE_COMMAND)
     for parameter in tool.parameters
-    if parameter.undoing.entities
+    if parameter.unescaping.entities
 }
 
 
@@ -40,9 +40,9 @@ def escape_value(tool: str, key: str, value: str, model: str) -> str:
     parameter = _ESCAPED_PARAMETERS.get((tool, key))
     if parameter is None:
         return value
-    undoing = parameter.undoing.applying(model, "")
+    undoing = parameter.unescaping.for_request(model, "")
     escaped = escape_entities(value, undoing) if undoing.entities else value
-    return protect_ends(escaped, parameter, undoing.vanishing)
+    return protect_ends(escaped, parameter, undoing.deleted)
 
 
 def escape_arguments(tool: str, arguments: str, model: str) -> str:

@@ -56,7 +56,7 @@ def render_call(
     server = (servers or {}).get(name) or _split_mcp(client, name)
     if server is not None:
         name, given = MCP_TOOL, {"server_name": server[0], "tool_name": server[1], "arguments": given}
-    tool = client.find(name)
+    tool = client.find_tool(name)
     if tool is None:
         return _refuse(name, Reason.UNKNOWN_TOOL, "name", name, f"a tool that {client.name} knows")
     settled = convert_arguments(client, tool, given, fill)
@@ -132,7 +132,7 @@ def _compare(parameter: ClientParameter, value: Value, got: Value) -> str:
 
 
 def _classify_difference(parameter: ClientParameter, value: str, got: str) -> str:
-    care, core, closer = parameter.care, value.strip(JS_WHITESPACE), f"</{parameter.name}>"
+    care, core, closer = parameter.tolerance, value.strip(JS_WHITESPACE), f"</{parameter.name}>"
     if care is Tolerance.TAIL and value.rstrip(JS_WHITESPACE) == got:
         return TRIMMED
     if care in (Tolerance.ENDS, Tolerance.PROSE) and got and core == got:

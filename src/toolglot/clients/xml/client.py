@@ -26,12 +26,12 @@ class XmlClient:
     limits: ArgumentLimits
     aliases: Mapping[str, str] = field(default_factory=dict)
     """Other names that models use for a tool."""
-    ignored: frozenset[str] = frozenset()
+    ignored_arguments: frozenset[str] = frozenset()
     """Arguments that models add from other versions; without them the call means the same."""
     layouts: tuple[PromptLayout, ...] = ()
-    leads: frozenset[str] = frozenset()
+    leading_tags: frozenset[str] = frozenset()
     """Tags that the client takes for something else at the very beginning of a message."""
-    asides: frozenset[str] = frozenset({"thinking"})
+    reasoning_tags: frozenset[str] = frozenset({"thinking"})
     """Tags around reasoning that the client asks for, or knows, and takes out of the text that it shows."""
 
     @property
@@ -44,7 +44,7 @@ class XmlClient:
         """The names that open a call wherever they stand in a text."""
         return self.grammar.tools
 
-    def find(self, name: str) -> ClientTool | None:
+    def find_tool(self, name: str) -> ClientTool | None:
         return self.tools.get(self.aliases.get(name, name))
 
     def read(self, text: str, model: str) -> list[XmlBlock]:
@@ -58,7 +58,7 @@ class XmlClient:
             blocks.append(block)
         return blocks
 
-    def offer(self, lenient: bool = False) -> tuple[conversation.Tool, ...]:
+    def list_tools(self, lenient: bool = False) -> tuple[conversation.Tool, ...]:
         """All its tools; ``lenient`` with the names and keys that models use instead."""
         offered = [tool.as_tool(lenient) for tool in self.tools.values()]
         if lenient:

@@ -132,7 +132,7 @@ def _match_layouts(text: str) -> str:
 def _documents_tools(text: str, client: XmlClient, layout: PromptLayout) -> bool:
     """Whether the text has the section of a layout, and tools of the client."""
     prompt = parse_prompt(text)
-    return layout.section in prompt.sections and any(client.find(document.name) for document in prompt.documents)
+    return layout.section in prompt.sections and any(client.find_tool(document.name) for document in prompt.documents)
 
 
 def _choose_profile(family: str, text: str, headers: Mapping[str, str]) -> str:

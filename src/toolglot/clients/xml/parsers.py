@@ -33,9 +33,9 @@ class TagGrammar:
 
     tools: frozenset[str]
     parameters: frozenset[str]
-    kept: frozenset[str] = frozenset()
+    untrimmed: frozenset[str] = frozenset()
     """Parameters that lose one line break at each end, not all whitespace."""
-    longest: int = 0
+    max_value_length: int = 0
     """UTF-16 units that a value with its closing tag may have."""
 
 
@@ -45,7 +45,7 @@ def utf16_length(text: str) -> int:
 
 
 def trim_value(grammar: TagGrammar, name: str, text: str) -> str:
-    if name in grammar.kept:
+    if name in grammar.untrimmed:
         return text.removeprefix("\n").removesuffix("\n")
     return text.strip(JS_WHITESPACE)
 
@@ -113,7 +113,7 @@ class CallEndFinder:
     """
 
     def __init__(self, grammar: TagGrammar, tool: str) -> None:
-        self.longest = grammar.longest
+        self.max_value_length = grammar.max_value_length
         self.inside = _compile_inside(grammar.parameters, tool)
         self.text = ""
         self.pos = 0
@@ -148,7 +148,7 @@ class CallEndFinder:
 
     def _pass_value(self) -> bool:
         """Whether the value that is open ends in the text, or is left there because it is too long."""
-        start, longest = self.pos, self.longest
+        start, longest = self.pos, self.max_value_length
         within = start + longest if longest else len(self.text)
         end = self.text.find(self.closer, start, within)
         stop = end + len(self.closer)
@@ -195,7 +195,7 @@ def _parse_roo_call(grammar: TagGrammar, text: str, tool: _OpenCall) -> int:
 
 def _parse_value(grammar: TagGrammar, text: str, tool: _OpenCall, name: str, start: int) -> tuple[int, int]:
     """Where to go on, or -1 at the end of the text; and up to where the text was left because it was too long."""
-    closer, longest = f"</{name}>", grammar.longest
+    closer, longest = f"</{name}>", grammar.max_value_length
     end = text.find(closer, start, start + longest)
     stop = end + len(closer)
     if end >= 0 and utf16_length(text[start:stop]) <= longest:

@@ -71,7 +71,7 @@ class Unescaping:
     """What is replaced in a value before the client uses it, in this order, and when that happens."""
 
     entities: tuple[tuple[str, str], ...] = ()
-    vanishing: str = ""
+    deleted: str = ""
     """A character that is deleted afterwards."""
     only: str = ""
     """The model's id must contain this."""
@@ -80,18 +80,18 @@ class Unescaping:
     raw_suffixes: tuple[str, ...] = ()
     """Paths that end so keep their entities."""
 
-    def applying(self, model: str, path: str) -> Unescaping:
+    def for_request(self, model: str, path: str) -> Unescaping:
         """What remains of it for this model and this file."""
         if self.only not in model or (self.unless and self.unless in model):
             return NO_UNESCAPING
         if self.raw_suffixes and path.lower().endswith(self.raw_suffixes):
-            return Unescaping(vanishing=self.vanishing)
+            return Unescaping(deleted=self.deleted)
         return self
 
-    def undo(self, text: str) -> str:
+    def unescape(self, text: str) -> str:
         for entity, character in self.entities:
             text = text.replace(entity, character)
-        return text.replace(self.vanishing, "") if self.vanishing else text
+        return text.replace(self.deleted, "") if self.deleted else text
 
 
 NO_UNESCAPING = Unescaping()
@@ -139,17 +139,17 @@ class ClientParameter:
     description: str = ""
     required: bool = True
     kind: ValueKind = ValueKind.TEXT
-    care: Tolerance = Tolerance.ENDS
-    undoing: Unescaping = NO_UNESCAPING
-    rules: tuple[ContentRewrite, ...] = ()
+    tolerance: Tolerance = Tolerance.ENDS
+    unescaping: Unescaping = NO_UNESCAPING
+    rewrites: tuple[ContentRewrite, ...] = ()
     aliases: tuple[str, ...] = ()
     """Other keys that models use for it."""
     default: str | None = None
     """Written where the model left the argument out."""
-    counts: str = ""
+    counts_lines_of: str = ""
     """The parameter whose lines it counts; what the model counted does not matter then."""
     may_be_empty: bool = False
-    spared: bool = False
+    may_be_missing: bool = False
     """Documented as required, but the client makes the call without it."""
     values: tuple[str, ...] = ()
 
@@ -170,10 +170,10 @@ class ClientTool:
     parameters: tuple[ClientParameter, ...] = ()
     one_of: tuple[str, ...] = ()
     """Parameters of which any one is enough, although the documentation only has the first."""
-    forms: tuple[tuple[str, ...], ...] = ()
+    alternatives: tuple[tuple[str, ...], ...] = ()
     """Other sets of parameters with which the client makes the call. They are never rendered."""
 
-    def find(self, key: str) -> ClientParameter | None:
+    def find_parameter(self, key: str) -> ClientParameter | None:
         """The parameter that this key of the arguments means."""
         named = next((one for one in self.parameters if one.name == key), None)
         return named or next((one for one in self.parameters if key in one.aliases), None)
@@ -183,7 +183,9 @@ class ClientTool:
         nothing is required that has another key, a default or a substitute; rendering decides then."""
         properties = {one.name: one.schema for one in self.parameters}
         required = [
-            one.name for one in self.parameters if one.required and not one.counts and one.name not in self.one_of
+            one.name
+            for one in self.parameters
+            if one.required and not one.counts_lines_of and one.name not in self.one_of
         ]
         if lenient:
             for one in self.parameters:
@@ -200,7 +202,7 @@ _NESTED = (ValueKind.JSON, ValueKind.LIST, ValueKind.FILES, ValueKind.SUGGESTION
 
 
 def _is_plain(parameter: ClientParameter) -> bool:
-    return not (parameter.aliases or parameter.counts) and parameter.default is None
+    return not (parameter.aliases or parameter.counts_lines_of) and parameter.default is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """An answer for an XML client: its calls become text, and its text stays text.
 
-Strategy. Text streams as it comes, made harmless (``prose``). A call does not. XML clients run whatever is open when
+Strategy. Text streams as it comes, made harmless (``escaper``). A call does not. XML clients run whatever is open when
 the stream ends, with the part of the value that has arrived, so a command that was cut would be run and a file that was
 cut would be written. Nothing can be taken back that has left, and no mark makes a client drop an open call. So the XML
 of a call leaves in one piece when its arguments are complete, checked and read back (``calls``); heartbeats of the wire
@@ -79,11 +79,11 @@ class WrittenCall:
 class AnswerText(Protocol):
     """The answer as the model wrote it."""
 
-    def cut_out(self, span: Span) -> WrittenCall:
+    def extract_call(self, span: Span) -> WrittenCall:
         """A call that stands there."""
         ...
 
-    def cite(self, start: int, end: int | None) -> str:
+    def extract_text(self, start: int, end: int | None) -> str:
         """What stands there, as far as it has come."""
         ...
 
@@ -117,7 +117,7 @@ def shorten_arguments(arguments: str) -> str:
 
 
 class ResponseRenderer:
-    """One answer on its way to an XML client. ``records`` says what became of its calls."""
+    """One answer on its way to an XML client. ``reports`` says what became of its calls."""
 
     def __init__(
         self,
@@ -133,34 +133,36 @@ class ResponseRenderer:
         self.model = model
         self.carry_ids = carry_ids
         self.servers = servers
-        self.records: list[CallReport] = []
+        self.reports: list[CallReport] = []
         self.answer: AnswerText | None = None
         """What the model wrote. Calls in this client's own XML are looked up in it."""
-        self.prose = TextEscaper(client)
+        self.escaper = TextEscaper(client)
         self.first: int | None = None
         self.open: _OpenCall | None = None
         self.sent = False
-        self.said = False
+        self.has_text = False
         self.size = 0
         self.ends_line = True
         self.blanks = ""
         """Those at the end of what was said so far."""
-        self.lost = 0
-        self.kept: WrittenCall | None = None
+        self.dropped_length = 0
+        self.verbatim: WrittenCall | None = None
         """The call that was sent, if it stands as the model wrote it."""
-        self.next: int | None = None
+        self.next_call_at: int | None = None
         """Where the call behind it begins, which is not sent."""
-        self.doubtful: WrittenCall | None = None
+        self.uncertain: WrittenCall | None = None
         """A call that lacks something. It may be a mention of the tool: words behind it on its line decide."""
-        self.mentions = False
+        self.has_mention = False
         """Whether there was such a mention."""
 
     @property
     def notes(self) -> list[str]:
-        told = [str(record) for record in self.records if record.outcome is not Outcome.SENT]
-        return told + ([f"{self.lost} characters behind the call were dropped"] if self.lost else [])
+        told = [str(record) for record in self.reports if record.outcome is not Outcome.SENT]
+        return told + (
+            [f"{self.dropped_length} characters behind the call were dropped"] if self.dropped_length else []
+        )
 
-    def write(self, events: Iterable[Event]) -> list[Event]:
+    def feed(self, events: Iterable[Event]) -> list[Event]:
         """What the client is told of these events."""
         out: list[Event] = []
         for event in events:
@@ -184,25 +186,25 @@ class ResponseRenderer:
                     self._finish(event, out)
                 case Failed():
                     self._settle(out)
-                    self._put(self.prose.close(), out)
+                    self._put(self.escaper.close(), out)
                     out.append(event)
                 case _:
                     out.append(event)
         return out
 
     def _say(self, text: str, out: list[Event]) -> None:
-        if self.doubtful is not None and not text.strip(JS_WHITESPACE):
+        if self.uncertain is not None and not text.strip(JS_WHITESPACE):
             return
-        if self.doubtful is not None:
+        if self.uncertain is not None:
             self._settle(out)
             text = text.lstrip(JS_WHITESPACE)
         if not self.sent:
-            self._put(self.prose.feed(text), out)
-        elif text.strip(JS_WHITESPACE) and (self.kept is None or self.next is not None):
-            self.lost += len(text)
+            self._put(self.escaper.feed(text), out)
+        elif text.strip(JS_WHITESPACE) and (self.verbatim is None or self.next_call_at is not None):
+            self.dropped_length += len(text)
 
     def _cite(self, start: int, end: int | None) -> str:
-        return self.answer.cite(start, end) if self.answer is not None else ""
+        return self.answer.extract_text(start, end) if self.answer is not None else ""
 
     def _blanks_behind(self, call: WrittenCall) -> str:
         """The blanks behind the doubtful call, which the reader takes for nobody's."""
@@ -211,32 +213,32 @@ class ResponseRenderer:
 
     def _has_own_lines(self, call: WrittenCall) -> bool:
         """Whether the doubtful call gives a value, and shares its lines with no words."""
-        first = not (self.said or self.prose.held) or "\n" in (call.before or self.blanks)
+        first = not (self.has_text or self.escaper.held) or "\n" in (call.before or self.blanks)
         return first and "\n" in self._blanks_behind(call) and has_value(self.client, self.model, call.text)
 
     def _leave_out(self, span: Span | None) -> None:
         """A further call, or what the model made of it, is not sent, nor what stands behind it."""
-        if (self.sent or self.doubtful is not None) and self.next is None and span is not None:
-            self.next = span[0]
+        if (self.sent or self.uncertain is not None) and self.next_call_at is None and span is not None:
+            self.next_call_at = span[0]
 
     def _settle(self, out: list[Event], last: bool = False) -> None:
         """Send the doubtful call as it was written if it has lines of its own or is the ``last`` that may be made; else
         it is text."""
-        call, self.doubtful = self.doubtful, None
+        call, self.uncertain = self.uncertain, None
         if call is None:
             return
         kept = keep_rejected(self.client, self.model, call.text, last or self._has_own_lines(call))
         if kept is not None:
-            self._put(self.prose.close(), out)
+            self._put(self.escaper.close(), out)
             self._send(kept, "", call, out)
         else:
-            self.mentions = True
+            self.has_mention = True
             before = (call.before or "").removeprefix(self.blanks)
             self._say(before + call.text + self._blanks_behind(call), out)
 
     def _put(self, text: str, out: list[Event]) -> None:
         if text:
-            self.said = self.said or bool(text.strip(JS_WHITESPACE))
+            self.has_text = self.has_text or bool(text.strip(JS_WHITESPACE))
             self.size += utf16_length(text)
             self.ends_line = text.endswith("\n")
             words = text.rstrip()
@@ -248,7 +250,7 @@ class ResponseRenderer:
             self.first = event.index
             self.open = _OpenCall(event.index, event.id, event.name)
         else:
-            self.records.append(CallReport(event.name, Outcome.DROPPED, ("a message has one call",)))
+            self.reports.append(CallReport(event.name, Outcome.DROPPED, ("a message has one call",)))
 
     def _end(self, call: _OpenCall, event: CallEnded, out: list[Event]) -> None:
         self.open = None
@@ -256,18 +258,18 @@ class ResponseRenderer:
         call_id = call.id if self.carry_ids else ""
         written = None
         if event.dialect == OWN_DIALECT and event.span is not None and self.answer is not None:
-            written = self.answer.cut_out(event.span)
+            written = self.answer.extract_call(event.span)
         rendered = keep_call(self.client, self.model, call.name, arguments, written.text) if written else None
         rendered = rendered or render_call(self.client, self.model, call.name, arguments, call_id, self.servers)
         if written and SENT_AS_WRITTEN in rendered.notes and not keep_rejected(self.client, self.model, written.text):
-            self.doubtful = written
+            self.uncertain = written
         else:
             stands = written is not None and written.text.startswith(rendered.text)
             self._send(rendered, arguments, written if stands else None, out)
 
     def _send(self, rendered: RenderedCall, arguments: str, written: WrittenCall | None, out: list[Event]) -> None:
         """Put the call into the message, or tell why it is not made. ``written`` if it stands as the model wrote it."""
-        self._put(self.prose.close(), out)
+        self._put(self.escaper.close(), out)
         most = self.client.limits.message
         if rendered.text and most and self.size + utf16_length(rendered.text) >= most:
             rendered = RenderedCall(rendered.tool, "", (_TOO_LONG,), rendered.notes)
@@ -275,9 +277,9 @@ class ResponseRenderer:
             self._refuse(rendered, arguments, out)
             return
         outcome = Outcome.FLAGGED if rendered.notes else Outcome.SENT
-        self.records.append(CallReport(rendered.tool, outcome, rendered.notes))
+        self.reports.append(CallReport(rendered.tool, outcome, rendered.notes))
         before = written.before if written is not None else None
-        self.kept = written if before is not None else None
+        self.verbatim = written if before is not None else None
         if before is not None and before.startswith(self.blanks):
             self._put(before.removeprefix(self.blanks) + rendered.text, out)
         else:
@@ -285,7 +287,7 @@ class ResponseRenderer:
         self.sent = True
 
     def _refuse(self, rendered: RenderedCall, arguments: str, out: list[Event]) -> None:
-        self.records.append(CallReport(rendered.tool, Outcome.REFUSED, rendered.notes, rendered.defects))
+        self.reports.append(CallReport(rendered.tool, Outcome.REFUSED, rendered.notes, rendered.defects))
         reasons = "; ".join(map(str, rendered.defects))
         told = _REFUSED.format(tool=rendered.tool, reasons=reasons, arguments=shorten_arguments(arguments))
         self._put_apart(escape_text(self.client, told), out)
@@ -299,7 +301,7 @@ class ResponseRenderer:
         """What the model wrote behind the call that was sent as it stands, if the client reads so much."""
         most = self.client.limits.message
         if most and self.size + utf16_length(text) >= most:
-            self.lost += len(text)
+            self.dropped_length += len(text)
         else:
             self._put(escape_text(self.client, text), out)
 
@@ -317,7 +319,7 @@ class ResponseRenderer:
         if not own or self.sent or self.first not in (None, event.index):
             self._say(event.raw, out)
             return
-        self.doubtful, rest = self._find_rejected(event)
+        self.uncertain, rest = self._find_rejected(event)
         if rest:
             self._say(rest, out)
         elif keep_rejected(self.client, self.model, event.raw):
@@ -331,21 +333,21 @@ class ResponseRenderer:
         if event.span is None or self.answer is None:
             return WrittenCall(call, self.blanks + before, 0), text[len(call) :]
         start = event.span[0] + len(before)
-        return self.answer.cut_out((start, start + len(call))), text[len(call) :]
+        return self.answer.extract_call((start, start + len(call))), text[len(call) :]
 
     def _finish(self, event: Finished, out: list[Event]) -> None:
         self._settle(out, last=True)
-        self._put(self.prose.close(), out)
-        if self.kept is not None:
-            behind = self._cite(self.kept.end, self.next)
-            self._put_behind(behind if self.next is None else behind.rstrip(JS_WHITESPACE), out)
-        elif self.mentions and not self.sent:
+        self._put(self.escaper.close(), out)
+        if self.verbatim is not None:
+            behind = self._cite(self.verbatim.end, self.next_call_at)
+            self._put_behind(behind if self.next_call_at is None else behind.rstrip(JS_WHITESPACE), out)
+        elif self.has_mention and not self.sent:
             whole = self._cite(0, None)
             self._put(whole[len(whole.rstrip(JS_WHITESPACE)) :].removeprefix(self.blanks), out)
         if self.open is not None:
-            self.records.append(CallReport(self.open.name, Outcome.TRUNCATED))
+            self.reports.append(CallReport(self.open.name, Outcome.TRUNCATED))
             self._put_apart(escape_text(self.client, _TRUNCATED.format(tool=self.open.name)), out)
-        if not self.said:
+        if not self.has_text:
             self._put(_EMPTY_ANSWER, out)
         out.append(Finished("stop" if event.reason == "tool_calls" else event.reason, event.usage))
 

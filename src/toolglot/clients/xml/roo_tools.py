@@ -62,20 +62,23 @@ CONTENT = ClientParameter(
     "content",
     "The complete content of the file.",
     kind=ValueKind.BLOCK,
-    care=Tolerance.EXACT,
-    undoing=UNESCAPE_UNLESS_CLAUDE,
-    rules=(ContentRewrite.FENCES, ContentRewrite.LINE_NUMBERS, ContentRewrite.BYTE_ORDER_MARK),
+    tolerance=Tolerance.EXACT,
+    unescaping=UNESCAPE_UNLESS_CLAUDE,
+    rewrites=(ContentRewrite.FENCES, ContentRewrite.LINE_NUMBERS, ContentRewrite.BYTE_ORDER_MARK),
     aliases=("contents", "file_text"),
     may_be_empty=True,
 )
 INSERTED = ClientParameter(
-    "content", "The text to insert.", kind=ValueKind.BLOCK, care=Tolerance.EXACT, aliases=("text",)
+    "content", "The text to insert.", kind=ValueKind.BLOCK, tolerance=Tolerance.EXACT, aliases=("text",)
 )
 LINE_COUNT = ClientParameter(
-    "line_count", "The number of lines of the content.", kind=ValueKind.NUMBER, counts="content"
+    "line_count", "The number of lines of the content.", kind=ValueKind.NUMBER, counts_lines_of="content"
 )
 DIFF = ClientParameter(
-    "diff", "Blocks of text to search and to put in their place.", kind=ValueKind.BLOCK, undoing=UNESCAPE_UNLESS_CLAUDE
+    "diff",
+    "Blocks of text to search and to put in their place.",
+    kind=ValueKind.BLOCK,
+    unescaping=UNESCAPE_UNLESS_CLAUDE,
 )
 FILES = ClientParameter("args", "The files to read, each with a path.", kind=ValueKind.FILES, aliases=("files",))
 SUGGESTIONS = ClientParameter(
@@ -85,24 +88,26 @@ SUGGESTIONS = ClientParameter(
     aliases=("suggestions", "options"),
     default="",
     may_be_empty=True,
-    spared=True,
+    may_be_missing=True,
 )
 REGEX = ClientParameter(
-    "regex", "Regular expression in the syntax of Rust.", care=Tolerance.EXACT, aliases=("pattern",)
+    "regex", "Regular expression in the syntax of Rust.", tolerance=Tolerance.EXACT, aliases=("pattern",)
 )
-FILE_PATTERN = ClientParameter("file_pattern", "Glob for the names of files.", required=False, care=Tolerance.EXACT)
+FILE_PATTERN = ClientParameter(
+    "file_pattern", "Glob for the names of files.", required=False, tolerance=Tolerance.EXACT
+)
 RECURSIVE = ClientParameter(
     "recursive", "Whether to go into directories.", required=False, kind=ValueKind.FLAG, default="false"
 )
-QUESTION = ClientParameter("question", "What to ask the user.", care=Tolerance.PROSE)
-RESULT = ClientParameter("result", "The final answer to the user.", kind=ValueKind.BLOCK, care=Tolerance.PROSE)
+QUESTION = ClientParameter("question", "What to ask the user.", tolerance=Tolerance.PROSE)
+RESULT = ClientParameter("result", "The final answer to the user.", kind=ValueKind.BLOCK, tolerance=Tolerance.PROSE)
 SERVER = ClientParameter("server_name", "Name of the MCP server.")
 ARGUMENTS = ClientParameter(
-    "arguments", "The arguments of the tool as a JSON object.", kind=ValueKind.JSON, default="{}", spared=True
+    "arguments", "The arguments of the tool as a JSON object.", kind=ValueKind.JSON, default="{}", may_be_missing=True
 )
 URI = ClientParameter("uri", "Address of the resource.")
 OLD_STRING = ClientParameter(
-    "old_string", "The text to replace.", kind=ValueKind.BLOCK, care=Tolerance.EXACT, may_be_empty=True
+    "old_string", "The text to replace.", kind=ValueKind.BLOCK, tolerance=Tolerance.EXACT, may_be_empty=True
 )
 NEW_STRING = replace(OLD_STRING, name="new_string", description="The text to put in its place.")
 FILE_PATH = replace(PATH, name="file_path", aliases=("path", "file"))
@@ -118,7 +123,7 @@ APPLY_DIFF = ClientTool(
     "apply_diff",
     "Changes parts of a file by search and replace blocks.",
     (PATH, DIFF, START),
-    forms=(("args",),),
+    alternatives=(("args",),),
 )
 INSERT_CONTENT = ClientTool(
     "insert_content",
@@ -134,8 +139,8 @@ SEARCH_AND_REPLACE = ClientTool(
     "Replaces text or a regular expression in a file.",
     (
         PATH,
-        ClientParameter("search", "What to search for.", care=Tolerance.EXACT),
-        ClientParameter("replace", "What to put in its place.", care=Tolerance.EXACT, may_be_empty=True),
+        ClientParameter("search", "What to search for.", tolerance=Tolerance.EXACT),
+        ClientParameter("replace", "What to put in its place.", tolerance=Tolerance.EXACT, may_be_empty=True),
         START,
         END,
         ClientParameter(
@@ -162,7 +167,7 @@ EXECUTE_COMMAND = ClientTool(
     "execute_command",
     "Runs a command in the user's shell.",
     (
-        ClientParameter("command", "The command.", undoing=UNESCAPE_ALWAYS, aliases=("cmd",)),
+        ClientParameter("command", "The command.", unescaping=UNESCAPE_ALWAYS, aliases=("cmd",)),
         ClientParameter("cwd", "Directory to run it in.", required=False),
     ),
 )
@@ -174,7 +179,7 @@ BROWSER_ACTION = ClientTool(
         ClientParameter("url", "Address to open.", required=False),
         ClientParameter("coordinate", "Where, as x,y.", required=False),
         ClientParameter("size", "New size, as width,height.", required=False),
-        ClientParameter("text", "Text to type.", required=False, care=Tolerance.EXACT),
+        ClientParameter("text", "Text to type.", required=False, tolerance=Tolerance.EXACT),
         OPTIONAL_PATH,
     ),
 )
@@ -197,7 +202,7 @@ SWITCH_MODE = ClientTool(
     "Switches to another mode.",
     (
         ClientParameter("mode_slug", "The mode to switch to."),
-        ClientParameter("reason", "Why.", required=False, care=Tolerance.PROSE),
+        ClientParameter("reason", "Why.", required=False, tolerance=Tolerance.PROSE),
     ),
 )
 TODOS = ClientParameter("todos", "The list, one line each: [ ], [x] or [-] and the task.", kind=ValueKind.BLOCK)
@@ -210,8 +215,8 @@ NEW_TASK = ClientTool(
             "message",
             "What the task is.",
             kind=ValueKind.BLOCK,
-            care=Tolerance.PROSE,
-            rules=(ContentRewrite.ESCAPED_MENTIONS,),
+            tolerance=Tolerance.PROSE,
+            rewrites=(ContentRewrite.ESCAPED_MENTIONS,),
         ),
         replace(TODOS, required=False),
     ),
@@ -244,15 +249,15 @@ EDIT_FILE = ClientTool(
     "Replaces text in a file, once or several times.",
     (
         FILE_PATH,
-        replace(OLD_STRING, spared=True),
-        replace(NEW_STRING, spared=True),
+        replace(OLD_STRING, may_be_missing=True),
+        replace(NEW_STRING, may_be_missing=True),
         ClientParameter("expected_replacements", "How often it must be found.", required=False, kind=ValueKind.NUMBER),
     ),
 )
 APPLY_PATCH = ClientTool(
     "apply_patch",
     "Applies a patch.",
-    (ClientParameter("patch", "The patch.", kind=ValueKind.BLOCK, care=Tolerance.ENDS),),
+    (ClientParameter("patch", "The patch.", kind=ValueKind.BLOCK, tolerance=Tolerance.ENDS),),
 )
 
 COMMON = (
@@ -340,7 +345,7 @@ def define_client(
         parse=parse_roo,
         limits=LIMITS,
         aliases=ALIASES,
-        ignored=kept_out,
+        ignored_arguments=kept_out,
         layouts=(LAYOUT,),
-        leads=frozenset({"think"}),
+        leading_tags=frozenset({"think"}),
     )

@@ -48,7 +48,7 @@ class XmlClientContext:
 
     client: XmlClient
     prompt: ClientPrompt
-    offer: ToolDefinitions
+    definitions: ToolDefinitions
     tools: tuple[Tool, ...]
 
 
@@ -56,23 +56,23 @@ class XmlClientContext:
 class XmlSession:
     """The XML client of one request; ``at`` is the place of its prompt, ``model`` the id it asked for."""
 
-    known: XmlClientContext
-    at: tuple[int, int] | None
+    context: XmlClientContext
+    prompt_at: tuple[int, int] | None
     model: str
 
     @property
     def profile(self) -> str:
-        return self.known.client.name
+        return self.context.client.name
 
     @property
     def tools(self) -> tuple[Tool, ...]:
         """Its tools, in every spelling that models are known to use."""
-        return self.known.tools
+        return self.context.tools
 
     @property
     def offered(self) -> tuple[Tool, ...]:
         """Its tools as a model with native tools is offered them."""
-        return self.known.offer.tools
+        return self.context.definitions.tools
 
     def add_tools(self, tools: Iterable[Tool], hidden: Collection[str]) -> tuple[Tool, ...]:
         """These tools and the client's own in every spelling. Of two with one name the client's own counts, unless the
@@ -82,41 +82,41 @@ class XmlSession:
 
     def check_call(self, name: str, arguments: str) -> str:
         """What keeps the client from being told this call; nothing if it can be."""
-        return "; ".join(map(str, render_call(self.known.client, self.model, name, arguments).defects))
+        return "; ".join(map(str, render_call(self.context.client, self.model, name, arguments).defects))
 
     def describe(self) -> str:
-        documented = len(self.known.prompt.documents)
+        documented = len(self.context.prompt.documents)
         return f"{self.profile}, takes calls as XML; {documented} tools are documented in its prompt"
 
-    def translate(self, conversation: Conversation) -> Conversation:
+    def to_native(self, conversation: Conversation) -> Conversation:
         """The conversation with tools, calls and results, and without lessons in XML. One call at most is asked for."""
-        known = self.known
+        context = self.context
         messages = list(conversation.messages)
-        if self.at is not None:
-            number, place = self.at
+        if self.prompt_at is not None:
+            number, place = self.prompt_at
             parts = list(messages[number].parts)
-            parts[place] = Text(known.prompt.rest)
+            parts[place] = Text(context.prompt.rest)
             messages[number] = structs.replace(messages[number], parts=tuple(parts))
-        turns = parse_history(messages, known.client, self.model, known.offer.names)
-        demanded = known.prompt.demands and conversation.choice == ToolChoice()
+        turns = parse_history(messages, context.client, self.model, context.definitions.names)
+        demanded = context.prompt.demands and conversation.choice == ToolChoice()
         return structs.replace(
             conversation,
             messages=turns,
-            tools=known.offer.tools,
+            tools=context.definitions.tools,
             choice=ToolChoice("required") if demanded else conversation.choice,
             limits=structs.replace(conversation.limits, parallel_calls=False),
         )
 
     @property
-    def calls(self) -> VerbatimCalls:
+    def verbatim_calls(self) -> VerbatimCalls:
         """How it reads calls in its own XML."""
-        return VerbatimCalls(self.known.client, self.model)
+        return VerbatimCalls(self.context.client, self.model)
 
-    def render(self, native: bool) -> ResponseRenderer:
+    def make_renderer(self, native: bool) -> ResponseRenderer:
         """The ids of native calls are kept in the XML: the client sends it back, and there they are found again."""
-        members = self.known.offer.members
+        members = self.context.definitions.members
         servers = {name: (member.server, member.name) for name, member in members.items()}
-        return ResponseRenderer(self.known.client, self.model, carry_ids=native, servers=servers)
+        return ResponseRenderer(self.context.client, self.model, carry_ids=native, servers=servers)
 
 
 def detect_session(
@@ -126,10 +126,10 @@ def detect_session(
     found = detect_client(conversation, headers, setting)
     if found is None:
         return None
-    known = load_context(found.profile, _prompt_text(conversation, found))
-    if not known.prompt.documents and setting == AUTO:
+    context = load_context(found.profile, _prompt_text(conversation, found))
+    if not context.prompt.documents and setting == AUTO:
         return None
-    return XmlSession(known, found.at, conversation.model)
+    return XmlSession(context, found.at, conversation.model)
 
 
 def _prompt_text(conversation: Conversation, found: DetectedClient) -> str:
@@ -151,7 +151,11 @@ def _add_documented_tools(client: XmlClient, prompt: ClientPrompt) -> XmlClient:
     """The client with the tools that its prompt documents and its profile does not know: it may be newer than the
     profile, and users have tools of their own. What the prompt says can be called. Of a tool that takes one of several
     parameters, only those are left that are documented."""
-    new = {document.name: _define_tool(document) for document in prompt.documents if client.find(document.name) is None}
+    new = {
+        document.name: _define_tool(document)
+        for document in prompt.documents
+        if client.find_tool(document.name) is None
+    }
     for document in prompt.documents:
         tool = client.tools.get(document.name)
         if tool is not None and tool.one_of and document.parameters is not None:

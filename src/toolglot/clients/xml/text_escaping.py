@@ -51,7 +51,7 @@ def unescape_text(client: XmlClient, text: str) -> str:
 
 
 def _escaped_tags(client: XmlClient) -> frozenset[str]:
-    return client.tags | client.leads
+    return client.tags | client.leading_tags
 
 
 @lru_cache(maxsize=16)

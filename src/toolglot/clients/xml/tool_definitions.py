@@ -42,11 +42,13 @@ class ToolDefinitions:
 def define_tools(client: XmlClient, prompt: ClientPrompt) -> ToolDefinitions:
     """What the prompt offers; without documents in it, everything the client is known to have."""
     if not prompt.documents:
-        return ToolDefinitions(client.offer())
+        return ToolDefinitions(client.list_tools())
     members = _name_server_tools(prompt.servers)
     spared = MCP_TOOL if members and all(member.schema for member in prompt.servers) else ""
     tools = [
-        define_tool(document, client.find(document.name)) for document in prompt.documents if document.name != spared
+        define_tool(document, client.find_tool(document.name))
+        for document in prompt.documents
+        if document.name != spared
     ]
     tools += [Tool(name, member.description, member.schema or {"type": "object"}) for name, member in members.items()]
     return ToolDefinitions(tuple(tools), members)
@@ -55,8 +57,8 @@ def define_tools(client: XmlClient, prompt: ClientPrompt) -> ToolDefinitions:
 def define_lenient_tools(client: XmlClient, prompt: ClientPrompt) -> tuple[Tool, ...]:
     """All tools for reading what a model wrote who was taught by the prompt, in all their spellings. Clients document
     some of them in a later message, and say themselves which ones may not be used."""
-    strange = [define_tool(document, None) for document in prompt.documents if client.find(document.name) is None]
-    return (*client.offer(lenient=True), *strange)
+    strange = [define_tool(document, None) for document in prompt.documents if client.find_tool(document.name) is None]
+    return (*client.list_tools(lenient=True), *strange)
 
 
 def _name_server_tools(members: Iterable[ServerTool]) -> dict[str, ServerTool]:

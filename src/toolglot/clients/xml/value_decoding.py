@@ -38,16 +38,16 @@ def _decode_value(parameter: ClientParameter, text: str, model: str, path: str) 
         return ""  # the client takes it for none
     if reading is not None:
         return reading(text)
-    if ContentRewrite.FENCES in parameter.rules:
+    if ContentRewrite.FENCES in parameter.rewrites:
         text = _drop_fences(text, "")
-    elif ContentRewrite.FENCES_TRIMMED in parameter.rules:
+    elif ContentRewrite.FENCES_TRIMMED in parameter.rewrites:
         text = _drop_fences(text, JS_WHITESPACE)
-    text = parameter.undoing.applying(model, path).undo(text)
-    if ContentRewrite.ESCAPED_MENTIONS in parameter.rules:
+    text = parameter.unescaping.for_request(model, path).unescape(text)
+    if ContentRewrite.ESCAPED_MENTIONS in parameter.rewrites:
         text = text.replace("\\\\@", "\\@")
-    if ContentRewrite.LINE_NUMBERS in parameter.rules:
+    if ContentRewrite.LINE_NUMBERS in parameter.rewrites:
         text = _drop_line_numbers(text)
-    return text.lstrip("\ufeff") if ContentRewrite.BYTE_ORDER_MARK in parameter.rules else text
+    return text.lstrip("\ufeff") if ContentRewrite.BYTE_ORDER_MARK in parameter.rewrites else text
 
 
 def _drop_fences(text: str, blanks: str) -> str:

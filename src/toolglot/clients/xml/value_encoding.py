@@ -40,7 +40,7 @@ def encode_parameter(
     if isinstance(value, bool):
         return f"<{name}>{'true' if value else 'false'}{closer}"
     if isinstance(value, str):
-        inside = _encode_text(client, tool, parameter, str(value), parameter.undoing.applying(model, path))
+        inside = _encode_text(client, tool, parameter, str(value), parameter.unescaping.for_request(model, path))
     elif parameter.kind is ValueKind.FILES and isinstance(value, dict):
         inside = _encode_files(value)
     elif parameter.kind is ValueKind.SUGGESTIONS and isinstance(value, list):
@@ -58,24 +58,24 @@ def _encode_text(client: XmlClient, tool: str, parameter: ClientParameter, value
         # the rest of such a value is read as if it stood in the tool, where every tag counts
         whole = too_long and (tool, parameter.name) == (WRITE_TOOL, CONTENT_TAG)
         text = text.replace("<", "&lt;") if whole else text.replace(closer, "&lt;" + closer[1:])
-    elif undoing.vanishing:
-        text = text.replace(closer, "<" + undoing.vanishing + closer[1:])
-    elif parameter.care is Tolerance.PROSE:
+    elif undoing.deleted:
+        text = text.replace(closer, "<" + undoing.deleted + closer[1:])
+    elif parameter.tolerance is Tolerance.PROSE:
         text = text.replace(closer, BROKEN_OPENER + closer[1:])
-    if ContentRewrite.ESCAPED_MENTIONS in parameter.rules:
+    if ContentRewrite.ESCAPED_MENTIONS in parameter.rewrites:
         text = text.replace("\\\\@", "\\\\\\@")
-    text = protect_ends(text, parameter, undoing.vanishing)
+    text = protect_ends(text, parameter, undoing.deleted)
     return f"\n{text}\n" if parameter.kind is ValueKind.BLOCK else text
 
 
 def protect_ends(text: str, parameter: ClientParameter, vanishing: str) -> str:
     """Keep what the client would take away from the ends, as far as there is a way."""
-    fenced = ContentRewrite.FENCES in parameter.rules or ContentRewrite.FENCES_TRIMMED in parameter.rules
+    fenced = ContentRewrite.FENCES in parameter.rewrites or ContentRewrite.FENCES_TRIMMED in parameter.rewrites
     if vanishing and text:
         front = text[0] in JS_WHITESPACE or (fenced and text.startswith(FENCE))
         back = text[-1] in JS_WHITESPACE or (fenced and text.endswith(FENCE))
         return vanishing * front + text + vanishing * back
-    return _add_fences(text, ContentRewrite.FENCES_TRIMMED in parameter.rules) if fenced else text
+    return _add_fences(text, ContentRewrite.FENCES_TRIMMED in parameter.rewrites) if fenced else text
 
 
 def _add_fences(text: str, trimmed: bool) -> str:
@@ -91,13 +91,13 @@ def escape_entities(text: str, undoing: Unescaping) -> str:
         return text
     pattern, late = _compile_entities(undoing)
     # an entity that is undone after the ampersand would be undone in what the ampersand leaves
-    return pattern.sub(lambda found: "&" + undoing.vanishing if found[1] in late else _AMPERSAND, text)
+    return pattern.sub(lambda found: "&" + undoing.deleted if found[1] in late else _AMPERSAND, text)
 
 
 @lru_cache(maxsize=16)
 def _compile_entities(undoing: Unescaping) -> tuple[re.Pattern[str], frozenset[str]]:
     names = [entity[1:] for entity, _ in undoing.entities]
-    late = names[names.index(_AMPERSAND[1:]) + 1 :] if undoing.vanishing else []
+    late = names[names.index(_AMPERSAND[1:]) + 1 :] if undoing.deleted else []
     return re.compile(f"&(?=({'|'.join(map(re.escape, names))}))"), frozenset(late)
 
 

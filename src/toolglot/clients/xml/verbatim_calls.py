@@ -44,7 +44,7 @@ class VerbatimCalls:
     @property
     def asides(self) -> frozenset[str]:
         """Tags around reasoning that the client takes out of the text itself."""
-        return self.client.asides
+        return self.client.reasoning_tags
 
     def open(self, name: str) -> CallEndFinder | None:
         """What finds the end of a call behind its opening tag; None if the client has no such tool."""
@@ -80,9 +80,11 @@ def _has_required(client: XmlClient, call: XmlCallBlock) -> bool:
         return False
     empty = {one.name for one in tool.parameters if one.may_be_empty}
     given = {name for name, value in call.tags.items() if value or name in empty}
-    needed = {one.name for one in tool.parameters if one.required and not one.counts and not one.spared}
+    needed = {
+        one.name for one in tool.parameters if one.required and not one.counts_lines_of and not one.may_be_missing
+    }
     return (needed - set(tool.one_of) <= given and (not tool.one_of or not given.isdisjoint(tool.one_of))) or any(
-        given.issuperset(form) for form in tool.forms
+        given.issuperset(form) for form in tool.alternatives
     )
 
 
@@ -92,7 +94,7 @@ def _is_misread(client: XmlClient, call: XmlCallBlock, text: str) -> bool:
     A file with a closing tag in its content may be read whole, and the tags in its content as parameters besides: then
     it would be written to a path that stands in it.
     """
-    most, values = client.grammar.longest, dict(call.tags)
+    most, values = client.grammar.max_value_length, dict(call.tags)
     content = values.pop(CONTENT_TAG, "") if call.name == WRITE_TOOL else ""
     if most and any(utf16_length(value) + len(name) + 3 > most for name, value in values.items()):
         return True
@@ -134,7 +136,7 @@ def _rerender_call(
     client: XmlClient, model: str, name: str, arguments: str, call: XmlCallBlock | None
 ) -> RenderedCall | None:
     """The call as the general reader read it, with the values that the client read, if it read any."""
-    tool = client.find(name)
+    tool = client.find_tool(name)
     try:
         given = parse_strict_json(arguments)
     except MalformedValue:
@@ -143,7 +145,7 @@ def _rerender_call(
         return None
     meant = _decode_texts(client, tool, given, model)
     if call is not None and call.name == tool.name and not call.complaint:
-        meant |= {key: value for key, value in call.params.items() if tool.find(key) is not None}
+        meant |= {key: value for key, value in call.params.items() if tool.find_parameter(key) is not None}
     return render_call(client, model, name, dump(given | meant), fill=False)
 
 
@@ -168,9 +170,9 @@ def keep_rejected(client: XmlClient, model: str, written: str, last: bool = Fals
 def _decode_texts(client: XmlClient, tool: ClientTool, given: dict[str, Value], model: str) -> dict[str, Value]:
     """The values that stand between tags as text, as the client's tool would use them."""
     texts = {name: value for name, value in given.items() if isinstance(value, str) and not isinstance(value, Number)}
-    named = {known.name if (known := tool.find(name)) else name: name for name in texts}
+    named = {known.name if (known := tool.find_parameter(name)) else name: name for name in texts}
     tags = {
-        name: texts[own] if name in client.grammar.kept else trim_value(client.grammar, name, texts[own])
+        name: texts[own] if name in client.grammar.untrimmed else trim_value(client.grammar, name, texts[own])
         for name, own in named.items()
     }
     meant, complaint = decode_values(tool, tags, model)

@@ -36,17 +36,17 @@ from toolglot.clients.xml.profile import (
 )
 
 _ENTITIES = (("&gt;", ">"), ("&lt;", "<"), ("&quot;", '"'), ("&amp;", "&"), ("&apos;", "'"))
-_UNLESS_CLAUDE = Unescaping(_ENTITIES, vanishing="\ufffd", unless="claude", raw_suffixes=(".xml",))
-_ONLY_GEMINI = Unescaping(_ENTITIES, vanishing="\ufffd", only="gemini")
+_UNLESS_CLAUDE = Unescaping(_ENTITIES, deleted="\ufffd", unless="claude", raw_suffixes=(".xml",))
+_ONLY_GEMINI = Unescaping(_ENTITIES, deleted="\ufffd", only="gemini")
 
 _CONTENT = replace(
     roo.CONTENT,
-    care=Tolerance.TAIL,
-    undoing=_UNLESS_CLAUDE,
-    rules=(ContentRewrite.FENCES_TRIMMED, ContentRewrite.BYTE_ORDER_MARK),
+    tolerance=Tolerance.TAIL,
+    unescaping=_UNLESS_CLAUDE,
+    rewrites=(ContentRewrite.FENCES_TRIMMED, ContentRewrite.BYTE_ORDER_MARK),
 )
 _PROGRESS = ClientParameter(
-    "task_progress", "Checklist of the task.", required=False, kind=ValueKind.BLOCK, care=Tolerance.PROSE
+    "task_progress", "Checklist of the task.", required=False, kind=ValueKind.BLOCK, tolerance=Tolerance.PROSE
 )
 
 _OPTIONS = ClientParameter(
@@ -61,7 +61,7 @@ _OPTIONS = ClientParameter(
 def _define(
     name: str, description: str, parameters: Iterable[ClientParameter], forms: tuple[tuple[str, ...], ...] = ()
 ) -> ClientTool:
-    return ClientTool(name, description, (*parameters, _PROGRESS), forms=forms)
+    return ClientTool(name, description, (*parameters, _PROGRESS), alternatives=forms)
 
 
 def _prose(name: str, description: str, required: bool = True) -> ClientParameter:
@@ -73,7 +73,7 @@ _TOOLS = (
         "execute_command",
         "Runs a command in the user's shell.",
         (
-            ClientParameter("command", "The command.", undoing=_ONLY_GEMINI, aliases=("cmd",)),
+            ClientParameter("command", "The command.", unescaping=_ONLY_GEMINI, aliases=("cmd",)),
             ClientParameter(
                 "requires_approval",
                 "Whether the user must be asked first.",
@@ -96,7 +96,7 @@ _TOOLS = (
     _define(
         "replace_in_file",
         "Changes parts of a file by search and replace blocks.",
-        (roo.PATH, replace(roo.DIFF, undoing=_UNLESS_CLAUDE)),
+        (roo.PATH, replace(roo.DIFF, unescaping=_UNLESS_CLAUDE)),
         (("absolutePath", "diff"),),
     ),
     _define("search_files", "Searches files with a regular expression.", (roo.FOLDER, roo.REGEX, roo.FILE_PATTERN)),
@@ -113,7 +113,7 @@ _TOOLS = (
             ClientParameter("action", "launch, click, type, scroll_down, scroll_up or close."),
             ClientParameter("url", "Address to open.", required=False),
             ClientParameter("coordinate", "Where, as x,y.", required=False),
-            ClientParameter("text", "Text to type.", required=False, care=Tolerance.EXACT),
+            ClientParameter("text", "Text to type.", required=False, tolerance=Tolerance.EXACT),
         ),
     ),
     _define(
@@ -164,7 +164,7 @@ _TOOLS = (
         "generate_explanation",
         "Explains changes between two states.",
         (
-            ClientParameter("title", "What it is about.", care=Tolerance.PROSE),
+            ClientParameter("title", "What it is about.", tolerance=Tolerance.PROSE),
             ClientParameter("from_ref", "The earlier state."),
             ClientParameter("to_ref", "The later state.", required=False),
         ),
@@ -181,7 +181,7 @@ _TOOLS = (
         "report_bug",
         "Prepares a report of a fault.",
         (
-            ClientParameter("title", "What it is about.", care=Tolerance.PROSE),
+            ClientParameter("title", "What it is about.", tolerance=Tolerance.PROSE),
             _prose("what_happened", "What happened."),
             _prose("steps_to_reproduce", "How to see it again."),
             _prose("api_request_output", "What the request gave."),
@@ -223,8 +223,8 @@ CLIENTS = (
         parse=parse_cline,
         limits=ArgumentLimits(),
         aliases=roo.ALIASES,
-        ignored=frozenset({"line_count"}),
+        ignored_arguments=frozenset({"line_count"}),
         layouts=_LAYOUTS,
-        asides=frozenset({"thinking", "think"}),
+        reasoning_tags=frozenset({"thinking", "think"}),
     ),
 )

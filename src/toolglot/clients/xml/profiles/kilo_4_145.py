@@ -22,7 +22,7 @@ _EDIT_FILE = ClientTool(
     "Edits a file from a sketch of the change.",
     (
         ClientParameter("target_file", "Path of the file.", aliases=("path", "file")),
-        ClientParameter("instructions", "What changes, in one sentence.", care=Tolerance.PROSE),
+        ClientParameter("instructions", "What changes, in one sentence.", tolerance=Tolerance.PROSE),
         ClientParameter("code_edit", "The changed lines, with a comment for those that stay.", kind=ValueKind.BLOCK),
     ),
 )
@@ -33,8 +33,8 @@ _NEW_RULE = ClientTool(
         roo.PATH,
         replace(
             roo.CONTENT,
-            care=Tolerance.TAIL,
-            rules=(ContentRewrite.FENCES_TRIMMED, ContentRewrite.LINE_NUMBERS, ContentRewrite.BYTE_ORDER_MARK),
+            tolerance=Tolerance.TAIL,
+            rewrites=(ContentRewrite.FENCES_TRIMMED, ContentRewrite.LINE_NUMBERS, ContentRewrite.BYTE_ORDER_MARK),
             may_be_empty=False,
         ),
     ),
@@ -43,14 +43,14 @@ _REPORT_BUG = ClientTool(
     "report_bug",
     "Prepares a report of a fault.",
     (
-        ClientParameter("title", "What it is about.", care=Tolerance.PROSE),
-        ClientParameter("description", "What happened.", kind=ValueKind.BLOCK, care=Tolerance.PROSE),
+        ClientParameter("title", "What it is about.", tolerance=Tolerance.PROSE),
+        ClientParameter("description", "What happened.", kind=ValueKind.BLOCK, tolerance=Tolerance.PROSE),
     ),
 )
 _CONDENSE = ClientTool(
     "condense",
     "Replaces the conversation by a summary.",
-    (ClientParameter("message", "The summary.", kind=ValueKind.BLOCK, care=Tolerance.PROSE),),
+    (ClientParameter("message", "The summary.", kind=ValueKind.BLOCK, tolerance=Tolerance.PROSE),),
 )
 _DELETE_FILE = ClientTool("delete_file", "Deletes a file.", (roo.PATH,))
 
