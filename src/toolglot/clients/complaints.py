@@ -2,10 +2,10 @@
 
     find_complaints(conversation.messages)       # ["no_tool"]
 
-Clients that read calls out of text answer with such a sentence when they find no call, or one that they cannot run. That
-is free ground truth about the previous answer. ``find_complaints`` looks only at what follows the last answer, and only
-at the start of a message part, behind the heading of a tool result, or inside its error: a file or a user that quotes
-such a sentence is no complaint. The history parser of XML clients uses the same patterns (``is_error``,
+Clients that read calls out of text answer with such a sentence when they find no call, or one that they cannot run.
+That is free ground truth about the previous answer. ``find_complaints`` looks only at what follows the last answer, and
+only at the start of a message part, behind the heading of a tool result, or inside its error: a file or a user that
+quotes such a sentence is no complaint. The history parser of XML clients uses the same patterns (``is_error``,
 ``strip_reminder``) for earlier turns.
 """
 

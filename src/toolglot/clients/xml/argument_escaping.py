@@ -36,7 +36,7 @@ _ESCAPED_PARAMETERS: Mapping[tuple[str, str], ClientParameter] = {
 
 
 def escape_value(tool: str, key: str, value: str, model: str) -> str:
-    """The value of one argument, so that the client's tool uses what the model wrote."""
+    """Escape one argument so that the tool of the client uses what the model wrote."""
     parameter = _ESCAPED_PARAMETERS.get((tool, key))
     if parameter is None:
         return value
@@ -46,7 +46,7 @@ def escape_value(tool: str, key: str, value: str, model: str) -> str:
 
 
 def escape_arguments(tool: str, arguments: str, model: str) -> str:
-    """The same for the JSON text of all arguments; text that needs nothing, or is no JSON object, stays as it is."""
+    """Escape all arguments, given as JSON. Text that needs no escaping, or is no JSON object, stays unchanged."""
     if not any(name == tool for name, _ in _ESCAPED_PARAMETERS):
         return arguments
     try:
@@ -55,14 +55,15 @@ def escape_arguments(tool: str, arguments: str, model: str) -> str:
         return arguments
     if not isinstance(given, dict):
         return arguments
-    guarded = {
+    escaped = {
         key: escape_value(tool, key, value, model) if isinstance(value, str) else value for key, value in given.items()
     }
-    return arguments if guarded == given else dump(guarded)
+    return arguments if escaped == given else dump(escaped)
 
 
 class ArgumentEscaper:
-    """One answer. ``model`` is the id that the client asked for; ``notes`` is told what was changed."""
+    """Escapes the calls of one answer. ``model`` is the id that the client requested; changes are added to
+    ``notes``."""
 
     def __init__(self, guards: Iterable[str], model: str, notes: list[str]) -> None:
         self.guards = frozenset(guards)
@@ -71,7 +72,7 @@ class ArgumentEscaper:
         self.held: dict[int, tuple[str, list[str]]] = {}
 
     def feed(self, events: Iterable[Event]) -> list[Event]:
-        """What the client is told of these events."""
+        """The events for the client."""
         out: list[Event] = []
         for event in events:
             match event:
@@ -82,26 +83,26 @@ class ArgumentEscaper:
                     continue
                 case CallEnded(index=index) if index in self.held:
                     name, fragments = self.held.pop(index)
-                    out.append(CallArguments(index, self.guard(name, "".join(fragments))))
+                    out.append(CallArguments(index, self.escape(name, "".join(fragments))))
                 case Finished() | Failed():
                     out += [CallArguments(index, "".join(fragments)) for index, (_, fragments) in self.held.items()]
                     self.held.clear()
             out.append(event)
         return out
 
-    def guard(self, tool: str, arguments: str) -> str:
-        """The arguments, so that the client's tool uses what the model wrote."""
-        guarded = arguments
+    def escape(self, tool: str, arguments: str) -> str:
+        """Escape and repair the arguments, as far as the setting asks for it."""
+        escaped = arguments
         if DIFFS in self.guards and tool == DIFF_TOOL:
-            guarded = self.repair(guarded)
+            escaped = self.repair_diff(escaped)
         if ENTITIES in self.guards:
-            escaped = escape_arguments(tool, guarded, self.model)
-            if escaped != guarded:
-                self.notes.append(f"{tool}: what the client un-escapes was escaped")
-            guarded = escaped
-        return guarded
+            protected = escape_arguments(tool, escaped, self.model)
+            if protected != escaped:
+                self.notes.append(f"{tool}: escaped what the client un-escapes")
+            escaped = protected
+        return escaped
 
-    def repair(self, arguments: str) -> str:
+    def repair_diff(self, arguments: str) -> str:
         try:
             given = parse_strict_json(arguments)
         except MalformedValue:

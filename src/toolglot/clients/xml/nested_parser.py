@@ -1,11 +1,11 @@
-"""The XML inside two parameters of Roo, as the library that Roo uses reads it.
+"""Parse the nested XML in two parameters of Roo as the library that Roo uses does.
 
-``args`` of ``read_file`` is read as XML with entities. ``follow_up`` of ``ask_followup_question`` holds elements whose
-inside is taken as it stands, without entities, up to the closing tag that balances it; a lone ``<`` spoils it.
+``args`` of ``read_file`` is XML with entities. ``follow_up`` of ``ask_followup_question`` holds elements whose content
+is raw text, without entities, up to the balancing closing tag; a lone ``<`` makes it malformed.
 
-The library is lenient. A closing tag ends the innermost element, whatever its name. What is not closed ends with the
-text, and its last words are lost. Behind a closing tag that ends nothing, words are passed over, and anything else is
-an error.
+The library is lenient. A closing tag ends the innermost element, whatever its name. An unclosed element ends with the
+text, and its last text is lost. After a closing tag that matches nothing, text is skipped, and anything else is an
+error.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from toolglot.core.lenient_json import Value
 
 
 class MalformedValue(ValueError):
-    """Nested XML that the client cannot read."""
+    """Nested XML or JSON that the client cannot parse."""
 
 
 _ENTITIES = (
@@ -44,7 +44,7 @@ class _Element:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is nothing but text to the client."""
+        """Whether the client treats it as plain text."""
         return not (self.attributes or self.children)
 
     def find(self, name: str) -> list[_Element]:
@@ -56,7 +56,8 @@ def escape_nested(text: str) -> str:
 
 
 def parse_files(text: str) -> Value:
-    """``{"file": [{"path": .., "line_range": [..]}]}`` of the files that the client would read."""
+    """The files that the client would read: ``{"file": [{"path": .., "line_range": [..]}]}``. Raises
+    ``MalformedValue``."""
     files: list[Value] = []
     for element in _NestedParser(text, "").root.find("file"):
         paths = element.find("path")
@@ -72,7 +73,7 @@ def parse_files(text: str) -> Value:
 
 
 def parse_suggestions(text: str) -> Value:
-    """``[{"text": .., "mode": ..}]`` of the answers that the client would offer."""
+    """The suggestions that the client would show: ``[{"text": .., "mode": ..}]``. Raises ``MalformedValue``."""
     suggestions: list[Value] = []
     for element in _NestedParser(text, "suggest").root.find("suggest"):
         mode = element.attributes.get("mode", "")
@@ -90,7 +91,7 @@ _ATTRIBUTE = re.compile(
 
 
 class _NestedParser:
-    """One text being read; ``root`` holds what was found. ``stop`` is the path of elements whose inside is text."""
+    """Parses one text into ``root``. ``stop`` is the path of elements with raw content."""
 
     def __init__(self, text: str, stop: str) -> None:
         self.text = _BREAKS.sub("\n", text)
@@ -99,14 +100,14 @@ class _NestedParser:
         self.current: _Element | None = self.root
         self.above: list[_Element] = []
         self.path = ""
-        self.words: list[str] = []
+        self.pending: list[str] = []
         pos = 0
         while (found := self.text.find("<", pos)) >= 0:
-            self.words.append(self.text[pos:found])
+            self.pending.append(self.text[pos:found])
             pos = self._read_markup(found)
 
     def _read_markup(self, start: int) -> int:
-        """Where to go on behind the markup that begins here."""
+        """Parse the markup at ``start``; the position after it."""
         text = self.text
         if text.startswith("</", start):
             end = _find(text, ">", start)
@@ -114,7 +115,7 @@ class _NestedParser:
                 self._save()
             self.current = self.above.pop() if self.above else None
             self.path = self.path[: max(self.path.rfind("."), 0)]
-            self.words = []
+            self.pending = []
             return end + 1
         if text.startswith("<!--", start):
             return _find(text, "-->", start + 4) + 3
@@ -163,13 +164,13 @@ class _NestedParser:
             self.above.append(current)
             self.current = child
         if not stopped:
-            self.words = []
+            self.pending = []
         return behind
 
     def _save(self) -> None:
-        """The words so far belong to the element that is open."""
-        text = "".join(self.words).strip(JS_WHITESPACE)
-        self.words = []
+        """Add the pending text to the open element."""
+        text = "".join(self.pending).strip(JS_WHITESPACE)
+        self.pending = []
         for pattern, character in _ENTITIES:
             text = pattern.sub(character, text)
         if text and self.current is not None:
@@ -184,7 +185,8 @@ def _find(text: str, mark: str, start: int) -> int:
 
 
 def _parse_tag(text: str, start: int) -> tuple[str, str, int]:
-    """The name of the tag that opens here, its attributes (or all of it, without any), and where its ``>`` is."""
+    """Name of the opening tag at ``start``, its attributes (or the whole tag, without any), and the position of its
+    ``>``."""
     found = _TAG.match(text, start + 1)
     if found is None:
         raise MalformedValue("a tag does not end")
@@ -207,7 +209,7 @@ def _parse_attributes(text: str) -> dict[str, str]:
 
 
 def _skip_balanced(text: str, name: str, start: int) -> tuple[str, int]:
-    """The inside of an element up to the closing tag that balances it."""
+    """The raw content of an element up to the balancing closing tag, and the position after that."""
     depth, pos = 1, start
     while (found := text.find("<", pos)) >= 0:
         if text.startswith("</", found):
@@ -229,5 +231,5 @@ def _skip_balanced(text: str, name: str, start: int) -> tuple[str, int]:
 
 
 _SPECIAL = (("<?", "?>", 1, 2), ("<!--", "-->", 3, 3), ("<![", "]]>", 0, 1))
-"""What is passed over in there: how it begins and ends, how far behind its beginning the end is looked for, and how
-much of the end is passed over."""
+"""Markup that is skipped there: its start, its end, how far after its start the search for the end begins, and how much
+of the end is skipped."""

@@ -1,17 +1,17 @@
-"""How the clients find calls in a message: ports of two parsers, in linear time.
+"""Find calls in a message as the clients do: ports of two parsers, in linear time.
 
-Strategy. Both clients look at every character and ask whether a tag ends there. Tags are literal strings without
-attributes, so the next tag that matters can be searched for instead. There are three states: in text (a tool's opening
-tag matters), in a tool (any parameter's opening tag and the tool's closing tag matter), in a parameter (its closing tag
-matters, and nothing else). Neither knows code fences, quotes or escapes.
+Strategy. Both clients check at every character whether a tag ends there. Tags are literal strings without attributes,
+so this port searches for the next relevant tag instead. There are three states: in text (the opening tag of a tool is
+relevant), in a tool (the opening tag of any parameter and the closing tag of the tool), in a parameter (only its
+closing tag). Neither parser knows code fences, quotes or escapes.
 
-- ``parse_roo``: Roo 3.25 and later, Kilo. A parameter that grows beyond the limit is left, and what follows is read as
-  if it stood in the tool. In ``write_to_file`` every closing tag of ``content`` that is met outside a parameter makes
-  the content reach from the first opening tag to there.
+- ``parse_roo``: Roo 3.25 and later, Kilo. A parameter that exceeds the limit is abandoned, and the following text is
+  parsed as if it were in the tool. In ``write_to_file`` every closing tag of ``content`` outside a parameter extends the
+  content from the first opening tag to that point.
 - ``parse_cline``: Cline until 3.89 and its later legacy parts. There is no limit, every value is trimmed, and the
   content of ``write_to_file`` reaches from the first opening to the last closing tag before the end of the tool.
 
-Whatever is open at the end of the text is handed over as it is, and run by the client when the stream ends.
+Anything still open at the end of the text is returned as it is; the client runs it when the stream ends.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ CONTENT_OPENER, CONTENT_CLOSER = "<content>", "</content>"
 
 @dataclass(frozen=True, slots=True)
 class TagGrammar:
-    """The tags of one client. Parameters are known in every tool, whichever they belong to."""
+    """The tags of one client. A parameter tag counts in every tool, whichever tool it belongs to."""
 
     tools: frozenset[str]
     parameters: frozenset[str]
     untrimmed: frozenset[str] = frozenset()
-    """Parameters that lose one line break at each end, not all whitespace."""
+    """Parameters that lose one line break at each end instead of all whitespace."""
     max_value_length: int = 0
-    """UTF-16 units that a value with its closing tag may have."""
+    """Largest length of a value with its closing tag, in UTF-16 units; 0: no limit."""
 
 
 def utf16_length(text: str) -> int:
-    """The length of the text as JavaScript counts."""
+    """Length in UTF-16 units, as JavaScript counts."""
     return len(text) if text.isascii() else len(text) + sum(character > "\uffff" for character in text)
 
 
@@ -52,13 +52,14 @@ def trim_value(grammar: TagGrammar, name: str, text: str) -> str:
 
 @lru_cache(maxsize=64)
 def compile_openers(names: frozenset[str]) -> re.Pattern[str]:
-    """The opening tags of these names; the group is the name."""
+    """Pattern for the opening tags of these names; group 1 is the name."""
     return re.compile(f"<({_join_names(names)})>")
 
 
 @lru_cache(maxsize=512)
 def _compile_inside(parameters: frozenset[str], tool: str) -> re.Pattern[str]:
-    """What matters in a tool: parameters that open, the end of the tool, and for one of them the end of its content."""
+    """Pattern for the relevant tags in a tool: opening parameter tags, its own closing tag, and for ``write_to_file``
+    the closing tag of its content."""
     also = rf"|(?P<rest></{CONTENT_TAG}>)" if tool == WRITE_TOOL else ""
     return re.compile(f"<(?P<opened>{_join_names(parameters)})>|(?P<end></{re.escape(tool)}>){also}")
 
@@ -69,7 +70,7 @@ def _join_names(names: Iterable[str]) -> str:
 
 @dataclass(slots=True)
 class _OpenCall:
-    """A tool that is being read: where its inside starts, and what was found."""
+    """A call being parsed: where its inside starts, and the values found."""
 
     name: str
     start: int
@@ -107,9 +108,9 @@ def _add_text(blocks: list[XmlBlock], text: str) -> None:
 
 
 class CallEndFinder:
-    """Finds the end of a call whose text arrives in pieces, behind its opening tag.
+    """Finds the end of a call whose text arrives in pieces, starting after its opening tag.
 
-    The states are those of the parsers: in the tool, or in a parameter. No more text is kept than a tag can have.
+    It has the states of the parsers: in the tool, or in a parameter. It buffers no more text than the longest tag.
     """
 
     def __init__(self, grammar: TagGrammar, tool: str) -> None:
@@ -120,13 +121,13 @@ class CallEndFinder:
         self.left = 0
         self.closer = ""
         self.units = 0
-        """UTF-16 units of the open value that are not in ``text`` any more."""
+        """UTF-16 units of the open value that ``text`` no longer holds."""
 
     def feed(self, piece: str) -> int:
-        """Take the next piece.
+        """Feed the next piece.
 
         Returns:
-            How many characters of it belong to the call if the call ends in it, else -1.
+            How many of its characters belong to the call if the call ends in it, else -1.
         """
         self.text += piece
         while True:
@@ -147,7 +148,7 @@ class CallEndFinder:
                 self.closer, self.units = f"</{found['opened']}>", 0
 
     def _pass_value(self) -> bool:
-        """Whether the value that is open ends in the text, or is left there because it is too long."""
+        """Whether the open value ends in the buffered text, or is abandoned there because it is too long."""
         start, longest = self.pos, self.max_value_length
         within = start + longest if longest else len(self.text)
         end = self.text.find(self.closer, start, within)
@@ -165,12 +166,12 @@ class CallEndFinder:
         return False
 
     def _forget(self, size: int) -> None:
-        """Keep the text from here on only, and go on at its beginning."""
+        """Discard the text before ``size`` and continue at the new beginning."""
         self.text, self.pos, self.left = self.text[size:], 0, max(0, self.left - size)
 
 
 def _parse_roo_call(grammar: TagGrammar, text: str, tool: _OpenCall) -> int:
-    """Where the tool ends, or -1."""
+    """Parse to the end of the call; its position, or -1 if it is not closed."""
     inside, pos, left = _compile_inside(grammar.parameters, tool.name), tool.start, 0
     rescued: tuple[int, int] | None = None
     while found := inside.search(text, pos):
@@ -194,7 +195,8 @@ def _parse_roo_call(grammar: TagGrammar, text: str, tool: _OpenCall) -> int:
 
 
 def _parse_value(grammar: TagGrammar, text: str, tool: _OpenCall, name: str, start: int) -> tuple[int, int]:
-    """Where to go on, or -1 at the end of the text; and up to where the text was left because it was too long."""
+    """Parse one value. Returns the position to continue at, or -1 at the end of the text; and the end of an abandoned
+    part that was too long."""
     closer, longest = f"</{name}>", grammar.max_value_length
     end = text.find(closer, start, start + longest)
     stop = end + len(closer)
@@ -206,7 +208,7 @@ def _parse_value(grammar: TagGrammar, text: str, tool: _OpenCall, name: str, sta
         tool.tags[name] = text[start:cut]
     if cut == len(text):
         return -1, 0
-    # a tag that begins before the cut and ends behind it still counts
+    # a tag that begins before the cut and ends after it still counts
     return max(start, cut + 1 - _LONGEST_TAG), cut + 1
 
 
@@ -214,7 +216,7 @@ _LONGEST_TAG = 64
 
 
 def _count_fitting(text: str, longest: int) -> int:
-    """How many characters of the text fit into so many units."""
+    """Number of characters that fit into so many UTF-16 units."""
     if utf16_length(text) <= longest:
         return len(text)
     units = 0
@@ -226,11 +228,11 @@ def _count_fitting(text: str, longest: int) -> int:
 
 
 def _extend_content(text: str, tool: _OpenCall, end: int, before: tuple[int, int] | None) -> tuple[int, int] | None:
-    """The content from its first opening tag to here."""
+    """Range of the content from its first opening tag to ``end``."""
     if before is not None:
         return before[0], end
     first = text.find(CONTENT_OPENER, tool.start, end)
-    # without one the client counts from the place that was not found
+    # without an opening tag the client computes from indexOf() == -1
     lead = len(CONTENT_OPENER) - 1
     start = (
         first + len(CONTENT_OPENER)
@@ -246,7 +248,7 @@ def _store_content(grammar: TagGrammar, text: str, tool: _OpenCall, rescued: tup
 
 
 def _parse_cline_call(grammar: TagGrammar, text: str, tool: _OpenCall) -> int:
-    """Where the tool ends, or -1."""
+    """Parse to the end of the call; its position, or -1 if it is not closed."""
     inside, pos = _compile_inside(grammar.parameters, tool.name), tool.start
     while found := inside.search(text, pos):
         pos = found.end()

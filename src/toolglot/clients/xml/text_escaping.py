@@ -1,8 +1,8 @@
-"""Text that a client must not take for a call.
+"""Escape tags in text so that a client does not parse them as calls.
 
-A tool's opening tag starts a call wherever it stands: in a sentence, in quotes, in a code fence. In text it is broken
-by an invisible character behind its first one. A tag that has such characters gets one more, so that taking one away
-from each gives the text back to the byte.
+The opening tag of a tool starts a call anywhere: in a sentence, in quotes, in a code fence. In text it gets an
+invisible break character after ``<``. A tag that already has such characters gets one more, so that removing one from
+each restores the text exactly.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MAX_HELD = 80
 
 
 class TextEscaper:
-    """The text of one message on its way to the client; what may become a tag is held back."""
+    """Escapes the text of one message; holds back an ending that may become a tag."""
 
     def __init__(self, client: XmlClient) -> None:
         self.client = client
@@ -35,18 +35,18 @@ class TextEscaper:
         return text
 
     def close(self) -> str:
-        """What was held back: the message ends, or a call follows that begins with a tag of its own."""
+        """Release the held text: the message ends, or a call follows that begins with its own tag."""
         text, self.held = self.held, ""
         return text
 
 
 def escape_text(client: XmlClient, text: str) -> str:
-    """The text without anything that the client takes for a call."""
+    """The text, with the tags broken that the client would parse as a call."""
     return _compile_tags(client).sub(lambda found: f"<{BREAK}{found[0][1:]}", text)
 
 
 def unescape_text(client: XmlClient, text: str) -> str:
-    """What the text was before it was protected."""
+    """Undo ``escape_text``."""
     return _compile_tags(client).sub(lambda found: "<" + found[0][1:].removeprefix(BREAK), text)
 
 

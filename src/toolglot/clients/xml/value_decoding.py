@@ -1,4 +1,4 @@
-"""What a client's tools make of the values that its parser found."""
+"""Decode parsed values as the tools of a client do."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LINE_END = re.compile("\r?\n")
 
 
 def decode_values(tool: ClientTool, tags: Mapping[str, str], model: str) -> tuple[dict[str, Value], str]:
-    """The arguments as the tool uses them, and what it would complain of. What is not its own stays as it is."""
+    """The arguments as the tool uses them, and its complaint if one is malformed. Unknown arguments stay unchanged."""
     params: dict[str, Value] = {}
     complaint = ""
     for name, text in tags.items():
@@ -35,7 +35,7 @@ def decode_values(tool: ClientTool, tags: Mapping[str, str], model: str) -> tupl
 def _decode_value(parameter: ClientParameter, text: str, model: str, path: str) -> Value:
     reading = _DECODERS.get(parameter.kind)
     if not text and parameter.kind in (ValueKind.JSON, ValueKind.FILES):
-        return ""  # the client takes it for none
+        return ""  # the client treats it as absent
     if reading is not None:
         return reading(text)
     if ContentRewrite.FENCES in parameter.rewrites:
@@ -74,7 +74,7 @@ _STRICT = json.JSONDecoder(parse_int=Number, parse_float=Number, parse_constant=
 
 
 def parse_strict_json(text: str) -> Value:
-    """JSON as ``JSON.parse`` reads it, numbers as written."""
+    """Parse JSON as strictly as ``JSON.parse``; numbers keep their spelling. Raises ``MalformedValue``."""
     try:
         value: Value = _STRICT.decode(text)
     except (ValueError, RecursionError) as error:
@@ -83,7 +83,7 @@ def parse_strict_json(text: str) -> Value:
 
 
 def _decode_list(text: str) -> Value:
-    """A JSON array, or as much of one as the client makes out; what is neither means an empty one."""
+    """A JSON array, or as many items as the client recovers; anything else gives an empty list."""
     try:
         return parse_strict_json(text or "[]")
     except MalformedValue:

@@ -1,10 +1,10 @@
-"""One value between its tags, so that the client's tool is given exactly that value.
+"""Encode a value so that the tool of the client receives exactly that value.
 
-Strategy. Nothing is escaped that need not be: the model reads its own calls again in the history. Where the client
-un-escapes, ``&`` is escaped before what would be taken for an entity, and ``<`` where the closing tag of the parameter
-stands in the value. Where it drops code fences, it is given some to drop. Where it deletes a character, that character
-keeps whitespace from being trimmed. Everywhere else the value goes as it is, and reading it back decides whether that
-was good enough.
+Strategy. Escape only what must be escaped: the model sees its own calls again in the history. Where the client
+un-escapes, escape ``&`` before anything that looks like an entity, and ``<`` in a closing tag of the parameter inside
+the value. Where the client drops code fences, add some for it to drop. Where it deletes a character, use that character
+to protect whitespace from trimming. Everything else is written unchanged, and parsing it back decides whether that
+works.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from toolglot.clients.xml.value_decoding import FENCE
 from toolglot.core.lenient_json import Value, dump
 
 BROKEN_OPENER = "<\u200b"
-"""How a tag begins that is shown and not obeyed."""
+"""Start of a tag that is shown but not parsed: ``<`` and an invisible break character."""
 
 _AMPERSAND = "&amp;"
 
@@ -35,7 +35,7 @@ _AMPERSAND = "&amp;"
 def encode_parameter(
     client: XmlClient, tool: str, parameter: ClientParameter, value: Value, model: str, path: str
 ) -> str:
-    """The element of one parameter."""
+    """The XML element of one parameter."""
     name, closer = parameter.name, f"</{parameter.name}>"
     if isinstance(value, bool):
         return f"<{name}>{'true' if value else 'false'}{closer}"
@@ -55,7 +55,7 @@ def _encode_text(client: XmlClient, tool: str, parameter: ClientParameter, value
     text = escape_entities(value, undoing) if undoing.entities else value
     if undoing.entities:
         too_long = client.limits.parameter and utf16_length(text) + len(closer) + 2 > client.limits.parameter
-        # the rest of such a value is read as if it stood in the tool, where every tag counts
+        # the client parses the rest of such a value as the inside of the tool, where every tag counts
         whole = too_long and (tool, parameter.name) == (WRITE_TOOL, CONTENT_TAG)
         text = text.replace("<", "&lt;") if whole else text.replace(closer, "&lt;" + closer[1:])
     elif undoing.deleted:
@@ -69,7 +69,7 @@ def _encode_text(client: XmlClient, tool: str, parameter: ClientParameter, value
 
 
 def protect_ends(text: str, parameter: ClientParameter, vanishing: str) -> str:
-    """Keep what the client would take away from the ends, as far as there is a way."""
+    """Protect both ends from what the client removes there, as far as possible."""
     fenced = ContentRewrite.FENCES in parameter.rewrites or ContentRewrite.FENCES_TRIMMED in parameter.rewrites
     if vanishing and text:
         front = text[0] in JS_WHITESPACE or (fenced and text.startswith(FENCE))
@@ -79,7 +79,7 @@ def protect_ends(text: str, parameter: ClientParameter, vanishing: str) -> str:
 
 
 def _add_fences(text: str, trimmed: bool) -> str:
-    """Fences for the client to drop, where it would drop those of the text."""
+    """Add code fences for the client to drop, where it would drop those of the text."""
     seen = text.strip(JS_WHITESPACE) if trimmed else text
     front = f"{FENCE}\n" if seen.startswith(FENCE) else ""
     back = f"\n{FENCE}" if seen.endswith(FENCE) else ""
@@ -90,7 +90,7 @@ def escape_entities(text: str, undoing: Unescaping) -> str:
     if "&" not in text:
         return text
     pattern, late = _compile_entities(undoing)
-    # an entity that is undone after the ampersand would be undone in what the ampersand leaves
+    # an entity un-escaped after &amp; would also match what un-escaping &amp; leaves
     return pattern.sub(lambda found: "&" + undoing.deleted if found[1] in late else _AMPERSAND, text)
 
 
