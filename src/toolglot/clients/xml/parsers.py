@@ -6,8 +6,8 @@ relevant), in a tool (the opening tag of any parameter and the closing tag of th
 closing tag). Neither parser knows code fences, quotes or escapes.
 
 - ``parse_roo``: Roo 3.25 and later, Kilo. A parameter that exceeds the limit is abandoned, and the following text is
-  parsed as if it were in the tool. In ``write_to_file`` every closing tag of ``content`` outside a parameter extends the
-  content from the first opening tag to that point.
+  parsed as if it were in the tool. In ``write_to_file`` every closing tag of ``content`` outside a parameter extends
+  the content from the first opening tag to that point.
 - ``parse_cline``: Cline until 3.89 and its later legacy parts. There is no limit, every value is trimmed, and the
   content of ``write_to_file`` reaches from the first opening to the last closing tag before the end of the tool.
 

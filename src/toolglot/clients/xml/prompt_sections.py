@@ -1,4 +1,4 @@
-"""Tools as the prompts of XML clients document them, read back.
+"""Parse the tool documentation in the prompts of XML clients.
 
 Layout A, most prompts: one ``## name`` for each tool, with labels and bullets.
 
@@ -14,10 +14,10 @@ Layout B, prompts for small models: one bold name for each tool.
 
     **list_files** — List a directory. Params: path, recursive (optional).
 
-Strategy. Layout is all there is to go by, so only what stands at the margin counts: a bullet deeper than the first one
-belongs to the parameter above it, and an unindented line that is no bullet ends the list. Everything that is not the
-list of parameters or a sample of XML is the description, because formats of diffs and the like are explained there.
-What a prompt does not say (a flag, a type) stays open; the client's profile knows more.
+Strategy. Layout is the only evidence, so only text at the margin counts: a bullet deeper than the first one belongs to
+the parameter above it, and an unindented line that is no bullet ends the list. Everything else except samples of XML is
+the description, because it explains diff formats and the like. What a prompt does not state (a flag, a type) stays
+open; the client profile knows more.
 """
 
 from __future__ import annotations
@@ -50,21 +50,21 @@ _SERVER: Final = re.compile(r"^## (.+)$", re.M)
 _SCHEMA: Final = re.compile(r"^[ \t]+Input Schema:\s*", re.M)
 _SERVER_TOOL: Final = re.compile(r"(?:\A\s*|\n[ \t]*\n)- ([^\s:]+):?[ \t]*")
 _NEXT_TOOL: Final = re.compile(r"\s*- ([^\s:]+):?[ \t]*")
-"""Behind a schema; elsewhere a bullet right under a line of text is part of a description."""
+"""After a schema; elsewhere a bullet right below a line of text is part of a description."""
 _FENCE: Final = re.compile(r"^```[^`\n]*$", re.M)
 _EMPTY_LABEL: Final = re.compile(r"\*{0,2}(?:Usage|Examples?)[^\n]{0,80}:\*{0,2}")
 _TAG: Final = re.compile(r"<(\w+)>")
 _LAST_LABEL: Final = re.compile(r"(?:(?<=\n)|\A)[^\n<]{0,120}:\*{0,2}\s*\Z")
-"""What says that a sample follows, right in front of it."""
+"""The label right in front of a sample."""
 _BEFORE: Final = re.compile(r"(?:[^\n<]*:)?[*\s]*")
-"""A sample begins a line, or stands behind a label; a tag in the middle of a sentence is only spoken of."""
+"""A sample begins a line or follows a label; a tag within a sentence is only mentioned."""
 MAX_SAMPLE_LENGTH: Final = 10_000
 AVAILABLE_TOOLS: Final = re.compile(r"^### Available Tools[ \t]*$", re.M)
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentedParameter:
-    """One parameter. ``required`` is None where the prompt does not say; ``type`` is empty then."""
+    """A documented parameter. ``required`` is None and ``type`` empty where the prompt does not state them."""
 
     name: str
     required: bool | None = None
@@ -74,7 +74,8 @@ class DocumentedParameter:
 
 @dataclass(frozen=True, slots=True)
 class DocumentedTool:
-    """One tool. ``parameters`` is None where the prompt lists none, and empty where it says that there are none."""
+    """A documented tool. ``parameters`` is None if the prompt lists none, and empty if it states that there are
+    none."""
 
     name: str
     description: str = ""
@@ -84,7 +85,7 @@ class DocumentedTool:
 
 @dataclass(frozen=True, slots=True)
 class ServerTool:
-    """A tool of an MCP server that the client is connected to, with the schema that the server gave."""
+    """A tool of an MCP server that the client is connected to, with the schema of the server."""
 
     server: str
     name: str
@@ -96,12 +97,12 @@ class ServerTool:
 
 
 def parse_headed(text: str, known: Collection[str] = ()) -> Iterator[DocumentedTool]:
-    """The tools of a section in layout A. A fence that is still open at the heading of a known tool is none."""
+    """The tools of a section in layout A. An open fence ends at the heading of a known tool."""
     yield from (_parse_tool(name, body) for name, body in _split(text, _HEADING_A, known))
 
 
 def _split(text: str, heading: re.Pattern[str], known: Collection[str] = ()) -> Iterator[tuple[str, str]]:
-    """The named pieces of a section. A heading inside of a fence is part of its piece."""
+    """Split a section at its headings. A heading inside a fence does not count."""
     found = list(_headings_outside_fences(text, heading, known))
     ends = [match.start() for match in found[1:]]
     for match, end in zip(found, [*ends, len(text)], strict=False):
@@ -120,8 +121,8 @@ def _headings_outside_fences(text: str, heading: re.Pattern[str], known: Collect
 
 
 def find_fences(text: str, borders: list[int], since: int = 0) -> Iterator[tuple[int, int]]:
-    """Where fences open and close. One that is not closed before the next border was never meant to be one, unless it
-    was opened in front of ``since``."""
+    """Start and end of fences. One that is not closed before the next border is none, unless it opens before
+    ``since``."""
     opened = -1
     for fence in _FENCE.finditer(text):
         within = opened < since or bisect_left(borders, opened) == bisect_left(borders, fence.start())
@@ -134,7 +135,7 @@ def find_fences(text: str, borders: list[int], since: int = 0) -> Iterator[tuple
 
 def _parse_tool(name: str, body: str) -> DocumentedTool:
     body, sampled = remove_samples(body, name)
-    told: list[str] = []
+    description: list[str] = []
     parameters: list[DocumentedParameter] | None = None
     lines = body.strip("\n").split("\n")
     at = 0
@@ -144,14 +145,16 @@ def _parse_tool(name: str, body: str) -> DocumentedTool:
             listed, at = _parse_bullets(lines, at + 1, _find_required(label["kind"] or ""))
             parameters = (parameters or []) + listed
             if not listed and label["rest"] and not label["rest"].lower().startswith("none"):
-                told.append(label["rest"])
+                description.append(label["rest"])
             continue
         if label:
-            told.append(label["rest"])
+            description.append(label["rest"])
         else:
-            told.append(lines[at])
+            description.append(lines[at])
         at += 1
-    return DocumentedTool(name, clean_text("\n".join(told)), None if parameters is None else tuple(parameters), sampled)
+    return DocumentedTool(
+        name, clean_text("\n".join(description)), None if parameters is None else tuple(parameters), sampled
+    )
 
 
 def _parse_bullets(lines: list[str], at: int, flag: bool | None) -> tuple[list[DocumentedParameter], int]:
@@ -175,7 +178,7 @@ def _make_parameter(bullet: re.Match[str], more: list[str], flag: bool | None) -
     notes = f"{bullet['early'] or ''}, {bullet['late'] or ''}"
     tells = bullet["tells"]
     if bullet["late"] and not (_FLAG.search(bullet["late"]) or _find_type(bullet["late"])):
-        tells = f"({bullet['late']}) {tells}"  # the parentheses were words of the description
+        tells = f"({bullet['late']}) {tells}"  # the parentheses belong to the description
     trailing = re.search(r"\(type: (\w+)\)", tells)
     if trailing:
         notes += f", {trailing[1]}"
@@ -232,7 +235,7 @@ def _make_inline(name: str, notes: str, all_optional: bool) -> DocumentedParamet
 
 
 def remove_samples(text: str, name: str) -> tuple[str, tuple[str, ...]]:
-    """The text without samples of a call to this tool, and the elements that were seen right inside of them."""
+    """Remove samples of a call to this tool; also returns their child elements."""
     opener, closer = f"<{name}>", f"</{name}>"
     kept: list[str] = []
     seen: dict[str, None] = {}
@@ -258,7 +261,7 @@ def _child_tags(text: str) -> Iterator[str]:
 
 
 def clean_text(text: str) -> str:
-    """Without blank lines at the ends, more than one in a row, and labels with nothing left behind them."""
+    """Strip blank lines at both ends, repeated blank lines, and labels without content."""
     lines = [line.rstrip() for line in text.strip().split("\n")]
     while lines and (not lines[-1] or _EMPTY_LABEL.fullmatch(lines[-1])):
         lines.pop()
@@ -269,7 +272,7 @@ def clean_text(text: str) -> str:
 
 
 def parse_servers(text: str) -> Iterator[ServerTool]:
-    """The tools of the servers in a section of connected MCP servers; one without a schema takes any object."""
+    """The tools in a section of connected MCP servers; one without a schema takes any object."""
     for heading, body in _split(text, _SERVER):
         server = heading.partition(" (`")[0].strip()
         listed = AVAILABLE_TOOLS.search(body)
@@ -280,7 +283,7 @@ def parse_servers(text: str) -> Iterator[ServerTool]:
 
 
 def _parse_server(server: str, text: str) -> Iterator[ServerTool]:
-    """The tools of one server. Where one has no schema, it goes up to the next tool."""
+    """The tools of one server. One without a schema extends to the next tool."""
     schema = _SCHEMA.search(text)
     following = _SERVER_TOOL.search(text)
     while (named := following) is not None:
@@ -298,7 +301,7 @@ def _parse_server(server: str, text: str) -> Iterator[ServerTool]:
 
 
 def _parse_schema(text: str, at: int) -> tuple[dict[str, Any], int]:
-    """The schema that stands here, and where it ends. One that is nested too deeply is none."""
+    """The schema at this position, and where it ends. Empty if it is nested too deeply."""
     try:
         given, end = json.JSONDecoder().raw_decode(text, at)
         parse(text[at:end])

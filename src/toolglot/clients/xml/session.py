@@ -1,13 +1,12 @@
-"""An XML client that asks, and what it needs from either kind of model.
+"""The XML client of a request, and what it needs from either kind of model.
 
-    guest = meet(conversation, headers)             None for everybody else
-    guest.tools                                     what a model may have written, in any dialect, is read with these
-    guest.translate(conversation)                   the same request as a native client would make it
-    guest.render(native=True)                       what turns the answer into the client's XML
+    session = detect_session(conversation, headers)     None for native clients
+    session.tools                                       tools for reading what a model wrote, in any dialect
+    session.to_native(conversation)                     the request as a native client would send it
+    session.make_renderer(native=True)                  renders the answer as the client's XML
 
-A model that only writes text is asked as the client asks: the prompt teaches its XML already, and earlier turns are in
-it. A second lesson would contradict the first, and the client's way of writing is what its history shows. A model with
-native tools gets the other request.
+A text-only model gets the request unchanged: the prompt already teaches the XML, and the history shows it. A second
+format description would contradict the first. A model with native tools gets the native request.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ _VALUE_KINDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class XmlClientContext:
-    """What is known of a client by its profile and its prompt."""
+    """A client as described by its profile and its prompt."""
 
     client: XmlClient
     prompt: ClientPrompt
@@ -54,7 +53,7 @@ class XmlClientContext:
 
 @dataclass(frozen=True, slots=True)
 class XmlSession:
-    """The XML client of one request; ``at`` is the place of its prompt, ``model`` the id it asked for."""
+    """The XML client of one request. ``prompt_at``: message and part of its prompt; ``model``: the requested id."""
 
     context: XmlClientContext
     prompt_at: tuple[int, int] | None
@@ -66,22 +65,22 @@ class XmlSession:
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """Its tools, in every spelling that models are known to use."""
+        """Its tools with all names and keys that models are known to use."""
         return self.context.tools
 
     @property
     def offered(self) -> tuple[Tool, ...]:
-        """Its tools as a model with native tools is offered them."""
+        """Its tools as offered to a model with native tools."""
         return self.context.definitions.tools
 
     def add_tools(self, tools: Iterable[Tool], hidden: Collection[str]) -> tuple[Tool, ...]:
-        """These tools and the client's own in every spelling. Of two with one name the client's own counts, unless the
-        name is hidden."""
+        """These tools and the client's own with all aliases. Of two with the same name the client's own wins, unless
+        the name is hidden."""
         own = {tool.name: tool for tool in self.tools if tool.name not in hidden}
         return (*own.values(), *(tool for tool in tools if tool.name not in own))
 
     def check_call(self, name: str, arguments: str) -> str:
-        """What keeps the client from being told this call; nothing if it can be."""
+        """Why a call cannot be rendered for the client; an empty string if it can."""
         return "; ".join(map(str, render_call(self.context.client, self.model, name, arguments).defects))
 
     def describe(self) -> str:
@@ -89,7 +88,8 @@ class XmlSession:
         return f"{self.profile}, takes calls as XML; {documented} tools are documented in its prompt"
 
     def to_native(self, conversation: Conversation) -> Conversation:
-        """The conversation with tools, calls and results, and without lessons in XML. One call at most is asked for."""
+        """The conversation with native tools, calls and results, without the XML instructions. It allows one call per
+        message."""
         context = self.context
         messages = list(conversation.messages)
         if self.prompt_at is not None:
@@ -109,11 +109,12 @@ class XmlSession:
 
     @property
     def verbatim_calls(self) -> VerbatimCalls:
-        """How it reads calls in its own XML."""
+        """How the client parses calls in its own XML."""
         return VerbatimCalls(self.context.client, self.model)
 
     def make_renderer(self, native: bool) -> ResponseRenderer:
-        """The ids of native calls are kept in the XML: the client sends it back, and there they are found again."""
+        """A renderer for the answer. ``native``: put call ids into the XML; the client sends it back with the
+        history."""
         members = self.context.definitions.members
         servers = {name: (member.server, member.name) for name, member in members.items()}
         return ResponseRenderer(self.context.client, self.model, carry_ids=native, servers=servers)
@@ -122,7 +123,8 @@ class XmlSession:
 def detect_session(
     conversation: Conversation, headers: Mapping[str, str] | None = None, setting: str = AUTO
 ) -> XmlSession | None:
-    """The XML client that makes this request, if it is one. A prompt that documents no tools makes none by itself."""
+    """Detect the XML client of a request; None if there is none. A prompt that documents no tools does not count unless
+    the setting names a profile."""
     found = detect_client(conversation, headers, setting)
     if found is None:
         return None
@@ -141,16 +143,15 @@ def _prompt_text(conversation: Conversation, found: DetectedClient) -> str:
 
 @lru_cache(maxsize=CACHED_CONTEXTS)
 def load_context(profile: str, text: str) -> XmlClientContext:
-    """Clients send the same prompt with every turn, so this is done once for each."""
+    """Parse the prompt and combine it with the profile. Cached: clients send the same prompt with every turn."""
     prompt = parse_prompt(text)
     client = _add_documented_tools(all_clients()[profile], prompt)
     return XmlClientContext(client, prompt, define_tools(client, prompt), define_lenient_tools(client, prompt))
 
 
 def _add_documented_tools(client: XmlClient, prompt: ClientPrompt) -> XmlClient:
-    """The client with the tools that its prompt documents and its profile does not know: it may be newer than the
-    profile, and users have tools of their own. What the prompt says can be called. Of a tool that takes one of several
-    parameters, only those are left that are documented."""
+    """Add tools that the prompt documents and the profile lacks: the client may be newer, and users define their own.
+    Of a tool that takes one of several parameters, keep only those that are documented."""
     new = {
         document.name: _define_tool(document)
         for document in prompt.documents
@@ -169,8 +170,8 @@ def _add_documented_tools(client: XmlClient, prompt: ClientPrompt) -> XmlClient:
 
 
 def _drop_undocumented(tool: ClientTool, documented: set[str]) -> ClientTool:
-    """A tool without the first of several parameters if only another one is documented: for some models Roo has a tool
-    that reads one file by its path, and knows no list of files."""
+    """Drop the first alternative parameter if only another is documented: for some models Roo has a tool that reads one
+    file by its path, and no list of files."""
     first, *others = tool.one_of
     left = documented.intersection(others)
     if first in documented or not left:
