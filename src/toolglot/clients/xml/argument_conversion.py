@@ -1,9 +1,9 @@
-"""From the JSON arguments of a model to the values that a client's tool should be given.
+"""Convert the JSON arguments of a model to the values for a client tool.
 
-Strategy. Models know these tools under several keys and shapes, so keys have aliases and the nested values may come in
-the ways that were seen. What does not fit is a defect, and a call with a defect is never made: an argument that the
-tool does not have may be what made the call safe. Values come out in the form in which the client's tool would use
-them, so that what was rendered can be compared with them.
+Strategy. Models use several keys and shapes for these tools, so keys have aliases, and nested values are accepted in
+all shapes seen so far. Anything else is a defect, and a call with a defect is never sent: an argument that the tool
+does not have may be what makes the call safe. The values have the form in which the tool of the client uses them, so
+that the rendered call can be compared with them.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _RANGE = re.compile(r"[0-9]+-[0-9]+\Z")
 
 
 class ConversionError(ValueError):
-    """A value that cannot be meant for its parameter; the message is what was expected."""
+    """A value that does not fit its parameter; the message is what was expected."""
 
 
 @dataclass(slots=True)
 class ConvertedArguments:
-    """The values of one call, what is wrong with it, and what was left out of it."""
+    """Values, defects and notes of one call."""
 
     values: dict[str, Value] = field(default_factory=dict)
     defects: list[Defect] = field(default_factory=list)
@@ -39,79 +39,81 @@ class ConvertedArguments:
 def convert_arguments(
     client: XmlClient, tool: ClientTool, arguments: Mapping[str, Value], fill: bool
 ) -> ConvertedArguments:
-    """The arguments as the tool takes them; ``fill`` gives parameters that were left out their defaults."""
-    settled = ConvertedArguments()
+    """Convert all arguments; ``fill`` adds the defaults of omitted parameters."""
+    converted = ConvertedArguments()
     found: dict[str, Value] = {}
     for key, value in arguments.items():
         parameter = tool.find_parameter(key)
         if parameter is None and key in client.ignored_arguments:
-            settled.notes.append(f"{key} is not known to {client.name} and was left out")
+            converted.notes.append(f"{key} is not known to {client.name} and was left out")
         elif parameter is None:
             known = ", ".join(one.name for one in tool.parameters) or "no arguments"
-            settled.defects.append(Defect(Reason.INVALID_VALUE, key, "an argument that the tool does not have", known))
+            converted.defects.append(
+                Defect(Reason.INVALID_VALUE, key, "an argument that the tool does not have", known)
+            )
         elif value is not None:
-            _convert_argument(parameter, value, found, settled)
-    _wrap_path(tool, found, settled)
+            _convert_argument(parameter, value, found, converted)
+    _wrap_path(tool, found, converted)
     for parameter in tool.parameters:
-        _check_parameter(tool, parameter, found, settled, fill)
-    return settled
+        _check_parameter(tool, parameter, found, converted, fill)
+    return converted
 
 
 def _convert_argument(
-    parameter: ClientParameter, value: Value, found: dict[str, Value], settled: ConvertedArguments
+    parameter: ClientParameter, value: Value, found: dict[str, Value], converted: ConvertedArguments
 ) -> None:
     name = parameter.name
     try:
-        fitted = _CONVERTERS[parameter.kind](value)
+        accepted = _CONVERTERS[parameter.kind](value)
     except (ConversionError, MalformedValue) as error:
-        settled.defects.append(Defect(Reason.INVALID_VALUE, name, _show(value), str(error)))
+        converted.defects.append(Defect(Reason.INVALID_VALUE, name, _show(value), str(error)))
         return
-    if found.setdefault(name, fitted) != fitted:
-        settled.defects.append(Defect(Reason.DUPLICATE_ARGUMENT, name, "two different values", "one value"))
+    if found.setdefault(name, accepted) != accepted:
+        converted.defects.append(Defect(Reason.DUPLICATE_ARGUMENT, name, "two different values", "one value"))
 
 
 def _check_parameter(
-    tool: ClientTool, parameter: ClientParameter, found: Mapping[str, Value], settled: ConvertedArguments, fill: bool
+    tool: ClientTool, parameter: ClientParameter, found: Mapping[str, Value], converted: ConvertedArguments, fill: bool
 ) -> None:
-    """Put the value in its place, or its default there if ``fill`` is set; see whether one is missing."""
+    """Store the value, or its default if ``fill`` is set; add a defect if it is missing."""
     name = parameter.name
-    value = _find_value(parameter, found, settled, fill)
+    value = _find_value(parameter, found, converted, fill)
     if value is not None and (parameter.may_be_empty or not _is_empty(parameter, value)):
-        settled.values[name] = value
+        converted.values[name] = value
     elif not parameter.required or (parameter.may_be_missing and not fill):
         if value:
-            settled.notes.append(f"{name} was blank and was left out")
+            converted.notes.append(f"{name} was blank and was left out")
     elif not any(found.get(other) for other in tool.one_of if name in tool.one_of):
-        told = any(defect.where == name for defect in settled.defects)
-        if not told:
-            settled.defects.append(Defect(Reason.MISSING_ARGUMENT, name, "nothing", "a value"))
+        reported = any(defect.where == name for defect in converted.defects)
+        if not reported:
+            converted.defects.append(Defect(Reason.MISSING_ARGUMENT, name, "nothing", "a value"))
 
 
 def _find_value(
-    parameter: ClientParameter, found: Mapping[str, Value], settled: ConvertedArguments, fill: bool
+    parameter: ClientParameter, found: Mapping[str, Value], converted: ConvertedArguments, fill: bool
 ) -> Value:
-    value = _count_lines(parameter, found, settled) if parameter.counts_lines_of else found.get(parameter.name)
+    value = _count_lines(parameter, found, converted) if parameter.counts_lines_of else found.get(parameter.name)
     if value is None and fill and parameter.default is not None:
         return _CONVERTERS[parameter.kind](parameter.default)
     return value
 
 
-def _count_lines(parameter: ClientParameter, found: Mapping[str, Value], settled: ConvertedArguments) -> Value:
+def _count_lines(parameter: ClientParameter, found: Mapping[str, Value], converted: ConvertedArguments) -> Value:
     counted = Number(str(str(found.get(parameter.counts_lines_of, "")).count("\n") + 1))
-    if (told := found.get(parameter.name)) not in (None, counted):
-        settled.notes.append(f"{parameter.name} is {counted}, not {told}")
+    if (given := found.get(parameter.name)) not in (None, counted):
+        converted.notes.append(f"{parameter.name} is {counted}, not {given}")
     return counted
 
 
 def _is_empty(parameter: ClientParameter, value: Value) -> bool:
-    """Whether the client takes the value for none."""
+    """Whether the client treats the value as absent."""
     if isinstance(value, str) and parameter.tolerance in (Tolerance.ENDS, Tolerance.PROSE):
         value = value.strip(JS_WHITESPACE)
     return value in ("", [])
 
 
-def _wrap_path(tool: ClientTool, found: dict[str, Value], settled: ConvertedArguments) -> None:
-    """A tool that takes a list of files is given a list of one where the model wrote a path."""
+def _wrap_path(tool: ClientTool, found: dict[str, Value], converted: ConvertedArguments) -> None:
+    """Wrap a path in a list of one file for a tool that takes a list of files."""
     files = next((one.name for one in tool.parameters if one.kind is ValueKind.FILES), None)
     if files is None or not found.get("path"):
         return
@@ -119,13 +121,13 @@ def _wrap_path(tool: ClientTool, found: dict[str, Value], settled: ConvertedArgu
     lines = [found.pop(key, None) for key in ("start_line", "end_line")]
     if any(lines):
         if not all(lines):
-            settled.defects.append(
+            converted.defects.append(
                 Defect(Reason.MISSING_ARGUMENT, "end_line", "one end of a range", "both start_line and end_line")
             )
         entry["line_range"] = [f"{lines[0]}-{lines[1]}"]
     folded: Value = {"file": [entry]}
     if found.setdefault(files, folded) != folded:
-        settled.defects.append(Defect(Reason.DUPLICATE_ARGUMENT, "path", f"a path and {files}", "one of them"))
+        converted.defects.append(Defect(Reason.DUPLICATE_ARGUMENT, "path", f"a path and {files}", "one of them"))
 
 
 def _show(value: Value) -> str:

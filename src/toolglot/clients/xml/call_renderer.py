@@ -1,8 +1,8 @@
-"""One call as the XML of a client, proved by reading it as the client does.
+"""Render one call as the XML of a client, verified by parsing it as the client does.
 
-Strategy. Whatever the encoding thought it knew, the text is read with the port of the client's own parser and of what
-its tool does with the values, and must give the same call with the same values. Only whitespace at the ends, and a tag
-in words for people, may differ where ``Tolerance`` allows it, and that is told. Anything else is refused with the reason.
+Strategy. Whatever the encoder assumes, the text is parsed with the port of the client's own parser and value decoding,
+and must give the same call with the same values. Only whitespace at the ends, and a tag in text for people, may differ
+where ``Tolerance`` allows it, and that is noted. Anything else is refused with a reason.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PLAIN_ID = re.compile(r"[\w.:-]{1,128}\Z", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class RenderedCall:
-    """The XML of a call, or no text and what is wrong. Notes tell what the client sees otherwise."""
+    """The XML of a call; or no text, and the defects. ``notes`` lists allowed differences."""
 
     tool: str
     text: str = ""
@@ -45,8 +45,8 @@ def render_call(
     servers: Mapping[str, tuple[str, str]] | None = None,
     fill: bool = True,
 ) -> RenderedCall:
-    """The call as this client reads it. ``call_id`` goes along in a tag that clients skip; ``servers`` tells which
-    names stand for a tool of an MCP server; ``fill`` gives parameters that were left out their defaults."""
+    """Render a call. ``call_id`` is added in a tag that clients skip; ``servers`` maps names to MCP server and tool;
+    ``fill`` adds the defaults of omitted parameters."""
     try:
         given = parse_strict_json(arguments or "{}")
     except MalformedValue:
@@ -59,12 +59,12 @@ def render_call(
     tool = client.find_tool(name)
     if tool is None:
         return _refuse(name, Reason.UNKNOWN_TOOL, "name", name, f"a tool that {client.name} knows")
-    settled = convert_arguments(client, tool, given, fill)
-    if settled.defects:
-        return RenderedCall(tool.name, "", tuple(settled.defects), tuple(settled.notes))
-    text = _render_xml(client, model, tool, settled.values, call_id)
-    defects, notes = verify(client, model, tool, text, settled.values)
-    return RenderedCall(tool.name, "" if defects else text, defects, (*settled.notes, *notes))
+    converted = convert_arguments(client, tool, given, fill)
+    if converted.defects:
+        return RenderedCall(tool.name, "", tuple(converted.defects), tuple(converted.notes))
+    text = _render_xml(client, model, tool, converted.values, call_id)
+    defects, notes = verify(client, model, tool, text, converted.values)
+    return RenderedCall(tool.name, "" if defects else text, defects, (*converted.notes, *notes))
 
 
 def _refuse(name: str, reason: Reason, where: str, found: str, expected: str) -> RenderedCall:
@@ -93,17 +93,15 @@ def _render_xml(client: XmlClient, model: str, tool: ClientTool, values: Mapping
 def verify(
     client: XmlClient, model: str, tool: ClientTool, text: str, values: Mapping[str, Value]
 ) -> tuple[tuple[Defect, ...], tuple[str, ...]]:
-    """What differs if the client reads this text, and what differs in a way that is allowed."""
+    """Parse the text as the client does: defects, and notes on allowed differences."""
     if client.limits.call and utf16_length(text) > client.limits.call:
         return (_difference_defect("call", f"{utf16_length(text)} characters", f"at most {client.limits.call}"),), ()
     blocks = client.read(text, model)
     call = blocks[0] if len(blocks) == 1 else None
     if not isinstance(call, XmlCallBlock) or call.partial or call.name != tool.name:
-        return (_difference_defect("call", "text that ends the call early", "text that this client can be told"),), ()
+        return (_difference_defect("call", "text that ends the call early", "text that this client can parse"),), ()
     if call.complaint:
-        return (
-            _difference_defect(call.complaint.partition(":")[0], "text that spoils its form", "text without a lone <"),
-        ), ()
+        return (_difference_defect(call.complaint.partition(":")[0], "malformed text", "text without a lone <"),), ()
     if strange := call.params.keys() - values.keys():
         return (_difference_defect(strange.pop(), "a tag inside another value", "no such tag"),), ()
     defects, notes = [], []
@@ -113,7 +111,7 @@ def verify(
         if difference in (TRIMMED, BROKEN_TAG):
             notes.append(f"{name}: {difference}")
         elif difference:
-            defects.append(_difference_defect(name, difference, "a value that this client can be told"))
+            defects.append(_difference_defect(name, difference, "a value that this client can parse"))
     return tuple(defects), tuple(notes)
 
 
@@ -122,7 +120,7 @@ def _difference_defect(where: str, found: str, expected: str) -> Defect:
 
 
 def _compare(parameter: ClientParameter, value: Value, got: Value) -> str:
-    """Nothing if they are the same; otherwise what the difference is."""
+    """An empty string if they are equal; otherwise the difference."""
     if isinstance(value, str) and isinstance(got, str):
         return "" if value == got else _classify_difference(parameter, value, got)
     if type(value) is type(got) and _is_identical(value, got):
@@ -140,7 +138,7 @@ def _classify_difference(parameter: ClientParameter, value: str, got: str) -> st
     if care is Tolerance.PROSE and closer in core and core.replace(closer, BROKEN_OPENER + closer[1:]) == got:
         return BROKEN_TAG
     if core == got.strip(JS_WHITESPACE):
-        return "whitespace at an end, which the client takes away"
+        return "whitespace at an end, which the client removes"
     return "text that the client would change or cut"
 
 

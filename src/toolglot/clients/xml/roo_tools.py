@@ -1,7 +1,7 @@
-"""The tools that versions of Roo, and Kilo which grew out of it, have in common.
+"""Tools that the versions of Roo and its fork Kilo have in common.
 
-Parameters differ in what is undone. The content of files and diffs is un-escaped unless the id of the model contains
-``claude``, a command always is, everything else is used as it stands.
+Parameters differ in un-escaping: file content and diffs are un-escaped unless the model id contains ``claude``, a
+command always is, everything else is used unchanged.
 """
 
 from __future__ import annotations
@@ -242,7 +242,7 @@ GENERATE_IMAGE = ClientTool(
     ),
 )
 
-# these are not in prompts that teach XML; the parsers of later versions know them
+# not in prompts that teach XML, but known to the parsers of later versions
 SEARCH_REPLACE = ClientTool("search_replace", "Replaces one piece of a file.", (FILE_PATH, OLD_STRING, NEW_STRING))
 EDIT_FILE = ClientTool(
     "edit_file",
@@ -323,21 +323,21 @@ PARAMETERS = frozenset(
 WRITE_WITH_LINE_COUNT = replace(WRITE_TO_FILE, parameters=(*WRITE_TO_FILE.parameters, LINE_COUNT))
 """With the number of lines, until 3.35.3."""
 NATIVE_TAG = "search_and_replace"
-"""A tool of 3.35 and later for native calls only. It opens a call wherever its tag stands."""
+"""A tool of 3.35 and later for native calls only. Its tag opens a call anywhere."""
 
 
 def define_client(
     name: str, tools: tuple[ClientTool, ...], parameters: frozenset[str], tags: frozenset[str] = frozenset()
 ) -> XmlClient:
-    """A version of Roo, or of a client that reads as Roo does.
+    """A version of Roo, or of a client with the same parser.
 
     Args:
-        tools: those beside the common ones.
-        parameters: tags of parameters beside the common ones.
+        tools: tools besides the common ones.
+        parameters: parameter tags besides the common ones.
         tags: further tags that open a call.
     """
     known = {tool.name: tool for tool in (*COMMON, *tools)}
-    kept_out = frozenset({"task_progress", "requires_approval"}) | ({"line_count"} - parameters)
+    ignored = frozenset({"task_progress", "requires_approval"}) | ({"line_count"} - parameters)
     return XmlClient(
         name=name,
         tools=known,
@@ -345,7 +345,7 @@ def define_client(
         parse=parse_roo,
         limits=LIMITS,
         aliases=ALIASES,
-        ignored_arguments=kept_out,
+        ignored_arguments=ignored,
         layouts=(LAYOUT,),
         leading_tags=frozenset({"think"}),
     )

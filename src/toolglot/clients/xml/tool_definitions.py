@@ -1,8 +1,8 @@
-"""The tools that an XML client's prompt offers, as every other client would send them.
+"""Build native tool definitions from the prompt of an XML client.
 
-The prompt says which tools and parameters there are, and tells about them. The profile of the client knows more of the
-ones it has: types, nested shapes, and whether a parameter is needed where the prompt does not say. Tools of MCP servers
-are offered one by one, with the schemas their servers gave; ``ToolDefinitions.members`` leads back to the server.
+The prompt lists tools and parameters with descriptions. The client profile adds what it knows: types, nested schemas,
+and whether a parameter is required where the prompt does not state it. Tools of MCP servers are offered one by one,
+with the schemas of their servers; ``ToolDefinitions.members`` maps them back to the server.
 """
 
 from __future__ import annotations
@@ -23,42 +23,42 @@ from toolglot.core.conversation import Tool
 from toolglot.core.tool_names import rename
 
 _VALID_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""Names that every upstream takes."""
+"""Names that every upstream accepts."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolDefinitions:
-    """Tools for a model that has native ones. ``members`` belong to a server, and are called as it is told here."""
+    """Tools for a model with native tools. ``members`` are tools of MCP servers by their offered name."""
 
     tools: tuple[Tool, ...] = ()
     members: Mapping[str, ServerTool] = field(default_factory=dict, hash=False)
 
     @property
     def names(self) -> dict[tuple[str, str], str]:
-        """The names of the members by server and tool."""
+        """Offered names of the members, by server and tool."""
         return {(member.server, member.name): name for name, member in self.members.items()}
 
 
 def define_tools(client: XmlClient, prompt: ClientPrompt) -> ToolDefinitions:
-    """What the prompt offers; without documents in it, everything the client is known to have."""
+    """The tools of the prompt; if it documents none, all tools of the profile."""
     if not prompt.documents:
         return ToolDefinitions(client.list_tools())
     members = _name_server_tools(prompt.servers)
-    spared = MCP_TOOL if members and all(member.schema for member in prompt.servers) else ""
+    hidden = MCP_TOOL if members and all(member.schema for member in prompt.servers) else ""
     tools = [
         define_tool(document, client.find_tool(document.name))
         for document in prompt.documents
-        if document.name != spared
+        if document.name != hidden
     ]
     tools += [Tool(name, member.description, member.schema or {"type": "object"}) for name, member in members.items()]
     return ToolDefinitions(tuple(tools), members)
 
 
 def define_lenient_tools(client: XmlClient, prompt: ClientPrompt) -> tuple[Tool, ...]:
-    """All tools for reading what a model wrote who was taught by the prompt, in all their spellings. Clients document
-    some of them in a later message, and say themselves which ones may not be used."""
-    strange = [define_tool(document, None) for document in prompt.documents if client.find_tool(document.name) is None]
-    return (*client.list_tools(lenient=True), *strange)
+    """All tools with all aliases, for reading what a model wrote. Clients document some tools in a later message, and
+    themselves reject those that are not allowed."""
+    unknown = [define_tool(document, None) for document in prompt.documents if client.find_tool(document.name) is None]
+    return (*client.list_tools(lenient=True), *unknown)
 
 
 def _name_server_tools(members: Iterable[ServerTool]) -> dict[str, ServerTool]:
@@ -68,7 +68,7 @@ def _name_server_tools(members: Iterable[ServerTool]) -> dict[str, ServerTool]:
 
 
 def define_tool(document: DocumentedTool, known: ClientTool | None) -> Tool:
-    """The tool that a document describes."""
+    """The tool definition for a documented tool."""
     base = known.as_tool() if known else Tool(document.name)
     properties = dict(base.parameters.get("properties", {}))
     required = {one.name for one in known.parameters if one.required} if known else set()
@@ -86,7 +86,7 @@ def define_tool(document: DocumentedTool, known: ClientTool | None) -> Tool:
 
 
 def _list_parameters(document: DocumentedTool, properties: Mapping[str, Any]) -> list[DocumentedParameter]:
-    """Those the document lists, and those of its samples that are known; without a list, all that are known."""
+    """Parameters that are listed, plus known ones in its samples; without a list, all known ones."""
     if document.parameters is None and properties:
         return [DocumentedParameter(name) for name in properties]
     if document.parameters is None:
@@ -97,7 +97,7 @@ def _list_parameters(document: DocumentedTool, properties: Mapping[str, Any]) ->
 
 
 def _lower_name(one: DocumentedParameter, properties: Mapping[str, Any]) -> DocumentedParameter:
-    """Some documents capitalise the names of parameters; tags are small."""
+    """Lower-case a parameter name: some prompts capitalise them, tags are lower case."""
     small = one.name.lower()
     return replace(one, name=small) if one.name not in properties and small in properties else one
 
@@ -110,7 +110,7 @@ def _describe(one: DocumentedParameter, known: Mapping[str, Any] | None) -> dict
 
 
 def _is_required(one: DocumentedParameter, properties: Mapping[str, Any], required: set[str]) -> bool:
-    """What the prompt says counts; then what is known. A parameter that nobody calls optional is needed."""
+    """The prompt decides, then the profile. A parameter that neither calls optional is required."""
     if one.required is not None:
         return one.required
     return one.name in required if one.name in properties else True

@@ -11,9 +11,9 @@
     </diff>
     </replace_in_file>
 
-Every value is trimmed. Files and diffs are un-escaped unless the id of the model contains ``claude``, files that end in
-``.xml`` excepted; and the replacement character is deleted from them. That makes it the one escape character there is:
-put at the end of a file, it keeps the last line break.
+Every value is trimmed. Files and diffs are un-escaped unless the model id contains ``claude``, except files that end in
+``.xml``; and U+FFFD is deleted from them. That makes it the only escape character: at the end of a file it protects the
+last line break.
 """
 
 from __future__ import annotations

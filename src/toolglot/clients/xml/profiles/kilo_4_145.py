@@ -1,4 +1,4 @@
-"""Kilo Code 4.145, of January 2026: its last version in which XML can be chosen. It reads as Roo does.
+"""Kilo Code 4.145, of January 2026: the last version with XML as an option. Its parser is that of Roo.
 
 <edit_file>
 <target_file>src/app.ts</target_file>

@@ -1,4 +1,4 @@
-"""Roo Code 3.29.3 of October 2025 and before, whose prompt was examined when this began.
+"""Roo Code 3.29.3 of October 2025 and before.
 
 <write_to_file>
 <path>notes.txt</path>

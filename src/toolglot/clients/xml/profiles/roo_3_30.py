@@ -1,4 +1,4 @@
-"""Roo Code from 3.29.4, of October 2025, to 3.36, of December 2025, the last that speaks XML with new tasks.
+"""Roo Code from 3.29.4, of October 2025, to 3.36, of December 2025, the last with XML for new tasks.
 
 <write_to_file>
 <path>notes.txt</path>
@@ -7,9 +7,8 @@ first line
 </content>
 </write_to_file>
 
-What the prompts teach hardly changed. The parsers learned the tags of tools for native calls one by one, and a tag that
-the parser knows is no text any more. A profile is called after the first version that it is for, the last one after
-the version that people stay with.
+The prompts hardly changed. The parsers added tags of native tools one by one, and a tag that the parser knows is no
+longer text. A profile is named after its first version, the last one after the version that people stay with.
 """
 
 from __future__ import annotations
