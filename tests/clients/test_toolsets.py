@@ -273,7 +273,7 @@ def test_folders_are_read_where_the_tool_says_so() -> None:
 VIEW = {"command": "view", "path": "a.py"}
 STR = {"command": "str_replace", "path": "a.py"}
 LOSSES: dict[str, tuple[ToolMapping, bool, str, dict[str, Any], str]] = {
-    "undo": (ROO, True, EDITOR, {"command": "undo_edit", "path": "a.py"}, "undo_edit has no twin"),
+    "undo": (ROO, True, EDITOR, {"command": "undo_edit", "path": "a.py"}, "undo_edit has no equivalent"),
     "command": (ROO, True, EDITOR, {"command": "rm", "path": "a.py"}, "no command"),
     "old_str_empty": (ROO, True, EDITOR, {**STR, "old_str": "", "new_str": "x"}, "nothing to look for"),
     "view_range_backwards": (ROO, True, EDITOR, {**VIEW, "view_range": [5, 4]}, "no lines from 5 to 4"),
@@ -293,7 +293,7 @@ LOSSES: dict[str, tuple[ToolMapping, bool, str, dict[str, Any], str]] = {
         {"command": "insert", "path": "a", "insert_line": 1, "insert_text": "x"},
         "no tool to insert",
     ),
-    "unknown_argument": (ROO, True, EDITOR, {**VIEW, "depth": 2}, "depth .* has no twin"),
+    "unknown_argument": (ROO, True, EDITOR, {**VIEW, "depth": 2}, "depth .* has no equivalent"),
     "not_an_object": (ROO, True, EDITOR, {"command": 5, "path": "a"}, "must be text"),
     "open_end": (
         mapped("roo", "anthropic", READS["files"][0]),
@@ -312,7 +312,7 @@ LOSSES: dict[str, tuple[ToolMapping, bool, str, dict[str, Any], str]] = {
     "append": (ROO, False, "insert_content", {"path": "a", "line": 0, "content": "x"}, "end of the file"),
     "recursive": (ROO, False, "list_files", {"path": "a", "recursive": True}, "whole tree"),
     "indentation": (ROO, False, "read_file", {"path": "a", "mode": "indentation"}, "by indentation"),
-    "told_twice": (ROO, False, "read_file", {"path": "a", "offset": 1, "end_line": 2}, "told twice"),
+    "two_ranges": (ROO, False, "read_file", {"path": "a", "offset": 1, "end_line": 2}, "two line ranges"),
     "replace_all": (
         ROO,
         False,
@@ -372,7 +372,7 @@ LOSSES: dict[str, tuple[ToolMapping, bool, str, dict[str, Any], str]] = {
         {"command": "view", "path": "src/"},
         "no folders",
     ),
-    "background": (CODE, True, "Bash", {"command": "ls", "run_in_background": True}, "has no twin"),
+    "background": (CODE, True, "Bash", {"command": "ls", "run_in_background": True}, "has no equivalent"),
     "description": (
         mapped("opencode", "claude_code", Tool("bash", "", {"properties": {"command": {}, "timeout": {}, "description": {}}, "required": ["command", "description"]})),
         True,
@@ -622,10 +622,10 @@ def test_an_edit_waits_until_it_is_known_what_it_looks_for() -> None:
 def test_a_streamed_call_with_an_argument_that_has_no_twin_fails_the_answer() -> None:
     told = list(merge_deltas(ResponseMapper(CODE).feed(calls(("Write", '{"file_path":"a","mode":7,"content":"x"}')))))
     check_order(told)
-    assert told[-1] == Failed("refused_call", "The call of write was not made: mode of Write has no twin.")
+    assert told[-1] == Failed("refused_call", "The call of write was not made: mode of Write has no equivalent.")
     assert not any(isinstance(event, CallEnded) for event in told)
     whole = map_response(CODE, calls(("Write", '{"file_path":"a","mode":7,"content":"x"}')))
-    assert TextDelta("\n\n(The call of write was not made: mode of Write has no twin.)") in whole
+    assert TextDelta("\n\n(The call of write was not made: mode of Write has no equivalent.)") in whole
     assert not any(isinstance(event, CallEnded) for event in whole)
 
 
@@ -634,8 +634,8 @@ def test_a_refused_call_is_told_as_text_with_the_reason() -> None:
     told = map_response(ROO, calls((EDITOR, '{"command":"undo_edit","path":"a"}')), notes)
     assert told == [
         TextDelta(
-            f'The call {EDITOR} {{"command":"undo_edit","path":"a"}} was not made: undo_edit has no twin: nobody else'
-            " remembers what a file was before."
+            f'The call {EDITOR} {{"command":"undo_edit","path":"a"}} was not made: undo_edit has no equivalent:'
+            " no other tool keeps the previous state of a file."
         ),
         Finished("stop"),
     ]

@@ -151,7 +151,7 @@ def test_a_file_is_created_with_the_very_bytes_or_not_at_all(
 def test_calls_to_the_clients_own_tools_are_made_as_they_are(
     name: str, given: dict[str, Any], params: dict[str, Any] | None, mode: str, dialect: str, stream: bool
 ) -> None:
-    """Those that have no twin, and those that have one and were called by their own name all the same."""
+    """Those that have no equivalent, and those that have one and were called by their own name all the same."""
 
     async def check() -> None:
         call = {"name": name, "arguments": given}

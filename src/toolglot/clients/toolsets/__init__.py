@@ -1,8 +1,8 @@
-"""Tool sets for editing: a client's own tools told as those that a model was trained on, and back.
+"""Tool sets for editing: offer a client's tools as those that a model was trained on, and map its calls back.
 
-mapping = find(conversation.tools, "anthropic")
-asked = mapping.offer(conversation)             tools and history as the model knows them
-told = bring_back(mapping, events)              its answer as the client knows it; piece by piece: Return(mapping)
+mapping = find_mapping(conversation.tools, "anthropic")
+mapping.map_request(conversation)       tools and history as the model knows them
+map_response(mapping, events)           a whole answer for the client; streaming: ResponseMapper(mapping).feed(events)
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
                                 {"command": "str_replace", "path": "/a.py", "old_str": "...", "new_str": "..."}
                                 {"command": "insert", "path": "/a.py", "insert_line": 0, "insert_text": "..."}
 
-The inserted text was called ``new_str`` in its documents for long; both are read, ``insert_text`` is written unless a
-client declares only the other. ``str_replace_editor`` is the older one; it could also undo, which nothing else can.
+Its documentation long called the inserted text ``new_str``; both are accepted, and ``insert_text`` is written unless a
+client declares only the other. ``str_replace_editor`` is its predecessor, which could also undo; no other tool can.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ _COMMANDS: Mapping[str, Callable[[Arguments], Operation]] = {
 def _read(given: Arguments, target: Target) -> tuple[Operation, ...]:
     command = given.take_text("command")
     if command == "undo_edit":
-        raise Untranslatable("undo_edit has no twin: nobody else remembers what a file was before")
+        raise Untranslatable("undo_edit has no equivalent: no other tool keeps the previous state of a file")
     if command not in _COMMANDS:
         raise Untranslatable(f"{command[:40]} is no command of {target.tool.name}")
     return (_COMMANDS[command](given),)
@@ -153,7 +153,7 @@ _COMMAND_OPERATIONS: Mapping[str, tuple[OperationType, ...]] = {
 
 
 def _define_editor(kinds: frozenset[OperationType]) -> Tool:
-    commands = [command for command, says in _COMMAND_OPERATIONS.items() if kinds.intersection(says)]
+    commands = [command for command, types in _COMMAND_OPERATIONS.items() if kinds.intersection(types)]
     folders = (
         " A folder is viewed with a slash at the end of its path." if List in kinds else " Folders cannot be viewed."
     )

@@ -1,14 +1,14 @@
-"""The tools of OpenCode and of Claude Code, which say the same with other names.
+"""The tools of OpenCode and of Claude Code, which differ in names only.
 
     read  {"filePath": "/a.py", "offset": 5, "limit": 10}               Read  {"file_path": ..., "offset", "limit"}
     write {"filePath": "/a.py", "content": "..."}                       Write {"file_path": ..., "content"}
     edit  {"filePath": "/a.py", "oldString", "newString", "replaceAll"} Edit  {"file_path", "old_string", ...}
     bash  {"command": "ls", "timeout": 1000, "description": "List"}     Bash  the same
 
-Strategy. Both sets are made by one function from their names. OpenCode once counted lines from 0 and now does from 1; a
-tool says so in its description, and where it says nothing no line number is given or taken. Where its ``read`` shows
-folders too, a path that ends with a slash is one. ``write`` differs in names only, so it streams; ``edit`` does not,
-because an empty text to look for writes a whole file here and fails there.
+Strategy. One function makes both sets from their names. OpenCode once counted lines from 0 and now counts from 1; the
+tool description states which, and without that line numbers are neither accepted nor written. Where ``read`` also shows
+folders, a path that ends with a slash is one. ``write`` differs in names only, so it streams; ``edit`` does not,
+because an empty search text writes a whole file in one set and fails in the other.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _FROM_ZERO: Final = re.compile(r"\b0-(?:indexed|based)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """The words of one of the sets. ``counted``: lines are counted from 1 even where a tool does not say so."""
+    """Names in one of the sets. ``counted``: lines are counted from 1 even if the tool does not state it."""
 
     read: str
     write: str
@@ -64,10 +64,10 @@ class _Names:
 
 def _first_line(names: _Names, target: Target) -> int:
     """The number of the first line."""
-    told = target.describe("offset")
-    if _FROM_ZERO.search(told):
+    description = target.describe("offset")
+    if _FROM_ZERO.search(description):
         return 0
-    if names.counted or _FROM_ONE.search(told):
+    if names.counted or _FROM_ONE.search(description):
         return 1
     raise Untranslatable(f"{target.tool.name} does not say whether it counts lines from 0 or from 1")
 

@@ -1,13 +1,13 @@
-"""What editing tools do, neutral between every tool set; and what a tool set is.
+"""Editing operations, neutral between tool sets; and what a tool set is.
 
-Strategy. Every tool set says the same few things in its own words: show lines of a file, list a folder, write a file,
-replace a text, insert lines, run a command. A ``ToolAdapter`` is one tool of a set with both directions, ``read`` from
-its arguments to operations and ``write`` from an operation to its arguments. So each set is written down once, and any
-two of them are a pair.
+Strategy. Every tool set expresses the same few operations: show lines of a file, list a folder, write a file, replace a
+text, insert lines, run a command. A ``ToolAdapter`` is one tool of a set in both directions: ``read`` converts its
+arguments to operations, ``write`` an operation to its arguments. So each set is defined once, and any two of them can
+be mapped.
 
-Nothing is guessed. What one side can say and the other cannot raises ``Untranslatable`` with a sentence that tells why;
-whoever carries a call over refuses it with that sentence. What is dropped because it cannot change the outcome is a
-note."""
+Nothing is guessed. What has no equivalent on the other side raises ``Untranslatable`` with a sentence that explains
+why, and the call is refused with that sentence. What is dropped because it cannot change the outcome is noted.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from toolglot.core.lenient_json import NotJsonError, Number, Value, parse
 
 
 class Untranslatable(ValueError):
-    """What one tool set says and the other cannot; the message is a sentence for people and models."""
+    """Something without an equivalent in the other tool set; the message is a sentence for people and models."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Show the lines of a file from ``first`` to ``last``, counted from 1; ``None``: to its end."""
+    """Show lines ``first`` to ``last`` of a file, counted from 1; ``None``: to its end."""
 
     path: str
     first: int = 1
@@ -34,7 +34,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class List:
-    """Show what is in a folder."""
+    """List a folder."""
 
     path: str
 
@@ -49,7 +49,7 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """Put a text in the place of another, which must be there exactly once unless ``every`` one is meant."""
+    """Replace a text, which must occur exactly once unless ``every`` is set."""
 
     path: str
     old: str
@@ -59,7 +59,7 @@ class Replace:
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """Put lines behind the line ``after``; 0 is the top of the file."""
+    """Insert lines after line ``after``; 0 is the top of the file."""
 
     path: str
     after: int
@@ -81,7 +81,7 @@ WrittenArguments: TypeAlias = dict[str, Value]
 
 
 class Arguments:
-    """The arguments of one call, taken out one by one: what nobody takes is a loss. ``null`` is as good as absent."""
+    """The arguments of one call, taken one by one; any left over cannot be translated. ``null`` counts as absent."""
 
     def __init__(self, tool: str, text: str) -> None:
         self.tool = tool
@@ -115,7 +115,7 @@ class Arguments:
         return path
 
     def take_integer(self, key: str) -> int | None:
-        """A whole number if there is one; clients of the XML era wrote them as text."""
+        """An integer, or None if absent; XML clients write numbers as text."""
         if key not in self.left:
             return None
         return parse_integer(self.take(key), f"{key} of {self.tool}")
@@ -130,7 +130,7 @@ class Arguments:
 
     def finish(self) -> None:
         for key in self.left:
-            raise Untranslatable(f"{key} of {self.tool} has no twin")
+            raise Untranslatable(f"{key} of {self.tool} has no equivalent")
 
 
 def parse_integer(value: Value, what: str) -> int:
@@ -146,10 +146,10 @@ def to_number(value: int) -> Number:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A tool that a call is written for, or was made to.
+    """The declared tool that a call is read from or written for.
 
-    ``model`` is the name the client knows the model by. ``verified``: what is written for it is read back as the client
-    reads it, so values that the client changes are escaped or refused there.
+    ``model`` is the model id that the client uses. ``verified``: the written call is parsed back as the client does, so
+    values that the client changes are escaped or refused there.
     """
 
     tool: Tool
@@ -162,7 +162,7 @@ class Target:
         return found if isinstance(found, Mapping) else {}
 
     def declares(self, *keys: str) -> bool:
-        """Whether the tool takes these arguments; one that declares nothing is known by its name alone."""
+        """Whether the tool declares these arguments; a tool without any declaration is identified by its name alone."""
         return not self.properties or all(key in self.properties for key in keys)
 
     def takes_objects(self, key: str) -> bool:
@@ -182,10 +182,9 @@ class Target:
 class ToolAdapter:
     """One tool of a set.
 
-    ``keys`` must be declared for a client's tool to be this one; ``any_of`` are further ones of which one must be.
-    ``make_tool`` is the tool as a model is offered it, for the kinds of operations that the client can do. ``fields`` are
-    the arguments by their part in the operation, where they say it without further ado: two tools that have the same
-    parts differ in names only.
+    ``keys`` must be declared for a client's tool to match, and one of ``any_of``. ``make_tool`` builds the definition
+    for a model, for the operation types that the client supports. ``fields`` maps the parts of the operation to
+    argument names if the arguments express nothing else: two tools with the same parts differ in names only.
     """
 
     tool: str
@@ -201,7 +200,7 @@ class ToolAdapter:
         return frozenset(self.write)
 
     def fits(self, tool: Tool) -> bool:
-        """Whether a client's tool is this one."""
+        """Whether this adapter is for the given tool of a client."""
         if tool.name != self.tool:
             return False
         target = Target(tool)
@@ -210,22 +209,21 @@ class ToolAdapter:
 
 @dataclass(frozen=True, slots=True)
 class ToolSet:
-    """The tools of one client or one maker. The first that can write an operation does; ``taught`` are those that a
-    model is offered, the others are known when a client has them."""
+    """The tools of one client or vendor. The first that can write an operation does; ``taught`` are offered to models,
+    the others are only recognised in clients."""
 
     name: str
     adapters: tuple[ToolAdapter, ...]
     taught: tuple[str, ...]
-    tells: str = field(default="", compare=False)
 
     def find_adapter(self, tool: str) -> ToolAdapter | None:
         return next((adapter for adapter in self.adapters if adapter.tool == tool), None)
 
 
 def define_tool(name: str, description: str, properties: Mapping[str, Any], optional: Iterable[str] = ()) -> Tool:
-    """A tool; every argument is required but those named."""
-    spare = set(optional)
-    required = [key for key in properties if key not in spare]
+    """A tool definition; every argument is required except ``optional`` ones."""
+    omittable = set(optional)
+    required = [key for key in properties if key not in omittable]
     return Tool(name, description, {"type": "object", "properties": dict(properties), "required": required})
 
 
@@ -238,7 +236,7 @@ def integer_schema(description: str) -> dict[str, str]:
 
 
 def view_range(first: int | None, last: int | None, path: str) -> View:
-    """Lines of a file; ``None`` where nothing was said."""
+    """A view of these lines; ``None``: not given."""
     start = 1 if first is None else first
     if start < 1 or (last is not None and last < start):
         raise Untranslatable(f"there are no lines from {start} to {last}")
@@ -251,7 +249,7 @@ RELATIVE_FOLDERS = (".", "..")
 
 
 def is_folder(path: str) -> bool:
-    """Which of both is meant nobody can know, so a path that ends with a slash is taught to be a folder."""
+    """Whether a path means a folder. It cannot be known, so models are taught to end a folder with a slash."""
     return path.endswith("/") or path in RELATIVE_FOLDERS
 
 

@@ -1,19 +1,19 @@
-"""The tools of Roo Code and its relatives, of the XML era and since.
+"""The tools of Roo Code and its forks, in XML and in native versions.
 
     read_file       {"path": "a.py", "mode": "slice", "offset": 5, "limit": 10}     today
-                    {"path": "a.py", "start_line": 5, "end_line": 14}               before, and in Cline
-                    {"files": [{"path": "a.py", "line_ranges": [[5, 14]]}]}         between
-                    {"args": "<file><path>a.py</path><line_range>5-14</line_range></file>"}     the XML era
-                    {"args": {"file": [{"path": "a.py", "line_range": ["5-14"]}]}}              the same, read
+                    {"path": "a.py", "start_line": 5, "end_line": 14}               earlier, and Cline
+                    {"files": [{"path": "a.py", "line_ranges": [[5, 14]]}]}         in between
+                    {"args": "<file><path>a.py</path><line_range>5-14</line_range></file>"}     XML versions
+                    {"args": {"file": [{"path": "a.py", "line_range": ["5-14"]}]}}              the same, parsed
     list_files      {"path": "src", "recursive": false}
-    write_to_file   {"path": "a.py", "content": "..."}                              once with line_count
+    write_to_file   {"path": "a.py", "content": "..."}                              earlier with line_count
     apply_diff      {"path": "a.py", "diff": "<<<<<<< SEARCH ..."}
-    insert_content  {"path": "a.py", "line": 1, "content": "..."}                   gone since the end of 2025
+    insert_content  {"path": "a.py", "line": 1, "content": "..."}                   removed at the end of 2025
     edit            {"file_path": "a.py", "old_string": "...", "new_string": "...", "replace_all": false}
     search_replace  {"file_path": "a.py", "old_string": "...", "new_string": "..."}
 
-Strategy. ``edit`` and ``search_replace`` are exact, so they are preferred to ``apply_diff`` where a client has them. A
-line to insert at is the one *before* which to insert, and 0 means the end of the file, which nobody else can say.
+Strategy. ``edit`` and ``search_replace`` are exact, so they are preferred to ``apply_diff`` where a client has them.
+``insert_content`` inserts *before* its line, and 0 means the end of the file, which has no equivalent elsewhere.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _SPAN: Final = re.compile(r"(\d+)-(\d+)")
 _XML: Final = {"&lt;": "<", "&gt;": ">", "&amp;": "&"}
 _FENCE: Final = "```"
 _REPLACEMENT_PATTERN: Final = re.compile(r"\$[$&`']")
-"""What JavaScript takes for an instruction in a replacement."""
+"""Special patterns in a JavaScript replacement string."""
 
 
 def _refuse_entities(content: str, target: Target) -> None:
@@ -75,14 +75,14 @@ def _read_file(given: Arguments, target: Target) -> tuple[Operation, ...]:
         return _read_elements(args) if type(args) is str else _read_args(args)
     path = given.take_path("path")
     if given.take_text("mode", "slice") != "slice":
-        raise Untranslatable("read_file by indentation has no twin")
-    given.left.pop("indentation", None)  # Roo looks at it in the other mode only
+        raise Untranslatable("read_file by indentation has no equivalent")
+    given.left.pop("indentation", None)  # Roo uses it in the other mode only
     first, last = given.take_integer("start_line"), given.take_integer("end_line")
     offset, limit = given.take_integer("offset"), given.take_integer("limit")
     if (offset, limit) == (None, None):
         return (view_range(first, last, path),)
     if (first, last) != (None, None):
-        raise Untranslatable("read_file is told twice which lines to read")
+        raise Untranslatable("read_file has two line ranges")
     offset = 1 if offset is None else offset
     return (view_range(offset, None if limit is None else offset + limit - 1, path),)
 
@@ -111,7 +111,7 @@ def _read_pair(pair: Value, path: str) -> View:
 
 
 def _read_args(args: Value) -> tuple[Operation, ...]:
-    """The files of ``args`` as a client that takes XML has read its elements."""
+    """The files of ``args`` in the form in which an XML client has parsed them."""
     files = args.get("file") if isinstance(args, dict) and set(args) == {"file"} else None
     if not isinstance(files, list) or not files:
         raise Untranslatable("args of read_file must hold files")
@@ -211,7 +211,7 @@ def _write_list(folder: List, target: Target) -> WrittenArguments:
 
 
 def _read_write(given: Arguments, target: Target) -> tuple[Operation, ...]:
-    given.take_integer("line_count")  # Roo only compared it with the content
+    given.take_integer("line_count")  # Roo only compares it with the content
     return (Create(given.take_path("path"), given.take_text("content")),)
 
 

@@ -1,4 +1,4 @@
-"""Blocks of SEARCH and REPLACE, as Roo's apply_diff takes them.
+"""Parse and write the SEARCH/REPLACE blocks of Roo's apply_diff.
 
     <<<<<<< SEARCH
     :start_line:5
@@ -8,13 +8,13 @@
     the new lines
     >>>>>>> REPLACE
 
-Strategy. Lines are looked at one by one. A line of content that begins like a mark has a backslash before it, which is
-taken off again; nothing else is escaped, so a line that begins with a backslash and a mark cannot be written at all.
-Roo compares and replaces whole lines, skips blank lines behind its marks, cuts blanks off the ends of new lines, keeps
-the first old line's kind of indentation, deletes lines together with their line break if nothing takes their place, and
-takes numbers off lines that all have one. Each of these is looked at here before a block is written, and what would
-arrive changed is refused. A line break that ends both texts, or the old one where nothing takes its place, ends the
-lines of a block and is not one more line in it.
+Strategy. Lines are parsed one by one. A content line that begins like a mark is escaped with a backslash, which is
+removed again; nothing else is escaped, so a line that begins with a backslash and a mark cannot be written. Roo
+compares and replaces whole lines, skips blank lines after its marks, strips trailing whitespace of new lines, keeps the
+kind of indentation of the first old line, deletes lines together with their line break if the replacement is empty, and
+removes line numbers if all lines have one. All of that is checked before a block is written, and a text that Roo would
+change is refused. A line break that ends both texts, or the old one if the replacement is empty, ends the lines of a
+block and is not one more line in it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _HEAD: Final = tuple(map(re.compile, (r":start_line:\s*([0-9]+)", r":end_line:\s
 _JS_WHITESPACE: Final = (
     "\t\n\v\f\r \u00a0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
-"""What JavaScript takes for blank."""
+"""Whitespace in JavaScript."""
 _NUMBERED: Final = re.compile(rf"[{_JS_WHITESPACE}]*[0-9]+[{_JS_WHITESPACE}]+\|(?!\|)")
 _OTHER_LINE_ENDS: Final = re.compile("[\r\u2028\u2029]")
 
@@ -46,8 +46,7 @@ class DiffBlock:
 
 
 def parse_diff(diff: str) -> tuple[DiffBlock, ...]:
-    """The blocks of a diff; raises ``Untranslatable`` where Roo would refuse it, or do something else than it seems to
-    say."""
+    """The blocks of a diff. Raises ``Untranslatable`` where Roo would refuse it, or apply it differently."""
     if _OTHER_LINE_ENDS.search(diff):
         raise Untranslatable("a diff with line ends other than LF is not read the same way everywhere")
     lines = iter(diff.split("\n"))
@@ -87,7 +86,7 @@ def _read_part(lines: Iterator[str], closer: str) -> list[str]:
 
 
 def _is_mark(bare: str) -> bool:
-    """Whether Roo takes a line for a mark, wherever in the line it stands."""
+    """Whether Roo treats a line as a mark, wherever in the line it is."""
     return bare == SEPARATOR or bare.startswith((SEARCH[:7], REPLACE[:7]))
 
 
@@ -98,7 +97,7 @@ def _unescape(lines: Sequence[str]) -> str:
 
 
 def check_block(old: str, new: str) -> None:
-    """Raise ``Untranslatable`` where whole lines and plain text do not mean the same."""
+    """Raise ``Untranslatable`` where replacing whole lines differs from replacing text."""
     if not old:
         raise Untranslatable("nothing to search for: an empty SEARCH is not allowed")
     for part in (old, new):
@@ -109,12 +108,12 @@ def check_block(old: str, new: str) -> None:
 
 
 def is_numbered(part: str) -> bool:
-    """Whether every line begins with a number and a bar, as a client shows the lines of a file."""
+    """Whether every line begins with a number and a bar, as clients show the lines of a file."""
     return all(_NUMBERED.match(line) for line in part.split("\n"))
 
 
 def write_diff(old: str, new: str) -> str:
-    """One block that makes Roo put the new text in the place of the old."""
+    """A block that makes Roo replace the old text by the new one. Raises ``Untranslatable``."""
     if not new and not old.endswith("\n"):
         raise Untranslatable(
             "an empty REPLACE deletes the lines together with their line break, an empty text leaves that behind"
@@ -138,7 +137,7 @@ def _escape(part: str) -> Iterator[str]:
 
 
 def reindent(old: str, new: str) -> str:
-    """The new lines as Roo writes them where the old ones match exactly."""
+    """The new lines with the indentation that Roo gives them where the old ones match exactly."""
     base = _indentation(old)
     return "\n".join(_reindent_line(line, base) for line in new.split("\n"))
 

@@ -40,7 +40,7 @@ _LABEL: Final = re.compile(
 )
 _BULLET: Final = re.compile(
     r"^(?P<indent>[ \t]*)(?:[-*]|\d+\.)[ \t]+(?:\*\*|`)?(?P<name>[A-Za-z_]\w*)(?:\*\*|`)?"
-    r"(?:[ \t]*\((?P<early>[^()]*)\))?:[ \t]*(?:\((?P<late>[^()]*)\))?[ \t]*(?P<tells>.*)$"
+    r"(?:[ \t]*\((?P<early>[^()]*)\))?:[ \t]*(?:\((?P<late>[^()]*)\))?[ \t]*(?P<text>.*)$"
 )
 _TYPES: Final = ("string", "number", "integer", "boolean", "array", "object")
 _FLAG: Final = re.compile(r"\b(required|optional)\b", re.I)
@@ -176,15 +176,15 @@ def _parse_bullets(lines: list[str], at: int, flag: bool | None) -> tuple[list[D
 
 def _make_parameter(bullet: re.Match[str], more: list[str], flag: bool | None) -> DocumentedParameter:
     notes = f"{bullet['early'] or ''}, {bullet['late'] or ''}"
-    tells = bullet["tells"]
+    text = bullet["text"]
     if bullet["late"] and not (_FLAG.search(bullet["late"]) or _find_type(bullet["late"])):
-        tells = f"({bullet['late']}) {tells}"  # the parentheses belong to the description
-    trailing = re.search(r"\(type: (\w+)\)", tells)
+        text = f"({bullet['late']}) {text}"  # the parentheses belong to the description
+    trailing = re.search(r"\(type: (\w+)\)", text)
     if trailing:
         notes += f", {trailing[1]}"
-        tells = tells.replace(trailing[0], "").strip()
+        text = text.replace(trailing[0], "").strip()
     marked = _find_required(notes)
-    description = clean_text("\n".join([tells, *more]))
+    description = clean_text("\n".join([text, *more]))
     return DocumentedParameter(bullet["name"], flag if marked is None else marked, description, _find_type(notes))
 
 

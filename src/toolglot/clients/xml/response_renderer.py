@@ -241,8 +241,8 @@ class ResponseRenderer:
             self.has_text = self.has_text or bool(text.strip(JS_WHITESPACE))
             self.size += utf16_length(text)
             self.ends_line = text.endswith("\n")
-            words = text.rstrip()
-            self.trailing_whitespace = text[len(words) :] if words else self.trailing_whitespace + text
+            content = text.rstrip()
+            self.trailing_whitespace = text[len(content) :] if content else self.trailing_whitespace + text
             out.append(TextDelta(text))
 
     def _start(self, event: CallStarted) -> None:
@@ -264,8 +264,8 @@ class ResponseRenderer:
         if written and SENT_AS_WRITTEN in rendered.notes and not keep_rejected(self.client, self.model, written.text):
             self.uncertain = written
         else:
-            stands = written is not None and written.text.startswith(rendered.text)
-            self._send(rendered, arguments, written if stands else None, out)
+            is_verbatim = written is not None and written.text.startswith(rendered.text)
+            self._send(rendered, arguments, written if is_verbatim else None, out)
 
     def _send(self, rendered: RenderedCall, arguments: str, written: WrittenCall | None, out: list[Event]) -> None:
         """Send the call, or report why it cannot be sent. ``written`` if it is sent as the model wrote it."""
