@@ -25,7 +25,7 @@ from support.xmlcases import Case, make_case
 
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.call_renderer import render_call
-from toolglot.clients.xml.profile import Kind, XmlCallBlock
+from toolglot.clients.xml.profile import ValueKind, XmlCallBlock
 from toolglot.core.lenient_json import dump, parse
 
 OTHER, CLAUDE, GEMINI = "qwen3-coder-plus", "claude-sonnet-4", "gemini-2.5-pro"
@@ -73,16 +73,16 @@ def escape_everything(case: Case) -> str:
         if parameter.name not in case.expected:
             continue
         value, name = case.expected[parameter.name], parameter.name
-        if parameter.kind is Kind.FILES:
+        if parameter.kind is ValueKind.FILES:
             inside = "".join(
                 f"<file><path>{escape(file['path'])}</path>"
                 + "".join(f"<line_range>{lines_}</line_range>" for lines_ in file.get("line_range", ()))
                 + "</file>"
                 for file in value["file"]
             )
-        elif parameter.kind is Kind.SUGGESTIONS:
+        elif parameter.kind is ValueKind.SUGGESTIONS:
             inside = "".join(f"<suggest>{escape(answer['text'])}</suggest>" for answer in value)
-        elif parameter.kind is Kind.BLOCK:
+        elif parameter.kind is ValueKind.BLOCK:
             inside = f"\n{escape(value)}\n"
         else:
             inside = escape(value)

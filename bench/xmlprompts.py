@@ -18,8 +18,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from support.xmlprompts import write_cline, write_compact, write_roo
 
-from toolglot.clients.xml.prompt_parser import read_prompt
-from toolglot.clients.xml.session import detect_session, get_acquainted
+from toolglot.clients.xml.prompt_parser import parse_prompt
+from toolglot.clients.xml.session import detect_session, load_context
 from toolglot.core.conversation import Conversation, Message, Text
 
 PROMPTS = {"Roo, 38 KB": write_roo(), "Cline, 58 KB": write_cline(), "Cline compact, 6 KB": write_compact()}
@@ -41,8 +41,8 @@ def measure(run: Callable[[], object], before: Callable[[], object] = lambda: No
 
 
 def forget() -> None:
-    get_acquainted.cache_clear()
-    read_prompt.cache_clear()
+    load_context.cache_clear()
+    parse_prompt.cache_clear()
 
 
 def converse(prompt: str, turns: int) -> Conversation:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolglot.clients.complaints import KINDS, OF_CALLS, complaints
+from toolglot.clients.complaints import CALL_COMPLAINTS, COMPLAINT_PATTERNS, find_complaints
 from toolglot.core.conversation import Message, Text, ToolCall, ToolResult
 
 ASKED = Message("user", (Text("<task>\nFix it\n</task>"),))
@@ -39,32 +39,35 @@ TEXTS = [
 
 @pytest.mark.parametrize(("text", "kinds"), TEXTS)
 def test_words_are_told_apart(text: str, kinds: list[str]) -> None:
-    assert complaints((ASKED, ANSWER, Message("user", (Text(text),)))) == kinds
+    assert find_complaints((ASKED, ANSWER, Message("user", (Text(text),)))) == kinds
 
 
 def test_every_kind_is_tried() -> None:
-    assert {kind for _, kinds in TEXTS for kind in kinds} == set(KINDS)
-    assert set(KINDS) > OF_CALLS
+    assert {kind for _, kinds in TEXTS for kind in kinds} == set(COMPLAINT_PATTERNS)
+    assert set(COMPLAINT_PATTERNS) > CALL_COMPLAINTS
 
 
 def test_parts_are_looked_at_one_by_one_and_a_kind_is_told_once() -> None:
     parts = (Text("[read_file for 'a'] Result:"), Text(FAILED.format(MISSING)), Text(MISSING), Text("<environment>"))
-    assert complaints((ASKED, ANSWER, Message("user", parts))) == ["missing_parameter"]
+    assert find_complaints((ASKED, ANSWER, Message("user", parts))) == ["missing_parameter"]
 
 
 def test_results_of_native_clients_count_too() -> None:
     called = Message("assistant", (ToolCall("1", "write"),))
     result = Message("tool", (ToolResult("1", "write", (Text(MISSING),)),))
-    assert complaints((ASKED, called, result)) == ["missing_parameter"]
+    assert find_complaints((ASKED, called, result)) == ["missing_parameter"]
 
 
 def test_only_what_follows_the_last_answer_counts() -> None:
     complaint = Message("user", (Text(NO_TOOL),))
-    assert complaints((ASKED, ANSWER, complaint, ANSWER, Message("user", (Text("[read for 'a'] Result:\nok"),)))) == []
-    assert complaints((complaint,)) == []
-    assert complaints(()) == []
+    assert (
+        find_complaints((ASKED, ANSWER, complaint, ANSWER, Message("user", (Text("[read for 'a'] Result:\nok"),))))
+        == []
+    )
+    assert find_complaints((complaint,)) == []
+    assert find_complaints(()) == []
 
 
 def test_an_answer_that_was_empty() -> None:
     failure = Message("assistant", (Text("Failure: I did not provide a response."),))
-    assert complaints((ASKED, failure, Message("user", (Text(NO_TOOL),)))) == ["empty_answer", "no_tool"]
+    assert find_complaints((ASKED, failure, Message("user", (Text(NO_TOOL),)))) == ["empty_answer", "no_tool"]

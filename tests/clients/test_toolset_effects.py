@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.editors import EDITORS, edit_as_anthropic, edit_as_roo, work
 
-from toolglot.clients.toolsets import ToolMapping, Untranslatable, mappings
+from toolglot.clients.toolsets import ToolMapping, Untranslatable, all_mappings
 
 EDITOR = "str_replace_based_edit_tool"
-PAIRS = {(mapping.client.name, mapping.model.name): mapping for mapping in mappings()}
+PAIRS = {(mapping.client.name, mapping.model.name): mapping for mapping in all_mappings()}
 
 LINES = st.sampled_from(
     ["a", "b", "  a", "", "=======", "<<<<<<< SEARCH", "ü😀", "x = '</a>'", "\\d", "1 | a", "-------"]
@@ -41,7 +41,7 @@ CLIENTS: dict[str, ToolMapping] = {
 def test_a_call_of_the_anthropic_editor_does_the_same_with_every_client(client: str, file: str, command: Any) -> None:
     mapping, call = CLIENTS[client], (EDITOR, json.dumps(command | {"path": "f"}))
     try:
-        carried = mapping.back(*call)
+        carried = mapping.map_call_to_client(*call)
     except Untranslatable:
         return
     assert work(EDITORS[mapping.client.name], file, list(carried.calls)) == work(edit_as_anthropic, file, [call])
@@ -55,7 +55,7 @@ def test_a_diff_does_the_same_or_is_refused(file: str, command: Any) -> None:
     """Text that is part of a line is not found by a diff; of equal lines it takes the first. Both are stated."""
     call = (EDITOR, json.dumps(command | {"path": "f"}))
     try:
-        carried = DIFFING.back(*call)
+        carried = DIFFING.map_call_to_client(*call)
     except Untranslatable:
         return
     wanted, done = work(edit_as_anthropic, file, [call]), work(edit_as_roo, file, list(carried.calls))
@@ -69,7 +69,7 @@ def test_a_diff_of_several_blocks_is_several_replacements(file: str, blocks: lis
     diff = "\n".join(f"<<<<<<< SEARCH\n{old}\n=======\n{new}\n>>>>>>> REPLACE" for old, new in blocks)
     call = ("apply_diff", json.dumps({"path": "f", "diff": diff}))
     try:
-        carried = mapping.back(*call)
+        carried = mapping.map_call_to_client(*call)
     except Untranslatable:
         return
     assert len(carried.calls) == len(blocks)
@@ -88,7 +88,7 @@ def test_a_diff_of_several_blocks_is_several_replacements(file: str, blocks: lis
 )
 def test_lines_are_inserted_behind_and_before_the_same_line(at: int, text: str, told: str) -> None:
     call = (EDITOR, json.dumps({"command": "insert", "path": "f", "insert_line": at, "insert_text": text}))
-    carried = ROO.back(*call)
+    carried = ROO.map_call_to_client(*call)
     assert json.loads(carried.calls[0][1])["line"] == at + 1
     assert work(edit_as_roo, "1\n2\n", list(carried.calls)) == work(edit_as_anthropic, "1\n2\n", [call]) == told
 
@@ -96,12 +96,12 @@ def test_lines_are_inserted_behind_and_before_the_same_line(at: int, text: str, 
 @pytest.mark.parametrize(("old", "new", "told"), [("b\n", "", "a\nc\n"), ("b\n", "x\ny\n", "a\nx\ny\nc\n")])
 def test_lines_with_their_line_breaks_are_replaced_by_a_diff(old: str, new: str, told: str) -> None:
     call = (EDITOR, json.dumps({"command": "str_replace", "path": "f", "old_str": old, "new_str": new}))
-    assert work(edit_as_roo, "a\nb\nc\n", list(DIFFING.back(*call).calls)) == told
+    assert work(edit_as_roo, "a\nb\nc\n", list(DIFFING.map_call_to_client(*call).calls)) == told
     assert work(edit_as_anthropic, "a\nb\nc\n", [call]) == told
 
 
 def test_a_conflict_in_a_file_is_resolved_by_a_diff() -> None:
     file = "a\n<<<<<<< HEAD\nours\n=======\ntheirs\n>>>>>>> main\nz\n"
     given = {"command": "str_replace", "path": "f", "old_str": file[2:-2], "new_str": "both\n"}
-    carried = DIFFING.back(EDITOR, json.dumps(given))
+    carried = DIFFING.map_call_to_client(EDITOR, json.dumps(given))
     assert work(edit_as_roo, file, list(carried.calls)) == "a\nboth\nz\n"

@@ -19,18 +19,18 @@ from msgspec import structs
 from support.gateway import Answer, gateway
 
 from toolglot.clients.toolsets import (
-    NAMES,
-    SETS,
+    TOOLSET_NAMES,
+    TOOLSETS,
     ResponseMapper,
     ToolMapping,
     Untranslatable,
-    find,
+    all_mappings,
+    find_mapping,
     map_response,
-    mappings,
 )
-from toolglot.clients.toolsets.argument_renamer import Renamer
-from toolglot.clients.toolsets.operations import Create, Insert, Operation, Replace, Run, View, open_folder
-from toolglot.clients.toolsets.search_replace import Block, read_blocks, settle, write_block
+from toolglot.clients.toolsets.argument_renamer import ArgumentRenamer
+from toolglot.clients.toolsets.operations import Create, Insert, Operation, Replace, Run, View, list_folder
+from toolglot.clients.toolsets.search_replace import DiffBlock, parse_diff, reindent, write_diff
 from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCall, ToolChoice, ToolResult
 from toolglot.core.events import (
     CallArguments,
@@ -49,7 +49,7 @@ from toolglot.sim import Answer as Says
 from toolglot.sim import ScriptedAnswer, SimCall, SimOptions
 
 EDITOR = "str_replace_based_edit_tool"
-PAIRS = {(mapping.client.name, mapping.model.name): mapping for mapping in mappings()}
+PAIRS = {(mapping.client.name, mapping.model.name): mapping for mapping in all_mappings()}
 ROO, CODE = PAIRS["roo", "anthropic"], PAIRS["opencode", "claude_code"]
 
 
@@ -65,17 +65,17 @@ def mapped(client: str, model: str, *tools: Tool, **changes: Any) -> ToolMapping
     return replace(PAIRS[client, model], tools=tools or PAIRS[client, model].tools, **changes)
 
 
-DIFFING = mapped("roo", "anthropic", tool("apply_diff", "path", "diff"), known_as="claude-x")
+DIFFING = mapped("roo", "anthropic", tool("apply_diff", "path", "diff"), model_name="claude-x")
 """A client that can only replace with diffs."""
 
 
 def there(mapping: ToolMapping, name: str, **arguments: Any) -> list[tuple[str, Any]]:
-    carried = mapping.there(name, json.dumps(arguments))
+    carried = mapping.map_call_to_model(name, json.dumps(arguments))
     return [(told, json.loads(text)) for told, text in carried.calls]
 
 
 def back(mapping: ToolMapping, name: str, **arguments: Any) -> list[tuple[str, Any]]:
-    return [(told, json.loads(text)) for told, text in mapping.back(name, json.dumps(arguments)).calls]
+    return [(told, json.loads(text)) for told, text in mapping.map_call_to_client(name, json.dumps(arguments)).calls]
 
 
 def edit(command: str, **arguments: Any) -> tuple[str, dict[str, Any]]:
@@ -144,7 +144,9 @@ def test_request_tool_mapping_system_code_replacement() -> None:
 
 def test_request_parameter_translation_of_apply_diff() -> None:
     """One block is one call, several are several; a line number is dropped with a note."""
-    carried = ROO.there("apply_diff", json.dumps({"path": "a.py", "diff": diff("x", "y", ":start_line:7\n-------\n")}))
+    carried = ROO.map_call_to_model(
+        "apply_diff", json.dumps({"path": "a.py", "diff": diff("x", "y", ":start_line:7\n-------\n")})
+    )
     assert [json.loads(text) for _, text in carried.calls] == [edit("str_replace", old_str="x", new_str="y")[1]]
     assert "start_line 7 dropped" in carried.notes[0]
     both = {"path": "a.py", "diff": diff("x", "y") + "\n" + diff("p", "q") + "\n"}
@@ -271,7 +273,7 @@ def test_folders_are_read_where_the_tool_says_so() -> None:
 VIEW = {"command": "view", "path": "a.py"}
 STR = {"command": "str_replace", "path": "a.py"}
 LOSSES: dict[str, tuple[ToolMapping, bool, str, dict[str, Any], str]] = {
-    "undo": (ROO, True, EDITOR, {"command": "undo_edit", "path": "a.py"}, "undo_edit has no twin"),
+    "undo": (ROO, True, EDITOR, {"command": "undo_edit", "path": "a.py"}, "undo_edit has no equivalent"),
     "command": (ROO, True, EDITOR, {"command": "rm", "path": "a.py"}, "no command"),
     "old_str_empty": (ROO, True, EDITOR, {**STR, "old_str": "", "new_str": "x"}, "nothing to look for"),
     "view_range_backwards": (ROO, True, EDITOR, {**VIEW, "view_range": [5, 4]}, "no lines from 5 to 4"),
@@ -291,7 +293,7 @@ LOSSES: dict[str, tuple[ToolMapping, bool, str, dict[str, Any], str]] = {
         {"command": "insert", "path": "a", "insert_line": 1, "insert_text": "x"},
         "no tool to insert",
     ),
-    "unknown_argument": (ROO, True, EDITOR, {**VIEW, "depth": 2}, "depth .* has no twin"),
+    "unknown_argument": (ROO, True, EDITOR, {**VIEW, "depth": 2}, "depth .* has no equivalent"),
     "not_an_object": (ROO, True, EDITOR, {"command": 5, "path": "a"}, "must be text"),
     "open_end": (
         mapped("roo", "anthropic", READS["files"][0]),
@@ -310,7 +312,7 @@ LOSSES: dict[str, tuple[ToolMapping, bool, str, dict[str, Any], str]] = {
     "append": (ROO, False, "insert_content", {"path": "a", "line": 0, "content": "x"}, "end of the file"),
     "recursive": (ROO, False, "list_files", {"path": "a", "recursive": True}, "whole tree"),
     "indentation": (ROO, False, "read_file", {"path": "a", "mode": "indentation"}, "by indentation"),
-    "told_twice": (ROO, False, "read_file", {"path": "a", "offset": 1, "end_line": 2}, "told twice"),
+    "two_ranges": (ROO, False, "read_file", {"path": "a", "offset": 1, "end_line": 2}, "two line ranges"),
     "replace_all": (
         ROO,
         False,
@@ -338,7 +340,7 @@ LOSSES: dict[str, tuple[ToolMapping, bool, str, dict[str, Any], str]] = {
     "diff_backslash": (DIFFING, True, EDITOR, {**STR, "old_str": "\\=======", "new_str": "b"}, "cannot be escaped"),
     "diff_indented_mark": (DIFFING, True, EDITOR, {**STR, "old_str": "x\n  =======", "new_str": "b"}, "mark"),
     "diff_entities": (
-        replace(DIFFING, known_as="qwen"),
+        replace(DIFFING, model_name="qwen"),
         True,
         EDITOR,
         {**STR, "old_str": "a", "new_str": "&amp;"},
@@ -370,7 +372,7 @@ LOSSES: dict[str, tuple[ToolMapping, bool, str, dict[str, Any], str]] = {
         {"command": "view", "path": "src/"},
         "no folders",
     ),
-    "background": (CODE, True, "Bash", {"command": "ls", "run_in_background": True}, "has no twin"),
+    "background": (CODE, True, "Bash", {"command": "ls", "run_in_background": True}, "has no equivalent"),
     "description": (
         mapped("opencode", "claude_code", Tool("bash", "", {"properties": {"command": {}, "timeout": {}, "description": {}}, "required": ["command", "description"]})),
         True,
@@ -392,13 +394,13 @@ LOSSES: dict[str, tuple[ToolMapping, bool, str, dict[str, Any], str]] = {
 def test_losses_are_refused_with_a_sentence(loss: str) -> None:
     mapping, is_back, name, arguments, sentence = LOSSES[loss]
     with pytest.raises(Untranslatable, match=sentence):
-        (mapping.back if is_back else mapping.there)(name, json.dumps(arguments))
+        (mapping.map_call_to_client if is_back else mapping.map_call_to_model)(name, json.dumps(arguments))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"command": "view", "path": "a"', "null", "{'command': 'view'}"])
 def test_arguments_that_are_no_object_are_refused(text: str) -> None:
     with pytest.raises(Untranslatable):
-        ROO.back(EDITOR, text)
+        ROO.map_call_to_client(EDITOR, text)
 
 
 # Properties
@@ -413,7 +415,7 @@ COUNTS = st.integers(1, 5000)
 OPERATIONS: st.SearchStrategy[Operation] = st.one_of(
     st.builds(View, PATHS),
     st.builds(lambda path, first, more: View(path, first, None if more is None else first + more), PATHS, COUNTS, st.none() | COUNTS),
-    st.builds(open_folder, PATHS),
+    st.builds(list_folder, PATHS),
     st.builds(Create, PATHS, TEXTS),
     st.builds(Replace, PATHS, TEXTS, TEXTS, st.booleans()),
     st.builds(Insert, PATHS, st.integers(0, 5000), TEXTS),
@@ -426,8 +428,8 @@ def test_back_and_there_is_the_same_call_or_a_refusal(pair: tuple[str, str], ope
     mapping = PAIRS[pair]
     try:
         name, arguments = mapping.model_side.write(operation)
-        carried = mapping.back(name, arguments)
-        (returned,) = mapping.there(*carried.calls[0]).calls
+        carried = mapping.map_call_to_client(name, arguments)
+        (returned,) = mapping.map_call_to_model(*carried.calls[0]).calls
     except Untranslatable:
         return
     assert returned == (name, arguments)
@@ -440,8 +442,8 @@ def test_there_and_back_does_the_same_or_is_refused(pair: tuple[str, str], opera
     for shape, target in mapping.client_side.tools:
         try:
             call = write_with(mapping, shape.tool, operation)
-            (told,) = mapping.there(*call).calls
-            (returned,) = mapping.back(*told).calls
+            (told,) = mapping.map_call_to_model(*call).calls
+            (returned,) = mapping.map_call_to_client(*told).calls
         except Untranslatable:
             continue
         assert mapping.client_side.read(*returned)[0] == mapping.client_side.read(*call)[0], target
@@ -455,25 +457,25 @@ def write_with(mapping: ToolMapping, name: str, operation: Operation) -> tuple[s
 @given(TEXTS, TEXTS)
 def test_a_block_is_read_as_it_was_written_or_refused(old: str, new: str) -> None:
     try:
-        written = write_block(old, new)
+        written = write_diff(old, new)
     except Untranslatable:
         return
     if old.endswith("\n") and new.endswith("\n"):
         old, new = old[:-1], new[:-1]
-    assert read_blocks(written) == (Block(old, new),) and settle(old, new) == new
+    assert parse_diff(written) == (DiffBlock(old, new),) and reindent(old, new) == new
 
 
 def test_the_line_break_behind_a_block_is_no_line_of_it() -> None:
-    assert write_block("a\n", "b\n") == diff("a", "b")
-    assert write_block("a\n", "") == diff("a", "")
-    assert read_blocks(diff("a", "")) == read_blocks(diff("a", "").replace("\n\n", "\n")) == (Block("a\n", ""),)
+    assert write_diff("a\n", "b\n") == diff("a", "b")
+    assert write_diff("a\n", "") == diff("a", "")
+    assert parse_diff(diff("a", "")) == parse_diff(diff("a", "").replace("\n\n", "\n")) == (DiffBlock("a\n", ""),)
 
 
 def test_marks_in_content_are_escaped_and_read_back() -> None:
     old = "<<<<<<< HEAD\nours\n=======\ntheirs\n>>>>>>> main"
-    written = write_block(old, "-------\nboth")
+    written = write_diff(old, "-------\nboth")
     assert "\n\\=======\n" in written and "\n\\<<<<<<< HEAD\n" in written and "\n\\-------\n" in written
-    assert read_blocks(written) == (Block(old, "-------\nboth"),)
+    assert parse_diff(written) == (DiffBlock(old, "-------\nboth"),)
 
 
 JSON = st.recursive(
@@ -485,7 +487,7 @@ JSON = st.recursive(
 def test_a_renamer_changes_nothing_but_keys(value: dict[str, Any], cuts: list[int], indent: int | None) -> None:
     text = json.dumps(value, indent=indent)
     at = [0, *sorted(cuts), len(text)]
-    renamer = Renamer({"a": "A", "b": "B"}, "tool")
+    renamer = ArgumentRenamer({"a": "A", "b": "B"}, "tool")
     out = "".join(renamer.feed(text[start:end]) for start, end in pairwise(at))
     assert json.loads(out) == {"A": value["a"], "B": value["b"]} and len(out) == len(text)
 
@@ -493,11 +495,11 @@ def test_a_renamer_changes_nothing_but_keys(value: dict[str, Any], cuts: list[in
 # Finding, offering
 
 
-@pytest.mark.parametrize("client", NAMES)
-@pytest.mark.parametrize("wanted", NAMES)
+@pytest.mark.parametrize("client", TOOLSET_NAMES)
+@pytest.mark.parametrize("wanted", TOOLSET_NAMES)
 def test_a_client_is_known_by_its_tools(client: str, wanted: str) -> None:
     tools = next(mapping.tools for pair, mapping in PAIRS.items() if pair[0] == client)
-    found = find((*tools, tool("ask", "question")), wanted)
+    found = find_mapping((*tools, tool("ask", "question")), wanted)
     if client == wanted:
         assert found is None
     else:
@@ -505,14 +507,16 @@ def test_a_client_is_known_by_its_tools(client: str, wanted: str) -> None:
 
 
 def test_nothing_is_found_where_nothing_fits() -> None:
-    assert find([tool("ask", "question")], "anthropic") is None
-    assert find([tool("read_file", "path")], "") is None
-    assert find([tool("bash", "command", "timeout")], "anthropic") is None
-    assert find([tool("read_file", "path"), tool(EDITOR, "what")], "anthropic") is None, "its name is taken"
+    assert find_mapping([tool("ask", "question")], "anthropic") is None
+    assert find_mapping([tool("read_file", "path")], "") is None
+    assert find_mapping([tool("bash", "command", "timeout")], "anthropic") is None
+    assert find_mapping([tool("read_file", "path"), tool(EDITOR, "what")], "anthropic") is None, "its name is taken"
 
 
 def test_only_what_the_client_can_do_is_offered() -> None:
-    mapping = find([tool("read_file", "path", "offset", "limit"), tool("apply_diff", "path", "diff")], "anthropic")
+    mapping = find_mapping(
+        [tool("read_file", "path", "offset", "limit"), tool("apply_diff", "path", "diff")], "anthropic"
+    )
     assert mapping is not None
     ((_, target),) = mapping.model_side.tools
     offered = target.tool
@@ -535,9 +539,9 @@ def test_tools_choice_and_history_are_offered_in_the_models_words() -> None:
     notes: list[str] = []
     tools = (*ROO.tools, tool("ask", "question"))
     asked = Conversation("m", HISTORY, tools, ToolChoice("required", ("write_to_file", "ask")))
-    mapping = find(tools, "anthropic")
+    mapping = find_mapping(tools, "anthropic")
     assert mapping is not None
-    offered = mapping.offer(asked, notes)
+    offered = mapping.map_request(asked, notes)
     assert [one.name for one in offered.tools] == [EDITOR, "ask"]
     assert offered.choice == ToolChoice("required", ("ask", EDITOR))
     assert [(call.id, call.name) for message in offered.messages for call in message.calls] == [
@@ -558,10 +562,10 @@ def test_tools_choice_and_history_are_offered_in_the_models_words() -> None:
 
 
 def test_a_choice_among_editing_tools_narrows_what_is_offered() -> None:
-    mapping = find(ROO.tools, "anthropic", only=("write_to_file",))
+    mapping = find_mapping(ROO.tools, "anthropic", only=("write_to_file",))
     assert mapping is not None
     asked = Conversation("m", (), ROO.tools, ToolChoice.one("write_to_file"))
-    offered = mapping.offer(asked)
+    offered = mapping.map_request(asked)
     assert offered.choice == ToolChoice.one(EDITOR)
     assert offered.tools[0].parameters["properties"]["command"]["enum"] == ["create"]
 
@@ -618,10 +622,10 @@ def test_an_edit_waits_until_it_is_known_what_it_looks_for() -> None:
 def test_a_streamed_call_with_an_argument_that_has_no_twin_fails_the_answer() -> None:
     told = list(merge_deltas(ResponseMapper(CODE).feed(calls(("Write", '{"file_path":"a","mode":7,"content":"x"}')))))
     check_order(told)
-    assert told[-1] == Failed("refused_call", "The call of write was not made: mode of Write has no twin.")
+    assert told[-1] == Failed("refused_call", "The call of write was not made: mode of Write has no equivalent.")
     assert not any(isinstance(event, CallEnded) for event in told)
     whole = map_response(CODE, calls(("Write", '{"file_path":"a","mode":7,"content":"x"}')))
-    assert TextDelta("\n\n(The call of write was not made: mode of Write has no twin.)") in whole
+    assert TextDelta("\n\n(The call of write was not made: mode of Write has no equivalent.)") in whole
     assert not any(isinstance(event, CallEnded) for event in whole)
 
 
@@ -630,8 +634,8 @@ def test_a_refused_call_is_told_as_text_with_the_reason() -> None:
     told = map_response(ROO, calls((EDITOR, '{"command":"undo_edit","path":"a"}')), notes)
     assert told == [
         TextDelta(
-            f'The call {EDITOR} {{"command":"undo_edit","path":"a"}} was not made: undo_edit has no twin: nobody else'
-            " remembers what a file was before."
+            f'The call {EDITOR} {{"command":"undo_edit","path":"a"}} was not made: undo_edit has no equivalent:'
+            " no other tool keeps the previous state of a file."
         ),
         Finished("stop"),
     ]
@@ -707,6 +711,6 @@ def test_the_gateway_leaves_tools_alone_unless_told() -> None:
 
 
 def test_every_set_has_tools_to_teach() -> None:
-    for known in SETS.values():
-        assert set(known.taught) <= {shape.tool for shape in known.shapes}
-        assert known.shape(known.taught[0]) is not None and known.shape("nothing") is None
+    for known in TOOLSETS.values():
+        assert set(known.taught) <= {shape.tool for shape in known.adapters}
+        assert known.find_adapter(known.taught[0]) is not None and known.find_adapter("nothing") is None

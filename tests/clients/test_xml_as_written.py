@@ -11,7 +11,7 @@ from support.xmlcases import deliver, tell_answer
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.client import XmlClient
 from toolglot.clients.xml.profile import XmlCallBlock
-from toolglot.clients.xml.text_escaping import restore
+from toolglot.clients.xml.text_escaping import unescape_text
 from toolglot.core.events import ReasoningDelta
 
 CLIENTS = all_clients()
@@ -72,10 +72,10 @@ def test_a_call_in_such_reasoning_is_not_made(client: XmlClient) -> None:
         f"<thinking>\n{READ}\n</thinking>\n\n{LIST}",
     ):
         told = told_by(client, text)
-        assert restore(client, told) == text
+        assert unescape_text(client, told) == text
         assert calls_in(client, told) == ["list_files"]
     told = told_by(client, f"<thinking>\nMaybe\n{READ}\n</thinking>\n\nI am done.")
-    assert restore(client, told) == f"<thinking>\nMaybe\n{READ}\n</thinking>\n\nI am done."
+    assert unescape_text(client, told) == f"<thinking>\nMaybe\n{READ}\n</thinking>\n\nI am done."
     assert calls_in(client, told) == []
 
 
@@ -123,7 +123,7 @@ def test_a_second_call_and_what_follows_it_are_dropped(client: XmlClient) -> Non
     assert told_by(client, f"{READ}\n\nThen:\n\n{LIST}\nDone.") == f"{READ}\n\nThen:"
     assert told_by(client, f"{READ}\n{LACKS}\nDone.") == READ
     told = told_by(client, f"{READ}\nThe tag <list_files> lists.")
-    assert restore(client, told) == f"{READ}\nThe tag <list_files> lists."
+    assert unescape_text(client, told) == f"{READ}\nThe tag <list_files> lists."
     assert calls_in(client, told) == ["read_file"]
 
 
@@ -147,7 +147,7 @@ def test_a_call_on_lines_of_its_own_that_lacks_something_is_a_call(client: XmlCl
 )
 def test_a_mention_keeps_the_blanks_around_it(client: XmlClient, text: str) -> None:
     told = told_by(client, text)
-    assert restore(client, told) == text
+    assert unescape_text(client, told) == text
     assert calls_in(client, told) == []
 
 
@@ -156,7 +156,7 @@ def test_a_call_that_is_read_beyond_its_end_ends_where_the_client_ends_it() -> N
     asked = "<follow_up>\n<suggest>a & b</suggest>\n</follow_up>\n"
     call = f"<ask_followup_question>\n<question> </question>\n{asked}{asked}</ask_followup_question>"
     told = told_by(ROO, f"Now:\n{call}\n\n{LIST}\n")
-    assert restore(ROO, told) == f"Now:\n{call}\n\n{LIST}\n"
+    assert unescape_text(ROO, told) == f"Now:\n{call}\n\n{LIST}\n"
     assert calls_in(ROO, told) == ["ask_followup_question"]
 
 
@@ -170,5 +170,5 @@ def test_a_long_call_that_lacks_something_is_a_call() -> None:
 def test_a_fence_around_a_call_stays(client: XmlClient, call: str) -> None:
     for text in (f"```xml\n{call}\n```", f"Now.\n\n```\n{call}\n```\n", f"For example:\n\n```xml\n{call}\n```\n"):
         told = told_by(client, text)
-        assert restore(client, told) == text
+        assert unescape_text(client, told) == text
         assert (told == text) is not text.startswith("For")

@@ -6,7 +6,7 @@ import pytest
 from support.xmlprompts import CLINE, ROO, Doc, write_cline, write_compact, write_roo
 
 from toolglot.clients.xml import all_clients
-from toolglot.clients.xml.detection import DetectedClient, find_client, read_agent
+from toolglot.clients.xml.detection import DetectedClient, detect_client, parse_client_headers
 from toolglot.core.conversation import Conversation, Message, Text, Tool
 
 LATER = tuple(tool for tool in ROO if tool.name not in ("insert_content", "search_and_replace", "write_to_file"))
@@ -89,56 +89,56 @@ def ask(prompt: str, role: str = "system", tools: tuple[Tool, ...] = ()) -> Conv
 @pytest.mark.parametrize("number", range(len(CASES)))
 def test_profile(number: int) -> None:
     prompt, headers, profile = CASES[number]
-    found = find_client(ask(prompt), headers)
+    found = detect_client(ask(prompt), headers)
     assert found == (DetectedClient(profile, (0, 0)) if profile else None)
 
 
 def test_a_client_that_offers_tools_is_native() -> None:
-    assert find_client(ask(write_roo(), tools=(Tool("read_file"),)), {"User-Agent": "RooCode/3.29.1"}) is None
-    assert find_client(ask(write_roo(), tools=(Tool("read_file"),)), {}, "roo-3.29") is None
+    assert detect_client(ask(write_roo(), tools=(Tool("read_file"),)), {"User-Agent": "RooCode/3.29.1"}) is None
+    assert detect_client(ask(write_roo(), tools=(Tool("read_file"),)), {}, "roo-3.29") is None
 
 
 def test_the_prompt_may_be_said_by_the_user() -> None:
-    assert find_client(ask(write_cline(CLINE), "user")) == DetectedClient("cline-legacy", (0, 0))
+    assert detect_client(ask(write_cline(CLINE), "user")) == DetectedClient("cline-legacy", (0, 0))
     later = Conversation("m", (Message("user", (Text("Hi"),)), *ask(write_cline(), "user").messages))
-    assert find_client(later) is None
+    assert detect_client(later) is None
 
 
 def test_a_user_may_quote_a_prompt() -> None:
     quote = f"Explain this prompt:\n\n{write_roo()}"
-    assert find_client(ask(quote, "user")) is None
+    assert detect_client(ask(quote, "user")) is None
     parts = (Text("Explain this prompt:"), Text(write_roo()))
-    assert find_client(Conversation("m", (Message("user", parts),))) is None
+    assert detect_client(Conversation("m", (Message("user", parts),))) is None
     poet = write_roo(role="Act as a poet.")
-    assert find_client(ask(poet, "user"), {"User-Agent": "RooCode/3.29.1"}) == DetectedClient("roo-3.29", (0, 0))
+    assert detect_client(ask(poet, "user"), {"User-Agent": "RooCode/3.29.1"}) == DetectedClient("roo-3.29", (0, 0))
 
 
 def test_the_prompt_may_be_a_later_part() -> None:
     parts = (Text("Knowledge: none."), Text(write_roo()))
     conversation = Conversation("m", (Message("system", (Text("Hi"),)), Message("system", parts)))
-    assert find_client(conversation) == DetectedClient("roo-3.29", (1, 1))
+    assert detect_client(conversation) == DetectedClient("roo-3.29", (1, 1))
 
 
 def test_sentences_that_teach_calls_stand_in_one_line() -> None:
     # they are looked for before line ends are made alike
     markers = [phrase for client in all_clients().values() for layout in client.layouts for phrase in layout.markers]
     assert markers and not any("\n" in phrase or "\r" in phrase for phrase in markers)
-    assert find_client(ask(write_roo().replace("\n", "\r\n"))) == DetectedClient("roo-3.29", (0, 0))
+    assert detect_client(ask(write_roo().replace("\n", "\r\n"))) == DetectedClient("roo-3.29", (0, 0))
 
 
 def test_the_setting_decides() -> None:
-    assert find_client(ask(write_roo()), {}, "off") is None
-    assert find_client(ask(write_roo()), {}, "kilo-4.145") == DetectedClient("kilo-4.145", (0, 0))
-    assert find_client(ask("A prompt of my own."), {}, "roo-3.36") == DetectedClient("roo-3.36")
+    assert detect_client(ask(write_roo()), {}, "off") is None
+    assert detect_client(ask(write_roo()), {}, "kilo-4.145") == DetectedClient("kilo-4.145", (0, 0))
+    assert detect_client(ask("A prompt of my own."), {}, "roo-3.36") == DetectedClient("roo-3.36")
 
 
 def test_headers_of_other_programs() -> None:
-    assert read_agent({"User-Agent": "python-requests/2.0"}) == ("", None)
-    assert read_agent({"user-agent": "RooCode/3.36.16 (linux)"}) == ("roo", (3, 36, 16))
+    assert parse_client_headers({"User-Agent": "python-requests/2.0"}) == ("", None)
+    assert parse_client_headers({"user-agent": "RooCode/3.36.16 (linux)"}) == ("roo", (3, 36, 16))
 
 
 def test_a_version_may_have_any_length() -> None:
-    assert read_agent({"User-Agent": f"RooCode/{'9' * 5000}.1"}) == ("", None)
-    assert find_client(ask(write_roo(LATER)), {"User-Agent": f"RooCode/{'9' * 5000}.1"}) == DetectedClient(
+    assert parse_client_headers({"User-Agent": f"RooCode/{'9' * 5000}.1"}) == ("", None)
+    assert detect_client(ask(write_roo(LATER)), {"User-Agent": f"RooCode/{'9' * 5000}.1"}) == DetectedClient(
         "roo-3.36", (0, 0)
     )

@@ -16,7 +16,7 @@ from support.editors import EDITORS, work
 from support.gateway import Answer, gateway, run
 from support.xmlprompts import ROO, write_cline, write_roo
 
-from toolglot.clients.toolsets import Untranslatable, find
+from toolglot.clients.toolsets import Untranslatable, find_mapping
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.call_renderer import render_call
 from toolglot.clients.xml.profile import XmlCallBlock
@@ -151,7 +151,7 @@ def test_a_file_is_created_with_the_very_bytes_or_not_at_all(
 def test_calls_to_the_clients_own_tools_are_made_as_they_are(
     name: str, given: dict[str, Any], params: dict[str, Any] | None, mode: str, dialect: str, stream: bool
 ) -> None:
-    """Those that have no twin, and those that have one and were called by their own name all the same."""
+    """Those that have no equivalent, and those that have one and were called by their own name all the same."""
 
     async def check() -> None:
         call = {"name": name, "arguments": given}
@@ -279,7 +279,7 @@ def test_every_profile_has_a_mapping_and_takes_what_it_gives(profile: str, wante
     def check(name: str, arguments: str) -> str:
         return "; ".join(map(str, render_call(client, "m", name, arguments).defects))
 
-    mapping = find(client.offer(), wanted, check=check)
+    mapping = find_mapping(client.list_tools(), wanted, check=check)
     assert mapping is not None
     samples: dict[str, list[dict[str, Any]]] = {
         "read_file": [{"path": "a.py"}, {"args": {"file": [{"path": "a & b.py", "line_range": ["2-9"]}]}}],
@@ -290,17 +290,19 @@ def test_every_profile_has_a_mapping_and_takes_what_it_gives(profile: str, wante
     }
     told = 0
     for name, rows in samples.items():
-        for given in rows if name in mapping.replaced else ():
+        for given in rows if name in mapping.hidden_tools else ():
             try:
-                carried = mapping.there(name, json.dumps(given))
-                ((back, arguments),) = [made for call in carried.calls for made in mapping.back(*call).calls]
+                carried = mapping.map_call_to_model(name, json.dumps(given))
+                ((back, arguments),) = [
+                    made for call in carried.calls for made in mapping.map_call_to_client(*call).calls
+                ]
             except Untranslatable:
                 continue
             rendered = render_call(client, "m", back, arguments)
             assert rendered.text and not rendered.defects, (back, arguments, rendered)
             (block,) = client.read(rendered.text, "m")
             assert isinstance(block, XmlCallBlock) and not block.partial
-            again = mapping.there(block.name, dump(dict(block.params)))
+            again = mapping.map_call_to_model(block.name, dump(dict(block.params)))
             assert again.calls == carried.calls
             told += 1
     assert told >= 3

@@ -16,7 +16,7 @@ from support.xmlforms import Form, forms_of
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.client import XmlClient
 from toolglot.clients.xml.profile import XmlCallBlock, XmlTextBlock
-from toolglot.clients.xml.text_escaping import restore
+from toolglot.clients.xml.text_escaping import unescape_text
 from toolglot.core.lenient_json import dump
 
 CLIENTS = all_clients()
@@ -105,7 +105,7 @@ def test_an_empty_value_is_for_the_client_to_complain_of(client: XmlClient) -> N
     assert "".join(deliver(client, list(empty))) == empty
     assert "".join(deliver(client, [f"{empty}\n{command.format('ls')}"])) == empty
     told = "".join(deliver(client, [f"Say {empty} and wait."]))
-    assert restore(client, told) == f"Say {empty} and wait." and told != f"Say {empty} and wait."
+    assert unescape_text(client, told) == f"Say {empty} and wait." and told != f"Say {empty} and wait."
 
 
 @pytest.mark.parametrize("blanks", ["\n", "\n\n  ", "\r\n"])

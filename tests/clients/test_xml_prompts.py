@@ -23,8 +23,8 @@ from support.xmlprompts import (
 )
 
 from toolglot.clients.xml import all_clients
-from toolglot.clients.xml.prompt_parser import read_prompt
-from toolglot.clients.xml.tool_definitions import ToolDefinitions, make_offer, make_readable
+from toolglot.clients.xml.prompt_parser import parse_prompt
+from toolglot.clients.xml.tool_definitions import ToolDefinitions, define_lenient_tools, define_tools
 from toolglot.core.conversation import Tool
 
 
@@ -55,7 +55,7 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 
 def offer_of(case: Case) -> ToolDefinitions:
-    return make_offer(all_clients()[case.profile], read_prompt(case.prompt))
+    return define_tools(all_clients()[case.profile], parse_prompt(case.prompt))
 
 
 def flags(tool: Tool) -> Flags:
@@ -131,7 +131,7 @@ def test_servers_bring_their_schemas(case: Case) -> None:
 
 def test_a_server_without_a_schema_keeps_the_general_tool() -> None:
     prompt = write_roo().replace("    Input Schema:\n", "    Nothing is known of its input:\n", 1)
-    offer = make_offer(all_clients()["roo-3.29"], read_prompt(prompt))
+    offer = define_tools(all_clients()["roo-3.29"], parse_prompt(prompt))
     names = [tool.name for tool in offer.tools]
     assert "use_mcp_tool" in names
     assert "mcp--weather--get_forecast" in names
@@ -152,7 +152,7 @@ KEPT = ("RULES", "Operating System: Linux", "engineer", "Wait")
 
 def test_what_remains(case: Case) -> None:
     """Role, rules and environment; nothing about the form of calls, except in the user's own words."""
-    rest = read_prompt(case.prompt).rest
+    rest = parse_prompt(case.prompt).rest
     ours = rest.split("USER'S CUSTOM INSTRUCTIONS")[0]
     for words in GONE:
         assert words not in ours
@@ -172,7 +172,7 @@ def test_what_remains(case: Case) -> None:
 
 def test_every_rule_survives(case: Case) -> None:
     rules = case.prompt[case.prompt.rindex("RULES\n", 0, case.prompt.index("SYSTEM INFORMATION")) :].split("USER'S")[0]
-    assert rules.replace(" Malformed XML will break it.", "") in read_prompt(case.prompt).rest
+    assert rules.replace(" Malformed XML will break it.", "") in parse_prompt(case.prompt).rest
 
 
 def test_a_prompt_that_documents_nothing_remains_as_it_is() -> None:
@@ -184,23 +184,23 @@ def test_a_prompt_that_documents_nothing_remains_as_it_is() -> None:
         "\n# Tools\n## \n",
         "# Tools\n<a>\n```",
     ):
-        assert read_prompt(text).rest == text
-        assert read_prompt(text).documents == ()
+        assert parse_prompt(text).rest == text
+        assert parse_prompt(text).documents == ()
 
 
 def test_other_spellings_are_read(case: Case) -> None:
-    names = [tool.name for tool in make_readable(all_clients()[case.profile], read_prompt(case.prompt))]
+    names = [tool.name for tool in define_lenient_tools(all_clients()[case.profile], parse_prompt(case.prompt))]
     assert set(case.truth) <= set(names)
     if "ask_followup_question" in case.truth and case.profile.startswith("roo"):
         assert "ask_followup" in names
 
 
 def test_every_message_must_call() -> None:
-    assert read_prompt(write_roo()).demands
-    assert not read_prompt(write_cline()).demands
-    assert not read_prompt(write_cline() + "Every message must include a tool call.").demands
+    assert parse_prompt(write_roo()).demands
+    assert not parse_prompt(write_cline()).demands
+    assert not parse_prompt(write_cline() + "Every message must include a tool call.").demands
     other = write_cline().replace("- Never ask twice.", "- Every message must include a joke.")
-    assert not read_prompt(other).demands
+    assert not parse_prompt(other).demands
 
 
 def test_what_the_user_added_is_not_read(case: Case) -> None:
@@ -208,7 +208,7 @@ def test_what_the_user_added_is_not_read(case: Case) -> None:
         "Every message must use a tool.\r\n# Tools\n\n## mine\nDescription: None.\n\n# Tool Use Formatting\n\nXML tags."
     )
     prompt = case.prompt if "USER'S CUSTOM" in case.prompt else f"{case.prompt}\n====\n\nUSER'S CUSTOM INSTRUCTIONS\n\n"
-    plain, read = read_prompt(prompt), read_prompt(prompt + added)
+    plain, read = parse_prompt(prompt), parse_prompt(prompt + added)
     assert read.documents == plain.documents
     assert read.demands == plain.demands
     assert read.rest == plain.rest + added
@@ -216,8 +216,8 @@ def test_what_the_user_added_is_not_read(case: Case) -> None:
 
 def test_other_line_ends(case: Case) -> None:
     _, mark, own = case.prompt.partition("USER'S CUSTOM INSTRUCTIONS")
-    read = read_prompt(case.prompt.replace("\n", "\r\n"))
-    plain = read_prompt(case.prompt)
+    read = parse_prompt(case.prompt.replace("\n", "\r\n"))
+    plain = parse_prompt(case.prompt)
     assert read.documents == plain.documents
     assert read.servers == plain.servers
     assert read.rest == plain.rest.removesuffix(mark + own) + (mark + own).replace("\n", "\r\n")
@@ -235,7 +235,7 @@ def test_xml_may_be_what_the_work_is_about(role: str) -> None:
     place = "Current Workspace Directory: /home/dev/myXML format"
     rule = "- Keep files of XML and XSLT apart."
     prompt = write_roo(role=role).replace("Current Workspace Directory: /home/dev/shop", place)
-    rest = read_prompt(prompt.replace("- Never ask twice.", rule)).rest
+    rest = parse_prompt(prompt.replace("- Never ask twice.", rule)).rest
     assert rest.startswith(f"{role}\n\n====")
     assert f"\n{place}\n" in rest
     assert f"\n{rule}\n" in rest
@@ -246,17 +246,17 @@ def test_a_fence_that_is_never_closed_hides_no_tool() -> None:
     for prompt, truth in ((write_roo(), documented(ROO)), (write_cline(), documented(CLINE))):
         for name in ("list_files", list(truth)[-1]):
             broken = prompt.replace(f"## {name}\n", f"## {name}\n```\nnever closed\n", 1)
-            read = read_prompt(broken)
+            read = parse_prompt(broken)
             assert [document.name for document in read.documents] == list(truth)
-            assert read.servers == read_prompt(prompt).servers
-            assert read.rest == read_prompt(prompt).rest
+            assert read.servers == parse_prompt(prompt).servers
+            assert read.rest == parse_prompt(prompt).rest
 
 
 def read_servers_of(listed: str) -> list[tuple[str, str, bool]]:
     prompt = (
         f"# Tools\n\n## read_file\nDescription: x\n\n# Connected MCP Servers\n\n## s\n\n### Available Tools\n{listed}"
     )
-    return [(tool.name, tool.description, bool(tool.schema)) for tool in read_prompt(prompt).servers]
+    return [(tool.name, tool.description, bool(tool.schema)) for tool in parse_prompt(prompt).servers]
 
 
 def test_bullets_in_the_description_of_a_tool_of_a_server() -> None:
@@ -281,5 +281,5 @@ def test_a_schema_that_is_nested_too_deeply_is_none(depth: int) -> None:
 
 def test_a_quoted_section_stays() -> None:
     quoted = f"<sample>\n{write_cline()}\n</sample>\n"
-    assert read_prompt(quoted).rest == quoted
-    assert read_prompt(quoted).documents == ()
+    assert parse_prompt(quoted).rest == quoted
+    assert parse_prompt(quoted).documents == ()

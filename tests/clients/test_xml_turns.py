@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 from support.xmlcases import make_case
 
-from toolglot.clients.complaints import complaints
+from toolglot.clients.complaints import INTERRUPTED, find_complaints, strip_reminder
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.call_renderer import render_call
-from toolglot.clients.xml.complaint_patterns import INTERRUPTED, strip_reminder
-from toolglot.clients.xml.history_parser import UNANSWERED, read_turns
+from toolglot.clients.xml.history_parser import MISSING_RESULT, parse_history
 from toolglot.core.conversation import Image, Message, Part, Text, ToolCall, ToolResult
 from toolglot.gateway.tool_results import match_results
 
@@ -41,7 +40,7 @@ def assistant(text: str) -> Message:
 def turn(
     messages: Sequence[Message], profile: str = "roo-3.36", model: str = "qwen3", **members: Any
 ) -> tuple[Message, ...]:
-    read = read_turns(messages, all_clients()[profile], model, **members)
+    read = parse_history(messages, all_clients()[profile], model, **members)
     mended, notes = match_results(read, lambda: "new")
     assert (mended, notes) == (read, ())  # every result has its call already
     return read
@@ -173,7 +172,7 @@ def test_a_call_without_a_result_is_answered() -> None:
     )
     assert outline(told) == [
         ("assistant", ("list_files", {"path": "a"})),
-        ("tool", ("list_files", UNANSWERED, False)),
+        ("tool", ("list_files", MISSING_RESULT, False)),
         ("user", "[TASK RESUMPTION] Go on."),
         ("assistant", "Yes."),
     ]
@@ -193,7 +192,7 @@ def test_what_is_no_call_stays_text() -> None:
             assistant(text),
             user("[list_files for '.'] Result:\nx"),
         )
-        assert read_turns(messages, all_clients()["roo-3.36"], "m") == messages
+        assert parse_history(messages, all_clients()["roo-3.36"], "m") == messages
 
 
 def test_lessons_about_xml_are_taken_out() -> None:
@@ -232,7 +231,7 @@ def test_native_calls_beside_written_ones() -> None:
         "assistant", (Text("<list_files><path>b</path></list_files>"), ToolCall("call_1", "list_files", "{}"))
     )
     result = Message("tool", (ToolResult("call_1", "list_files", (Text("x"),)),))
-    told = read_turns([both, result, user("[list_files for 'b'] Result:\ny")], all_clients()["roo-3.36"], "m")
+    told = parse_history([both, result, user("[list_files for 'b'] Result:\ny")], all_clients()["roo-3.36"], "m")
     assert outline(told)[1:] == [("tool", ("list_files", "x", False)), ("tool", ("list_files", "y", False))]
     assert len({part.call_id for message in told for part in message.parts if isinstance(part, ToolResult)}) == 2
 
@@ -344,5 +343,5 @@ def test_complaints(number: int) -> None:
     parts, expected = COMPLAINTS[number]
     calls = "<write_to_file><path>a</path><content>b</content></write_to_file><list_files><path>a</path></list_files>"
     messages = (user(NO_TOOL), assistant(calls), user(*parts))
-    assert complaints(messages) == expected
-    assert complaints(read_turns(messages, all_clients()["roo-3.36"], "m")) == expected
+    assert find_complaints(messages) == expected
+    assert find_complaints(parse_history(messages, all_clients()["roo-3.36"], "m")) == expected

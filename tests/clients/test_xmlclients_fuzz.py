@@ -20,13 +20,13 @@ from support.fragments import SCALE
 from support.xmlcases import MODELS, PIECES, Case, deliver, make_case, make_own, make_text
 
 from toolglot.clients.xml import all_clients
-from toolglot.clients.xml.call_renderer import Rendered, render_call
+from toolglot.clients.xml.call_renderer import RenderedCall, render_call
 from toolglot.clients.xml.client import XmlClient
-from toolglot.clients.xml.parsers import Boundary
-from toolglot.clients.xml.profile import BLANKS, Care, Kind, Rule, XmlCallBlock, XmlTextBlock
+from toolglot.clients.xml.parsers import CallEndFinder
+from toolglot.clients.xml.profile import JS_WHITESPACE, ContentRewrite, Tolerance, ValueKind, XmlCallBlock, XmlTextBlock
 from toolglot.clients.xml.response_renderer import ResponseRenderer
-from toolglot.clients.xml.text_escaping import restore
-from toolglot.clients.xml.value_encoding import BROKEN
+from toolglot.clients.xml.text_escaping import unescape_text
+from toolglot.clients.xml.value_encoding import BROKEN_OPENER
 from toolglot.clients.xml.verbatim_calls import VerbatimCalls
 from toolglot.core.events import (
     CallArguments,
@@ -48,7 +48,7 @@ last have one round."""
 ROUNDS = 4
 MAIN = ("roo-3.29", "roo-3.36", "kilo-4.145", "cline-legacy")
 
-NUMBERED = re.compile(rf"[{BLANKS}]*[0-9]+[{BLANKS}]+\|(?!\|)")
+NUMBERED = re.compile(rf"[{JS_WHITESPACE}]*[0-9]+[{JS_WHITESPACE}]+\|(?!\|)")
 
 
 def plain(value: Any) -> Any:
@@ -58,16 +58,16 @@ def plain(value: Any) -> Any:
 
 def allowed(case: Case, name: str, expected: str, got: str) -> str:
     """The note that must stand for this difference, or nothing if there is no excuse for it."""
-    care = next(one.care for one in case.tool.parameters if one.name == name)
-    if care is Care.TAIL and expected.rstrip(BLANKS) == got:
+    care = next(one.tolerance for one in case.tool.parameters if one.name == name)
+    if care is Tolerance.TAIL and expected.rstrip(JS_WHITESPACE) == got:
         return f"{name}: trimmed"
-    if care in (Care.ENDS, Care.PROSE) and expected.strip(BLANKS) == got:
+    if care in (Tolerance.ENDS, Tolerance.PROSE) and expected.strip(JS_WHITESPACE) == got:
         return f"{name}: trimmed"
-    broken = got.replace(f"{BROKEN}/{name}>", f"</{name}>")
-    return f"{name}: broken_tag" if care is Care.PROSE and broken == expected.strip(BLANKS) else ""
+    broken = got.replace(f"{BROKEN_OPENER}/{name}>", f"</{name}>")
+    return f"{name}: broken_tag" if care is Tolerance.PROSE and broken == expected.strip(JS_WHITESPACE) else ""
 
 
-def judge(case: Case, rendered: Rendered) -> str:
+def judge(case: Case, rendered: RenderedCall) -> str:
     """exact, flagged or refused; anything else fails here."""
     if not rendered.text:
         assert rendered.defects
@@ -84,15 +84,15 @@ def judge(case: Case, rendered: Rendered) -> str:
                 note = allowed(case, name, expected, got)
                 assert note, (case.client.name, case.model, case.tool.name, name, expected, got)
                 excused.add(note)
-        elif got is None and isinstance(expected, str) and not expected.strip(BLANKS):
+        elif got is None and isinstance(expected, str) and not expected.strip(JS_WHITESPACE):
             assert not expected or f"{name} was blank and was left out" in notes
         elif f"{name}: trimmed" in notes:
-            paths = [{**file, "path": file["path"].strip(BLANKS)} for file in expected["file"]]
+            paths = [{**file, "path": file["path"].strip(JS_WHITESPACE)} for file in expected["file"]]
             assert dump(got) == dump(plain({"file": paths}))
         else:
             assert dump(got) == dump(plain(expected)), (case.client.name, case.tool.name, name)
     assert excused <= notes
-    filled = {one.name for one in case.tool.parameters if one.default is not None or one.counts}
+    filled = {one.name for one in case.tool.parameters if one.default is not None or one.counts_lines_of}
     assert call.params.keys() - case.expected.keys() <= filled
     return "flagged" if notes else "exact"
 
@@ -121,12 +121,19 @@ def test_ordinary_values_are_never_refused(client: XmlClient, model: str) -> Non
         for _ in range(5):
             case = make_case(random, client, model, tool)
             words = {
-                name: "words & <b>more</b>" if isinstance(value, str) and one.kind in (Kind.TEXT, Kind.BLOCK) else value
+                name: "words & <b>more</b>"
+                if isinstance(value, str) and one.kind in (ValueKind.TEXT, ValueKind.BLOCK)
+                else value
                 for name, value in case.given.items()
                 for one in tool.parameters
-                if one.name == name and one.kind in (Kind.TEXT, Kind.BLOCK, Kind.NUMBER, Kind.FLAG)
+                if one.name == name and one.kind in (ValueKind.TEXT, ValueKind.BLOCK, ValueKind.NUMBER, ValueKind.FLAG)
             }
-            nested = {Kind.JSON: {"a": 1}, Kind.LIST: ["a"], Kind.FILES: ["a.py"], Kind.SUGGESTIONS: ["yes", "no"]}
+            nested = {
+                ValueKind.JSON: {"a": 1},
+                ValueKind.LIST: ["a"],
+                ValueKind.FILES: ["a.py"],
+                ValueKind.SUGGESTIONS: ["yes", "no"],
+            }
             more = {one.name: nested[one.kind] for one in tool.parameters if one.kind in nested}
             rendered = render_call(client, model, tool.name, json.dumps(words | more))
             assert rendered.text, (tool.name, rendered.defects)
@@ -153,7 +160,7 @@ def test_files_for_cline_are_exact_for_other_models() -> None:
     client, random = CLIENTS["cline-legacy"], Random(7)
     tool = client.tools["write_to_file"]
     content = next(one for one in tool.parameters if one.name == "content")
-    assert Rule.FENCES_TRIMMED in content.rules
+    assert ContentRewrite.FENCES_TRIMMED in content.rewrites
     for path in ("a.py", "a.xml", "B.XML "):
         for _ in range(300 * SCALE):
             text = make_text(random, client, tool, content, hostile=True)
@@ -202,17 +209,17 @@ def test_prose_is_never_a_call(client: XmlClient) -> None:
             events += [CallArguments(0, fragment) for fragment in fragments]
             events += [CallEnded(0), TextDelta(make_prose(random, client))]
         events.append(Finished("tool_calls" if called else "stop"))
-        told = [event for given_ in events for event in rendering.write([given_])]
+        told = [event for given_ in events for event in rendering.feed([given_])]
         check_order(told)
         assert told[-1] == Finished("stop")
         message = "".join(event.text for event in told if isinstance(event, TextDelta))
-        assert message.strip(BLANKS)
+        assert message.strip(JS_WHITESPACE)
         blocks = client.read(message, "qwen3")
         assert [isinstance(block, XmlCallBlock) for block in blocks].count(True) == called
         assert not called or isinstance(blocks[-1], XmlCallBlock)
-        if text.strip(BLANKS):
+        if text.strip(JS_WHITESPACE):
             shown = next(block.text for block in blocks if isinstance(block, XmlTextBlock))
-            assert restore(client, shown) == text.strip(BLANKS), text
+            assert unescape_text(client, shown) == text.strip(JS_WHITESPACE), text
 
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=lambda client: client.name)
@@ -245,7 +252,7 @@ def test_the_end_of_a_call_is_found_where_the_parser_finds_it(client: XmlClient)
             text = text.replace("</", "😀" * random.choice((51_190, 51_200, 51_210)) + "</", 1)
         opener = client.opener.match(text)
         assert opener is not None
-        boundary, behind, end = Boundary(client.grammar, opener[1]), opener.end(), -1
+        boundary, behind, end = CallEndFinder(client.grammar, opener[1]), opener.end(), -1
         for piece in cut(random, text[behind:]):
             if (used := boundary.feed(piece)) >= 0:
                 end = behind + used
@@ -266,7 +273,7 @@ def test_a_tag_that_is_only_mentioned_holds_nothing_back() -> None:
     told = deliver(client, ["Use <read_file> to read. ", "Then ", "write.", "\n"])
     assert told[:3] == ["Use ", "<\u200bread_file> to read. Then ", "write."]
     text = "Use <read_file> <path> for it. " + "More words. " * 20
-    assert restore(client, "".join(deliver(client, list(text)))) == text
+    assert unescape_text(client, "".join(deliver(client, list(text)))) == text
 
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=lambda client: client.name)
@@ -280,12 +287,12 @@ def test_a_call_cut_anywhere_is_not_run(client: XmlClient) -> None:
             CallStarted(0, "c", "execute_command"),
             CallArguments(0, arguments[:at]),
         ]
-        told = rendering.write([ReasoningDelta("hm"), *events, Finished("length")])
+        told = rendering.feed([ReasoningDelta("hm"), *events, Finished("length")])
         message = "".join(event.text for event in told if isinstance(event, TextDelta))
         assert not any(isinstance(block, XmlCallBlock) for block in client.read(message, "qwen3"))
         assert message.startswith("I clean up.\n\n(")
         assert told[-1] == Finished("length")
-        assert [str(record) for record in rendering.records] == ["execute_command truncated"]
+        assert [str(record) for record in rendering.reports] == ["execute_command truncated"]
 
 
 LONG = {

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolglot.clients.complaints import EMPTY_ANSWER, KINDS
+from toolglot.clients.complaints import COMPLAINT_PATTERNS, EMPTY_ANSWER
 from toolglot.config import load
 from toolglot.config.rollout import STAGES, TRANSFORMATIONS, Arm, Plan, Rollout, identify, read_plan
 from toolglot.config.settings import RolloutSettings
@@ -224,7 +224,7 @@ def test_what_changes_is_told() -> None:
 
 def test_the_guide_names_everything() -> None:
     named = set(re.findall(r"^\| `([a-z_]+)[-`]", GUIDE, re.MULTILINE))
-    assert named >= {*TRANSFORMATIONS, *STAGES, *KINDS, EMPTY_ANSWER}
+    assert named >= {*TRANSFORMATIONS, *STAGES, *COMPLAINT_PATTERNS, EMPTY_ANSWER}
 
 
 def test_the_example_of_the_guide_is_a_file_that_loads(tmp_path: Path) -> None:

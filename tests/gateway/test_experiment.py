@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.gateway import ASK, READ, Gate, gateway, run
 
-from toolglot.clients.toolsets import mappings
+from toolglot.clients.toolsets import all_mappings
 from toolglot.config.rollout import Arm, Plan, Rollout, identify
 from toolglot.gateway.experiment import BROKEN, DryRun
 from toolglot.gateway.telemetry.records import Record
@@ -381,7 +381,7 @@ def test_a_confidence_of_their_own_lets_shell_fences_in(records: Records) -> Non
 
 @pytest.mark.parametrize("stage", ["full", "shadow", "off"])
 def test_tool_sets_are_mapped_where_that_is_on(records: Records, stage: str) -> None:
-    client = next(one for one in mappings() if (one.client.name, one.model.name) == ("opencode", "claude_code"))
+    client = next(one for one in all_mappings() if (one.client.name, one.model.name) == ("opencode", "claude_code"))
     names = {tool.name for tool in client.tools}
     tools = [{"type": "function", "function": {"name": one.name, "parameters": one.parameters}} for one in client.tools]
 

@@ -13,7 +13,7 @@ from support.gateway import gateway, run
 from support.line import Clock, Line
 from support.wiring import PATH, Replay, call
 
-from toolglot.clients.toolsets import mappings
+from toolglot.clients.toolsets import all_mappings
 from toolglot.core.conversation import Conversation, Message, Reasoning, Text, Tool, ToolCall, ToolChoice, ToolResult
 from toolglot.core.events import (
     CallArguments,
@@ -203,7 +203,9 @@ def edited(client: str, upstream: str) -> Line:
     return line
 
 
-ROO = next(mapping.tools for mapping in mappings() if (mapping.client.name, mapping.model.name) == ("roo", "anthropic"))
+ROO = next(
+    mapping.tools for mapping in all_mappings() if (mapping.client.name, mapping.model.name) == ("roo", "anthropic")
+)
 
 
 @pytest.mark.parametrize("stream", [False, True])

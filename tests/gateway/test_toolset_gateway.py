@@ -12,7 +12,7 @@ from gateway.test_anthropic_gateway import connect
 from support.editors import EDITORS, work
 from support.gateway import Answer, gateway, run
 
-from toolglot.clients.toolsets import mappings
+from toolglot.clients.toolsets import all_mappings
 from toolglot.core.conversation import Conversation, Tool
 from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, Finished, TextDelta
 from toolglot.sim import Answer as Says
@@ -21,7 +21,7 @@ from toolglot.wires import all_wires
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
 EDITOR = "str_replace_based_edit_tool"
-PAIRS = {(mapping.client.name, mapping.model.name): mapping for mapping in mappings()}
+PAIRS = {(mapping.client.name, mapping.model.name): mapping for mapping in all_mappings()}
 BEFORE = "import os\n\ndef main():\n    return 1\n"
 AFTER = "# top\nimport os\n\ndef main():\n    return '=======\\\\ ü😀'\n"
 OLD, NEW = "    return 1", "    return '=======\\\\ ü😀'"

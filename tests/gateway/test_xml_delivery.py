@@ -37,7 +37,7 @@ NATIVE: tuple[Event, ...] = (
 
 
 def tell(*events: Event, native: bool = False) -> str:
-    tools: tuple[Tool, ...] = ROO.offer(lenient=True)
+    tools: tuple[Tool, ...] = ROO.list_tools(lenient=True)
     reader = Reader(compile_tools(tools, ()), "roo_xml", unknown_tools="reject", parallel=False)
     given: tuple[Any, ...] = (
         reader,

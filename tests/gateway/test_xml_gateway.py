@@ -14,7 +14,7 @@ from support.gateway import Answer, gateway, run
 from support.xmlprompts import CUSTOM, ROO, Doc, write_cline, write_compact, write_roo
 
 from toolglot.clients.xml import all_clients
-from toolglot.clients.xml.profile import Block, XmlCallBlock, XmlTextBlock
+from toolglot.clients.xml.profile import XmlBlock, XmlCallBlock, XmlTextBlock
 from toolglot.sim import SimOptions, make_app
 from toolglot.sim.faults import FAULTS
 from toolglot.sim.script import parse_script
@@ -45,7 +45,7 @@ def text_of(answer: Answer, stream: bool) -> str:
     return str(answer.message["content"])
 
 
-def read(text: str, profile: str, model: str = "sim") -> list[Block]:
+def read(text: str, profile: str, model: str = "sim") -> list[XmlBlock]:
     return all_clients()[profile].read(text, model)
 
 

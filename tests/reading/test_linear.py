@@ -17,8 +17,8 @@ from support.samples import load_samples, load_tools
 
 import toolglot
 from toolglot.clients.xml import all_clients
-from toolglot.clients.xml.history_parser import read_turns
-from toolglot.clients.xml.prompt_parser import read_prompt
+from toolglot.clients.xml.history_parser import parse_history
+from toolglot.clients.xml.prompt_parser import parse_prompt
 from toolglot.core.conversation import Conversation, Message, Role, Text, Tool, ToolCall, ToolResult
 from toolglot.core.events import TextDelta
 from toolglot.gateway.delivery import Delivery
@@ -329,7 +329,7 @@ def test_prompts_of_xml_clients(unit: str, head: str) -> None:
     def measure(size: int) -> float:
         text = f"# Tools\n## name\nDescription: x\n{head}{unit * (size // len(unit))}</name>"
         began = process_time()
-        read_prompt.__wrapped__(text)
+        parse_prompt.__wrapped__(text)
         return process_time() - began
 
     assert_growth(measure, SMALL, LARGE)
@@ -350,7 +350,7 @@ def test_prompts_that_name_many_things(unit: Callable[[int], str], tail: str) ->
         servers = f"# Connected MCP Servers\n## s\n### Available Tools\n{named}"
         text = f"# Tools\n## name\n{named}{servers}\n# Rules\n{named}{tail * count * 4}"
         began = process_time()
-        read_prompt.__wrapped__(text)
+        parse_prompt.__wrapped__(text)
         return process_time() - began
 
     assert_growth(measure, 600, 6000)
@@ -362,7 +362,7 @@ def test_turns_of_xml_clients(unit: str) -> None:
         results = [Text("[list_files for 'a'] Result:\nx")] * count
         messages = (say("assistant", Text("<list_files>" + unit * count)), say("user", *results))
         began = process_time()
-        read_turns(messages, all_clients()["roo-3.36"], "m")
+        parse_history(messages, all_clients()["roo-3.36"], "m")
         return process_time() - began
 
     assert_growth(measure, 500, 5000)

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from toolglot.clients.xml.client import XmlClient
-from toolglot.clients.xml.profile import ClientTool, Kind, Parameter
+from toolglot.clients.xml.profile import ClientParameter, ClientTool, ValueKind
 from toolglot.clients.xml.response_renderer import ResponseRenderer
 from toolglot.clients.xml.verbatim_calls import VerbatimCalls
 from toolglot.core.events import Event, Finished, TextDelta
@@ -64,7 +64,7 @@ def make_case(random: Random, client: XmlClient, model: str, tool: ClientTool, o
     for parameter in tool.parameters:
         nested = tool.one_of and parameter.name != tool.one_of[0]
         wanted = parameter.required or parameter.name == only or random.random() < 0.3
-        if parameter.counts or nested or not wanted:
+        if parameter.counts_lines_of or nested or not wanted:
             continue
         hostile = parameter.name == only if only else most
         given, expected = make_value(random, client, tool, parameter, hostile)
@@ -73,7 +73,7 @@ def make_case(random: Random, client: XmlClient, model: str, tool: ClientTool, o
 
 
 def make_value(
-    random: Random, client: XmlClient, tool: ClientTool, parameter: Parameter, hostile: bool = True
+    random: Random, client: XmlClient, tool: ClientTool, parameter: ClientParameter, hostile: bool = True
 ) -> tuple[Any, Any]:
     """A value as the model writes it, and as the tool must be given it, numbers as text."""
 
@@ -81,24 +81,24 @@ def make_value(
         return make_text(random, client, tool, parameter, hostile)
 
     match parameter.kind:
-        case Kind.NUMBER:
+        case ValueKind.NUMBER:
             number = random.randint(0, 9999)
             return random.choice((number, str(number))), str(number)
-        case Kind.FLAG:
+        case ValueKind.FLAG:
             flag = random.random() < 0.5
             return random.choice((flag, str(flag))), flag
-        case Kind.JSON:
+        case ValueKind.JSON:
             value: Any = {"key": text(), text(): [1, 2.5, None, True, {"deep": text()}]}
             return random.choice((value, json.dumps(value))), value
-        case Kind.LIST:
+        case ValueKind.LIST:
             texts = [text() for _ in range(random.randint(1, 3))]
             return texts, texts
-        case Kind.FILES:
+        case ValueKind.FILES:
             files: list[dict[str, Any]] = [{"path": text()} for _ in range(random.randint(1, 3))]
             if random.random() < 0.5:
                 files[0]["line_range"] = ["1-20", "30-40"]
             return {"file": files}, {"file": files}
-        case Kind.SUGGESTIONS:
+        case ValueKind.SUGGESTIONS:
             answers = [{"text": text()} for _ in range(random.randint(1, 4))]
             if random.random() < 0.5:
                 answers[0]["mode"] = "code"
@@ -110,7 +110,7 @@ def make_value(
             return written, written
 
 
-def make_text(random: Random, client: XmlClient, tool: ClientTool, parameter: Parameter, hostile: bool) -> str:
+def make_text(random: Random, client: XmlClient, tool: ClientTool, parameter: ClientParameter, hostile: bool) -> str:
     if not hostile:
         return "-".join(random.choices(("alpha", "beta & gamma", "x.y", "ä", "a b"), k=random.randint(1, 4)))
     if random.random() < 0.001:
@@ -123,7 +123,7 @@ def make_text(random: Random, client: XmlClient, tool: ClientTool, parameter: Pa
     return "".join(map(random.choice, pools)) or "x"
 
 
-def make_long(random: Random, parameter: Parameter) -> str:
+def make_long(random: Random, parameter: ClientParameter) -> str:
     """About as long as a client reads, and a bit more."""
     line = random.choice(
         ("value = compute(alpha)\n", "a < b &lt; c\n", f"x</{parameter.name}>\n", "😀é\n", "<path>p</path>")
@@ -173,21 +173,21 @@ def make_own(random: Random, client: XmlClient, hostile: bool) -> str:
     return gap.join([f"<{tool.name}>", *elements, f"</{tool.name}>"])
 
 
-def _write_element(random: Random, parameter: Parameter, marks: list[str]) -> str:
+def _write_element(random: Random, parameter: ClientParameter, marks: list[str]) -> str:
     name = parameter.name
     value = "".join(random.choice(SNIPPETS) for _ in range(random.randint(1, 4))).replace(f"</{name}>", "")
     if marks and random.random() < 0.4:
         value += random.choice(marks) + random.choice(SNIPPETS)
     nested = {
-        Kind.NUMBER: "3",
-        Kind.FLAG: "true",
-        Kind.JSON: json.dumps({"a": value}),
-        Kind.LIST: '["a", "b"]',
-        Kind.FILES: "<file><path>a</path></file><file><path>b</path><line_range>1-2</line_range></file>",
-        Kind.SUGGESTIONS: '<suggest mode="code">a &lt; b</suggest><suggest>c</suggest>',
+        ValueKind.NUMBER: "3",
+        ValueKind.FLAG: "true",
+        ValueKind.JSON: json.dumps({"a": value}),
+        ValueKind.LIST: '["a", "b"]',
+        ValueKind.FILES: "<file><path>a</path></file><file><path>b</path><line_range>1-2</line_range></file>",
+        ValueKind.SUGGESTIONS: '<suggest mode="code">a &lt; b</suggest><suggest>c</suggest>',
     }
     inside = nested.get(parameter.kind, value)
-    return f"<{name}>\n{inside}\n</{name}>" if parameter.kind is Kind.BLOCK else f"<{name}>{inside}</{name}>"
+    return f"<{name}>\n{inside}\n</{name}>" if parameter.kind is ValueKind.BLOCK else f"<{name}>{inside}</{name}>"
 
 
 def deliver(client: XmlClient, pieces: Iterable[str], model: str = "qwen3", finish: str = "stop") -> list[str]:
@@ -203,7 +203,7 @@ def tell_answer(client: XmlClient, pieces: Iterable[str], model: str = "qwen3", 
         finish: how it ends.
     """
     options = Options(unknown_tools="reject", parallel=False, elements=VerbatimCalls(client, model))
-    reader = Reader.prepared(compile_tools(client.offer(lenient=True), ()), "roo_xml", options, lambda: "call")
+    reader = Reader.prepared(compile_tools(client.list_tools(lenient=True), ()), "roo_xml", options, lambda: "call")
     watch = RequestRecorder("req", "openai_chat", 0, 0, lambda: 0.0)
     rendition = XmlDelivery(ResponseRenderer(client, model), reader, watch, {}, "", Bounds(), False, (), False)
     events: list[Event] = [*map(TextDelta, pieces), Finished(finish)]

@@ -1,1 +1,1 @@
-"""What is known of clients: XML clients, tool sets and the complaints they send back."""
+"""Support for known clients: XML clients, editing tool sets, and the complaints that clients send back."""

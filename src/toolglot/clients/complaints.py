@@ -1,10 +1,12 @@
-"""What clients complain of in their next request: free ground truth of how an answer was received.
+"""Recognise the fixed sentences with which clients report a missing or failed call to the model.
 
-    complaints(conversation.messages)       # ["no_tool"]
+    find_complaints(conversation.messages)       # ["no_tool"]
 
-Clients that read calls out of text tell the model in fixed words when they found none, or one that they could not run.
-Only what came after the last answer counts, and only where such words begin a part of a message, stand behind the
-heading of a result, or inside the error of one: a file or a user that quotes them complains of nothing.
+Clients that read calls out of text answer with such a sentence when they find no call, or one that they cannot run.
+That is free ground truth about the previous answer. ``find_complaints`` looks only at what follows the last answer, and
+only at the start of a message part, behind the heading of a tool result, or inside its error: a file or a user that
+quotes such a sentence is no complaint. The history parser of XML clients uses the same patterns (``is_error``,
+``strip_reminder``) for earlier turns.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from toolglot.core.conversation import Message, Text, ToolResult
 NO_TOOL, MISSING_PARAMETER, UNKNOWN_TOOL = "no_tool", "missing_parameter", "unknown_tool"
 NOT_EXECUTED, REPEATED, DENIED, EMPTY_ANSWER = "not_executed", "repeated", "denied", "empty_answer"
 
-KINDS: Final = {
+COMPLAINT_PATTERNS: Final = {
     NO_TOOL: r"\[ERROR\] You did not use a tool\b",
     MISSING_PARAMETER: r"Missing value for required parameter\b",
     UNKNOWN_TOOL: r"Unknown tool\b",
@@ -26,32 +28,43 @@ KINDS: Final = {
     REPEATED: r"Tool call repetition limit reached for\b",
     DENIED: r"The user denied this operation\b",
 }
-"""The words, by what is complained of."""
+"""How each kind of complaint begins, as a regular expression."""
 
-OF_CALLS: Final = frozenset({MISSING_PARAMETER, UNKNOWN_TOOL, NOT_EXECUTED})
-"""Complaints of a call that was delivered, other than that there was none or that the user did not want it."""
+CALL_COMPLAINTS: Final = frozenset({MISSING_PARAMETER, UNKNOWN_TOOL, NOT_EXECUTED})
+"""Complaints about a call that was delivered; not that there was none, nor that the user denied it."""
 
-FAILURE: Final = "Failure: I did not provide a response."
-"""What a client puts down as the answer if there was none."""
+EMPTY_ANSWER_TEXT: Final = "Failure: I did not provide a response."
+"""What a client records as the answer if there was none."""
+
+INTERRUPTED: Final = (
+    "[Response interrupted by a tool use result. Only one tool may be used at a time and should be placed at the end of"
+    " the message.]"
+)
+"""What clients append to an answer that they cut off after its first call."""
+REMINDER: Final = "# Reminder: Instructions for Tool Use"
+NOT_EXECUTED_HEADING: Final = re.compile(r"\s*Tool \[(?P<name>[A-Za-z_]\w*)[^\]]{0,500}\] was not executed because")
 
 _HEADING = r"\[[a-z_]+(?: (?:for|to|in|with)\b(?:(?!\] Result:)[\s\S]){0,4000})?\] Result:\s*"
-_FRAME = r"(?:The tool execution failed with the following error:\s*)?(?:<error>\s*)?(?:Error:\s*)?"
+_EXECUTION_FAILED = "The tool execution failed with the following error:"
+_FRAME = rf"(?:{_EXECUTION_FAILED}\s*)?(?:<error>\s*)?(?:Error:\s*)?"
 _JSON_FRAME = r'\{"status":\s*"error",[^{}]{0,500}?":\s*"'
 _COMPLAINT = re.compile(
     rf"\s*(?:{_HEADING})?(?:{_FRAME}|{_JSON_FRAME})(?:"
-    + "|".join(f"(?P<{kind}>{words})" for kind, words in KINDS.items())
+    + "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in COMPLAINT_PATTERNS.items())
     + ")"
 )
+_ERROR = re.compile(rf"\s*(?:{_EXECUTION_FAILED}|{'|'.join(COMPLAINT_PATTERNS.values())})")
+_ERROR_MARK = "[ERROR]"
 
 
-def complaints(messages: Sequence[Message]) -> list[str]:
-    """What is complained of in the messages behind the last answer, in order and each kind once."""
+def find_complaints(messages: Sequence[Message]) -> list[str]:
+    """The kinds of complaints in the messages behind the last answer, in order, each kind once."""
     last = len(messages) - 1
     while last >= 0 and messages[last].role != "assistant":
         last -= 1
     if last < 0:
         return []
-    found = [EMPTY_ANSWER] if messages[last].text.strip() == FAILURE else []
+    found = [EMPTY_ANSWER] if messages[last].text.strip() == EMPTY_ANSWER_TEXT else []
     for text in _texts(messages[last + 1 :]):
         complaint = _COMPLAINT.match(text)
         if complaint and complaint.lastgroup:
@@ -66,3 +79,18 @@ def _texts(messages: Sequence[Message]) -> Iterator[str]:
                 yield part.text
             elif isinstance(part, ToolResult):
                 yield from (piece.text for piece in part.content if isinstance(piece, Text))
+
+
+def is_error(text: str) -> bool:
+    """Whether the body of a tool result reports an error or a denial. Only its beginning counts: a tool may return any
+    text."""
+    return _ERROR.match(text) is not None
+
+
+def strip_reminder(text: str) -> str:
+    """Remove the XML instructions that clients append to a complaint. Other texts may quote them and stay unchanged."""
+    at = text.find(REMINDER)
+    if at < 0 or not (text.lstrip().startswith(_ERROR_MARK) or is_error(text)):
+        return text
+    following = text.find("\n# ", at)
+    return (text[:at] + text[following + 1 :] if following >= 0 else text[:at]).rstrip()

@@ -13,9 +13,9 @@ from functools import cached_property, lru_cache
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
-from toolglot.clients.toolsets import NAMES as EDITING
+from toolglot.clients.toolsets import TOOLSET_NAMES as EDITING
 from toolglot.clients.xml import all_clients
-from toolglot.clients.xml.argument_guarding import GUARDS
+from toolglot.clients.xml.argument_escaping import GUARD_OPTIONS
 from toolglot.config.keys import KeyHash, Secret
 from toolglot.config.rollout import FULL, TRANSFORMATIONS, Live, Plan, Rollout
 from toolglot.config.value_types import (
@@ -219,7 +219,7 @@ class ClientSettings:
         flag="xml_clients",
     )
     guard: tuple[str, ...] = setting(
-        subset(*GUARDS),
+        subset(*GUARD_OPTIONS),
         "for Roo and its successors with native tools: `entities` escapes what they un-escape in files, diffs and"
         " commands, `diffs` puts slips in the head of a diff right",
         (),

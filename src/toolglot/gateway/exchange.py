@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from toolglot.clients import toolsets as editing
-from toolglot.clients.complaints import complaints
-from toolglot.clients.xml.argument_guarding import TOOLS as GUARDED
+from toolglot.clients.complaints import find_complaints
+from toolglot.clients.xml.argument_escaping import GUARDED_TOOLS as GUARDED
 from toolglot.clients.xml.session import detect_session
 from toolglot.config import SECRET_LENGTH, Settings
 from toolglot.config.rollout import EDITING, NATIVE_CALLS, READING, XML
@@ -94,7 +94,7 @@ class Exchange:
         if len(conversation.messages) > settings.limits.messages:
             raise RequestError(f"More than {settings.limits.messages} messages.", "messages")
         watch.model = conversation.model
-        watch.complaints = complaints(conversation.messages)
+        watch.complaints = find_complaints(conversation.messages)
         self.trial = Experiment(settings.rollout_now, conversation, watch)
         guest = detect_session(conversation, headers, settings.clients.xml)
         route = choose(conversation, settings, knowledge, mode, guest.profile if guest else "")
@@ -162,8 +162,8 @@ class Exchange:
         if self.route.manner is RELAY and not self.trial.rehearses:
             return NO_QUOTATIONS
         messages = conversation.messages
-        if self.guest is not None and self.guest.at is not None:  # its prompt teaches calls, wherever it stands
-            messages = (*messages[: self.guest.at[0]], *messages[self.guest.at[0] + 1 :])
+        if self.guest is not None and self.guest.prompt_at is not None:  # its prompt teaches calls, wherever it stands
+            messages = (*messages[: self.guest.prompt_at[0]], *messages[self.guest.prompt_at[0] + 1 :])
         names = (*(tool.name for tool in self.tools), *self.route.supported)
         return find_quotations(list_quotable(messages), names, bool(self.settings.reading.shell))
 
@@ -216,13 +216,13 @@ class Exchange:
             if body and self.one_wire and not self.route.extra:
                 return self.wire.adapt_request(body, self.route.model.model, without_tools=False)
             return self._encode(conversation)
-        self.speech = self._speak(guest.translate(conversation) if guest else conversation)
+        self.speech = self._speak(guest.to_native(conversation) if guest else conversation)
         self.tools, self.names = self._list_readable(self.speech.tools), self.speech.names
         return self._encode(self.speech.conversation)
 
     def _ask_natively(self, conversation: Conversation) -> bytes:
         if self.guest is not None and self.route.manner is not RELAY:
-            conversation = self.guest.translate(conversation)
+            conversation = self.guest.to_native(conversation)
         conversation = self._suit(self._mend(self._seal(conversation)))
         conversation, self.names = rename_tools(conversation, self.upstream_wire.TOOL_NAMES)
         self.tools = self._list_readable(conversation.tools)
@@ -234,7 +234,7 @@ class Exchange:
             return asked
         if self.mapping is None:
             return asked if self.speech else self.guest.tools
-        return self.guest.add_tools(asked, hidden=self.mapping.offered)
+        return self.guest.add_tools(asked, hidden=self.mapping.offered_tools)
 
     def _speak(self, conversation: Conversation) -> PromptedConversation:
         conversation, dialect = self._mend(conversation), self.route.dialect
@@ -253,7 +253,7 @@ class Exchange:
         if messages != conversation.messages:
             conversation = replace(conversation, messages=messages)
         if self.mapping:
-            conversation = self.mapping.offer(conversation, self.watch.notes)
+            conversation = self.mapping.map_request(conversation, self.watch.notes)
             self.choice = conversation.choice
         return conversation
 
@@ -265,7 +265,9 @@ class Exchange:
         guest, only = self.guest, conversation.choice.only
         tools = conversation.tools if guest is None else guest.offered
         several, check = not self.route.single, guest.check_call if guest else None
-        found = editing.find(tools, wanted, only=only, parallel=several, known_as=conversation.model, check=check)
+        found = editing.find_mapping(
+            tools, wanted, only=only, parallel=several, model_name=conversation.model, check=check
+        )
         if found is None and tools:
             self.watch.notes.append(f"the client's tools have no twins in {wanted} and stay as they are")
         return found

@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from toolglot.clients import toolsets as editing
-from toolglot.clients.xml.argument_guarding import ArgumentGuard
-from toolglot.clients.xml.response_renderer import shorten
+from toolglot.clients.xml.argument_escaping import ArgumentEscaper
+from toolglot.clients.xml.response_renderer import shorten_arguments
 from toolglot.config.rollout import SHELL
 from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, Failed, Started, TextDelta
 from toolglot.gateway.delivery import Bounds, Delivery
@@ -135,7 +135,7 @@ def bring_back(exchange: Exchange, streamed: bool) -> list[Step]:
     if exchange.mapping and exchange.guest is None:
         steps.append(editing.ResponseMapper(exchange.mapping, notes, streamed))
     if exchange.guards:
-        steps.append(ArgumentGuard(exchange.guards, exchange.asked.conversation.model, notes))
+        steps.append(ArgumentEscaper(exchange.guards, exchange.asked.conversation.model, notes))
     if exchange.place is not None:
         steps.append(SignatureCollector(exchange.memory.open_seals(exchange.route.upstream.base_url), exchange.place))
     return steps
@@ -193,8 +193,10 @@ def _deliver(exchange: Exchange, route: Route, watch: RequestRecorder, streamed:
         delivery = Delivery(*given)
         delivery.only_last = route.detected
         return delivery
-    mapped = editing.ResponseMapper(exchange.mapping, watch.notes, shown=shorten) if exchange.mapping else None
-    return XmlDelivery(guest.render(native), *given, mapped=mapped)
+    mapped = (
+        editing.ResponseMapper(exchange.mapping, watch.notes, shown=shorten_arguments) if exchange.mapping else None
+    )
+    return XmlDelivery(guest.make_renderer(native), *given, mapped=mapped)
 
 
 def _find_bounds(exchange: Exchange) -> Bounds:
@@ -212,7 +214,7 @@ def _open_reader(exchange: Exchange, route: Route, rehearsed: bool) -> Reader:
     shell = reading.shell if reading.shell and exchange.trial.runs(SHELL, rehearsed) else ()
     options = exchange.settings.reader_options(unknown, not route.single, route.supported, shell, route.detected)
     if exchange.guest:
-        options = replace(options, elements=exchange.guest.calls)
+        options = replace(options, elements=exchange.guest.verbatim_calls)
     strictness = exchange.trial.restrict(options, route)
     new_id, quotations = exchange.source.new_call_id, exchange.quotations
     return make_reader(tools, names, route.dialect, strictness, new_id, quotations)

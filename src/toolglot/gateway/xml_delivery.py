@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from toolglot.clients.toolsets import ResponseMapper
 from toolglot.clients.xml.fenced_calls import FencedCalls
-from toolglot.clients.xml.response_renderer import Outcome, Record, ResponseRenderer, Written
+from toolglot.clients.xml.response_renderer import CallReport, Outcome, ResponseRenderer, WrittenCall
 from toolglot.config.rollout import SUCCESS, XML
 from toolglot.core.events import (
     CallArguments,
@@ -52,29 +52,29 @@ class XmlDelivery(Delivery):
             told = self.mapped.feed(told)
         if self.unfencing.before and not any(map(self.is_fenced, told)):
             told = self.unfencing.put_back(told)
-        out = self.rendering.write(self.order(told) if self.native else told)
+        out = self.rendering.feed(self.order(told) if self.native else told)
         if told and isinstance(told[-1], Finished | Failed):
             self.watch.notes += self.rendering.notes
-            for record in self.rendering.records:
+            for record in self.rendering.reports:
                 end = _judge(record)
                 self.watch.count(XML, end)
                 if end == SUCCESS:
                     self.watch.transformed.append(record.tool)
         return out
 
-    def cut_out(self, span: Span) -> Written:
+    def extract_call(self, span: Span) -> WrittenCall:
         """What the model wrote there, with the blanks before it where the call keeps its place behind the text."""
         said = self.quote((0, span[0]))
         fence = self.unfencing.before if self.unfencing.holds(self.quote((span[0], None))) else ""
         before = None if self.native else said[len(said.rstrip()) :] + fence
-        return Written(self.restore(self.quote(span)), before, span[1])
+        return WrittenCall(self.restore(self.quote(span)), before, span[1])
 
     def is_fenced(self, event: Event) -> bool:
         """Whether a call was read in the fence that was taken off."""
         span = event.span if isinstance(event, CallEnded | CallRejected) else None
         return span is not None and self.unfencing.holds(self.quote((span[0], None)))
 
-    def cite(self, start: int, end: int | None) -> str:
+    def extract_text(self, start: int, end: int | None) -> str:
         """What the model wrote there, with the end of the fence that was taken off at the end of the answer."""
         return self.restore(self.quote((start, end))) + (self.unfencing.behind if end is None else "")
 
@@ -105,7 +105,7 @@ class XmlDelivery(Delivery):
                 yield event
 
 
-def _judge(record: Record) -> str:
+def _judge(record: CallReport) -> str:
     """How a call ended, in the words of the rollout."""
     refused = record.defects[0].reason if record.defects else Reason.INVALID_VALUE
     return str(OUTCOMES.get(record.outcome, refused))

@@ -1,24 +1,31 @@
-"""Tool sets for editing: a client's own tools told as those that a model was trained on, and back.
+"""Tool sets for editing: offer a client's tools as those that a model was trained on, and map its calls back.
 
-mapping = find(conversation.tools, "anthropic")
-asked = mapping.offer(conversation)             tools and history as the model knows them
-told = bring_back(mapping, events)              its answer as the client knows it; piece by piece: Return(mapping)
+mapping = find_mapping(conversation.tools, "anthropic")
+mapping.map_request(conversation)       tools and history as the model knows them
+map_response(mapping, events)           a whole answer for the client; streaming: ResponseMapper(mapping).feed(events)
 """
 
 from __future__ import annotations
 
 from toolglot.clients.toolsets.operations import Untranslatable
 from toolglot.clients.toolsets.response_mapper import ResponseMapper, map_response
-from toolglot.clients.toolsets.tool_mapper import NAMES, SETS, MappedConversation, ToolMapping, find, mappings
+from toolglot.clients.toolsets.tool_mapper import (
+    TOOLSET_NAMES,
+    TOOLSETS,
+    MappedCalls,
+    ToolMapping,
+    all_mappings,
+    find_mapping,
+)
 
 __all__ = [
-    "NAMES",
-    "SETS",
-    "MappedConversation",
+    "TOOLSETS",
+    "TOOLSET_NAMES",
+    "MappedCalls",
     "ResponseMapper",
     "ToolMapping",
     "Untranslatable",
-    "find",
+    "all_mappings",
+    "find_mapping",
     "map_response",
-    "mappings",
 ]

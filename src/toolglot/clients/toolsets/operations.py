@@ -1,13 +1,13 @@
-"""What editing tools do, neutral between every tool set; and what a tool set is.
+"""Editing operations, neutral between tool sets; and what a tool set is.
 
-Strategy. Every tool set says the same few things in its own words: show lines of a file, list a folder, write a file,
-replace a text, insert lines, run a command. A ``ToolAdapter`` is one tool of a set with both directions, ``read`` from
-its arguments to operations and ``write`` from an operation to its arguments. So each set is written down once, and any
-two of them are a pair.
+Strategy. Every tool set expresses the same few operations: show lines of a file, list a folder, write a file, replace a
+text, insert lines, run a command. A ``ToolAdapter`` is one tool of a set in both directions: ``read`` converts its
+arguments to operations, ``write`` an operation to its arguments. So each set is defined once, and any two of them can
+be mapped.
 
-Nothing is guessed. What one side can say and the other cannot raises ``Untranslatable`` with a sentence that tells why;
-whoever carries a call over refuses it with that sentence. What is dropped because it cannot change the outcome is a
-note."""
+Nothing is guessed. What has no equivalent on the other side raises ``Untranslatable`` with a sentence that explains
+why, and the call is refused with that sentence. What is dropped because it cannot change the outcome is noted.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from toolglot.core.lenient_json import NotJsonError, Number, Value, parse
 
 
 class Untranslatable(ValueError):
-    """What one tool set says and the other cannot; the message is a sentence for people and models."""
+    """Something without an equivalent in the other tool set; the message is a sentence for people and models."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Show the lines of a file from ``first`` to ``last``, counted from 1; ``None``: to its end."""
+    """Show lines ``first`` to ``last`` of a file, counted from 1; ``None``: to its end."""
 
     path: str
     first: int = 1
@@ -34,7 +34,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class List:
-    """Show what is in a folder."""
+    """List a folder."""
 
     path: str
 
@@ -49,7 +49,7 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """Put a text in the place of another, which must be there exactly once unless ``every`` one is meant."""
+    """Replace a text, which must occur exactly once unless ``every`` is set."""
 
     path: str
     old: str
@@ -59,7 +59,7 @@ class Replace:
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """Put lines behind the line ``after``; 0 is the top of the file."""
+    """Insert lines after line ``after``; 0 is the top of the file."""
 
     path: str
     after: int
@@ -76,12 +76,12 @@ class Run:
 
 
 Operation: TypeAlias = View | List | Create | Replace | Insert | Run
-Kind: TypeAlias = type[Operation]
-Written: TypeAlias = dict[str, Value]
+OperationType: TypeAlias = type[Operation]
+WrittenArguments: TypeAlias = dict[str, Value]
 
 
 class Arguments:
-    """The arguments of one call, taken out one by one: what nobody takes is a loss. ``null`` is as good as absent."""
+    """The arguments of one call, taken one by one; any left over cannot be translated. ``null`` counts as absent."""
 
     def __init__(self, tool: str, text: str) -> None:
         self.tool = tool
@@ -102,25 +102,25 @@ class Arguments:
             raise Untranslatable(f"{self.tool} needs {key}")
         return self.left.pop(key)
 
-    def text(self, key: str, default: str | None = None) -> str:
+    def take_text(self, key: str, default: str | None = None) -> str:
         value = default if default is not None and key not in self.left else self.take(key)
         if type(value) is not str:
             raise Untranslatable(f"{key} of {self.tool} must be text")
         return value
 
-    def path(self, key: str) -> str:
-        path = self.text(key)
+    def take_path(self, key: str) -> str:
+        path = self.take_text(key)
         if not path:
             raise Untranslatable(f"{key} of {self.tool} is empty")
         return path
 
-    def whole(self, key: str) -> int | None:
-        """A whole number if there is one; clients of the XML era wrote them as text."""
+    def take_integer(self, key: str) -> int | None:
+        """An integer, or None if absent; XML clients write numbers as text."""
         if key not in self.left:
             return None
-        return read_whole(self.take(key), f"{key} of {self.tool}")
+        return parse_integer(self.take(key), f"{key} of {self.tool}")
 
-    def flag(self, key: str) -> bool:
+    def take_flag(self, key: str) -> bool:
         value = self.left.pop(key, False)
         if type(value) is str and value.lower() in ("true", "false"):
             return value.lower() == "true"
@@ -130,31 +130,31 @@ class Arguments:
 
     def finish(self) -> None:
         for key in self.left:
-            raise Untranslatable(f"{key} of {self.tool} has no twin")
+            raise Untranslatable(f"{key} of {self.tool} has no equivalent")
 
 
-def read_whole(value: Value, what: str) -> int:
+def parse_integer(value: Value, what: str) -> int:
     digits = str(value) if isinstance(value, str) else ""
     if not digits.removeprefix("-").isascii() or not digits.removeprefix("-").isdigit():
         raise Untranslatable(f"{what} must be a whole number")
     return int(digits)
 
 
-def number(value: int) -> Number:
+def to_number(value: int) -> Number:
     return Number(str(value))
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A tool that a call is written for, or was made to.
+    """The declared tool that a call is read from or written for.
 
-    ``model`` is the name the client knows the model by. ``proved``: what is written for it is read back as the client
-    reads it, so values that the client changes are escaped or refused there.
+    ``model`` is the model id that the client uses. ``verified``: the written call is parsed back as the client does, so
+    values that the client changes are escaped or refused there.
     """
 
     tool: Tool
     model: str = ""
-    proved: bool = False
+    verified: bool = False
 
     @property
     def properties(self) -> Mapping[str, Any]:
@@ -162,7 +162,7 @@ class Target:
         return found if isinstance(found, Mapping) else {}
 
     def declares(self, *keys: str) -> bool:
-        """Whether the tool takes these arguments; one that declares nothing is known by its name alone."""
+        """Whether the tool declares these arguments; a tool without any declaration is identified by its name alone."""
         return not self.properties or all(key in self.properties for key in keys)
 
     def takes_objects(self, key: str) -> bool:
@@ -182,26 +182,25 @@ class Target:
 class ToolAdapter:
     """One tool of a set.
 
-    ``keys`` must be declared for a client's tool to be this one; ``any_of`` are further ones of which one must be.
-    ``define`` is the tool as a model is offered it, for the kinds of operations that the client can do. ``fields`` are
-    the arguments by their part in the operation, where they say it without further ado: two tools that have the same
-    parts differ in names only.
+    ``keys`` must be declared for a client's tool to match, and one of ``any_of``. ``make_tool`` builds the definition
+    for a model, for the operation types that the client supports. ``fields`` maps the parts of the operation to
+    argument names if the arguments express nothing else: two tools with the same parts differ in names only.
     """
 
     tool: str
     keys: tuple[str, ...]
     read: Callable[[Arguments, Target], tuple[Operation, ...]]
-    write: Mapping[Kind, Callable[[Any, Target], Written]]
-    define: Callable[[frozenset[Kind]], Tool]
+    write: Mapping[OperationType, Callable[[Any, Target], WrittenArguments]]
+    make_tool: Callable[[frozenset[OperationType]], Tool]
     any_of: tuple[str, ...] = ()
     fields: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
-    def kinds(self) -> frozenset[Kind]:
+    def kinds(self) -> frozenset[OperationType]:
         return frozenset(self.write)
 
     def fits(self, tool: Tool) -> bool:
-        """Whether a client's tool is this one."""
+        """Whether this adapter is for the given tool of a client."""
         if tool.name != self.tool:
             return False
         target = Target(tool)
@@ -210,35 +209,34 @@ class ToolAdapter:
 
 @dataclass(frozen=True, slots=True)
 class ToolSet:
-    """The tools of one client or one maker. The first that can write an operation does; ``taught`` are those that a
-    model is offered, the others are known when a client has them."""
+    """The tools of one client or vendor. The first that can write an operation does; ``taught`` are offered to models,
+    the others are only recognised in clients."""
 
     name: str
-    shapes: tuple[ToolAdapter, ...]
+    adapters: tuple[ToolAdapter, ...]
     taught: tuple[str, ...]
-    tells: str = field(default="", compare=False)
 
-    def shape(self, tool: str) -> ToolAdapter | None:
-        return next((shape for shape in self.shapes if shape.tool == tool), None)
+    def find_adapter(self, tool: str) -> ToolAdapter | None:
+        return next((adapter for adapter in self.adapters if adapter.tool == tool), None)
 
 
-def define(name: str, description: str, properties: Mapping[str, Any], optional: Iterable[str] = ()) -> Tool:
-    """A tool; every argument is required but those named."""
-    spare = set(optional)
-    required = [key for key in properties if key not in spare]
+def define_tool(name: str, description: str, properties: Mapping[str, Any], optional: Iterable[str] = ()) -> Tool:
+    """A tool definition; every argument is required except ``optional`` ones."""
+    omittable = set(optional)
+    required = [key for key in properties if key not in omittable]
     return Tool(name, description, {"type": "object", "properties": dict(properties), "required": required})
 
 
-def text(description: str) -> dict[str, str]:
+def string_schema(description: str) -> dict[str, str]:
     return {"type": "string", "description": description}
 
 
-def whole(description: str) -> dict[str, str]:
+def integer_schema(description: str) -> dict[str, str]:
     return {"type": "integer", "description": description}
 
 
-def read_range(first: int | None, last: int | None, path: str) -> View:
-    """Lines of a file; ``None`` where nothing was said."""
+def view_range(first: int | None, last: int | None, path: str) -> View:
+    """A view of these lines; ``None``: not given."""
     start = 1 if first is None else first
     if start < 1 or (last is not None and last < start):
         raise Untranslatable(f"there are no lines from {start} to {last}")
@@ -247,20 +245,20 @@ def read_range(first: int | None, last: int | None, path: str) -> View:
 
 # -- folders, for tools that show both files and folders ---------------------------------------------------------------
 
-HERE = (".", "..")
+RELATIVE_FOLDERS = (".", "..")
 
 
 def is_folder(path: str) -> bool:
-    """Which of both is meant nobody can know, so a path that ends with a slash is taught to be a folder."""
-    return path.endswith("/") or path in HERE
+    """Whether a path means a folder. It cannot be known, so models are taught to end a folder with a slash."""
+    return path.endswith("/") or path in RELATIVE_FOLDERS
 
 
-def open_folder(path: str) -> List:
+def list_folder(path: str) -> List:
     return List(path.rstrip("/") or "/")
 
 
-def write_folder(path: str) -> str:
-    return path if path == "/" or path in HERE else path + "/"
+def folder_path(path: str) -> str:
+    return path if path == "/" or path in RELATIVE_FOLDERS else path + "/"
 
 
 def refuse_crlf(operation: Replace, tool: str) -> None:

@@ -1,19 +1,19 @@
-"""The tools of Roo Code and its relatives, of the XML era and since.
+"""The tools of Roo Code and its forks, in XML and in native versions.
 
     read_file       {"path": "a.py", "mode": "slice", "offset": 5, "limit": 10}     today
-                    {"path": "a.py", "start_line": 5, "end_line": 14}               before, and in Cline
-                    {"files": [{"path": "a.py", "line_ranges": [[5, 14]]}]}         between
-                    {"args": "<file><path>a.py</path><line_range>5-14</line_range></file>"}     the XML era
-                    {"args": {"file": [{"path": "a.py", "line_range": ["5-14"]}]}}              the same, read
+                    {"path": "a.py", "start_line": 5, "end_line": 14}               earlier, and Cline
+                    {"files": [{"path": "a.py", "line_ranges": [[5, 14]]}]}         in between
+                    {"args": "<file><path>a.py</path><line_range>5-14</line_range></file>"}     XML versions
+                    {"args": {"file": [{"path": "a.py", "line_range": ["5-14"]}]}}              the same, parsed
     list_files      {"path": "src", "recursive": false}
-    write_to_file   {"path": "a.py", "content": "..."}                              once with line_count
+    write_to_file   {"path": "a.py", "content": "..."}                              earlier with line_count
     apply_diff      {"path": "a.py", "diff": "<<<<<<< SEARCH ..."}
-    insert_content  {"path": "a.py", "line": 1, "content": "..."}                   gone since the end of 2025
+    insert_content  {"path": "a.py", "line": 1, "content": "..."}                   removed at the end of 2025
     edit            {"file_path": "a.py", "old_string": "...", "new_string": "...", "replace_all": false}
     search_replace  {"file_path": "a.py", "old_string": "...", "new_string": "..."}
 
-Strategy. ``edit`` and ``search_replace`` are exact, so they are preferred to ``apply_diff`` where a client has them. A
-line to insert at is the one *before* which to insert, and 0 means the end of the file, which nobody else can say.
+Strategy. ``edit`` and ``search_replace`` are exact, so they are preferred to ``apply_diff`` where a client has them.
+``insert_content`` inserts *before* its line, and 0 means the end of the file, which has no equivalent elsewhere.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from toolglot.clients.toolsets.operations import (
     Arguments,
     Create,
     Insert,
-    Kind,
     List,
     Operation,
+    OperationType,
     Replace,
     Target,
     ToolAdapter,
     ToolSet,
     Untranslatable,
     View,
-    Written,
-    define,
-    number,
-    open_folder,
-    read_range,
-    read_whole,
+    WrittenArguments,
+    define_tool,
+    integer_schema,
+    list_folder,
+    parse_integer,
     refuse_crlf,
-    text,
-    whole,
+    string_schema,
+    to_number,
+    view_range,
 )
-from toolglot.clients.toolsets.search_replace import is_numbered, read_blocks, write_block
+from toolglot.clients.toolsets.search_replace import is_numbered, parse_diff, write_diff
 from toolglot.core.lenient_json import Value
 
 _ENTITY: Final = re.compile(r"&(?:lt|gt|quot|apos|amp|lsqb|rsqb|#39|#91|#93);")
@@ -53,12 +53,12 @@ _FILE: Final = re.compile(r"\s*<file>\s*<path>([^<]+)</path>\s*((?:<line_range>\
 _SPAN: Final = re.compile(r"(\d+)-(\d+)")
 _XML: Final = {"&lt;": "<", "&gt;": ">", "&amp;": "&"}
 _FENCE: Final = "```"
-_PATTERN: Final = re.compile(r"\$[$&`']")
-"""What JavaScript takes for an instruction in a replacement."""
+_REPLACEMENT_PATTERN: Final = re.compile(r"\$[$&`']")
+"""Special patterns in a JavaScript replacement string."""
 
 
-def _keep_entities(content: str, target: Target) -> None:
-    if not target.proved and "claude" not in target.model and _ENTITY.search(content):
+def _refuse_entities(content: str, target: Target) -> None:
+    if not target.verified and "claude" not in target.model and _ENTITY.search(content):
         raise Untranslatable(
             f"{target.tool.name} turns entities such as &lt; into characters, unless the model's name has claude"
         )
@@ -73,18 +73,18 @@ def _read_file(given: Arguments, target: Target) -> tuple[Operation, ...]:
     if "args" in given:
         args = given.take("args")
         return _read_elements(args) if type(args) is str else _read_args(args)
-    path = given.path("path")
-    if given.text("mode", "slice") != "slice":
-        raise Untranslatable("read_file by indentation has no twin")
-    given.left.pop("indentation", None)  # Roo looks at it in the other mode only
-    first, last = given.whole("start_line"), given.whole("end_line")
-    offset, limit = given.whole("offset"), given.whole("limit")
+    path = given.take_path("path")
+    if given.take_text("mode", "slice") != "slice":
+        raise Untranslatable("read_file by indentation has no equivalent")
+    given.left.pop("indentation", None)  # Roo uses it in the other mode only
+    first, last = given.take_integer("start_line"), given.take_integer("end_line")
+    offset, limit = given.take_integer("offset"), given.take_integer("limit")
     if (offset, limit) == (None, None):
-        return (read_range(first, last, path),)
+        return (view_range(first, last, path),)
     if (first, last) != (None, None):
-        raise Untranslatable("read_file is told twice which lines to read")
+        raise Untranslatable("read_file has two line ranges")
     offset = 1 if offset is None else offset
-    return (read_range(offset, None if limit is None else offset + limit - 1, path),)
+    return (view_range(offset, None if limit is None else offset + limit - 1, path),)
 
 
 def _read_files(files: Value) -> tuple[Operation, ...]:
@@ -106,12 +106,12 @@ def _read_entry(entry: Value) -> list[View]:
 def _read_pair(pair: Value, path: str) -> View:
     if not isinstance(pair, list) or len(pair) != 2:
         raise Untranslatable("line_ranges must be pairs of line numbers")
-    first, last = (read_whole(bound, "line_ranges") for bound in pair)
-    return read_range(first, last, path)
+    first, last = (parse_integer(bound, "line_ranges") for bound in pair)
+    return view_range(first, last, path)
 
 
 def _read_args(args: Value) -> tuple[Operation, ...]:
-    """The files of ``args`` as a client that takes XML has read its elements."""
+    """The files of ``args`` in the form in which an XML client has parsed them."""
     files = args.get("file") if isinstance(args, dict) and set(args) == {"file"} else None
     if not isinstance(files, list) or not files:
         raise Untranslatable("args of read_file must hold files")
@@ -132,7 +132,7 @@ def _read_span(span: Value, path: str) -> View:
     found = _SPAN.fullmatch(span) if type(span) is str else None
     if found is None:
         raise Untranslatable("line_range must hold ranges like 1-20")
-    return read_range(int(found[1]), int(found[2]), path)
+    return view_range(int(found[1]), int(found[2]), path)
 
 
 def _read_elements(markup: str) -> tuple[Operation, ...]:
@@ -145,7 +145,7 @@ def _read_elements(markup: str) -> tuple[Operation, ...]:
         path = re.sub("&(?:lt|gt|amp);", lambda entity: _XML[entity[0]], element[1])
         if path != path.strip():
             raise Untranslatable("blanks around a path are lost between elements")
-        spans = [read_range(int(first), int(last), path) for first, last in _SPAN.findall(element[2])]
+        spans = [view_range(int(first), int(last), path) for first, last in _SPAN.findall(element[2])]
         found += spans or [View(path)]
         at = element.end()
     if not found:
@@ -153,36 +153,36 @@ def _read_elements(markup: str) -> tuple[Operation, ...]:
     return tuple(found)
 
 
-def _write_view(view: View, target: Target) -> Written:
+def _write_view(view: View, target: Target) -> WrittenArguments:
     ranged = (view.first, view.last) != (1, None)
     has = target.properties
     if "files" in has:
-        entry: Written = {"path": view.path}
+        entry: WrittenArguments = {"path": view.path}
         if ranged:
-            entry["line_ranges"] = [[number(view.first), number(_last(view))]]
+            entry["line_ranges"] = [[to_number(view.first), to_number(_last_line(view))]]
         return {"files": [entry]}
     if "args" in has:
         return {"args": _write_args(view, ranged) if target.takes_objects("args") else _write_elements(view, ranged)}
     if not ranged:
         return {"path": view.path}
     if "start_line" in has:
-        ends: Written = {} if view.last is None else {"end_line": number(view.last)}
-        return {"path": view.path, "start_line": number(view.first), **ends}
+        ends: WrittenArguments = {} if view.last is None else {"end_line": to_number(view.last)}
+        return {"path": view.path, "start_line": to_number(view.first), **ends}
     if not target.declares("offset", "limit"):
         raise Untranslatable("the client's read_file reads whole files only")
-    mode: Written = {"mode": "slice"} if "mode" in has else {}
-    limit: Written = {} if view.last is None else {"limit": number(view.last - view.first + 1)}
-    return {"path": view.path, **mode, "offset": number(view.first), **limit}
+    mode: WrittenArguments = {"mode": "slice"} if "mode" in has else {}
+    limit: WrittenArguments = {} if view.last is None else {"limit": to_number(view.last - view.first + 1)}
+    return {"path": view.path, **mode, "offset": to_number(view.first), **limit}
 
 
-def _last(view: View) -> int:
+def _last_line(view: View) -> int:
     if view.last is None:
         raise Untranslatable("the client's read_file needs the number of the last line")
     return view.last
 
 
 def _write_args(view: View, ranged: bool) -> Value:
-    span: Written = {"line_range": [f"{view.first}-{_last(view)}"]} if ranged else {}
+    span: WrittenArguments = {"line_range": [f"{view.first}-{_last_line(view)}"]} if ranged else {}
     return {"file": [{"path": view.path, **span}]}
 
 
@@ -192,7 +192,7 @@ def _write_elements(view: View, ranged: bool) -> str:
         path = path.replace(char, entity)
     if path != path.strip():
         raise Untranslatable("blanks around a path are lost between elements")
-    span = f"<line_range>{view.first}-{_last(view)}</line_range>" if ranged else ""
+    span = f"<line_range>{view.first}-{_last_line(view)}</line_range>" if ranged else ""
     return f"<file><path>{path}</path>{span}</file>"
 
 
@@ -200,80 +200,82 @@ def _write_elements(view: View, ranged: bool) -> str:
 
 
 def _read_list(given: Arguments, target: Target) -> tuple[Operation, ...]:
-    path = given.path("path")
-    if given.flag("recursive"):
+    path = given.take_path("path")
+    if given.take_flag("recursive"):
         raise Untranslatable("a whole tree cannot be listed: others show a level or two")
-    return (open_folder(path),)
+    return (list_folder(path),)
 
 
-def _write_list(folder: List, target: Target) -> Written:
+def _write_list(folder: List, target: Target) -> WrittenArguments:
     return {"path": folder.path, "recursive": False}
 
 
 def _read_write(given: Arguments, target: Target) -> tuple[Operation, ...]:
-    given.whole("line_count")  # Roo only compared it with the content
-    return (Create(given.path("path"), given.text("content")),)
+    given.take_integer("line_count")  # Roo only compares it with the content
+    return (Create(given.take_path("path"), given.take_text("content")),)
 
 
-def _write_create(create: Create, target: Target) -> Written:
-    if not target.proved:
+def _write_create(create: Create, target: Target) -> WrittenArguments:
+    if not target.verified:
         if create.text.startswith(_FENCE) or create.text.endswith(_FENCE):
             raise Untranslatable("write_to_file takes a code fence at the beginning or the end of the content off")
         if is_numbered(create.text):
             raise Untranslatable("write_to_file takes the numbers off lines that all begin with a number and a bar")
-    _keep_entities(create.text, target)
-    count: Written = {"line_count": number(create.text.count("\n") + 1)} if "line_count" in target.properties else {}
+    _refuse_entities(create.text, target)
+    count: WrittenArguments = (
+        {"line_count": to_number(create.text.count("\n") + 1)} if "line_count" in target.properties else {}
+    )
     return {"path": create.path, "content": create.text, **count}
 
 
 def _read_insert(given: Arguments, target: Target) -> tuple[Operation, ...]:
-    path, line = given.path("path"), given.whole("line")
+    path, line = given.take_path("path"), given.take_integer("line")
     if line == 0:
         raise Untranslatable("line 0 of insert_content is the end of the file, whose number of lines is not known here")
     if line is None or line < 0:
         raise Untranslatable("insert_content needs the line before which to insert")
-    return (Insert(path, line - 1, given.text("content")),)
+    return (Insert(path, line - 1, given.take_text("content")),)
 
 
-def _write_insert(insert: Insert, target: Target) -> Written:
-    return {"path": insert.path, "line": number(insert.after + 1), "content": insert.text}
+def _write_insert(insert: Insert, target: Target) -> WrittenArguments:
+    return {"path": insert.path, "line": to_number(insert.after + 1), "content": insert.text}
 
 
 # -- apply_diff, edit, search_replace ----------------------------------------------------------------------------------
 
 
 def _read_diff(given: Arguments, target: Target) -> tuple[Operation, ...]:
-    path, blocks = given.path("path"), read_blocks(given.text("diff"))
+    path, blocks = given.take_path("path"), parse_diff(given.take_text("diff"))
     dropped = [str(block.start_line) for block in blocks if block.start_line is not None]
-    if given.whole("start_line") is not None or dropped:
+    if given.take_integer("start_line") is not None or dropped:
         given.notes.append(
             f"apply_diff: start_line {', '.join(dropped)} dropped; a text that is there twice is refused by the client"
         )
     return tuple(Replace(path, block.old, block.new) for block in blocks)
 
 
-def _write_diff(replace: Replace, target: Target) -> Written:
+def _write_diff(replace: Replace, target: Target) -> WrittenArguments:
     _refuse_every(replace, target)
-    _keep_entities(replace.old + replace.new, target)
-    return {"path": replace.path, "diff": write_block(replace.old, replace.new)}
+    _refuse_entities(replace.old + replace.new, target)
+    return {"path": replace.path, "diff": write_diff(replace.old, replace.new)}
 
 
 def _read_edit(given: Arguments, target: Target) -> tuple[Operation, ...]:
-    path, old, new = given.path("file_path"), given.text("old_string"), given.text("new_string")
+    path, old, new = given.take_path("file_path"), given.take_text("old_string"), given.take_text("new_string")
     if not old:
         raise Untranslatable("old_string is empty: there is nothing to look for")
-    return (Replace(path, old, new, given.flag("replace_all")),)
+    return (Replace(path, old, new, given.take_flag("replace_all")),)
 
 
-def _write_edit(replace: Replace, target: Target) -> Written:
+def _write_edit(replace: Replace, target: Target) -> WrittenArguments:
     refuse_crlf(replace, target.tool.name)
-    every: Written = {"replace_all": True} if replace.every else {}
+    every: WrittenArguments = {"replace_all": True} if replace.every else {}
     return {"file_path": replace.path, "old_string": replace.old, "new_string": replace.new, **every}
 
 
-def _write_search(replace: Replace, target: Target) -> Written:
+def _write_search(replace: Replace, target: Target) -> WrittenArguments:
     _refuse_every(replace, target)
-    if _PATTERN.search(replace.new):
+    if _REPLACEMENT_PATTERN.search(replace.new):
         raise Untranslatable("search_replace takes $ before $, &, ` or ' for an instruction")
     return _write_edit(replace, target)
 
@@ -285,71 +287,75 @@ def _refuse_every(replace: Replace, target: Target) -> None:
 
 # -- the set -----------------------------------------------------------------------------------------------------------
 
-_PATH = text("The path of the file, relative to the workspace.")
-_DIFF = text(
+_PATH = string_schema("The path of the file, relative to the workspace.")
+_DIFF = string_schema(
     "One or more blocks, each: a line '<<<<<<< SEARCH', the exact lines to find, a line '=======', the lines to put in"
     " their place, a line '>>>>>>> REPLACE'. A line of content that looks like such a mark has a backslash before it."
 )
 _EDITED: Mapping[str, Any] = {
     "file_path": _PATH,
-    "old_string": text("The exact text to find."),
-    "new_string": text("The text to put in its place."),
+    "old_string": string_schema("The exact text to find."),
+    "new_string": string_schema("The text to put in its place."),
 }
 _TOOLS: Final = {
     tool.name: tool
     for tool in (
-        define(
+        define_tool(
             "read_file",
             "Read a file; its lines are shown with their numbers.",
             {
                 "path": _PATH,
                 "mode": {"type": "string", "enum": ["slice"], "description": "How to read."},
-                "offset": whole("The first line to read, counted from 1."),
-                "limit": whole("How many lines to read at most."),
+                "offset": integer_schema("The first line to read, counted from 1."),
+                "limit": integer_schema("How many lines to read at most."),
             },
             ("mode", "offset", "limit"),
         ),
-        define(
+        define_tool(
             "list_files",
             "List what is in a folder.",
             {
-                "path": text("The path of the folder, relative to the workspace."),
+                "path": string_schema("The path of the folder, relative to the workspace."),
                 "recursive": {"type": "boolean", "description": "Always false: only this level."},
             },
         ),
-        define("write_to_file", "Write a whole file.", {"path": _PATH, "content": text("The whole content.")}),
-        define("apply_diff", "Replace lines of a file.", {"path": _PATH, "diff": _DIFF}),
-        define(
+        define_tool(
+            "write_to_file", "Write a whole file.", {"path": _PATH, "content": string_schema("The whole content.")}
+        ),
+        define_tool("apply_diff", "Replace lines of a file.", {"path": _PATH, "diff": _DIFF}),
+        define_tool(
             "insert_content",
             "Insert lines into a file.",
             {
                 "path": _PATH,
-                "line": whole("The line before which to insert, counted from 1."),
-                "content": text("The lines."),
+                "line": integer_schema("The line before which to insert, counted from 1."),
+                "content": string_schema("The lines."),
             },
         ),
-        define("edit", "Replace a text in a file.", {**_EDITED, "replace_all": {"type": "boolean"}}, ("replace_all",)),
-        define("search_replace", "Replace a text in a file.", _EDITED),
+        define_tool(
+            "edit", "Replace a text in a file.", {**_EDITED, "replace_all": {"type": "boolean"}}, ("replace_all",)
+        ),
+        define_tool("search_replace", "Replace a text in a file.", _EDITED),
     )
 }
 
 
-def _shape(
-    tool: str, keys: tuple[str, ...], read: Any, kind: Kind, write: Any, any_of: tuple[str, ...] = ()
+def _make_adapter(
+    tool: str, keys: tuple[str, ...], read: Any, kind: OperationType, write: Any, any_of: tuple[str, ...] = ()
 ) -> ToolAdapter:
     return ToolAdapter(tool, keys, read, {kind: write}, lambda kinds: _TOOLS[tool], any_of)
 
 
-SET = ToolSet(
+TOOLSET = ToolSet(
     "roo",
     (
-        _shape("read_file", (), _read_file, View, _write_view, ("path", "files", "args")),
-        _shape("list_files", ("path",), _read_list, List, _write_list),
-        _shape("write_to_file", ("path", "content"), _read_write, Create, _write_create),
-        _shape("edit", ("file_path", "old_string", "new_string"), _read_edit, Replace, _write_edit),
-        _shape("search_replace", ("file_path", "old_string", "new_string"), _read_edit, Replace, _write_search),
-        _shape("apply_diff", ("path", "diff"), _read_diff, Replace, _write_diff),
-        _shape("insert_content", ("path", "line", "content"), _read_insert, Insert, _write_insert),
+        _make_adapter("read_file", (), _read_file, View, _write_view, ("path", "files", "args")),
+        _make_adapter("list_files", ("path",), _read_list, List, _write_list),
+        _make_adapter("write_to_file", ("path", "content"), _read_write, Create, _write_create),
+        _make_adapter("edit", ("file_path", "old_string", "new_string"), _read_edit, Replace, _write_edit),
+        _make_adapter("search_replace", ("file_path", "old_string", "new_string"), _read_edit, Replace, _write_search),
+        _make_adapter("apply_diff", ("path", "diff"), _read_diff, Replace, _write_diff),
+        _make_adapter("insert_content", ("path", "line", "content"), _read_insert, Insert, _write_insert),
     ),
     ("read_file", "list_files", "write_to_file", "apply_diff", "insert_content"),
 )

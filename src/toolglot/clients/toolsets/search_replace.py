@@ -1,4 +1,4 @@
-"""Blocks of SEARCH and REPLACE, as Roo's apply_diff takes them.
+"""Parse and write the SEARCH/REPLACE blocks of Roo's apply_diff.
 
     <<<<<<< SEARCH
     :start_line:5
@@ -8,13 +8,13 @@
     the new lines
     >>>>>>> REPLACE
 
-Strategy. Lines are looked at one by one. A line of content that begins like a mark has a backslash before it, which is
-taken off again; nothing else is escaped, so a line that begins with a backslash and a mark cannot be written at all.
-Roo compares and replaces whole lines, skips blank lines behind its marks, cuts blanks off the ends of new lines, keeps
-the first old line's kind of indentation, deletes lines together with their line break if nothing takes their place, and
-takes numbers off lines that all have one. Each of these is looked at here before a block is written, and what would
-arrive changed is refused. A line break that ends both texts, or the old one where nothing takes its place, ends the
-lines of a block and is not one more line in it.
+Strategy. Lines are parsed one by one. A content line that begins like a mark is escaped with a backslash, which is
+removed again; nothing else is escaped, so a line that begins with a backslash and a mark cannot be written. Roo
+compares and replaces whole lines, skips blank lines after its marks, strips trailing whitespace of new lines, keeps the
+kind of indentation of the first old line, deletes lines together with their line break if the replacement is empty, and
+removes line numbers if all lines have one. All of that is checked before a block is written, and a text that Roo would
+change is refused. A line break that ends both texts, or the old one if the replacement is empty, ends the lines of a
+block and is not one more line in it.
 """
 
 from __future__ import annotations
@@ -26,125 +26,126 @@ from typing import Final
 
 from toolglot.clients.toolsets.operations import Untranslatable
 
-SEARCH, SEPARATOR, REPLACE, RULE = "<<<<<<< SEARCH", "=======", ">>>>>>> REPLACE", "-------"
-OPENERS: Final = (SEARCH, SEARCH + ">")
-ESCAPED: Final = ("<<<<<<<", "=======", ">>>>>>>", RULE, ":start_line:", ":end_line:")
-_HEAD: Final = tuple(map(re.compile, (r":start_line:\s*([0-9]+)", r":end_line:\s*[0-9]+", RULE)))
-_BLANKS: Final = (
+SEARCH, SEPARATOR, REPLACE, HEAD_SEPARATOR = "<<<<<<< SEARCH", "=======", ">>>>>>> REPLACE", "-------"
+SEARCH_MARKS: Final = (SEARCH, SEARCH + ">")
+ESCAPED_MARKS: Final = ("<<<<<<<", "=======", ">>>>>>>", HEAD_SEPARATOR, ":start_line:", ":end_line:")
+_HEAD: Final = tuple(map(re.compile, (r":start_line:\s*([0-9]+)", r":end_line:\s*[0-9]+", HEAD_SEPARATOR)))
+_JS_WHITESPACE: Final = (
     "\t\n\v\f\r \u00a0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
-"""What JavaScript takes for blank."""
-_NUMBERED: Final = re.compile(rf"[{_BLANKS}]*[0-9]+[{_BLANKS}]+\|(?!\|)")
-_ODD_ENDS: Final = re.compile("[\r\u2028\u2029]")
+"""Whitespace in JavaScript."""
+_NUMBERED: Final = re.compile(rf"[{_JS_WHITESPACE}]*[0-9]+[{_JS_WHITESPACE}]+\|(?!\|)")
+_OTHER_LINE_ENDS: Final = re.compile("[\r\u2028\u2029]")
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class DiffBlock:
     old: str
     new: str
     start_line: int | None = None
 
 
-def read_blocks(diff: str) -> tuple[Block, ...]:
-    """The blocks of a diff; raises ``Untranslatable`` where Roo would refuse it, or do something else than it seems to
-    say."""
-    if _ODD_ENDS.search(diff):
+def parse_diff(diff: str) -> tuple[DiffBlock, ...]:
+    """The blocks of a diff. Raises ``Untranslatable`` where Roo would refuse it, or apply it differently."""
+    if _OTHER_LINE_ENDS.search(diff):
         raise Untranslatable("a diff with line ends other than LF is not read the same way everywhere")
     lines = iter(diff.split("\n"))
-    found: list[Block] = []
+    found: list[DiffBlock] = []
     for line in lines:
-        if line.rstrip(_BLANKS) in OPENERS:
+        if line.rstrip(_JS_WHITESPACE) in SEARCH_MARKS:
             found.append(_read_block(lines))
-        elif line.strip(_BLANKS):
+        elif line.strip(_JS_WHITESPACE):
             raise Untranslatable("a diff holds text outside of its blocks")
     if not found:
         raise Untranslatable("a diff holds no block of SEARCH and REPLACE")
     return tuple(found)
 
 
-def _read_block(lines: Iterator[str]) -> Block:
+def _read_block(lines: Iterator[str]) -> DiffBlock:
     old, new = _read_part(lines, SEPARATOR), _read_part(lines, REPLACE)
     start: int | None = None
     for head in _HEAD:
-        if old and (found := head.fullmatch(old[0].rstrip(_BLANKS))):
+        if old and (found := head.fullmatch(old[0].rstrip(_JS_WHITESPACE))):
             start = int(found[1]) if head is _HEAD[0] else start
             old.pop(0)
-    block = Block(_unescape(old), _unescape(new), start or None)
-    check(block.old, block.new)
+    block = DiffBlock(_unescape(old), _unescape(new), start or None)
+    check_block(block.old, block.new)
     return block if block.new else replace(block, old=block.old + "\n")
 
 
 def _read_part(lines: Iterator[str], closer: str) -> list[str]:
     part: list[str] = []
     for line in lines:
-        bare = line.strip(_BLANKS)
-        if line.rstrip(_BLANKS) == closer:
+        bare = line.strip(_JS_WHITESPACE)
+        if line.rstrip(_JS_WHITESPACE) == closer:
             return part
-        if _is_mark(bare) or (closer is REPLACE and bare.startswith(ESCAPED[-2:])):
+        if _is_mark(bare) or (closer is REPLACE and bare.startswith(ESCAPED_MARKS[-2:])):
             raise Untranslatable(f"a diff holds the mark {bare[:40]} where {closer} was due")
         part.append(line)
     raise Untranslatable(f"a diff ends without {closer}")
 
 
 def _is_mark(bare: str) -> bool:
-    """Whether Roo takes a line for a mark, wherever in the line it stands."""
+    """Whether Roo treats a line as a mark, wherever in the line it is."""
     return bare == SEPARATOR or bare.startswith((SEARCH[:7], REPLACE[:7]))
 
 
 def _unescape(lines: Sequence[str]) -> str:
-    return "\n".join(line[1:] if line.startswith("\\") and line[1:].startswith(ESCAPED) else line for line in lines)
+    return "\n".join(
+        line[1:] if line.startswith("\\") and line[1:].startswith(ESCAPED_MARKS) else line for line in lines
+    )
 
 
-def check(old: str, new: str) -> None:
-    """Raise ``Untranslatable`` where whole lines and plain text do not mean the same."""
+def check_block(old: str, new: str) -> None:
+    """Raise ``Untranslatable`` where replacing whole lines differs from replacing text."""
     if not old:
         raise Untranslatable("nothing to search for: an empty SEARCH is not allowed")
     for part in (old, new):
-        if part and not part.split("\n", 1)[0].strip(_BLANKS):
+        if part and not part.split("\n", 1)[0].strip(_JS_WHITESPACE):
             raise Untranslatable("blank lines at the beginning of SEARCH or REPLACE are skipped")
-    if is_numbered(old) and (is_numbered(new) or not new.strip(_BLANKS)):
+    if is_numbered(old) and (is_numbered(new) or not new.strip(_JS_WHITESPACE)):
         raise Untranslatable("lines that all begin with a number and a bar lose them")
 
 
 def is_numbered(part: str) -> bool:
-    """Whether every line begins with a number and a bar, as a client shows the lines of a file."""
+    """Whether every line begins with a number and a bar, as clients show the lines of a file."""
     return all(_NUMBERED.match(line) for line in part.split("\n"))
 
 
-def write_block(old: str, new: str) -> str:
-    """One block that makes Roo put the new text in the place of the old."""
+def write_diff(old: str, new: str) -> str:
+    """A block that makes Roo replace the old text by the new one. Raises ``Untranslatable``."""
     if not new and not old.endswith("\n"):
         raise Untranslatable(
             "an empty REPLACE deletes the lines together with their line break, an empty text leaves that behind"
         )
     if old.endswith("\n") and (not new or new.endswith("\n")):
         old, new = old[:-1], new[:-1]
-    if _ODD_ENDS.search(old + new):
+    if _OTHER_LINE_ENDS.search(old + new):
         raise Untranslatable("apply_diff does not keep line ends other than LF as they are written")
-    check(old, new)
-    if new and settle(old, new) != new:
+    check_block(old, new)
+    if new and reindent(old, new) != new:
         raise Untranslatable("apply_diff changes indentation of another kind and blanks at the end of new lines")
     diff = "\n".join((SEARCH, *_escape(old), SEPARATOR, *_escape(new), REPLACE))
-    if read_blocks(diff) != (Block(old if new else old + "\n", new),):
+    if parse_diff(diff) != (DiffBlock(old if new else old + "\n", new),):
         raise Untranslatable("a line of the text is a mark of the diff and cannot be escaped")
     return diff
 
 
 def _escape(part: str) -> Iterator[str]:
     for line in part.split("\n"):
-        yield "\\" + line if line.startswith(ESCAPED) else line
+        yield "\\" + line if line.startswith(ESCAPED_MARKS) else line
 
 
-def settle(old: str, new: str) -> str:
-    """The new lines as Roo writes them where the old ones match exactly."""
+def reindent(old: str, new: str) -> str:
+    """The new lines with the indentation that Roo gives them where the old ones match exactly."""
     base = _indentation(old)
-    return "\n".join(_settle_line(line, base) for line in new.split("\n"))
+    return "\n".join(_reindent_line(line, base) for line in new.split("\n"))
 
 
-def _settle_line(line: str, base: str) -> str:
+def _reindent_line(line: str, base: str) -> str:
     own = _indentation(line)
     kept = base[: len(own)] if len(own) < len(base) else base + own[len(base) :]
-    return kept + line.strip(_BLANKS)
+    return kept + line.strip(_JS_WHITESPACE)
 
 
 def _indentation(line: str) -> str:

@@ -1,10 +1,11 @@
-"""From a client's tools to those a model was trained on, and back.
+"""Map a client's tools to those a model was trained on, and its calls back.
 
-Strategy. A mapping is a pair of tool sets, the tools of the client that belong to one of them, and what the client
-allows. On the way there tools and history are told in the model's words; a call of the history that cannot be told so
-stays as it is, with a note, because it has happened and a conversation must go on. On the way back a call either
-becomes calls that do the same, or is refused with the sentence of its ``Untranslatable``. Results pass as they are: how
-a tool shows lines and reports errors is the client's own, and nothing certain is known about it."""
+Strategy. A mapping is a pair of tool sets, the client's tools that belong to one of them, and what the client allows.
+On the request path tools and history are mapped to the model's tools; a call in the history that cannot be mapped stays
+unchanged, with a note, because it has happened and the conversation must continue. On the response path a call becomes
+calls with the same effect, or is refused with the message of ``Untranslatable``. Results pass unchanged: how a tool
+shows lines and reports errors is specific to the client and not known.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +18,12 @@ from msgspec.structs import replace
 
 from toolglot.clients.toolsets import anthropic, roo
 from toolglot.clients.toolsets import opencode_claude_code as coding
-from toolglot.clients.toolsets.argument_renamer import Renamer
+from toolglot.clients.toolsets.argument_renamer import ArgumentRenamer
 from toolglot.clients.toolsets.operations import (
     Arguments,
-    Kind,
     List,
     Operation,
+    OperationType,
     Run,
     Target,
     ToolAdapter,
@@ -32,37 +33,38 @@ from toolglot.clients.toolsets.operations import (
 from toolglot.core.conversation import Conversation, Message, Part, Tool, ToolCall, ToolChoice, ToolResult
 from toolglot.core.lenient_json import dump
 
-SETS: Final = {known.name: known for known in (anthropic.SET, roo.SET, coding.OPENCODE, coding.CLAUDE_CODE)}
-NAMES: Final = tuple(SETS)
-Check: TypeAlias = Callable[[str, str], str]
-"""Takes the name of a tool and its arguments."""
+TOOLSETS: Final = {known.name: known for known in (anthropic.TOOLSET, roo.TOOLSET, coding.OPENCODE, coding.CLAUDE_CODE)}
+TOOLSET_NAMES: Final = tuple(TOOLSETS)
+CallCheck: TypeAlias = Callable[[str, str], str]
+"""Takes tool name and arguments; returns the problem, or an empty string."""
 
 
 @dataclass(frozen=True, slots=True)
-class MappedConversation:
-    """Calls in the words of the other side, as names and arguments, and what was dropped on the way."""
+class MappedCalls:
+    """Mapped calls as names and arguments, and notes on what was dropped."""
 
     calls: tuple[tuple[str, str], ...]
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """One end of a mapping: the shapes at hand there and the tools they stand for. ``check`` is as in
-    ``ToolMapping``."""
+class MappingSide:
+    """One side of a mapping: its adapters and the tools they are for. ``check`` is as in ``ToolMapping``."""
 
     tools: tuple[tuple[ToolAdapter, Target], ...]
-    check: Check | None = None
+    check: CallCheck | None = None
 
     @property
-    def kinds(self) -> frozenset[Kind]:
-        return frozenset(kind for shape, target in self.tools for kind in shape.kinds if _can(shape, target, kind))
+    def kinds(self) -> frozenset[OperationType]:
+        return frozenset(
+            kind for adapter, target in self.tools for kind in adapter.kinds if _supports(adapter, target, kind)
+        )
 
-    def find(self, tool: str) -> tuple[ToolAdapter, Target] | None:
+    def find_tool(self, tool: str) -> tuple[ToolAdapter, Target] | None:
         return next((pair for pair in self.tools if pair[0].tool == tool), None)
 
     def read(self, name: str, arguments: str) -> tuple[tuple[Operation, ...], tuple[str, ...]]:
-        found = self.find(name)
+        found = self.find_tool(name)
         if found is None:
             raise Untranslatable(f"{name} is not a tool for editing")
         given = Arguments(name, arguments)
@@ -71,17 +73,17 @@ class Side:
         return operations, tuple(given.notes)
 
     def write(self, operation: Operation) -> tuple[str, str]:
-        """The operation as a call of the first tool that can say it."""
-        losses: list[Untranslatable] = []
-        for shape, target in self.tools:
-            write = shape.write.get(type(operation))
+        """The operation as a call of the first tool that can express it; raises ``Untranslatable``."""
+        errors: list[Untranslatable] = []
+        for adapter, target in self.tools:
+            write = adapter.write.get(type(operation))
             if write is not None:
                 try:
                     return self._check(target.tool.name, dump(dict(write(operation, target))))
-                except Untranslatable as loss:
-                    losses.append(loss)
+                except Untranslatable as error:
+                    errors.append(error)
         raise (
-            losses[0] if losses else Untranslatable(f"the other side has no tool to {type(operation).__name__.lower()}")
+            errors[0] if errors else Untranslatable(f"the other side has no tool to {type(operation).__name__.lower()}")
         )
 
     def _check(self, name: str, arguments: str) -> tuple[str, str]:
@@ -90,12 +92,12 @@ class Side:
         return name, arguments
 
 
-def _can(shape: ToolAdapter, target: Target, kind: Kind) -> bool:
-    """Whether a tool does this. Only of folders some tools of the same shape know nothing."""
+def _supports(adapter: ToolAdapter, target: Target, kind: OperationType) -> bool:
+    """Whether a tool supports an operation type. Only listing folders depends on the declared tool."""
     if kind is not List:
         return True
     try:
-        shape.write[List](List("."), target)
+        adapter.write[List](List("."), target)
     except Untranslatable:
         return False
     return True
@@ -103,71 +105,75 @@ def _can(shape: ToolAdapter, target: Target, kind: Kind) -> bool:
 
 @dataclass(frozen=True)
 class ToolMapping:
-    """A client's tools as a model knows them.
+    """A client's tools, mapped to those that a model knows.
 
-    ``parallel``: the client takes several calls in one answer. ``known_as`` is what the client calls the model.
-    ``check`` tells what is wrong with a call for the client, or nothing; another tool is tried then. With it, what the
-    client is known to change in values is no loss by itself (see ``Target``).
+    ``parallel``: the client takes several calls in one answer. ``model_name``: the model id that the client uses.
+    ``check`` returns why the client cannot take a call, or an empty string; then another tool is tried. With it, known
+    changes that the client makes to values are not refused in advance (see ``Target``).
     """
 
     client: ToolSet
     model: ToolSet
     tools: tuple[Tool, ...]
     parallel: bool = False
-    known_as: str = field(default="", repr=False)
-    check: Check | None = field(default=None, repr=False, compare=False)
+    model_name: str = field(default="", repr=False)
+    check: CallCheck | None = field(default=None, repr=False, compare=False)
 
     @cached_property
-    def client_side(self) -> Side:
-        pairs = ((shape, tool) for shape in self.client.shapes for tool in self.tools if shape.fits(tool))
-        proved = self.check is not None
-        return Side(tuple((shape, Target(tool, self.known_as, proved)) for shape, tool in pairs), self.check)
+    def client_side(self) -> MappingSide:
+        pairs = ((adapter, tool) for adapter in self.client.adapters for tool in self.tools if adapter.fits(tool))
+        verified = self.check is not None
+        return MappingSide(
+            tuple((adapter, Target(tool, self.model_name, verified)) for adapter, tool in pairs), self.check
+        )
 
     @cached_property
-    def model_side(self) -> Side:
+    def model_side(self) -> MappingSide:
         kinds = self.client_side.kinds
-        taught = (shape for shape in self.model.shapes if shape.tool in self.model.taught and shape.kinds & kinds)
-        return Side(tuple((shape, Target(self._define(shape, kinds))) for shape in taught))
+        taught = (
+            adapter for adapter in self.model.adapters if adapter.tool in self.model.taught and adapter.kinds & kinds
+        )
+        return MappingSide(tuple((adapter, Target(self._define(adapter, kinds))) for adapter in taught))
 
-    def _define(self, shape: ToolAdapter, kinds: frozenset[Kind]) -> Tool:
-        tool = shape.define(kinds)
-        running = (target.tool for one, target in self.client_side.tools if one.kinds & shape.kinds == {Run})
-        told = next(running, tool).description
-        return replace(tool, description=told or tool.description)
+    def _define(self, adapter: ToolAdapter, kinds: frozenset[OperationType]) -> Tool:
+        tool = adapter.make_tool(kinds)
+        running = (target.tool for one, target in self.client_side.tools if one.kinds & adapter.kinds == {Run})
+        description = next(running, tool).description
+        return replace(tool, description=description or tool.description)
 
     @cached_property
-    def replaced(self) -> frozenset[str]:
-        """The client's tools that a model does not see."""
-        kinds = {kind for shape, _ in self.model_side.tools for kind in shape.kinds}
-        return frozenset(target.tool.name for shape, target in self.client_side.tools if shape.kinds & kinds)
+    def hidden_tools(self) -> frozenset[str]:
+        """The client's tools that are hidden from the model."""
+        kinds = {kind for adapter, _ in self.model_side.tools for kind in adapter.kinds}
+        return frozenset(target.tool.name for adapter, target in self.client_side.tools if adapter.kinds & kinds)
 
     @property
-    def offered(self) -> tuple[str, ...]:
-        """The tools that a model sees instead."""
+    def offered_tools(self) -> tuple[str, ...]:
+        """The tools that the model gets instead."""
         return tuple(target.tool.name for _, target in self.model_side.tools)
 
     def describe(self) -> str:
-        """Which tools stand for which, in one line."""
-        pairs = (f"{', '.join(self._list_replaced(shape))} as {shape.tool}" for shape, _ in self.model_side.tools)
+        """The mapping in one line."""
+        pairs = (f"{', '.join(self._list_replaced(adapter))} as {adapter.tool}" for adapter, _ in self.model_side.tools)
         return f"{self.client.name} as {self.model.name}: {'; '.join(pairs)}"
 
-    def _list_replaced(self, shape: ToolAdapter) -> list[str]:
-        """The client's tools that this tool of the model stands for."""
-        return sorted(target.tool.name for one, target in self.client_side.tools if one.kinds & shape.kinds)
+    def _list_replaced(self, adapter: ToolAdapter) -> list[str]:
+        """The client's tools that this tool of the model replaces."""
+        return sorted(target.tool.name for one, target in self.client_side.tools if one.kinds & adapter.kinds)
 
-    # -- the way there -------------------------------------------------------------------------------------------------
+    # -- request path --------------------------------------------------------------------------------------------------
 
-    def there(self, name: str, arguments: str) -> MappedConversation:
-        """A call of the client in the model's words; raises ``Untranslatable``."""
-        return _carry(name, arguments, self.client_side, self.model_side)
+    def map_call_to_model(self, name: str, arguments: str) -> MappedCalls:
+        """Map a call of the client to the model's tools; raises ``Untranslatable``."""
+        return _map_call(name, arguments, self.client_side, self.model_side)
 
-    def offer(self, conversation: Conversation, notes: list[str] | None = None) -> Conversation:
-        """The conversation with tools, choice and history in the model's words."""
+    def map_request(self, conversation: Conversation, notes: list[str] | None = None) -> Conversation:
+        """Map tools, tool choice and history to the model's tools. Notes are added to ``notes``."""
         offered = [target.tool for _, target in self.model_side.tools]
-        hidden = self.replaced.union(tool.name for tool in offered)
+        hidden = self.hidden_tools.union(tool.name for tool in offered)
         kept = [tool for tool in conversation.tools if tool.name not in hidden]
-        told = _History(self, [] if notes is None else notes)
-        messages = tuple(map(told.tell, conversation.messages))
+        history = _HistoryMapper(self, [] if notes is None else notes)
+        messages = tuple(map(history.map_message, conversation.messages))
         return replace(
             conversation, messages=messages, tools=(*offered, *kept), choice=self._choose(conversation.choice)
         )
@@ -175,113 +181,117 @@ class ToolMapping:
     def _choose(self, choice: ToolChoice) -> ToolChoice:
         if not choice.only:
             return choice
-        names = [name for name in choice.only if name not in self.replaced]
+        names = [name for name in choice.only if name not in self.hidden_tools]
         if len(names) < len(choice.only):
-            names += self.offered
+            names += self.offered_tools
         return ToolChoice(choice.mode, tuple(dict.fromkeys(names)))
 
-    # -- the way back --------------------------------------------------------------------------------------------------
+    # -- response path -------------------------------------------------------------------------------------------------
 
-    def back(self, name: str, arguments: str) -> MappedConversation:
-        """A call of the model in the client's words; raises ``Untranslatable``."""
-        carried = _carry(name, arguments, self.model_side, self.client_side)
-        if len(carried.calls) > 1 and not self.parallel:
+    def map_call_to_client(self, name: str, arguments: str) -> MappedCalls:
+        """Map a call of the model to the client's tools; raises ``Untranslatable``."""
+        mapped = _map_call(name, arguments, self.model_side, self.client_side)
+        if len(mapped.calls) > 1 and not self.parallel:
             raise Untranslatable(
-                f"{name} says {len(carried.calls)} things at once, and the client takes one call at a time"
+                f"{name} does {len(mapped.calls)} things at once, and the client takes one call at a time"
             )
-        return carried
+        return mapped
 
-    def concerns(self, name: str) -> bool:
-        """Whether a call of the model must be carried back; others are the client's own."""
-        return self.model_side.find(name) is not None
+    def maps_tool(self, name: str) -> bool:
+        """Whether calls to this tool must be mapped; all others are the client's own."""
+        return self.model_side.find_tool(name) is not None
 
-    def renamer(self, name: str) -> tuple[str, Renamer] | None:
-        """The client's name and the way for arguments, where only names differ."""
-        found = self.model_side.find(name)
-        for shape, target in self.client_side.tools if found else ():
+    def make_renamer(self, name: str) -> tuple[str, ArgumentRenamer] | None:
+        """The client's tool name and a renamer for the arguments, if only names differ."""
+        found = self.model_side.find_tool(name)
+        for adapter, target in self.client_side.tools if found else ():
             fields = found[0].fields if found else {}
-            if fields and shape.fields.keys() == fields.keys() and target.declares(*shape.fields.values()):
-                return target.tool.name, Renamer({fields[part]: key for part, key in shape.fields.items()}, name)
+            if fields and adapter.fields.keys() == fields.keys() and target.declares(*adapter.fields.values()):
+                return target.tool.name, ArgumentRenamer(
+                    {fields[part]: key for part, key in adapter.fields.items()}, name
+                )
         return None
 
 
-def _carry(name: str, arguments: str, source: Side, target: Side) -> MappedConversation:
+def _map_call(name: str, arguments: str, source: MappingSide, target: MappingSide) -> MappedCalls:
     operations, notes = source.read(name, arguments)
-    return MappedConversation(tuple(map(target.write, operations)), notes)
+    return MappedCalls(tuple(map(target.write, operations)), notes)
 
 
-class _History:
-    """Earlier turns in the model's words. A call that became several gives each of them its result."""
+class _HistoryMapper:
+    """Maps earlier turns. If a call becomes several, each gets its result."""
 
     def __init__(self, mapping: ToolMapping, notes: list[str]) -> None:
         self.mapping = mapping
         self.notes = notes
-        self.became: dict[str, tuple[ToolCall, ...]] = {}
+        self.mapped_calls: dict[str, tuple[ToolCall, ...]] = {}
 
-    def tell(self, message: Message) -> Message:
-        return replace(message, parts=tuple(told for part in message.parts for told in self.tell_part(part)))
+    def map_message(self, message: Message) -> Message:
+        return replace(message, parts=tuple(mapped for part in message.parts for mapped in self.map_part(part)))
 
-    def tell_part(self, part: Part) -> Iterator[Part]:
-        if isinstance(part, ToolCall) and part.name in self.mapping.replaced:
-            self.became[part.id] = self.carry(part)
-            yield from self.became[part.id]
-        elif isinstance(part, ToolResult) and part.call_id in self.became:
-            yield from (replace(part, call_id=call.id, name=call.name) for call in self.became[part.call_id])
+    def map_part(self, part: Part) -> Iterator[Part]:
+        if isinstance(part, ToolCall) and part.name in self.mapping.hidden_tools:
+            self.mapped_calls[part.id] = self.map_call(part)
+            yield from self.mapped_calls[part.id]
+        elif isinstance(part, ToolResult) and part.call_id in self.mapped_calls:
+            yield from (replace(part, call_id=call.id, name=call.name) for call in self.mapped_calls[part.call_id])
         else:
             yield part
 
-    def carry(self, call: ToolCall) -> tuple[ToolCall, ...]:
+    def map_call(self, call: ToolCall) -> tuple[ToolCall, ...]:
         try:
-            carried = self.mapping.there(call.name, call.arguments)
-        except Untranslatable as loss:
-            self.notes.append(f"a call to {call.name} in the history stays as it is: {loss}")
+            mapped = self.mapping.map_call_to_model(call.name, call.arguments)
+        except Untranslatable as error:
+            self.notes.append(f"a call to {call.name} in the history stays as it is: {error}")
             return (call,)
-        self.notes += carried.notes
-        return tuple(ToolCall(number_id(call.id, at), name, told) for at, (name, told) in enumerate(carried.calls))
+        self.notes += mapped.notes
+        return tuple(
+            ToolCall(derive_call_id(call.id, at), name, arguments) for at, (name, arguments) in enumerate(mapped.calls)
+        )
 
 
-def number_id(first: str, at: int) -> str:
-    """The id of one of the calls that one call became."""
+def derive_call_id(first: str, at: int) -> str:
+    """The id of one of the calls that replace a call."""
     return f"{first}_{at + 1}" if at else first
 
 
-def mappings() -> tuple[ToolMapping, ...]:
-    """Every pair of tool sets, with all the tools that the client's side can have."""
-    pairs = ((client, model) for client in SETS.values() for model in SETS.values() if client is not model)
+def all_mappings() -> tuple[ToolMapping, ...]:
+    """Every pair of tool sets, with all tools of the client's set."""
+    pairs = ((client, model) for client in TOOLSETS.values() for model in TOOLSETS.values() if client is not model)
     return tuple(ToolMapping(client, model, _all_tools(client), parallel=True) for client, model in pairs)
 
 
 def _all_tools(known: ToolSet) -> tuple[Tool, ...]:
-    kinds = frozenset(kind for shape in known.shapes for kind in shape.kinds)
-    return tuple({tool.name: tool for tool in (shape.define(kinds) for shape in known.shapes)}.values())
+    kinds = frozenset(kind for adapter in known.adapters for kind in adapter.kinds)
+    return tuple({tool.name: tool for tool in (adapter.make_tool(kinds) for adapter in known.adapters)}.values())
 
 
-def find(
+def find_mapping(
     client_tools: Iterable[Tool],
     wanted: str,
     *,
     only: Collection[str] = (),
     parallel: bool = False,
-    known_as: str = "",
-    check: Check | None = None,
+    model_name: str = "",
+    check: CallCheck | None = None,
 ) -> ToolMapping | None:
-    """The mapping from a client's tools to the wanted set; None where there is nothing to map.
+    """The mapping from a client's tools to the wanted set; None if there is nothing to map.
 
-    ``only`` are the tools that may be called, if not all may; the others are as in ``ToolMapping``.
+    ``only``: the allowed tools, if not all are allowed; the others are as in ``ToolMapping``.
     """
     tools = tuple(client_tools)
-    model = SETS.get(wanted)
-    client = max(SETS.values(), key=lambda known: len(_recognise(known, tools)))
+    model = TOOLSETS.get(wanted)
+    client = max(TOOLSETS.values(), key=lambda known: len(_recognise(known, tools)))
     recognised = _recognise(client, tools)
     if model is None or client is model:
         return None
     allowed = tuple(tool for tool in recognised if not only or tool.name in only)
-    mapping = ToolMapping(client, model, allowed, parallel, known_as, check)
-    offered = set(mapping.offered)
+    mapping = ToolMapping(client, model, allowed, parallel, model_name, check)
+    offered = set(mapping.offered_tools)
     if not offered or offered & {tool.name for tool in tools if tool not in recognised}:
         return None
     return mapping
 
 
 def _recognise(known: ToolSet, tools: Sequence[Tool]) -> list[Tool]:
-    return [tool for tool in tools if any(shape.fits(tool) for shape in known.shapes)]
+    return [tool for tool in tools if any(adapter.fits(tool) for adapter in known.adapters)]

@@ -14,6 +14,6 @@ from toolglot.clients.xml.client import XmlClient
 
 @cache
 def all_clients() -> Mapping[str, XmlClient]:
-    """Every client by its name."""
-    rooms = (import_module(f"{profiles.__name__}.{room.name}") for room in pkgutil.iter_modules(profiles.__path__))
-    return {client.name: client for room in rooms for client in cast("tuple[XmlClient, ...]", room.CLIENTS)}
+    """All client profiles by name."""
+    modules = (import_module(f"{profiles.__name__}.{found.name}") for found in pkgutil.iter_modules(profiles.__path__))
+    return {client.name: client for module in modules for client in cast("tuple[XmlClient, ...]", module.CLIENTS)}

@@ -1,9 +1,9 @@
-"""From the JSON arguments of a model to the values that a client's tool should be given.
+"""Convert the JSON arguments of a model to the values for a client tool.
 
-Strategy. Models know these tools under several keys and shapes, so keys have aliases and the nested values may come in
-the ways that were seen. What does not fit is a defect, and a call with a defect is never made: an argument that the
-tool does not have may be what made the call safe. Values come out in the form in which the client's tool would use
-them, so that what was rendered can be compared with them.
+Strategy. Models use several keys and shapes for these tools, so keys have aliases, and nested values are accepted in
+all shapes seen so far. Anything else is a defect, and a call with a defect is never sent: an argument that the tool
+does not have may be what makes the call safe. The values have the form in which the tool of the client uses them, so
+that the rendered call can be compared with them.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from toolglot.clients.xml.client import XmlClient
-from toolglot.clients.xml.nested_parser import MalformedValue, read_files, read_suggestions
-from toolglot.clients.xml.profile import BLANKS, Care, ClientTool, Kind, Parameter
-from toolglot.clients.xml.value_decoding import read_json
+from toolglot.clients.xml.nested_parser import MalformedValue, parse_files, parse_suggestions
+from toolglot.clients.xml.profile import JS_WHITESPACE, ClientParameter, ClientTool, Tolerance, ValueKind
+from toolglot.clients.xml.value_decoding import parse_strict_json
 from toolglot.core.events import Defect, Reason
 from toolglot.core.lenient_json import Number, Value, dump
 
@@ -24,102 +24,110 @@ _RANGE = re.compile(r"[0-9]+-[0-9]+\Z")
 
 
 class ConversionError(ValueError):
-    """A value that cannot be meant for its parameter; the message is what was expected."""
+    """A value that does not fit its parameter; the message is what was expected."""
 
 
 @dataclass(slots=True)
 class ConvertedArguments:
-    """The values of one call, what is wrong with it, and what was left out of it."""
+    """Values, defects and notes of one call."""
 
     values: dict[str, Value] = field(default_factory=dict)
     defects: list[Defect] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
-def settle(client: XmlClient, tool: ClientTool, arguments: Mapping[str, Value], fill: bool) -> ConvertedArguments:
-    """The arguments as the tool takes them; ``fill`` gives parameters that were left out their defaults."""
-    settled = ConvertedArguments()
+def convert_arguments(
+    client: XmlClient, tool: ClientTool, arguments: Mapping[str, Value], fill: bool
+) -> ConvertedArguments:
+    """Convert all arguments; ``fill`` adds the defaults of omitted parameters."""
+    converted = ConvertedArguments()
     found: dict[str, Value] = {}
     for key, value in arguments.items():
-        parameter = tool.find(key)
-        if parameter is None and key in client.ignored:
-            settled.notes.append(f"{key} is not known to {client.name} and was left out")
+        parameter = tool.find_parameter(key)
+        if parameter is None and key in client.ignored_arguments:
+            converted.notes.append(f"{key} is not known to {client.name} and was left out")
         elif parameter is None:
             known = ", ".join(one.name for one in tool.parameters) or "no arguments"
-            settled.defects.append(Defect(Reason.INVALID_VALUE, key, "an argument that the tool does not have", known))
+            converted.defects.append(
+                Defect(Reason.INVALID_VALUE, key, "an argument that the tool does not have", known)
+            )
         elif value is not None:
-            _accept(parameter, value, found, settled)
-    _fold_path(tool, found, settled)
+            _convert_argument(parameter, value, found, converted)
+    _wrap_path(tool, found, converted)
     for parameter in tool.parameters:
-        _complete(tool, parameter, found, settled, fill)
-    return settled
+        _check_parameter(tool, parameter, found, converted, fill)
+    return converted
 
 
-def _accept(parameter: Parameter, value: Value, found: dict[str, Value], settled: ConvertedArguments) -> None:
+def _convert_argument(
+    parameter: ClientParameter, value: Value, found: dict[str, Value], converted: ConvertedArguments
+) -> None:
     name = parameter.name
     try:
-        fitted = _FITTINGS[parameter.kind](value)
+        accepted = _CONVERTERS[parameter.kind](value)
     except (ConversionError, MalformedValue) as error:
-        settled.defects.append(Defect(Reason.INVALID_VALUE, name, _show(value), str(error)))
+        converted.defects.append(Defect(Reason.INVALID_VALUE, name, _show(value), str(error)))
         return
-    if found.setdefault(name, fitted) != fitted:
-        settled.defects.append(Defect(Reason.DUPLICATE_ARGUMENT, name, "two different values", "one value"))
+    if found.setdefault(name, accepted) != accepted:
+        converted.defects.append(Defect(Reason.DUPLICATE_ARGUMENT, name, "two different values", "one value"))
 
 
-def _complete(
-    tool: ClientTool, parameter: Parameter, found: Mapping[str, Value], settled: ConvertedArguments, fill: bool
+def _check_parameter(
+    tool: ClientTool, parameter: ClientParameter, found: Mapping[str, Value], converted: ConvertedArguments, fill: bool
 ) -> None:
-    """Put the value in its place, or its default there if ``fill`` is set; see whether one is missing."""
+    """Store the value, or its default if ``fill`` is set; add a defect if it is missing."""
     name = parameter.name
-    value = _find_value(parameter, found, settled, fill)
+    value = _find_value(parameter, found, converted, fill)
     if value is not None and (parameter.may_be_empty or not _is_empty(parameter, value)):
-        settled.values[name] = value
-    elif not parameter.required or (parameter.spared and not fill):
+        converted.values[name] = value
+    elif not parameter.required or (parameter.may_be_missing and not fill):
         if value:
-            settled.notes.append(f"{name} was blank and was left out")
+            converted.notes.append(f"{name} was blank and was left out")
     elif not any(found.get(other) for other in tool.one_of if name in tool.one_of):
-        told = any(defect.where == name for defect in settled.defects)
-        if not told:
-            settled.defects.append(Defect(Reason.MISSING_ARGUMENT, name, "nothing", "a value"))
+        reported = any(defect.where == name for defect in converted.defects)
+        if not reported:
+            converted.defects.append(Defect(Reason.MISSING_ARGUMENT, name, "nothing", "a value"))
 
 
-def _find_value(parameter: Parameter, found: Mapping[str, Value], settled: ConvertedArguments, fill: bool) -> Value:
-    value = _count_lines(parameter, found, settled) if parameter.counts else found.get(parameter.name)
+def _find_value(
+    parameter: ClientParameter, found: Mapping[str, Value], converted: ConvertedArguments, fill: bool
+) -> Value:
+    value = _count_lines(parameter, found, converted) if parameter.counts_lines_of else found.get(parameter.name)
     if value is None and fill and parameter.default is not None:
-        return _FITTINGS[parameter.kind](parameter.default)
+        return _CONVERTERS[parameter.kind](parameter.default)
     return value
 
 
-def _count_lines(parameter: Parameter, found: Mapping[str, Value], settled: ConvertedArguments) -> Value:
-    counted = Number(str(str(found.get(parameter.counts, "")).count("\n") + 1))
-    if (told := found.get(parameter.name)) not in (None, counted):
-        settled.notes.append(f"{parameter.name} is {counted}, not {told}")
+def _count_lines(parameter: ClientParameter, found: Mapping[str, Value], converted: ConvertedArguments) -> Value:
+    counted = Number(str(str(found.get(parameter.counts_lines_of, "")).count("\n") + 1))
+    if (given := found.get(parameter.name)) not in (None, counted):
+        converted.notes.append(f"{parameter.name} is {counted}, not {given}")
     return counted
 
 
-def _is_empty(parameter: Parameter, value: Value) -> bool:
-    """Whether the client takes the value for none."""
-    if isinstance(value, str) and parameter.care in (Care.ENDS, Care.PROSE):
-        value = value.strip(BLANKS)
+def _is_empty(parameter: ClientParameter, value: Value) -> bool:
+    """Whether the client treats the value as absent."""
+    if isinstance(value, str) and parameter.tolerance in (Tolerance.ENDS, Tolerance.PROSE):
+        value = value.strip(JS_WHITESPACE)
     return value in ("", [])
 
 
-def _fold_path(tool: ClientTool, found: dict[str, Value], settled: ConvertedArguments) -> None:
-    """A tool that takes a list of files is given a list of one where the model wrote a path."""
-    files = next((one.name for one in tool.parameters if one.kind is Kind.FILES), None)
+def _wrap_path(tool: ClientTool, found: dict[str, Value], converted: ConvertedArguments) -> None:
+    """Wrap a path in a list of one file for a tool that takes a list of files."""
+    files = next((one.name for one in tool.parameters if one.kind is ValueKind.FILES), None)
     if files is None or not found.get("path"):
         return
     entry: dict[str, Value] = {"path": found.pop("path")}
     lines = [found.pop(key, None) for key in ("start_line", "end_line")]
     if any(lines):
         if not all(lines):
-            settled.defects.append(
+            converted.defects.append(
                 Defect(Reason.MISSING_ARGUMENT, "end_line", "one end of a range", "both start_line and end_line")
             )
         entry["line_range"] = [f"{lines[0]}-{lines[1]}"]
     folded: Value = {"file": [entry]}
     if found.setdefault(files, folded) != folded:
-        settled.defects.append(Defect(Reason.DUPLICATE_ARGUMENT, "path", f"a path and {files}", "one of them"))
+        converted.defects.append(Defect(Reason.DUPLICATE_ARGUMENT, "path", f"a path and {files}", "one of them"))
 
 
 def _show(value: Value) -> str:
@@ -127,7 +135,7 @@ def _show(value: Value) -> str:
     return shown if len(shown) <= 80 else shown[:77] + "..."
 
 
-def _fit_text(value: Value) -> Value:
+def _convert_text(value: Value) -> Value:
     if isinstance(value, Number):
         return str(value)
     if isinstance(value, bool):
@@ -137,13 +145,13 @@ def _fit_text(value: Value) -> Value:
     return value
 
 
-def _fit_number(value: Value) -> Value:
+def _convert_number(value: Value) -> Value:
     if isinstance(value, str) and _INTEGER.match(value.strip()):
         return Number(value.strip())
     raise ConversionError("a whole number")
 
 
-def _fit_flag(value: Value) -> Value:
+def _convert_flag(value: Value) -> Value:
     if isinstance(value, bool):
         return value
     if isinstance(value, str) and value.lower() in ("true", "false"):
@@ -151,25 +159,25 @@ def _fit_flag(value: Value) -> Value:
     raise ConversionError("true or false")
 
 
-def _fit_json(value: Value) -> Value:
+def _convert_json(value: Value) -> Value:
     if isinstance(value, str) and not isinstance(value, Number):
-        value = read_json(value)
+        value = parse_strict_json(value)
     if not isinstance(value, dict):
         raise ConversionError("a JSON object")
     return value
 
 
-def _fit_list(value: Value) -> Value:
+def _convert_list(value: Value) -> Value:
     if isinstance(value, str) and not isinstance(value, Number):
-        value = read_json(value)
+        value = parse_strict_json(value)
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ConversionError("a list of texts")
     return [str(item) for item in value]
 
 
-def _fit_files(value: Value) -> Value:
+def _convert_files(value: Value) -> Value:
     if isinstance(value, str) and "<file>" in value:
-        return read_files(value)
+        return parse_files(value)
     files: list[Value] = list(_list_files(value))
     if not files:
         raise ConversionError("files with a path")
@@ -205,9 +213,9 @@ def _list_ranges(value: Value) -> list[Value]:
     raise ConversionError("a line_range like 1-20")
 
 
-def _fit_suggestions(value: Value) -> Value:
+def _convert_suggestions(value: Value) -> Value:
     if isinstance(value, str) and "<suggest" in value:
-        return read_suggestions(value)
+        return parse_suggestions(value)
     return list(_list_suggestions(value))
 
 
@@ -229,13 +237,13 @@ def _list_suggestions(value: Value) -> Iterator[Value]:
         raise ConversionError("a list of answers")
 
 
-_FITTINGS: Mapping[Kind, Callable[[Value], Value]] = {
-    Kind.TEXT: _fit_text,
-    Kind.BLOCK: _fit_text,
-    Kind.NUMBER: _fit_number,
-    Kind.FLAG: _fit_flag,
-    Kind.JSON: _fit_json,
-    Kind.LIST: _fit_list,
-    Kind.FILES: _fit_files,
-    Kind.SUGGESTIONS: _fit_suggestions,
+_CONVERTERS: Mapping[ValueKind, Callable[[Value], Value]] = {
+    ValueKind.TEXT: _convert_text,
+    ValueKind.BLOCK: _convert_text,
+    ValueKind.NUMBER: _convert_number,
+    ValueKind.FLAG: _convert_flag,
+    ValueKind.JSON: _convert_json,
+    ValueKind.LIST: _convert_list,
+    ValueKind.FILES: _convert_files,
+    ValueKind.SUGGESTIONS: _convert_suggestions,
 }

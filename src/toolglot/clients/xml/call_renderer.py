@@ -1,8 +1,8 @@
-"""One call as the XML of a client, proved by reading it as the client does.
+"""Render one call as the XML of a client, verified by parsing it as the client does.
 
-Strategy. Whatever the encoding thought it knew, the text is read with the port of the client's own parser and of what
-its tool does with the values, and must give the same call with the same values. Only whitespace at the ends, and a tag
-in words for people, may differ where ``Care`` allows it, and that is told. Anything else is refused with the reason.
+Strategy. Whatever the encoder assumes, the text is parsed with the port of the client's own parser and value decoding,
+and must give the same call with the same values. Only whitespace at the ends, and a tag in text for people, may differ
+where ``Tolerance`` allows it, and that is noted. Anything else is refused with a reason.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from toolglot.clients.xml.argument_conversion import settle
+from toolglot.clients.xml.argument_conversion import convert_arguments
 from toolglot.clients.xml.client import XmlClient
 from toolglot.clients.xml.nested_parser import MalformedValue
-from toolglot.clients.xml.parsers import utf16
-from toolglot.clients.xml.profile import BLANKS, Care, ClientTool, Kind, Parameter, XmlCallBlock
-from toolglot.clients.xml.value_decoding import read_json
-from toolglot.clients.xml.value_encoding import BROKEN, encode
+from toolglot.clients.xml.parsers import utf16_length
+from toolglot.clients.xml.profile import JS_WHITESPACE, ClientParameter, ClientTool, Tolerance, ValueKind, XmlCallBlock
+from toolglot.clients.xml.value_decoding import parse_strict_json
+from toolglot.clients.xml.value_encoding import BROKEN_OPENER, encode_parameter
 from toolglot.core.events import Defect, Reason
 from toolglot.core.lenient_json import Value, dump
 
 TRIMMED, BROKEN_TAG = "trimmed", "broken_tag"
-MCP_TOOL, MCP_MARK = "use_mcp_tool", "mcp--"
+MCP_TOOL, MCP_PREFIX = "use_mcp_tool", "mcp--"
 _PLAIN_ID = re.compile(r"[\w.:-]{1,128}\Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Rendered:
-    """The XML of a call, or no text and what is wrong. Notes tell what the client sees otherwise."""
+class RenderedCall:
+    """The XML of a call; or no text, and the defects. ``notes`` lists allowed differences."""
 
     tool: str
     text: str = ""
@@ -44,11 +44,11 @@ def render_call(
     call_id: str = "",
     servers: Mapping[str, tuple[str, str]] | None = None,
     fill: bool = True,
-) -> Rendered:
-    """The call as this client reads it. ``call_id`` goes along in a tag that clients skip; ``servers`` tells which
-    names stand for a tool of an MCP server; ``fill`` gives parameters that were left out their defaults."""
+) -> RenderedCall:
+    """Render a call. ``call_id`` is added in a tag that clients skip; ``servers`` maps names to MCP server and tool;
+    ``fill`` adds the defaults of omitted parameters."""
     try:
-        given = read_json(arguments or "{}")
+        given = parse_strict_json(arguments or "{}")
     except MalformedValue:
         given = None
     if not isinstance(given, dict):
@@ -56,34 +56,34 @@ def render_call(
     server = (servers or {}).get(name) or _split_mcp(client, name)
     if server is not None:
         name, given = MCP_TOOL, {"server_name": server[0], "tool_name": server[1], "arguments": given}
-    tool = client.find(name)
+    tool = client.find_tool(name)
     if tool is None:
         return _refuse(name, Reason.UNKNOWN_TOOL, "name", name, f"a tool that {client.name} knows")
-    settled = settle(client, tool, given, fill)
-    if settled.defects:
-        return Rendered(tool.name, "", tuple(settled.defects), tuple(settled.notes))
-    text = _write(client, model, tool, settled.values, call_id)
-    defects, notes = verify(client, model, tool, text, settled.values)
-    return Rendered(tool.name, "" if defects else text, defects, (*settled.notes, *notes))
+    converted = convert_arguments(client, tool, given, fill)
+    if converted.defects:
+        return RenderedCall(tool.name, "", tuple(converted.defects), tuple(converted.notes))
+    text = _render_xml(client, model, tool, converted.values, call_id)
+    defects, notes = verify(client, model, tool, text, converted.values)
+    return RenderedCall(tool.name, "" if defects else text, defects, (*converted.notes, *notes))
 
 
-def _refuse(name: str, reason: Reason, where: str, found: str, expected: str) -> Rendered:
-    return Rendered(name, "", (Defect(reason, where, found, expected),))
+def _refuse(name: str, reason: Reason, where: str, found: str, expected: str) -> RenderedCall:
+    return RenderedCall(name, "", (Defect(reason, where, found, expected),))
 
 
 def _split_mcp(client: XmlClient, name: str) -> tuple[str, str] | None:
     """Server and tool of a name like ``mcp--server--tool``."""
-    server, mark, tool = name.removeprefix(MCP_MARK).partition("--")
-    return (server, tool) if name.startswith(MCP_MARK) and mark and MCP_TOOL in client.tools else None
+    server, mark, tool = name.removeprefix(MCP_PREFIX).partition("--")
+    return (server, tool) if name.startswith(MCP_PREFIX) and mark and MCP_TOOL in client.tools else None
 
 
-def _write(client: XmlClient, model: str, tool: ClientTool, values: Mapping[str, Value], call_id: str) -> str:
-    path = str(values.get("path", "")).strip(BLANKS)
+def _render_xml(client: XmlClient, model: str, tool: ClientTool, values: Mapping[str, Value], call_id: str) -> str:
+    path = str(values.get("path", "")).strip(JS_WHITESPACE)
     lines = [f"<{tool.name}>"]
     if _PLAIN_ID.match(call_id) and "id" not in client.grammar.parameters:
         lines.append(f"<id>{call_id}</id>")
     lines += [
-        encode(client, tool.name, parameter, values[parameter.name], model, path)
+        encode_parameter(client, tool.name, parameter, values[parameter.name], model, path)
         for parameter in tool.parameters
         if parameter.name in values
     ]
@@ -93,17 +93,17 @@ def _write(client: XmlClient, model: str, tool: ClientTool, values: Mapping[str,
 def verify(
     client: XmlClient, model: str, tool: ClientTool, text: str, values: Mapping[str, Value]
 ) -> tuple[tuple[Defect, ...], tuple[str, ...]]:
-    """What differs if the client reads this text, and what differs in a way that is allowed."""
-    if client.limits.call and utf16(text) > client.limits.call:
-        return (_differ("call", f"{utf16(text)} characters", f"at most {client.limits.call}"),), ()
+    """Parse the text as the client does: defects, and notes on allowed differences."""
+    if client.limits.call and utf16_length(text) > client.limits.call:
+        return (_difference_defect("call", f"{utf16_length(text)} characters", f"at most {client.limits.call}"),), ()
     blocks = client.read(text, model)
     call = blocks[0] if len(blocks) == 1 else None
     if not isinstance(call, XmlCallBlock) or call.partial or call.name != tool.name:
-        return (_differ("call", "text that ends the call early", "text that this client can be told"),), ()
+        return (_difference_defect("call", "text that ends the call early", "text that this client can parse"),), ()
     if call.complaint:
-        return (_differ(call.complaint.partition(":")[0], "text that spoils its form", "text without a lone <"),), ()
+        return (_difference_defect(call.complaint.partition(":")[0], "malformed text", "text without a lone <"),), ()
     if strange := call.params.keys() - values.keys():
-        return (_differ(strange.pop(), "a tag inside another value", "no such tag"),), ()
+        return (_difference_defect(strange.pop(), "a tag inside another value", "no such tag"),), ()
     defects, notes = [], []
     for name, value in values.items():
         parameter = next(one for one in tool.parameters if one.name == name)
@@ -111,34 +111,34 @@ def verify(
         if difference in (TRIMMED, BROKEN_TAG):
             notes.append(f"{name}: {difference}")
         elif difference:
-            defects.append(_differ(name, difference, "a value that this client can be told"))
+            defects.append(_difference_defect(name, difference, "a value that this client can parse"))
     return tuple(defects), tuple(notes)
 
 
-def _differ(where: str, found: str, expected: str) -> Defect:
+def _difference_defect(where: str, found: str, expected: str) -> Defect:
     return Defect(Reason.INVALID_VALUE, where, found, expected)
 
 
-def _compare(parameter: Parameter, value: Value, got: Value) -> str:
-    """Nothing if they are the same; otherwise what the difference is."""
+def _compare(parameter: ClientParameter, value: Value, got: Value) -> str:
+    """An empty string if they are equal; otherwise the difference."""
     if isinstance(value, str) and isinstance(got, str):
-        return "" if value == got else _tell_apart(parameter, value, got)
-    if type(value) is type(got) and _same(value, got):
+        return "" if value == got else _classify_difference(parameter, value, got)
+    if type(value) is type(got) and _is_identical(value, got):
         return ""
-    trimmed = parameter.kind is Kind.FILES and _same(_trim_paths(value), got)
+    trimmed = parameter.kind is ValueKind.FILES and _is_identical(_trim_paths(value), got)
     return TRIMMED if trimmed else "a value that comes out differently"
 
 
-def _tell_apart(parameter: Parameter, value: str, got: str) -> str:
-    care, core, closer = parameter.care, value.strip(BLANKS), f"</{parameter.name}>"
-    if care is Care.TAIL and value.rstrip(BLANKS) == got:
+def _classify_difference(parameter: ClientParameter, value: str, got: str) -> str:
+    care, core, closer = parameter.tolerance, value.strip(JS_WHITESPACE), f"</{parameter.name}>"
+    if care is Tolerance.TAIL and value.rstrip(JS_WHITESPACE) == got:
         return TRIMMED
-    if care in (Care.ENDS, Care.PROSE) and got and core == got:
+    if care in (Tolerance.ENDS, Tolerance.PROSE) and got and core == got:
         return TRIMMED
-    if care is Care.PROSE and closer in core and core.replace(closer, BROKEN + closer[1:]) == got:
+    if care is Tolerance.PROSE and closer in core and core.replace(closer, BROKEN_OPENER + closer[1:]) == got:
         return BROKEN_TAG
-    if core == got.strip(BLANKS):
-        return "whitespace at an end, which the client takes away"
+    if core == got.strip(JS_WHITESPACE):
+        return "whitespace at an end, which the client removes"
     return "text that the client would change or cut"
 
 
@@ -147,9 +147,11 @@ def _trim_paths(value: Value) -> Value:
     files = value.get("file") if isinstance(value, dict) else None
     if not isinstance(files, list):
         return value
-    return {"file": [{**file, "path": str(file["path"]).strip(BLANKS)} for file in files if isinstance(file, dict)]}
+    return {
+        "file": [{**file, "path": str(file["path"]).strip(JS_WHITESPACE)} for file in files if isinstance(file, dict)]
+    }
 
 
-def _same(value: Value, got: Value) -> bool:
+def _is_identical(value: Value, got: Value) -> bool:
     """Equal with the same types, the order of keys and the text of numbers."""
     return value is got or dump(value) == dump(got)

@@ -1,4 +1,4 @@
-"""Small repairs of the diffs that Roo's ``apply_diff`` takes, where it would search for the wrong text.
+"""Repair the head of diffs for Roo's ``apply_diff`` where it would search for the wrong text.
 
     <<<<<<< SEARCH
     :start_line:18
@@ -8,9 +8,9 @@
     new
     >>>>>>> REPLACE
 
-The two lines behind the opening mark are optional to Roo. Written a little wrong, they are not refused but become part
-of the text to search for, which is then not found. Only these lines are touched, and only where nothing else can be
-meant: behind the opening mark, and the separator only behind a line number.
+The two lines after the opening mark are optional in Roo. With a small error they are not refused but become part of the
+search text, which is then not found. Only these lines are repaired, and only where they are unambiguous: right after
+the opening mark, and the separator only after a line number.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ START_LINE, RUN_ON = "start_line_sign", "separator_run_on"
 
 
 def repair_diff(diff: str) -> tuple[str, tuple[str, ...]]:
-    """The diff as it was meant, and the names of the repairs."""
+    """The repaired diff, and the names of the repairs."""
     repairs: dict[str, None] = {}
 
     def repair(found: re.Match[str]) -> str:
         mark, line, gap, bar, rest = (found[name] or "" for name in ("mark", "line", "gap", "bar", "rest"))
         end = "\r\n" if mark.endswith("\r\n") else "\n"
         if not bar and not gap.endswith("\n"):
-            return found[0]  # something else than a line number
+            return found[0]  # not a line number
         sign = found["sign"]
         if sign.startswith("="):
             repairs[START_LINE] = None

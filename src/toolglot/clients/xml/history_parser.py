@@ -1,18 +1,17 @@
-"""Earlier turns of an XML client: its XML as calls, and what it told about them as results.
+"""Parse earlier turns of an XML client into native calls and results.
 
     assistant   Let me look. <read_file><path>a.txt</path></read_file>
     user        [read_file for 'a.txt'] Result:
                 hello
                 <environment_details> ... </environment_details>
 
-becomes a text and a call, a result, and what is left for the user to say.
+becomes a text and a call, a result, and the remaining user text.
 
-Strategy. The client's own parser says what the client ran, so a call here is what was run there. Results are known by
-their headings, which name the tool, and are given to the waiting calls in order; some clients put the heading and the
-body in parts of their own, some in one. A call keeps the id that was written into it; without one it gets an id made of
-what was called and how often, so that the same history always has the same ids, with nothing to remember. A call whose
-result is missing is answered by a note, because upstreams refuse calls that nobody answered. What is not understood
-stays text.
+Strategy. The client's own parser decides what is a call, so a call here is what the client ran. Results are recognised
+by their headings, which name the tool, and are assigned to the pending calls in order; heading and body may be one part
+or two. A call keeps the id that was written into it; without one it gets an id derived from its content and its
+repetition, so that the same history always has the same ids without stored state. A call without a result gets a note
+as its result, because upstreams refuse unanswered calls. Anything not recognised stays text.
 """
 
 from __future__ import annotations
@@ -26,20 +25,20 @@ from hashlib import blake2b
 from itertools import groupby
 from typing import Final
 
+from toolglot.clients.complaints import INTERRUPTED, NOT_EXECUTED_HEADING, is_error, strip_reminder
 from toolglot.clients.xml.call_renderer import MCP_TOOL
 from toolglot.clients.xml.client import XmlClient
-from toolglot.clients.xml.complaint_patterns import INTERRUPTED, NOT_EXECUTED, is_error, strip_reminder
 from toolglot.clients.xml.profile import XmlCallBlock
-from toolglot.clients.xml.text_escaping import restore
+from toolglot.clients.xml.text_escaping import unescape_text
 from toolglot.core.conversation import Image, Message, Part, Text, ToolCall, ToolResult
 from toolglot.core.lenient_json import dump
 
 ID_TAG: Final = "id"
-SHORT: Final = 1 << 15
-"""Longer texts are read every time, rather than kept."""
-UNANSWERED: Final = "(No result of this call was recorded.)"
+MAX_CACHED_LENGTH: Final = 1 << 15
+"""Longer texts are parsed every time instead of cached."""
+MISSING_RESULT: Final = "(No result of this call was recorded.)"
 _HEADING: Final = re.compile(r"\s*\[(?P<name>[A-Za-z_]\w*)(?=[\s\]])")
-_END: Final = "] Result:"
+_HEADING_END: Final = "] Result:"
 _ENVIRONMENT: Final = "<environment_details>"
 _ENVIRONMENT_END: Final = "</environment_details>"
 _WRITTEN_ID: Final = re.compile(rf"\s*<{ID_TAG}>([\w.:-]{{1,128}})</{ID_TAG}>")
@@ -47,63 +46,64 @@ _WRITTEN_ID: Final = re.compile(rf"\s*<{ID_TAG}>([\w.:-]{{1,128}})</{ID_TAG}>")
 _Piece = Text | Image
 
 
-def read_turns(
+def parse_history(
     messages: Iterable[Message], client: XmlClient, model: str, members: Mapping[tuple[str, str], str] | None = None
 ) -> tuple[Message, ...]:
-    """The messages with calls and results. ``model`` is the id the client asked for: it decodes values by it."""
-    return tuple(_Turns(client, model, members or {}).read(messages))
+    """The messages with native calls and results. ``model`` is the id that the client requested, which decides how
+    values are decoded."""
+    return tuple(_HistoryParser(client, model, members or {}).parse(messages))
 
 
 @dataclass(slots=True)
-class _Turns:
+class _HistoryParser:
     client: XmlClient
     model: str
     members: Mapping[tuple[str, str], str]
-    """Tools of servers, with the names they are offered by."""
+    """Offered names of MCP tools, by server and tool."""
     made: Counter[str] = field(default_factory=Counter)
     used: set[str] = field(default_factory=set)
 
-    def read(self, messages: Iterable[Message]) -> Iterator[Message]:
-        waiting: list[ToolCall] = []
-        for role, said in groupby(messages, lambda message: message.role):
+    def parse(self, messages: Iterable[Message]) -> Iterator[Message]:
+        pending: list[ToolCall] = []
+        for role, group in groupby(messages, lambda message: message.role):
             if role == "user":
-                yield from self.answer(list(said), waiting)
-                waiting = []
+                yield from self.match_results(list(group), pending)
+                pending = []
                 continue
-            for message in said:
-                if role != "tool":  # native results answer native calls, and the others go on waiting
-                    yield from _give_up(waiting)
-                    waiting = []
+            for message in group:
+                if role != "tool":  # native results answer native calls; the other calls stay pending
+                    yield from _missing_results(pending)
+                    pending = []
                 if role == "assistant":
                     native = {call.id for call in message.calls}
                     self.used |= native
-                    message = Message("assistant", tuple(self.recall(message.parts)))
-                    waiting = [call for call in message.calls if call.id not in native]
+                    message = Message("assistant", tuple(self.parse_parts(message.parts)))
+                    pending = [call for call in message.calls if call.id not in native]
                 yield message
-        yield from _give_up(waiting)
+        yield from _missing_results(pending)
 
-    # -- what the model wrote ------------------------------------------------------------------------------------------
+    # -- assistant messages -------------------------------------------------------------------------------------------
 
-    def recall(self, parts: Sequence[Part]) -> Iterator[Part]:
+    def parse_parts(self, parts: Sequence[Part]) -> Iterator[Part]:
         for part in parts:
             if isinstance(part, Text):
-                yield from self.recall_text(part.text)
+                yield from self.parse_text(part.text)
             else:
                 yield part
 
-    def recall_text(self, text: str) -> Iterator[Part]:
-        read = _read_text if len(text) <= SHORT else _read_text.__wrapped__
+    def parse_text(self, text: str) -> Iterator[Part]:
+        read = _parse_answer if len(text) <= MAX_CACHED_LENGTH else _parse_answer.__wrapped__
         for piece in read(self.client, self.model, text):
             yield piece if isinstance(piece, Text) else self.make_call(piece)
 
-    def make_call(self, made: _Made) -> ToolCall:
+    def make_call(self, made: _HistoryCall) -> ToolCall:
         name, arguments = made.name, made.arguments
         member = self.members.get(made.member) if made.member else None
         if member:
             name, arguments = member, made.inner
-        return ToolCall(self.name_call(made.id, f"{name}{arguments}"), name, arguments)
+        return ToolCall(self.make_id(made.id, f"{name}{arguments}"), name, arguments)
 
-    def name_call(self, given: str, made_of: str) -> str:
+    def make_id(self, given: str, made_of: str) -> str:
         if given and given not in self.used:
             self.used.add(given)
             return given
@@ -112,44 +112,45 @@ class _Turns:
         digest.update(str(self.made[made_of]).encode())
         return f"call_{digest.hexdigest()}"
 
-    # -- what the client told ------------------------------------------------------------------------------------------
+    # -- user messages -------------------------------------------------------------------------------------------------
 
-    def answer(self, messages: Sequence[Message], waiting: Sequence[ToolCall]) -> Iterator[Message]:
-        """All that was said until the next answer. Results come first, wherever they stood."""
-        rows: dict[str, deque[ToolCall]] = {}
-        for call in waiting:
-            rows.setdefault(self.shown(call), deque()).append(call)
+    def match_results(self, messages: Sequence[Message], pending: Sequence[ToolCall]) -> Iterator[Message]:
+        """Turn the user messages up to the next answer into results and remaining user text. Results come first,
+        wherever they were."""
+        pending_by_tool: dict[str, deque[ToolCall]] = {}
+        for call in pending:
+            pending_by_tool.setdefault(self.heading_name(call), deque()).append(call)
         results: dict[str, ToolResult] = {}
-        rests = [tuple(_take_results(message, rows, results)) for message in messages]
-        if waiting:
-            yield Message("tool", tuple(results.get(call.id) or _miss(call) for call in waiting))
-        yield from (Message("user", rest) for rest in rests if rest or not waiting)
+        rests = [tuple(_take_results(message, pending_by_tool, results)) for message in messages]
+        if pending:
+            yield Message("tool", tuple(results.get(call.id) or _missing_result(call) for call in pending))
+        yield from (Message("user", rest) for rest in rests if rest or not pending)
 
-    def shown(self, call: ToolCall) -> str:
-        """The name by which the client speaks of a call."""
+    def heading_name(self, call: ToolCall) -> str:
+        """The tool name in the heading of a result."""
         return MCP_TOOL if call.name in self.members.values() else call.name
 
 
 def _take_results(
-    message: Message, rows: Mapping[str, deque[ToolCall]], results: dict[str, ToolResult]
+    message: Message, pending_by_tool: Mapping[str, deque[ToolCall]], results: dict[str, ToolResult]
 ) -> Iterator[Part]:
-    """Puts the results that a message tells to those of the waiting calls, and gives what else it says."""
-    parts = deque(single for part in message.parts for single in _split(part))
+    """Move the results in a message into ``results``, and yield its other parts."""
+    parts = deque(single for part in message.parts for single in _split_environment(part))
     while parts:
         part = parts.popleft()
-        name, body = _read_heading(part)
-        if not rows.get(name):
+        name, body = _parse_heading(part)
+        if not pending_by_tool.get(name):
             yield Text(strip_reminder(part.text)) if isinstance(part, Text) else part
             continue
-        call = rows[name].popleft()
-        told: list[_Piece] = [Text(strip_reminder(body))] if body.strip() else list(_take_body(parts))
-        results[call.id] = _make_result(call, told)
+        call = pending_by_tool[name].popleft()
+        body_parts: list[_Piece] = [Text(strip_reminder(body))] if body.strip() else list(_take_body(parts))
+        results[call.id] = _make_result(call, body_parts)
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
-    """A call as the client ran it, with the id that was written into it. Of a tool of an MCP server also which one that
-    is, and what it was given."""
+class _HistoryCall:
+    """A call as the client ran it, with the id that was written into it. For an MCP tool also server and tool
+    (``member``) and its arguments (``inner``)."""
 
     name: str
     arguments: str
@@ -159,49 +160,51 @@ class _Made:
 
 
 @lru_cache(maxsize=512)
-def _read_text(client: XmlClient, model: str, text: str) -> tuple[Text | _Made, ...]:
-    """Texts and calls of an answer. A history comes again with every turn, so most of this was read before."""
+def _parse_answer(client: XmlClient, model: str, text: str) -> tuple[Text | _HistoryCall, ...]:
+    """Texts and calls of an answer. Cached: the history comes again with every turn."""
     text = text.replace(INTERRUPTED, "").rstrip() if INTERRUPTED in text else text
     blocks = client.read(text, model)
     if not any(isinstance(block, XmlCallBlock) for block in blocks):
-        return (Text(restore(client, text)),)
-    found: list[Text | _Made] = []
+        return (Text(unescape_text(client, text)),)
+    found: list[Text | _HistoryCall] = []
     at = 0
     for block in blocks:
         if isinstance(block, XmlCallBlock):
             at = text.find(f"<{block.name}>", at) + len(block.name) + 2
             written = _WRITTEN_ID.match(text, at)
-            found.append(_describe(block, written[1] if written else ""))
+            found.append(_make_history_call(block, written[1] if written else ""))
         elif block.text.strip():
-            found.append(Text(restore(client, block.text)))
+            found.append(Text(unescape_text(client, block.text)))
     return tuple(found)
 
 
-def _describe(block: XmlCallBlock, given: str) -> _Made:
+def _make_history_call(block: XmlCallBlock, given: str) -> _HistoryCall:
     params = dict(block.params)
     arguments = dump(params)
     inner = params.get("arguments") if block.name == MCP_TOOL else None
     if not isinstance(inner, dict):
-        return _Made(block.name, arguments, given)
-    return _Made(
+        return _HistoryCall(block.name, arguments, given)
+    return _HistoryCall(
         block.name, arguments, given, (str(params.get("server_name")), str(params.get("tool_name"))), dump(inner)
     )
 
 
-def _read_heading(part: Part) -> tuple[str, str]:
-    """The tool whose result a part tells, by the name that the client calls it, and the result. Nothing for others."""
+def _parse_heading(part: Part) -> tuple[str, str]:
+    """The tool name in the heading of a result, and the body of the result; empty for other parts."""
     if not isinstance(part, Text):
         return "", ""
-    refused = NOT_EXECUTED.match(part.text)
+    refused = NOT_EXECUTED_HEADING.match(part.text)
     if refused:
         return refused["name"], part.text
     heading = _HEADING.match(part.text)
-    end = part.text.find(_END) if heading else -1
-    return (heading["name"], part.text[end + len(_END) :].removeprefix("\n")) if heading and end >= 0 else ("", "")
+    end = part.text.find(_HEADING_END) if heading else -1
+    return (
+        (heading["name"], part.text[end + len(_HEADING_END) :].removeprefix("\n")) if heading and end >= 0 else ("", "")
+    )
 
 
-def _split(part: Part) -> Iterator[Part]:
-    """A text whose end is the environment, in two: clients that send one string for all parts join them so."""
+def _split_environment(part: Part) -> Iterator[Part]:
+    """Split off environment details at the end of a text: clients that send one string join all parts."""
     if isinstance(part, Text) and part.text.rstrip().endswith(_ENVIRONMENT_END):
         at = part.text.rfind("\n" + _ENVIRONMENT)
         if at > 0:
@@ -212,29 +215,29 @@ def _split(part: Part) -> Iterator[Part]:
 
 
 def _take_body(parts: deque[Part]) -> Iterator[_Piece]:
-    """The body of a result whose heading has a part of its own: the next text, and pictures behind it."""
-    if parts and isinstance(body := parts[0], Text) and not _stands_alone(body.text):
+    """The body of a result whose heading is a part of its own: the next text, and images after it."""
+    if parts and isinstance(body := parts[0], Text) and not _is_separate_message(body.text):
         parts.popleft()
         yield Text(strip_reminder(body.text))
-    while parts and isinstance(picture := parts[0], Image):
+    while parts and isinstance(image := parts[0], Image):
         parts.popleft()
-        yield picture
+        yield image
 
 
-def _stands_alone(text: str) -> bool:
+def _is_separate_message(text: str) -> bool:
     heading = _HEADING.match(text)
-    return text.lstrip().startswith((_ENVIRONMENT, "[ERROR]")) or (heading is not None and _END in text)
+    return text.lstrip().startswith((_ENVIRONMENT, "[ERROR]")) or (heading is not None and _HEADING_END in text)
 
 
-def _make_result(call: ToolCall, told: Sequence[_Piece]) -> ToolResult:
-    first = next((piece.text for piece in told if isinstance(piece, Text)), "")
-    return ToolResult(call.id, call.name, tuple(told), is_error(first))
+def _make_result(call: ToolCall, body_parts: Sequence[_Piece]) -> ToolResult:
+    first = next((piece.text for piece in body_parts if isinstance(piece, Text)), "")
+    return ToolResult(call.id, call.name, tuple(body_parts), is_error(first))
 
 
-def _miss(call: ToolCall) -> ToolResult:
-    return ToolResult(call.id, call.name, (Text(UNANSWERED),))
+def _missing_result(call: ToolCall) -> ToolResult:
+    return ToolResult(call.id, call.name, (Text(MISSING_RESULT),))
 
 
-def _give_up(waiting: Sequence[ToolCall]) -> Iterator[Message]:
-    if waiting:
-        yield Message("tool", tuple(map(_miss, waiting)))
+def _missing_results(pending: Sequence[ToolCall]) -> Iterator[Message]:
+    if pending:
+        yield Message("tool", tuple(map(_missing_result, pending)))

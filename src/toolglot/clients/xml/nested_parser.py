@@ -1,11 +1,11 @@
-"""The XML inside two parameters of Roo, as the library that Roo uses reads it.
+"""Parse the nested XML in two parameters of Roo as the library that Roo uses does.
 
-``args`` of ``read_file`` is read as XML with entities. ``follow_up`` of ``ask_followup_question`` holds elements whose
-inside is taken as it stands, without entities, up to the closing tag that balances it; a lone ``<`` spoils it.
+``args`` of ``read_file`` is XML with entities. ``follow_up`` of ``ask_followup_question`` holds elements whose content
+is raw text, without entities, up to the balancing closing tag; a lone ``<`` makes it malformed.
 
-The library is lenient. A closing tag ends the innermost element, whatever its name. What is not closed ends with the
-text, and its last words are lost. Behind a closing tag that ends nothing, words are passed over, and anything else is
-an error.
+The library is lenient. A closing tag ends the innermost element, whatever its name. An unclosed element ends with the
+text, and its last text is lost. After a closing tag that matches nothing, text is skipped, and anything else is an
+error.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from toolglot.clients.xml.profile import BLANKS
+from toolglot.clients.xml.profile import JS_WHITESPACE
 from toolglot.core.lenient_json import Value
 
 
 class MalformedValue(ValueError):
-    """Nested XML that the client cannot read."""
+    """Nested XML or JSON that the client cannot parse."""
 
 
 _ENTITIES = (
@@ -44,7 +44,7 @@ class _Element:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is nothing but text to the client."""
+        """Whether the client treats it as plain text."""
         return not (self.attributes or self.children)
 
     def find(self, name: str) -> list[_Element]:
@@ -55,10 +55,11 @@ def escape_nested(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def read_files(text: str) -> Value:
-    """``{"file": [{"path": .., "line_range": [..]}]}`` of the files that the client would read."""
+def parse_files(text: str) -> Value:
+    """The files that the client would read: ``{"file": [{"path": .., "line_range": [..]}]}``. Raises
+    ``MalformedValue``."""
     files: list[Value] = []
-    for element in _Parsing(text, "").root.find("file"):
+    for element in _NestedParser(text, "").root.find("file"):
         paths = element.find("path")
         if not paths or (len(paths) == 1 and paths[0].is_plain and not paths[0].text):
             continue
@@ -71,25 +72,26 @@ def read_files(text: str) -> Value:
     return {"file": files}
 
 
-def read_suggestions(text: str) -> Value:
-    """``[{"text": .., "mode": ..}]`` of the answers that the client would offer."""
+def parse_suggestions(text: str) -> Value:
+    """The suggestions that the client would show: ``[{"text": .., "mode": ..}]``. Raises ``MalformedValue``."""
     suggestions: list[Value] = []
-    for element in _Parsing(text, "suggest").root.find("suggest"):
+    for element in _NestedParser(text, "suggest").root.find("suggest"):
         mode = element.attributes.get("mode", "")
         suggestions.append({"text": element.text, "mode": mode} if mode else {"text": element.text})
     return suggestions
 
 
-_GAP = re.compile(rf"[{BLANKS}]")
+_GAP = re.compile(rf"[{JS_WHITESPACE}]")
 _TAG = re.compile(r"""(?:[^"'>]|"[^"]*"|'[^']*')*+>""")
 _INSTRUCTION = re.compile(r"""(?:[^"'?]|"[^"]*"|'[^']*'|\?(?!>))*+\?>""")
 _ATTRIBUTE = re.compile(
-    rf"""(?P<name>[^{BLANKS}=]+)(?:[{BLANKS}]*=[{BLANKS}]*(?P<quote>['"])(?P<value>.*?)(?P=quote))?""", re.S
+    rf"""(?P<name>[^{JS_WHITESPACE}=]+)(?:[{JS_WHITESPACE}]*=[{JS_WHITESPACE}]*(?P<quote>['"])(?P<value>.*?)(?P=quote))?""",
+    re.S,
 )
 
 
-class _Parsing:
-    """One text being read; ``root`` holds what was found. ``stop`` is the path of elements whose inside is text."""
+class _NestedParser:
+    """Parses one text into ``root``. ``stop`` is the path of elements with raw content."""
 
     def __init__(self, text: str, stop: str) -> None:
         self.text = _BREAKS.sub("\n", text)
@@ -98,14 +100,14 @@ class _Parsing:
         self.current: _Element | None = self.root
         self.above: list[_Element] = []
         self.path = ""
-        self.words: list[str] = []
+        self.pending: list[str] = []
         pos = 0
         while (found := self.text.find("<", pos)) >= 0:
-            self.words.append(self.text[pos:found])
+            self.pending.append(self.text[pos:found])
             pos = self._read_markup(found)
 
     def _read_markup(self, start: int) -> int:
-        """Where to go on behind the markup that begins here."""
+        """Parse the markup at ``start``; the position after it."""
         text = self.text
         if text.startswith("</", start):
             end = _find(text, ">", start)
@@ -113,7 +115,7 @@ class _Parsing:
                 self._save()
             self.current = self.above.pop() if self.above else None
             self.path = self.path[: max(self.path.rfind("."), 0)]
-            self.words = []
+            self.pending = []
             return end + 1
         if text.startswith("<!--", start):
             return _find(text, "-->", start + 4) + 3
@@ -139,7 +141,7 @@ class _Parsing:
         return found.end()
 
     def _open(self, current: _Element, start: int) -> int:
-        name, rest, end = _read_tag(self.text, start)
+        name, rest, end = _parse_tag(self.text, start)
         if current is not self.root:
             self._save()
         self.path += f".{name}" if self.path else name
@@ -149,10 +151,10 @@ class _Parsing:
             plain = name.endswith("/")
             name, rest = (name[:-1], name[:-1]) if plain else (name, rest[:-1])
             self.path = self.path[:-1] if plain else self.path
-        child = _Element(name, _read_attributes(rest) if rest != name else {})
+        child = _Element(name, _parse_attributes(rest) if rest != name else {})
         current.children.append(child)
         if stopped and not closed:
-            inside, behind = _read_raw(self.text, name, end + 1)
+            inside, behind = _skip_balanced(self.text, name, end + 1)
             child.texts.append(inside)
         else:
             behind = end + 1
@@ -162,13 +164,13 @@ class _Parsing:
             self.above.append(current)
             self.current = child
         if not stopped:
-            self.words = []
+            self.pending = []
         return behind
 
     def _save(self) -> None:
-        """The words so far belong to the element that is open."""
-        text = "".join(self.words).strip(BLANKS)
-        self.words = []
+        """Add the pending text to the open element."""
+        text = "".join(self.pending).strip(JS_WHITESPACE)
+        self.pending = []
         for pattern, character in _ENTITIES:
             text = pattern.sub(character, text)
         if text and self.current is not None:
@@ -182,8 +184,9 @@ def _find(text: str, mark: str, start: int) -> int:
     return found
 
 
-def _read_tag(text: str, start: int) -> tuple[str, str, int]:
-    """The name of the tag that opens here, its attributes (or all of it, without any), and where its ``>`` is."""
+def _parse_tag(text: str, start: int) -> tuple[str, str, int]:
+    """Name of the opening tag at ``start``, its attributes (or the whole tag, without any), and the position of its
+    ``>``."""
     found = _TAG.match(text, start + 1)
     if found is None:
         raise MalformedValue("a tag does not end")
@@ -191,27 +194,27 @@ def _read_tag(text: str, start: int) -> tuple[str, str, int]:
     gap = _GAP.search(whole)
     if gap is None:
         return whole, whole, found.end() - 1
-    return whole[: gap.start()], whole[gap.end() :].lstrip(BLANKS), found.end() - 1
+    return whole[: gap.start()], whole[gap.end() :].lstrip(JS_WHITESPACE), found.end() - 1
 
 
-def _read_attributes(text: str) -> dict[str, str]:
+def _parse_attributes(text: str) -> dict[str, str]:
     attributes: dict[str, str] = {}
     for found in _ATTRIBUTE.finditer(text):
         if found["value"] is not None:
-            value = found["value"].strip(BLANKS)
+            value = found["value"].strip(JS_WHITESPACE)
             for pattern, character in _ENTITIES:
                 value = pattern.sub(character, value)
             attributes[found["name"]] = value
     return attributes
 
 
-def _read_raw(text: str, name: str, start: int) -> tuple[str, int]:
-    """The inside of an element up to the closing tag that balances it."""
+def _skip_balanced(text: str, name: str, start: int) -> tuple[str, int]:
+    """The raw content of an element up to the balancing closing tag, and the position after that."""
     depth, pos = 1, start
     while (found := text.find("<", pos)) >= 0:
         if text.startswith("</", found):
             end = _find(text, ">", found)
-            if text[found + 2 : end].strip(BLANKS) == name:
+            if text[found + 2 : end].strip(JS_WHITESPACE) == name:
                 depth -= 1
                 if not depth:
                     return text[start:found], end + 1
@@ -221,12 +224,12 @@ def _read_raw(text: str, name: str, start: int) -> tuple[str, int]:
         elif (tag := _TAG.match(text, found + 1)) is None:
             pos = found + 1
         else:
-            opened, rest, _ = _read_tag(text, found)
+            opened, rest, _ = _parse_tag(text, found)
             depth += opened == name and not rest.endswith("/")
             pos = tag.end()
     raise MalformedValue(f"{name} does not end")
 
 
 _SPECIAL = (("<?", "?>", 1, 2), ("<!--", "-->", 3, 3), ("<![", "]]>", 0, 1))
-"""What is passed over in there: how it begins and ends, how far behind its beginning the end is looked for, and how
-much of the end is passed over."""
+"""Markup that is skipped there: its start, its end, how far after its start the search for the end begins, and how much
+of the end is skipped."""

@@ -1,8 +1,8 @@
-"""What there is to know about an XML client, as data: its tools, their parameters, and what happens to a value.
+"""Data types of an XML client profile: tools, parameters, and how a value is decoded.
 
-A client writes no JSON Schema and has no escape characters. A value stands between two tags as it is, is trimmed in one
-of two ways, and some values are un-escaped afterwards, depending on the tool, the parameter, the id of the model and
-the path of the file. ``Parameter`` says all of that for one parameter.
+These clients have no JSON Schema and no escape character. A value is the text between two tags. It is trimmed in one of
+two ways, and some values are un-escaped, depending on tool, parameter, model id and file path. ``ClientParameter``
+holds all of that for one parameter.
 """
 
 from __future__ import annotations
@@ -15,16 +15,18 @@ from typing import Any
 from toolglot.core import conversation
 from toolglot.core.lenient_json import Value
 
-# what JavaScript's trim() takes away
-BLANKS = "\t\n\v\f\r \xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000\ufeff"
+# the characters that JavaScript's trim() removes
+JS_WHITESPACE = (
+    "\t\n\v\f\r \xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
 
 
-class Kind(StrEnum):
-    """What a value is, and so how it stands between its tags."""
+class ValueKind(StrEnum):
+    """Type of a value, which decides how it is written between its tags."""
 
     TEXT = "text"
     BLOCK = "block"
-    """Text with lines of its own: tags and value are separated by line breaks."""
+    """Multi-line text: a line break separates it from each tag."""
     NUMBER = "number"
     FLAG = "flag"
     JSON = "json"
@@ -32,13 +34,13 @@ class Kind(StrEnum):
     LIST = "list"
     """A JSON array of strings as text."""
     FILES = "files"
-    """Nested elements: ``<file><path>..</path><line_range>1-9</line_range></file>``, several of them."""
+    """Nested elements, repeated: ``<file><path>..</path><line_range>1-9</line_range></file>``."""
     SUGGESTIONS = "suggestions"
-    """Nested elements: ``<suggest mode="code">..</suggest>``, several of them."""
+    """Nested elements, repeated: ``<suggest mode="code">..</suggest>``."""
 
 
-class Care(StrEnum):
-    """What may happen to a value on its way, if it is told to the record. Nothing else ever may."""
+class Tolerance(StrEnum):
+    """Which changes of a value are accepted, provided they are recorded. All others are refused."""
 
     EXACT = "exact"
     TAIL = "tail"
@@ -46,62 +48,63 @@ class Care(StrEnum):
     ENDS = "ends"
     """Whitespace at both ends may be lost."""
     PROSE = "prose"
-    """Read by people: whitespace at both ends may be lost, and a tag inside may be broken by an invisible character."""
+    """Text for people: whitespace at both ends may be lost, and a tag inside may be broken by an invisible
+    character."""
 
 
-class Rule(StrEnum):
-    """What else a client does to the content of a file, meaning well."""
+class ContentRewrite(StrEnum):
+    """Further changes that a client makes to file content, meant as corrections."""
 
     FENCES = "fences"
-    """A first line that starts with ``` is dropped, and a last line that ends so."""
+    """Drops a first line that starts with ```, and a last line that ends with it."""
     FENCES_TRIMMED = "fences_trimmed"
-    """The same, and what remains is trimmed."""
+    """As ``FENCES``, and trims the remainder."""
     LINE_NUMBERS = "line_numbers"
-    """If every line starts like ``12 | ``, these beginnings are dropped."""
+    """Drops prefixes like ``12 | `` if every line has one."""
     BYTE_ORDER_MARK = "byte_order_mark"
-    """One at the beginning is dropped."""
+    """Drops one at the beginning."""
     ESCAPED_MENTIONS = "escaped_mentions"
-    """Of two backslashes before ``@`` one is dropped."""
+    """Drops one of two backslashes before ``@``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unescaping:
-    """What is replaced in a value before the client uses it, in this order, and when that happens."""
+    """Replacements that a client applies to a value, in this order, and the condition for them."""
 
     entities: tuple[tuple[str, str], ...] = ()
-    vanishing: str = ""
+    deleted: str = ""
     """A character that is deleted afterwards."""
     only: str = ""
-    """The model's id must contain this."""
+    """Applies only if the model id contains this."""
     unless: str = ""
-    """The model's id must not contain this."""
+    """Does not apply if the model id contains this."""
     raw_suffixes: tuple[str, ...] = ()
-    """Paths that end so keep their entities."""
+    """Entities are kept in files with these suffixes."""
 
-    def applying(self, model: str, path: str) -> Unescaping:
-        """What remains of it for this model and this file."""
+    def for_request(self, model: str, path: str) -> Unescaping:
+        """The part that applies to this model and file path."""
         if self.only not in model or (self.unless and self.unless in model):
-            return RAW
+            return NO_UNESCAPING
         if self.raw_suffixes and path.lower().endswith(self.raw_suffixes):
-            return Unescaping(vanishing=self.vanishing)
+            return Unescaping(deleted=self.deleted)
         return self
 
-    def undo(self, text: str) -> str:
+    def unescape(self, text: str) -> str:
         for entity, character in self.entities:
             text = text.replace(entity, character)
-        return text.replace(self.vanishing, "") if self.vanishing else text
+        return text.replace(self.deleted, "") if self.deleted else text
 
 
-RAW = Unescaping()
+NO_UNESCAPING = Unescaping()
 
-_SCHEMAS: Mapping[Kind, Mapping[str, Any]] = {
-    Kind.TEXT: {"type": "string"},
-    Kind.BLOCK: {"type": "string"},
-    Kind.NUMBER: {"type": "integer"},
-    Kind.FLAG: {"type": "boolean"},
-    Kind.JSON: {"type": "object"},
-    Kind.LIST: {"type": "array", "items": {"type": "string"}},
-    Kind.FILES: {
+_SCHEMAS: Mapping[ValueKind, Mapping[str, Any]] = {
+    ValueKind.TEXT: {"type": "string"},
+    ValueKind.BLOCK: {"type": "string"},
+    ValueKind.NUMBER: {"type": "integer"},
+    ValueKind.FLAG: {"type": "boolean"},
+    ValueKind.JSON: {"type": "object"},
+    ValueKind.LIST: {"type": "array", "items": {"type": "string"}},
+    ValueKind.FILES: {
         "type": "object",
         "properties": {
             "file": {
@@ -118,7 +121,7 @@ _SCHEMAS: Mapping[Kind, Mapping[str, Any]] = {
         },
         "required": ["file"],
     },
-    Kind.SUGGESTIONS: {
+    ValueKind.SUGGESTIONS: {
         "type": "array",
         "items": {
             "type": "object",
@@ -130,25 +133,25 @@ _SCHEMAS: Mapping[Kind, Mapping[str, Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
-    """One parameter of one tool. Its name is the tag, and the key of the JSON argument."""
+class ClientParameter:
+    """One parameter of a tool. Its name is both the XML tag and the key of the JSON argument."""
 
     name: str
     description: str = ""
     required: bool = True
-    kind: Kind = Kind.TEXT
-    care: Care = Care.ENDS
-    undoing: Unescaping = RAW
-    rules: tuple[Rule, ...] = ()
+    kind: ValueKind = ValueKind.TEXT
+    tolerance: Tolerance = Tolerance.ENDS
+    unescaping: Unescaping = NO_UNESCAPING
+    rewrites: tuple[ContentRewrite, ...] = ()
     aliases: tuple[str, ...] = ()
-    """Other keys that models use for it."""
+    """Alternative keys that models use."""
     default: str | None = None
-    """Written where the model left the argument out."""
-    counts: str = ""
-    """The parameter whose lines it counts; what the model counted does not matter then."""
+    """Value to write if the model omits the argument."""
+    counts_lines_of: str = ""
+    """The parameter whose lines this one counts; the count that the model gives is ignored."""
     may_be_empty: bool = False
-    spared: bool = False
-    """Documented as required, but the client makes the call without it."""
+    may_be_missing: bool = False
+    """Documented as required, but the client runs the call without it."""
     values: tuple[str, ...] = ()
 
     @property
@@ -165,23 +168,25 @@ class Parameter:
 class ClientTool:
     name: str
     description: str
-    parameters: tuple[Parameter, ...] = ()
+    parameters: tuple[ClientParameter, ...] = ()
     one_of: tuple[str, ...] = ()
-    """Parameters of which any one is enough, although the documentation only has the first."""
-    forms: tuple[tuple[str, ...], ...] = ()
-    """Other sets of parameters with which the client makes the call. They are never rendered."""
+    """Any one of these parameters is enough, although only the first is documented."""
+    alternatives: tuple[tuple[str, ...], ...] = ()
+    """Other parameter sets with which the client runs the call. They are never rendered."""
 
-    def find(self, key: str) -> Parameter | None:
-        """The parameter that this key of the arguments means."""
+    def find_parameter(self, key: str) -> ClientParameter | None:
+        """Find a parameter by its name or an alias."""
         named = next((one for one in self.parameters if one.name == key), None)
         return named or next((one for one in self.parameters if key in one.aliases), None)
 
     def as_tool(self, lenient: bool = False) -> conversation.Tool:
-        """The tool as models are offered it. ``lenient`` is for reading what they wrote: other keys are known too, and
-        nothing is required that has another key, a default or a substitute; rendering decides then."""
+        """The tool definition for a model. ``lenient`` is for reading what models wrote: it accepts aliases, and
+        requires nothing that has an alias, a default or a substitute; the renderer decides then."""
         properties = {one.name: one.schema for one in self.parameters}
         required = [
-            one.name for one in self.parameters if one.required and not one.counts and one.name not in self.one_of
+            one.name
+            for one in self.parameters
+            if one.required and not one.counts_lines_of and one.name not in self.one_of
         ]
         if lenient:
             for one in self.parameters:
@@ -194,34 +199,34 @@ class ClientTool:
         return conversation.Tool(self.name, self.description, parameters)
 
 
-_NESTED = (Kind.JSON, Kind.LIST, Kind.FILES, Kind.SUGGESTIONS)
+_NESTED = (ValueKind.JSON, ValueKind.LIST, ValueKind.FILES, ValueKind.SUGGESTIONS)
 
 
-def _is_plain(parameter: Parameter) -> bool:
-    return not (parameter.aliases or parameter.counts) and parameter.default is None
+def _is_plain(parameter: ClientParameter) -> bool:
+    return not (parameter.aliases or parameter.counts_lines_of) and parameter.default is None
 
 
 @dataclass(frozen=True, slots=True)
 class ArgumentLimits:
-    """In UTF-16 units, as the clients count. 0 is no limit."""
+    """Limits in UTF-16 units, as the clients count. 0: no limit."""
 
     parameter: int = 0
     message: int = 0
     call: int = 0
-    """What we send at most in one call: the parser of Roo takes seconds for much less than it allows."""
+    """Largest call that toolglot sends: the parser of Roo takes seconds for much less than it allows."""
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """How a client's system prompt documents its tools: where they stand and how one begins."""
+class PromptLayout:
+    """How a system prompt lists its tools, and how the entry of a tool begins."""
 
     name: str
     markers: tuple[str, ...]
-    """Any of these in a system prompt tells this layout."""
+    """Any of these sentences in a system prompt identifies the layout."""
     section: str
-    """The line that opens the list of tools."""
+    """The heading of the tool list."""
     tool: str
-    """How the documentation of one tool begins; the name stands at ``{name}``."""
+    """How the entry of a tool begins, with ``{name}`` for its name."""
     description: str
     parameters: str
     parameter: str
@@ -230,7 +235,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class XmlTextBlock:
-    """Text as the client shows it."""
+    """Text as the client displays it."""
 
     text: str
     partial: bool = False
@@ -238,10 +243,10 @@ class XmlTextBlock:
 
 @dataclass(frozen=True, slots=True)
 class XmlCallBlock:
-    """A call as the client runs it: ``tags`` as its parser read them, ``params`` as its tool uses them.
+    """A call as the client runs it: ``tags`` as its parser reads them, ``params`` as its tool uses them.
 
-    ``partial`` calls were not closed. Clients run them all the same when the stream ends. ``complaint`` is set where
-    the tool would answer with an error because a value is not in its form.
+    A ``partial`` call was not closed; clients run it anyway when the stream ends. ``complaint`` is set if the tool
+    would report an error because a value is malformed.
     """
 
     name: str
@@ -251,4 +256,4 @@ class XmlCallBlock:
     complaint: str = ""
 
 
-Block = XmlTextBlock | XmlCallBlock
+XmlBlock = XmlTextBlock | XmlCallBlock

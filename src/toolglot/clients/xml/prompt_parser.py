@@ -1,11 +1,10 @@
-"""The system prompt of an XML client: what it documents, and what is left of it for a model that has tools of its own.
+"""Parse the system prompt of an XML client, and reduce it for a model with native tools.
 
-Strategy. A prompt is cut at its headings and rules. Sections that teach the form of calls (``TAUGHT``) are taken out
-and read; the lists of connected servers too, because their tools are offered one by one. In what remains, words about
-the form are taken out sentence by sentence and samples become one line. All of that ends at the user's own
-instructions: those teach nothing and are nobody's to change. Role, rules and environment stay as they are. A section
-inside of an element (``<transcript>``) is only quoted. Clients send the same prompt with every turn, so the work is
-done once for each.
+Strategy. Split the prompt at headings and rules. Remove and parse the sections that teach the call format
+(``FORMAT_SECTIONS``), and the tool lists of connected servers, because those tools are offered one by one. In the
+remainder, drop sentences about the format and replace each sample by one line. All of that ends at the user's own
+instructions, which are never changed. Role, rules and environment stay unchanged. A section inside an element
+(``<transcript>``) is a quotation. Clients send the same prompt with every turn, so results are cached.
 """
 
 from __future__ import annotations
@@ -19,36 +18,36 @@ from typing import Final
 
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.prompt_sections import (
-    AVAILABLE,
-    Document,
+    AVAILABLE_TOOLS,
+    DocumentedTool,
     ServerTool,
     find_fences,
-    read_bold,
-    read_headed,
-    read_servers,
+    parse_bold,
+    parse_headed,
+    parse_servers,
 )
 
-LONGEST: Final = 1 << 20
-"""A longer text is no prompt of a client, and is not looked at."""
-REMEMBERED: Final = 64
-HEADED: Final = frozenset(("# Tools", "# Custom Tools"))
-BOLD: Final = frozenset(("## TOOLS",))
-SERVERS: Final = "# Connected MCP Servers"
-TAUGHT: Final = HEADED | BOLD | {"# Tool Use Formatting", "# Tool Use Examples"}
-_OWN: Final = re.compile(r"^USER'S CUSTOM INSTRUCTIONS", re.M)
+MAX_PROMPT_LENGTH: Final = 1 << 20
+"""A longer text is no client prompt and is not parsed."""
+CACHED_PROMPTS: Final = 64
+HEADED_SECTIONS: Final = frozenset(("# Tools", "# Custom Tools"))
+BOLD_SECTIONS: Final = frozenset(("## TOOLS",))
+SERVERS_SECTION: Final = "# Connected MCP Servers"
+FORMAT_SECTIONS: Final = HEADED_SECTIONS | BOLD_SECTIONS | {"# Tool Use Formatting", "# Tool Use Examples"}
+_USER_INSTRUCTIONS: Final = re.compile(r"^USER'S CUSTOM INSTRUCTIONS", re.M)
 _RULE: Final = "===="
-_TELLING: Final = re.compile(r"^(?:====|##? |[ \t]*(?:<\w+>|```)).*", re.M)
-"""Lines that may be headings, or open what has none inside."""
+_HEADING_OR_OPENER: Final = re.compile(r"^(?:====|##? |[ \t]*(?:<\w+>|```)).*", re.M)
+"""Lines that may be headings, or open something that has no headings inside."""
 _SAMPLE: Final = re.compile(r"[ \t]*<(\w+)>[ \t]*")
 _SENTENCE: Final = re.compile(r".+?(?:[.!?](?=\s|$)\s*|$)")
-_EMPTIED: Final = re.compile(r"^[ \t]*(?:[-*]|\d+\.)[ \t]*$")
-_FORM: Final = re.compile(
+_EMPTY_BULLET: Final = re.compile(r"^[ \t]*(?:[-*]|\d+\.)[ \t]*$")
+_CALL_FORMAT: Final = re.compile(
     r"\bXML(?:[- ]style|[- ]format\w*| form\b| tags?\b| blocks?\b| structure\b| syntax\b)"
     r"|\b(?:malformed|tool) XML\b|\btag name\b",
     re.I,
 )
-"""Words about the form of calls. XML as such may be what the work is about."""
-_DEMAND: Final = re.compile(
+"""Phrases about the call format. XML as such may be the topic of the work."""
+_REQUIRES_TOOL: Final = re.compile(
     r"\b(?:every|each) (?:assistant )?message must (?:include|use|contain|make) "
     r"(?:(?:an?|any|one|at least|exactly|the|use|call|of|to) )*tool\b",
     re.I,
@@ -61,67 +60,67 @@ _ELEMENT: Final = re.compile(r"<(?P<end>/?)(?P<name>[A-Za-z][\w.:-]*)(?: [^<>\n]
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
-    """A prompt, read. ``rest`` remains where tools are told otherwise; ``demands``: every message must call one.
-    ``sections`` are the headings under which documents stand."""
+class ClientPrompt:
+    """A parsed prompt. ``rest``: what remains for a model with native tools; ``demands``: every message must call a
+    tool; ``sections``: headings under which tools are documented."""
 
     rest: str
-    documents: tuple[Document, ...] = ()
+    documents: tuple[DocumentedTool, ...] = ()
     servers: tuple[ServerTool, ...] = ()
     demands: bool = False
     sections: frozenset[str] = frozenset()
 
 
-@lru_cache(maxsize=REMEMBERED)
-def read_prompt(text: str) -> Prompt:
-    """What a prompt says of tools. One that says nothing remains as it is."""
-    if len(text) > LONGEST:
-        return Prompt(text)
-    ours, own = set_aside(text)
-    documents: dict[str, Document] = {}
+@lru_cache(maxsize=CACHED_PROMPTS)
+def parse_prompt(text: str) -> ClientPrompt:
+    """Parse a prompt. Without documented tools, ``rest`` is the whole text."""
+    if len(text) > MAX_PROMPT_LENGTH:
+        return ClientPrompt(text)
+    client_text, own = split_user_instructions(text)
+    documents: dict[str, DocumentedTool] = {}
     servers: list[ServerTool] = []
     kept: list[str] = []
     titles: set[str] = set()
-    quotes = _Quotes(ours + own)
+    quotes = _QuotedElements(client_text + own)
     at = 0
-    for title, section in _sections(ours):
+    for title, section in _split_sections(client_text):
         if quotes.hold(at):
             title = ""
         at += len(section)
-        for document in _read_documents(title, section):
+        for document in _parse_documents(title, section):
             documents.setdefault(document.name, document)
             titles.add(title)
-        if title == SERVERS:
-            servers += read_servers(section)
-            section = _without_lists(section)
-        if title not in TAUGHT:
+        if title == SERVERS_SECTION:
+            servers += parse_servers(section)
+            section = _remove_tool_lists(section)
+        if title not in FORMAT_SECTIONS:
             kept.append(section)
     if not documents:
-        return Prompt(text)
-    rest = _reword("".join(kept), frozenset(documents)) + own
-    return Prompt(rest, tuple(documents.values()), tuple(servers), _is_demanding(ours), frozenset(titles))
+        return ClientPrompt(text)
+    rest = _remove_format_text("".join(kept), frozenset(documents)) + own
+    return ClientPrompt(rest, tuple(documents.values()), tuple(servers), _requires_tool(client_text), frozenset(titles))
 
 
-def set_aside(text: str) -> tuple[str, str]:
-    """What a client wrote, with line ends as everywhere, and behind it what its user did, as it is."""
-    own = _OWN.search(text)
+def split_user_instructions(text: str) -> tuple[str, str]:
+    """Split a prompt into the part of the client, with LF line ends, and the user's instructions, unchanged."""
+    own = _USER_INSTRUCTIONS.search(text)
     at = own.start() if own else len(text)
     return text[:at].replace("\r\n", "\n"), text[at:]
 
 
-def _is_demanding(text: str) -> bool:
-    return "message must" in text and _DEMAND.search(text) is not None
+def _requires_tool(text: str) -> bool:
+    return "message must" in text and _REQUIRES_TOOL.search(text) is not None
 
 
-def _read_documents(title: str, section: str) -> Iterator[Document]:
-    if title in HEADED:
-        yield from read_headed(section, _known())
-    elif title in BOLD:
-        yield from read_bold(section, _known())
+def _parse_documents(title: str, section: str) -> Iterator[DocumentedTool]:
+    if title in HEADED_SECTIONS:
+        yield from parse_headed(section, _known_tools())
+    elif title in BOLD_SECTIONS:
+        yield from parse_bold(section, _known_tools())
 
 
 @cache
-def _known() -> frozenset[str]:
+def _known_tools() -> frozenset[str]:
     """The tools of all clients."""
     return frozenset(name for client in all_clients().values() for name in client.tools)
 
@@ -129,28 +128,29 @@ def _known() -> frozenset[str]:
 # -- sections ----------------------------------------------------------------------------------------------------------
 
 
-def _sections(text: str) -> Iterator[tuple[str, str]]:
-    """The text in pieces that join to it again, each with its heading. Fences and samples have no headings inside."""
+def _split_sections(text: str) -> Iterator[tuple[str, str]]:
+    """Split a text into sections with their headings; joined they give the text again. Fences and samples have no
+    headings inside."""
     title, begun, at = "", 0, 0
-    closers = _Closers(text)
-    while (telling := _TELLING.search(text, at)) is not None:
-        line = telling[0].rstrip()
-        if _begins(title, line):
-            yield title, text[begun : telling.start()]
-            title, begun = line, telling.start()
-        at = closers.skip(line, telling.start(), min(telling.end() + 1, len(text)))
+    closers = _CloserIndex(text)
+    while (line_start := _HEADING_OR_OPENER.search(text, at)) is not None:
+        line = line_start[0].rstrip()
+        if _starts_section(title, line):
+            yield title, text[begun : line_start.start()]
+            title, begun = line, line_start.start()
+        at = closers.skip(line, line_start.start(), min(line_start.end() + 1, len(text)))
     yield title, text[begun:]
 
 
-def _begins(title: str, line: str) -> bool:
-    """Whether a line ends the section of this title. Small headings count where sections have them as titles."""
+def _starts_section(title: str, line: str) -> bool:
+    """Whether a line starts a new section. Second-level headings count only where sections use them."""
     if line == _RULE or line.startswith("# "):
         return True
-    return line.startswith("## ") and (line in BOLD or title in BOLD)
+    return line.startswith("## ") and (line in BOLD_SECTIONS or title in BOLD_SECTIONS)
 
 
-class _Closers:
-    """Where things end, each looked for once: the next place of a text, as long as it is still to come."""
+class _CloserIndex:
+    """Index of closing marks, each searched for once per position."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -159,23 +159,23 @@ class _Closers:
         for tag in re.finditer(r"\n</(\w+)>", text):
             self.tags.setdefault(tag[1], []).append(tag.start())
         tools = _TOOLS.search(text)
-        self.fences = dict(find_fences(text, _borders(text), tools.start() if tools else len(text)))
+        self.fences = dict(find_fences(text, _fence_borders(text), tools.start() if tools else len(text)))
 
     def find(self, what: str, at: int) -> int:
-        """Its next place from here on, or the end of the text."""
+        """Its next position from here on, or the end of the text."""
         place = self.places.get(what, -1)
         if place < at:
             place = self.places[what] = self.text.find(what, at) % (len(self.text) + 1)
         return place
 
     def find_tag(self, name: str, at: int) -> int:
-        """The same of a line that begins with the end of this element. Names are many, so all were looked for."""
+        """The next line that begins with this closing tag. There are many names, so all are indexed in advance."""
         places = self.tags.get(name, [])
         following = bisect_left(places, at)
         return places[following] if following < len(places) else len(self.text)
 
     def skip(self, line: str, begun: int, end: int) -> int:
-        """Where to go on after a line: behind the fence or the sample that it opens, if that is closed."""
+        """Where to continue after a line: behind the fence or sample that it opens, if that is closed."""
         sample = _SAMPLE.fullmatch(line)
         if sample:
             closed = self.find_tag(sample[1], end - 1)
@@ -183,14 +183,15 @@ class _Closers:
         return max(end, min(self.fences.get(begun, 0) + 1, len(self.text)))
 
 
-def _borders(text: str) -> list[int]:
-    """What no fence in a list of tools goes across: rules, and headings of tools that clients are known to have."""
+def _fence_borders(text: str) -> list[int]:
+    """Borders that no fence in a tool list crosses: rules, and headings of known tools."""
     headings = re.finditer(r"^(?:====|## ([\w.-]+))[ \t]*$", text, re.M)
-    return [heading.start() for heading in headings if heading[1] is None or heading[1] in _known()]
+    return [heading.start() for heading in headings if heading[1] is None or heading[1] in _known_tools()]
 
 
-class _Quotes:
-    """Elements that quote others: opened at one end of a line, and closed somewhere. Asked from front to back."""
+class _QuotedElements:
+    """Quoting elements: opened at the start or end of a line, and closed somewhere. Query positions in ascending
+    order."""
 
     def __init__(self, text: str) -> None:
         self.found = _find_quotes(text)
@@ -198,7 +199,7 @@ class _Quotes:
         self.following = next(self.found, None)
 
     def hold(self, at: int) -> bool:
-        """Whether this place lies in one."""
+        """Whether this position is inside one."""
         while self.following and self.following[0] < at:
             self.end = max(self.end, self.following[1])
             self.following = next(self.found, None)
@@ -206,66 +207,66 @@ class _Quotes:
 
 
 def _find_quotes(text: str) -> Iterator[tuple[int, int]]:
-    """Elements from opening to closing tag, by where they open. Tools of clients are named, not quoting."""
+    """Elements from opening to closing tag, sorted by start. Tags of known tools do not quote."""
     opened: dict[str, int] = {}
     found: list[tuple[int, int]] = []
     for tag in _ELEMENT.finditer(text):
         name = tag["name"]
         if tag["end"] and name in opened:
             found.append((opened.pop(name), tag.start()))
-        elif not tag["end"] and name not in _known() and _is_at_margin(text, tag.start(), tag.end()):
+        elif not tag["end"] and name not in _known_tools() and _starts_or_ends_line(text, tag.start(), tag.end()):
             opened.setdefault(name, tag.start())
     yield from sorted(found)
 
 
-def _is_at_margin(text: str, begin: int, end: int) -> bool:
+def _starts_or_ends_line(text: str, begin: int, end: int) -> bool:
     return begin == 0 or text[begin - 1] == "\n" or end == len(text) or text[end] in "\r\n"
 
 
-def _without_lists(section: str) -> str:
-    """A section of servers without the lists of their tools."""
+def _remove_tool_lists(section: str) -> str:
+    """Remove the tool lists from a section of servers."""
     kept: list[str] = []
     at = 0
-    while (listed := AVAILABLE.search(section, at)) is not None:
+    while (listed := AVAILABLE_TOOLS.search(section, at)) is not None:
         kept.append(section[at : listed.start()])
         following = re.compile(r"^##", re.M).search(section, listed.end())
         at = following.start() if following else len(section)
     return "".join([*kept, section[at:]])
 
 
-# -- words about the form ----------------------------------------------------------------------------------------------
+# -- text about the format --------------------------------------------------------------------------------------------
 
 
-def _reword(text: str, tools: frozenset[str]) -> str:
-    """Without words about the form, except in the role and in what is told about the system: those teach nothing."""
+def _remove_format_text(text: str, tools: frozenset[str]) -> str:
+    """Remove text about the call format, except in the role and the system information, which do not teach it."""
     begun = _AFTER_ROLE.search(text)
     at = begun.start() if begun else 0
     pieces = [text[:at]]
-    for told in _INFORMATION.finditer(text, at):
-        pieces += _reword_piece(text[at : told.start()], tools), told[0]
-        at = told.end()
-    return "".join([*pieces, _reword_piece(text[at:], tools)])
+    for information in _INFORMATION.finditer(text, at):
+        pieces += _remove_format_from(text[at : information.start()], tools), information[0]
+        at = information.end()
+    return "".join([*pieces, _remove_format_from(text[at:], tools)])
 
 
-def _reword_piece(text: str, tools: frozenset[str]) -> str:
+def _remove_format_from(text: str, tools: frozenset[str]) -> str:
     text = _replace_samples(text, tools)
-    lines = [line for line in map(_without_form, text.split("\n")) if line is not None]
+    lines = [line for line in map(_remove_format_sentences, text.split("\n")) if line is not None]
     return _TAGGED.sub(lambda tag: tag[1] if tag[1] in tools else tag[0], "\n".join(lines))
 
 
-def _without_form(line: str) -> str | None:
-    """A line without sentences about the form; None if nothing is left of it."""
-    if not _FORM.search(line):
+def _remove_format_sentences(line: str) -> str | None:
+    """A line without sentences about the format; None if nothing is left."""
+    if not _CALL_FORMAT.search(line):
         return line
-    left = "".join(sentence for sentence in _SENTENCE.findall(line) if not _FORM.search(sentence)).rstrip()
-    return None if not left or _EMPTIED.match(left) else left
+    left = "".join(sentence for sentence in _SENTENCE.findall(line) if not _CALL_FORMAT.search(sentence)).rstrip()
+    return None if not left or _EMPTY_BULLET.match(left) else left
 
 
 def _replace_samples(text: str, tools: frozenset[str]) -> str:
-    """Samples of calls that stand in other sections, as the name and what it was called with."""
+    """Replace samples of calls in other sections by the tool name and its parameters."""
     kept: list[str] = []
     at = 0
-    closers = _Closers(text)
+    closers = _CloserIndex(text)
     for opened in re.finditer(r"^<(\w+)>[ \t]*$", text, re.M):
         if opened.start() < at or opened[1] not in tools:
             continue

@@ -1,4 +1,4 @@
-"""Tools as the prompts of XML clients document them, read back.
+"""Parse the tool documentation in the prompts of XML clients.
 
 Layout A, most prompts: one ``## name`` for each tool, with labels and bullets.
 
@@ -14,10 +14,10 @@ Layout B, prompts for small models: one bold name for each tool.
 
     **list_files** — List a directory. Params: path, recursive (optional).
 
-Strategy. Layout is all there is to go by, so only what stands at the margin counts: a bullet deeper than the first one
-belongs to the parameter above it, and an unindented line that is no bullet ends the list. Everything that is not the
-list of parameters or a sample of XML is the description, because formats of diffs and the like are explained there.
-What a prompt does not say (a flag, a type) stays open; the client's profile knows more.
+Strategy. Layout is the only evidence, so only text at the margin counts: a bullet deeper than the first one belongs to
+the parameter above it, and an unindented line that is no bullet ends the list. Everything else except samples of XML is
+the description, because it explains diff formats and the like. What a prompt does not state (a flag, a type) stays
+open; the client profile knows more.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _LABEL: Final = re.compile(
 )
 _BULLET: Final = re.compile(
     r"^(?P<indent>[ \t]*)(?:[-*]|\d+\.)[ \t]+(?:\*\*|`)?(?P<name>[A-Za-z_]\w*)(?:\*\*|`)?"
-    r"(?:[ \t]*\((?P<early>[^()]*)\))?:[ \t]*(?:\((?P<late>[^()]*)\))?[ \t]*(?P<tells>.*)$"
+    r"(?:[ \t]*\((?P<early>[^()]*)\))?:[ \t]*(?:\((?P<late>[^()]*)\))?[ \t]*(?P<text>.*)$"
 )
 _TYPES: Final = ("string", "number", "integer", "boolean", "array", "object")
 _FLAG: Final = re.compile(r"\b(required|optional)\b", re.I)
@@ -50,21 +50,21 @@ _SERVER: Final = re.compile(r"^## (.+)$", re.M)
 _SCHEMA: Final = re.compile(r"^[ \t]+Input Schema:\s*", re.M)
 _SERVER_TOOL: Final = re.compile(r"(?:\A\s*|\n[ \t]*\n)- ([^\s:]+):?[ \t]*")
 _NEXT_TOOL: Final = re.compile(r"\s*- ([^\s:]+):?[ \t]*")
-"""Behind a schema; elsewhere a bullet right under a line of text is part of a description."""
+"""After a schema; elsewhere a bullet right below a line of text is part of a description."""
 _FENCE: Final = re.compile(r"^```[^`\n]*$", re.M)
 _EMPTY_LABEL: Final = re.compile(r"\*{0,2}(?:Usage|Examples?)[^\n]{0,80}:\*{0,2}")
 _TAG: Final = re.compile(r"<(\w+)>")
 _LAST_LABEL: Final = re.compile(r"(?:(?<=\n)|\A)[^\n<]{0,120}:\*{0,2}\s*\Z")
-"""What says that a sample follows, right in front of it."""
+"""The label right in front of a sample."""
 _BEFORE: Final = re.compile(r"(?:[^\n<]*:)?[*\s]*")
-"""A sample begins a line, or stands behind a label; a tag in the middle of a sentence is only spoken of."""
-LONGEST_SAMPLE: Final = 10_000
-AVAILABLE: Final = re.compile(r"^### Available Tools[ \t]*$", re.M)
+"""A sample begins a line or follows a label; a tag within a sentence is only mentioned."""
+MAX_SAMPLE_LENGTH: Final = 10_000
+AVAILABLE_TOOLS: Final = re.compile(r"^### Available Tools[ \t]*$", re.M)
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
-    """One parameter. ``required`` is None where the prompt does not say; ``type`` is empty then."""
+class DocumentedParameter:
+    """A documented parameter. ``required`` is None and ``type`` empty where the prompt does not state them."""
 
     name: str
     required: bool | None = None
@@ -73,18 +73,19 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
-    """One tool. ``parameters`` is None where the prompt lists none, and empty where it says that there are none."""
+class DocumentedTool:
+    """A documented tool. ``parameters`` is None if the prompt lists none, and empty if it states that there are
+    none."""
 
     name: str
     description: str = ""
-    parameters: tuple[Parameter, ...] | None = None
+    parameters: tuple[DocumentedParameter, ...] | None = None
     sampled: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ServerTool:
-    """A tool of an MCP server that the client is connected to, with the schema that the server gave."""
+    """A tool of an MCP server that the client is connected to, with the schema of the server."""
 
     server: str
     name: str
@@ -95,20 +96,20 @@ class ServerTool:
 # -- layout A ----------------------------------------------------------------------------------------------------------
 
 
-def read_headed(text: str, known: Collection[str] = ()) -> Iterator[Document]:
-    """The tools of a section in layout A. A fence that is still open at the heading of a known tool is none."""
-    yield from (_read_document(name, body) for name, body in _split(text, _HEADING_A, known))
+def parse_headed(text: str, known: Collection[str] = ()) -> Iterator[DocumentedTool]:
+    """The tools of a section in layout A. An open fence ends at the heading of a known tool."""
+    yield from (_parse_tool(name, body) for name, body in _split(text, _HEADING_A, known))
 
 
 def _split(text: str, heading: re.Pattern[str], known: Collection[str] = ()) -> Iterator[tuple[str, str]]:
-    """The named pieces of a section. A heading inside of a fence is part of its piece."""
-    found = list(_unquoted(text, heading, known))
+    """Split a section at its headings. A heading inside a fence does not count."""
+    found = list(_headings_outside_fences(text, heading, known))
     ends = [match.start() for match in found[1:]]
     for match, end in zip(found, [*ends, len(text)], strict=False):
         yield match[1], text[match.end() : end]
 
 
-def _unquoted(text: str, heading: re.Pattern[str], known: Collection[str]) -> Iterator[re.Match[str]]:
+def _headings_outside_fences(text: str, heading: re.Pattern[str], known: Collection[str]) -> Iterator[re.Match[str]]:
     headings = list(heading.finditer(text))
     fences = find_fences(text, [match.start() for match in headings if match[1] in known])
     opened = closed = -1
@@ -120,8 +121,8 @@ def _unquoted(text: str, heading: re.Pattern[str], known: Collection[str]) -> It
 
 
 def find_fences(text: str, borders: list[int], since: int = 0) -> Iterator[tuple[int, int]]:
-    """Where fences open and close. One that is not closed before the next border was never meant to be one, unless it
-    was opened in front of ``since``."""
+    """Start and end of fences. One that is not closed before the next border is none, unless it opens before
+    ``since``."""
     opened = -1
     for fence in _FENCE.finditer(text):
         within = opened < since or bisect_left(borders, opened) == bisect_left(borders, fence.start())
@@ -132,29 +133,31 @@ def find_fences(text: str, borders: list[int], since: int = 0) -> Iterator[tuple
             opened = fence.start()
 
 
-def _read_document(name: str, body: str) -> Document:
-    body, sampled = take_samples(body, name)
-    told: list[str] = []
-    parameters: list[Parameter] | None = None
+def _parse_tool(name: str, body: str) -> DocumentedTool:
+    body, sampled = remove_samples(body, name)
+    description: list[str] = []
+    parameters: list[DocumentedParameter] | None = None
     lines = body.strip("\n").split("\n")
     at = 0
     while at < len(lines):
         label = _LABEL.match(lines[at])
         if label and label["what"] in ("Parameters", "Params", "Param", "Arguments"):
-            listed, at = _read_list(lines, at + 1, _flag(label["kind"] or ""))
+            listed, at = _parse_bullets(lines, at + 1, _find_required(label["kind"] or ""))
             parameters = (parameters or []) + listed
             if not listed and label["rest"] and not label["rest"].lower().startswith("none"):
-                told.append(label["rest"])
+                description.append(label["rest"])
             continue
         if label:
-            told.append(label["rest"])
+            description.append(label["rest"])
         else:
-            told.append(lines[at])
+            description.append(lines[at])
         at += 1
-    return Document(name, tidy("\n".join(told)), None if parameters is None else tuple(parameters), sampled)
+    return DocumentedTool(
+        name, clean_text("\n".join(description)), None if parameters is None else tuple(parameters), sampled
+    )
 
 
-def _read_list(lines: list[str], at: int, flag: bool | None) -> tuple[list[Parameter], int]:
+def _parse_bullets(lines: list[str], at: int, flag: bool | None) -> tuple[list[DocumentedParameter], int]:
     """The bullets from here on, and where they end."""
     found: list[tuple[re.Match[str], list[str]]] = []
     while at < len(lines):
@@ -171,26 +174,26 @@ def _read_list(lines: list[str], at: int, flag: bool | None) -> tuple[list[Param
     return [_make_parameter(bullet, more, flag) for bullet, more in found], at
 
 
-def _make_parameter(bullet: re.Match[str], more: list[str], flag: bool | None) -> Parameter:
+def _make_parameter(bullet: re.Match[str], more: list[str], flag: bool | None) -> DocumentedParameter:
     notes = f"{bullet['early'] or ''}, {bullet['late'] or ''}"
-    tells = bullet["tells"]
-    if bullet["late"] and not (_FLAG.search(bullet["late"]) or _type(bullet["late"])):
-        tells = f"({bullet['late']}) {tells}"  # the parentheses were words of the description
-    trailing = re.search(r"\(type: (\w+)\)", tells)
+    text = bullet["text"]
+    if bullet["late"] and not (_FLAG.search(bullet["late"]) or _find_type(bullet["late"])):
+        text = f"({bullet['late']}) {text}"  # the parentheses belong to the description
+    trailing = re.search(r"\(type: (\w+)\)", text)
     if trailing:
         notes += f", {trailing[1]}"
-        tells = tells.replace(trailing[0], "").strip()
-    marked = _flag(notes)
-    description = tidy("\n".join([tells, *more]))
-    return Parameter(bullet["name"], flag if marked is None else marked, description, _type(notes))
+        text = text.replace(trailing[0], "").strip()
+    marked = _find_required(notes)
+    description = clean_text("\n".join([text, *more]))
+    return DocumentedParameter(bullet["name"], flag if marked is None else marked, description, _find_type(notes))
 
 
-def _flag(notes: str) -> bool | None:
+def _find_required(notes: str) -> bool | None:
     found = _FLAG.search(notes)
     return None if found is None else found[1].lower() == "required"
 
 
-def _type(notes: str) -> str:
+def _find_type(notes: str) -> str:
     words = re.findall(r"\w+", notes.lower())
     return next((kind for kind in _TYPES if kind in words), "")
 
@@ -198,19 +201,19 @@ def _type(notes: str) -> str:
 # -- layout B ----------------------------------------------------------------------------------------------------------
 
 
-def read_bold(text: str, known: Collection[str] = ()) -> Iterator[Document]:
+def parse_bold(text: str, known: Collection[str] = ()) -> Iterator[DocumentedTool]:
     """The tools of a section in layout B."""
     for name, body in _split(text, _HEADING_B, known):
-        rest, sampled = take_samples(body, name)
+        rest, sampled = remove_samples(body, name)
         label = _INLINE.search(rest)
         if label is None:
-            yield Document(name, tidy(rest), None, sampled)
+            yield DocumentedTool(name, clean_text(rest), None, sampled)
             continue
-        parameters, end = _read_inline(rest, label.end())
-        yield Document(name, tidy(rest[: label.start()] + rest[end:]), parameters, sampled)
+        parameters, end = _parse_inline(rest, label.end())
+        yield DocumentedTool(name, clean_text(rest[: label.start()] + rest[end:]), parameters, sampled)
 
 
-def _read_inline(text: str, at: int) -> tuple[tuple[Parameter, ...], int]:
+def _parse_inline(text: str, at: int) -> tuple[tuple[DocumentedParameter, ...], int]:
     """The names of a line such as ``path, recursive (optional).``, and where they end."""
     found: list[tuple[str, str]] = []
     while (one := _INLINE_NAME.match(text, at)) is not None and one[3] is not None:
@@ -222,17 +225,17 @@ def _read_inline(text: str, at: int) -> tuple[tuple[Parameter, ...], int]:
     return tuple(_make_inline(name, notes, all_optional) for name, notes in found if name.lower() != "none"), at
 
 
-def _make_inline(name: str, notes: str, all_optional: bool) -> Parameter:
-    marked = _flag(notes)
+def _make_inline(name: str, notes: str, all_optional: bool) -> DocumentedParameter:
+    marked = _find_required(notes)
     description = "" if notes.lower() in ("required", "optional", "all optional") else notes
-    return Parameter(name, False if marked is None and all_optional else marked, description)
+    return DocumentedParameter(name, False if marked is None and all_optional else marked, description)
 
 
 # -- samples -----------------------------------------------------------------------------------------------------------
 
 
-def take_samples(text: str, name: str) -> tuple[str, tuple[str, ...]]:
-    """The text without samples of a call to this tool, and the elements that were seen right inside of them."""
+def remove_samples(text: str, name: str) -> tuple[str, tuple[str, ...]]:
+    """Remove samples of a call to this tool; also returns their child elements."""
     opener, closer = f"<{name}>", f"</{name}>"
     kept: list[str] = []
     seen: dict[str, None] = {}
@@ -243,22 +246,22 @@ def take_samples(text: str, name: str) -> tuple[str, tuple[str, ...]]:
         if end < 0:
             break
         if _BEFORE.fullmatch(text, text.rfind("\n", 0, start) + 1, start):
-            seen.update(dict.fromkeys(_children(text[start + len(opener) : end])))
+            seen.update(dict.fromkeys(_child_tags(text[start + len(opener) : end])))
             kept.append(_LAST_LABEL.sub("", text[at:start]))
             at = look = end + len(closer)
     return "".join([*kept, text[at:]]), tuple(seen)
 
 
-def _children(text: str) -> Iterator[str]:
-    text, at = text[:LONGEST_SAMPLE], 0
+def _child_tags(text: str) -> Iterator[str]:
+    text, at = text[:MAX_SAMPLE_LENGTH], 0
     while (opened := _TAG.search(text, at)) is not None:
         yield opened[1]
         closed = text.find(f"</{opened[1]}>", opened.end())
         at = closed + len(opened[0]) + 1 if closed >= 0 else opened.end()
 
 
-def tidy(text: str) -> str:
-    """Without blank lines at the ends, more than one in a row, and labels with nothing left behind them."""
+def clean_text(text: str) -> str:
+    """Strip blank lines at both ends, repeated blank lines, and labels without content."""
     lines = [line.rstrip() for line in text.strip().split("\n")]
     while lines and (not lines[-1] or _EMPTY_LABEL.fullmatch(lines[-1])):
         lines.pop()
@@ -268,19 +271,19 @@ def tidy(text: str) -> str:
 # -- MCP servers -------------------------------------------------------------------------------------------------------
 
 
-def read_servers(text: str) -> Iterator[ServerTool]:
-    """The tools of the servers in a section of connected MCP servers; one without a schema takes any object."""
+def parse_servers(text: str) -> Iterator[ServerTool]:
+    """The tools in a section of connected MCP servers; one without a schema takes any object."""
     for heading, body in _split(text, _SERVER):
         server = heading.partition(" (`")[0].strip()
-        listed = AVAILABLE.search(body)
+        listed = AVAILABLE_TOOLS.search(body)
         if listed is None:
             continue
         end = body.find("\n### ", listed.end())
-        yield from _read_server(server, body[listed.end() : end if end >= 0 else len(body)])
+        yield from _parse_server(server, body[listed.end() : end if end >= 0 else len(body)])
 
 
-def _read_server(server: str, text: str) -> Iterator[ServerTool]:
-    """The tools of one server. Where one has no schema, it goes up to the next tool."""
+def _parse_server(server: str, text: str) -> Iterator[ServerTool]:
+    """The tools of one server. One without a schema extends to the next tool."""
     schema = _SCHEMA.search(text)
     following = _SERVER_TOOL.search(text)
     while (named := following) is not None:
@@ -289,16 +292,16 @@ def _read_server(server: str, text: str) -> Iterator[ServerTool]:
         if schema and schema.start() < named.end():
             schema = _SCHEMA.search(text, named.end())
         if schema and schema.start() < end:
-            given, at = _read_schema(text, schema.end())
+            given, at = _parse_schema(text, schema.end())
             end = schema.start()
             following = _NEXT_TOOL.match(text, at) or _SERVER_TOOL.search(text, at)
         else:
             given = {}
-        yield ServerTool(server, named[1], tidy(text[named.end() : end]), given)
+        yield ServerTool(server, named[1], clean_text(text[named.end() : end]), given)
 
 
-def _read_schema(text: str, at: int) -> tuple[dict[str, Any], int]:
-    """The schema that stands here, and where it ends. One that is nested too deeply is none."""
+def _parse_schema(text: str, at: int) -> tuple[dict[str, Any], int]:
+    """The schema at this position, and where it ends. Empty if it is nested too deeply."""
     try:
         given, end = json.JSONDecoder().raw_decode(text, at)
         parse(text[at:end])

@@ -1,7 +1,7 @@
-"""The tools that versions of Roo, and Kilo which grew out of it, have in common.
+"""Tools that the versions of Roo and its fork Kilo have in common.
 
-Parameters differ in what is undone. The content of files and diffs is un-escaped unless the id of the model contains
-``claude``, a command always is, everything else is used as it stands.
+Parameters differ in un-escaping: file content and diffs are un-escaped unless the model id contains ``claude``, a
+command always is, everything else is used unchanged.
 """
 
 from __future__ import annotations
@@ -9,8 +9,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from toolglot.clients.xml.client import XmlClient
-from toolglot.clients.xml.parsers import Grammar, read_roo
-from toolglot.clients.xml.profile import ArgumentLimits, Care, ClientTool, Kind, Layout, Parameter, Rule, Unescaping
+from toolglot.clients.xml.parsers import TagGrammar, parse_roo
+from toolglot.clients.xml.profile import (
+    ArgumentLimits,
+    ClientParameter,
+    ClientTool,
+    ContentRewrite,
+    PromptLayout,
+    Tolerance,
+    Unescaping,
+    ValueKind,
+)
 
 _ENTITIES = (
     ("&lt;", "<"),
@@ -24,14 +33,14 @@ _ENTITIES = (
     ("&rsqb;", "]"),
     ("&amp;", "&"),
 )
-ALWAYS = Unescaping(_ENTITIES)
-UNLESS_CLAUDE = Unescaping(_ENTITIES, unless="claude")
+UNESCAPE_ALWAYS = Unescaping(_ENTITIES)
+UNESCAPE_UNLESS_CLAUDE = Unescaping(_ENTITIES, unless="claude")
 
 LIMITS = ArgumentLimits(parameter=102_400, message=1_048_576, call=131_072)
 ALIASES = {"ask_followup": "ask_followup_question"}
-KEPT = frozenset({"content"})
+UNTRIMMED = frozenset({"content"})
 
-LAYOUT = Layout(
+LAYOUT = PromptLayout(
     name="A",
     markers=("The tool name itself becomes the XML tag name", "<actual_tool_name>"),
     section="# Tools",
@@ -42,45 +51,64 @@ LAYOUT = Layout(
     usage="Usage:",
 )
 
-PATH = Parameter("path", "Path of the file, relative to the workspace.", aliases=("file", "file_path", "filename"))
-FOLDER = Parameter("path", "Path of the directory in the workspace.", aliases=("directory", "dir"), default=".")
+PATH = ClientParameter(
+    "path", "Path of the file, relative to the workspace.", aliases=("file", "file_path", "filename")
+)
+FOLDER = ClientParameter("path", "Path of the directory in the workspace.", aliases=("directory", "dir"), default=".")
 OPTIONAL_PATH = replace(PATH, required=False)
-START = Parameter("start_line", "First line, counted from 1.", required=False, kind=Kind.NUMBER)
-END = Parameter("end_line", "Last line, included.", required=False, kind=Kind.NUMBER)
-CONTENT = Parameter(
+START = ClientParameter("start_line", "First line, counted from 1.", required=False, kind=ValueKind.NUMBER)
+END = ClientParameter("end_line", "Last line, included.", required=False, kind=ValueKind.NUMBER)
+CONTENT = ClientParameter(
     "content",
     "The complete content of the file.",
-    kind=Kind.BLOCK,
-    care=Care.EXACT,
-    undoing=UNLESS_CLAUDE,
-    rules=(Rule.FENCES, Rule.LINE_NUMBERS, Rule.BYTE_ORDER_MARK),
+    kind=ValueKind.BLOCK,
+    tolerance=Tolerance.EXACT,
+    unescaping=UNESCAPE_UNLESS_CLAUDE,
+    rewrites=(ContentRewrite.FENCES, ContentRewrite.LINE_NUMBERS, ContentRewrite.BYTE_ORDER_MARK),
     aliases=("contents", "file_text"),
     may_be_empty=True,
 )
-INSERTED = Parameter("content", "The text to insert.", kind=Kind.BLOCK, care=Care.EXACT, aliases=("text",))
-LINE_COUNT = Parameter("line_count", "The number of lines of the content.", kind=Kind.NUMBER, counts="content")
-DIFF = Parameter("diff", "Blocks of text to search and to put in their place.", kind=Kind.BLOCK, undoing=UNLESS_CLAUDE)
-FILES = Parameter("args", "The files to read, each with a path.", kind=Kind.FILES, aliases=("files",))
-SUGGESTIONS = Parameter(
+INSERTED = ClientParameter(
+    "content", "The text to insert.", kind=ValueKind.BLOCK, tolerance=Tolerance.EXACT, aliases=("text",)
+)
+LINE_COUNT = ClientParameter(
+    "line_count", "The number of lines of the content.", kind=ValueKind.NUMBER, counts_lines_of="content"
+)
+DIFF = ClientParameter(
+    "diff",
+    "Blocks of text to search and to put in their place.",
+    kind=ValueKind.BLOCK,
+    unescaping=UNESCAPE_UNLESS_CLAUDE,
+)
+FILES = ClientParameter("args", "The files to read, each with a path.", kind=ValueKind.FILES, aliases=("files",))
+SUGGESTIONS = ClientParameter(
     "follow_up",
     "Two to four answers to choose from, each with an optional mode.",
-    kind=Kind.SUGGESTIONS,
+    kind=ValueKind.SUGGESTIONS,
     aliases=("suggestions", "options"),
     default="",
     may_be_empty=True,
-    spared=True,
+    may_be_missing=True,
 )
-REGEX = Parameter("regex", "Regular expression in the syntax of Rust.", care=Care.EXACT, aliases=("pattern",))
-FILE_PATTERN = Parameter("file_pattern", "Glob for the names of files.", required=False, care=Care.EXACT)
-RECURSIVE = Parameter("recursive", "Whether to go into directories.", required=False, kind=Kind.FLAG, default="false")
-QUESTION = Parameter("question", "What to ask the user.", care=Care.PROSE)
-RESULT = Parameter("result", "The final answer to the user.", kind=Kind.BLOCK, care=Care.PROSE)
-SERVER = Parameter("server_name", "Name of the MCP server.")
-ARGUMENTS = Parameter(
-    "arguments", "The arguments of the tool as a JSON object.", kind=Kind.JSON, default="{}", spared=True
+REGEX = ClientParameter(
+    "regex", "Regular expression in the syntax of Rust.", tolerance=Tolerance.EXACT, aliases=("pattern",)
 )
-URI = Parameter("uri", "Address of the resource.")
-OLD_STRING = Parameter("old_string", "The text to replace.", kind=Kind.BLOCK, care=Care.EXACT, may_be_empty=True)
+FILE_PATTERN = ClientParameter(
+    "file_pattern", "Glob for the names of files.", required=False, tolerance=Tolerance.EXACT
+)
+RECURSIVE = ClientParameter(
+    "recursive", "Whether to go into directories.", required=False, kind=ValueKind.FLAG, default="false"
+)
+QUESTION = ClientParameter("question", "What to ask the user.", tolerance=Tolerance.PROSE)
+RESULT = ClientParameter("result", "The final answer to the user.", kind=ValueKind.BLOCK, tolerance=Tolerance.PROSE)
+SERVER = ClientParameter("server_name", "Name of the MCP server.")
+ARGUMENTS = ClientParameter(
+    "arguments", "The arguments of the tool as a JSON object.", kind=ValueKind.JSON, default="{}", may_be_missing=True
+)
+URI = ClientParameter("uri", "Address of the resource.")
+OLD_STRING = ClientParameter(
+    "old_string", "The text to replace.", kind=ValueKind.BLOCK, tolerance=Tolerance.EXACT, may_be_empty=True
+)
 NEW_STRING = replace(OLD_STRING, name="new_string", description="The text to put in its place.")
 FILE_PATH = replace(PATH, name="file_path", aliases=("path", "file"))
 
@@ -95,14 +123,14 @@ APPLY_DIFF = ClientTool(
     "apply_diff",
     "Changes parts of a file by search and replace blocks.",
     (PATH, DIFF, START),
-    forms=(("args",),),
+    alternatives=(("args",),),
 )
 INSERT_CONTENT = ClientTool(
     "insert_content",
     "Inserts lines into a file without changing others.",
     (
         PATH,
-        Parameter("line", "Line to insert before, counted from 1; 0 appends.", kind=Kind.NUMBER),
+        ClientParameter("line", "Line to insert before, counted from 1; 0 appends.", kind=ValueKind.NUMBER),
         INSERTED,
     ),
 )
@@ -111,12 +139,14 @@ SEARCH_AND_REPLACE = ClientTool(
     "Replaces text or a regular expression in a file.",
     (
         PATH,
-        Parameter("search", "What to search for.", care=Care.EXACT),
-        Parameter("replace", "What to put in its place.", care=Care.EXACT, may_be_empty=True),
+        ClientParameter("search", "What to search for.", tolerance=Tolerance.EXACT),
+        ClientParameter("replace", "What to put in its place.", tolerance=Tolerance.EXACT, may_be_empty=True),
         START,
         END,
-        Parameter("use_regex", "Whether the search is a regular expression.", required=False, kind=Kind.FLAG),
-        Parameter("ignore_case", "Whether case is ignored.", required=False, kind=Kind.FLAG),
+        ClientParameter(
+            "use_regex", "Whether the search is a regular expression.", required=False, kind=ValueKind.FLAG
+        ),
+        ClientParameter("ignore_case", "Whether case is ignored.", required=False, kind=ValueKind.FLAG),
     ),
 )
 SEARCH_FILES = ClientTool(
@@ -131,32 +161,32 @@ LIST_DEFINITIONS = ClientTool(
 CODEBASE_SEARCH = ClientTool(
     "codebase_search",
     "Searches the code by meaning.",
-    (Parameter("query", "What to search for."), replace(FOLDER, required=False, default=None)),
+    (ClientParameter("query", "What to search for."), replace(FOLDER, required=False, default=None)),
 )
 EXECUTE_COMMAND = ClientTool(
     "execute_command",
     "Runs a command in the user's shell.",
     (
-        Parameter("command", "The command.", undoing=ALWAYS, aliases=("cmd",)),
-        Parameter("cwd", "Directory to run it in.", required=False),
+        ClientParameter("command", "The command.", unescaping=UNESCAPE_ALWAYS, aliases=("cmd",)),
+        ClientParameter("cwd", "Directory to run it in.", required=False),
     ),
 )
 BROWSER_ACTION = ClientTool(
     "browser_action",
     "Does one thing in a browser: launches, clicks, types, scrolls or closes it.",
     (
-        Parameter("action", "What to do."),
-        Parameter("url", "Address to open.", required=False),
-        Parameter("coordinate", "Where, as x,y.", required=False),
-        Parameter("size", "New size, as width,height.", required=False),
-        Parameter("text", "Text to type.", required=False, care=Care.EXACT),
+        ClientParameter("action", "What to do."),
+        ClientParameter("url", "Address to open.", required=False),
+        ClientParameter("coordinate", "Where, as x,y.", required=False),
+        ClientParameter("size", "New size, as width,height.", required=False),
+        ClientParameter("text", "Text to type.", required=False, tolerance=Tolerance.EXACT),
         OPTIONAL_PATH,
     ),
 )
 USE_MCP_TOOL = ClientTool(
     "use_mcp_tool",
     "Uses a tool of an MCP server.",
-    (SERVER, Parameter("tool_name", "Name of the tool."), ARGUMENTS),
+    (SERVER, ClientParameter("tool_name", "Name of the tool."), ARGUMENTS),
 )
 ACCESS_MCP_RESOURCE = ClientTool("access_mcp_resource", "Reads a resource of an MCP server.", (SERVER, URI))
 ASK_FOLLOWUP_QUESTION = ClientTool(
@@ -165,59 +195,69 @@ ASK_FOLLOWUP_QUESTION = ClientTool(
 ATTEMPT_COMPLETION = ClientTool(
     "attempt_completion",
     "Ends the task and tells its result.",
-    (RESULT, Parameter("command", "Command that shows the result.", required=False)),
+    (RESULT, ClientParameter("command", "Command that shows the result.", required=False)),
 )
 SWITCH_MODE = ClientTool(
     "switch_mode",
     "Switches to another mode.",
     (
-        Parameter("mode_slug", "The mode to switch to."),
-        Parameter("reason", "Why.", required=False, care=Care.PROSE),
+        ClientParameter("mode_slug", "The mode to switch to."),
+        ClientParameter("reason", "Why.", required=False, tolerance=Tolerance.PROSE),
     ),
 )
-TODOS = Parameter("todos", "The list, one line each: [ ], [x] or [-] and the task.", kind=Kind.BLOCK)
+TODOS = ClientParameter("todos", "The list, one line each: [ ], [x] or [-] and the task.", kind=ValueKind.BLOCK)
 NEW_TASK = ClientTool(
     "new_task",
     "Starts a task of its own in a mode.",
     (
-        Parameter("mode", "The mode to start in."),
-        Parameter("message", "What the task is.", kind=Kind.BLOCK, care=Care.PROSE, rules=(Rule.ESCAPED_MENTIONS,)),
+        ClientParameter("mode", "The mode to start in."),
+        ClientParameter(
+            "message",
+            "What the task is.",
+            kind=ValueKind.BLOCK,
+            tolerance=Tolerance.PROSE,
+            rewrites=(ContentRewrite.ESCAPED_MENTIONS,),
+        ),
         replace(TODOS, required=False),
     ),
 )
 UPDATE_TODO_LIST = ClientTool("update_todo_list", "Replaces the list of things to do.", (TODOS,))
 FETCH_INSTRUCTIONS = ClientTool(
-    "fetch_instructions", "Fetches instructions for a task.", (Parameter("task", "create_mcp_server or create_mode."),)
+    "fetch_instructions",
+    "Fetches instructions for a task.",
+    (ClientParameter("task", "create_mcp_server or create_mode."),),
 )
 RUN_SLASH_COMMAND = ClientTool(
     "run_slash_command",
     "Runs a slash command.",
-    (Parameter("command", "Name of the command."), Parameter("args", "Its arguments.", required=False)),
+    (ClientParameter("command", "Name of the command."), ClientParameter("args", "Its arguments.", required=False)),
 )
 GENERATE_IMAGE = ClientTool(
     "generate_image",
     "Makes an image, or changes one.",
     (
-        Parameter("prompt", "What to show."),
+        ClientParameter("prompt", "What to show."),
         PATH,
-        Parameter("image", "Path of the image to change.", required=False),
+        ClientParameter("image", "Path of the image to change.", required=False),
     ),
 )
 
-# these are not in prompts that teach XML; the parsers of later versions know them
+# not in prompts that teach XML, but known to the parsers of later versions
 SEARCH_REPLACE = ClientTool("search_replace", "Replaces one piece of a file.", (FILE_PATH, OLD_STRING, NEW_STRING))
 EDIT_FILE = ClientTool(
     "edit_file",
     "Replaces text in a file, once or several times.",
     (
         FILE_PATH,
-        replace(OLD_STRING, spared=True),
-        replace(NEW_STRING, spared=True),
-        Parameter("expected_replacements", "How often it must be found.", required=False, kind=Kind.NUMBER),
+        replace(OLD_STRING, may_be_missing=True),
+        replace(NEW_STRING, may_be_missing=True),
+        ClientParameter("expected_replacements", "How often it must be found.", required=False, kind=ValueKind.NUMBER),
     ),
 )
 APPLY_PATCH = ClientTool(
-    "apply_patch", "Applies a patch.", (Parameter("patch", "The patch.", kind=Kind.BLOCK, care=Care.ENDS),)
+    "apply_patch",
+    "Applies a patch.",
+    (ClientParameter("patch", "The patch.", kind=ValueKind.BLOCK, tolerance=Tolerance.ENDS),),
 )
 
 COMMON = (
@@ -280,32 +320,32 @@ PARAMETERS = frozenset(
 """The parameter tags of every version."""
 
 
-WRITE_COUNTED = replace(WRITE_TO_FILE, parameters=(*WRITE_TO_FILE.parameters, LINE_COUNT))
+WRITE_WITH_LINE_COUNT = replace(WRITE_TO_FILE, parameters=(*WRITE_TO_FILE.parameters, LINE_COUNT))
 """With the number of lines, until 3.35.3."""
 NATIVE_TAG = "search_and_replace"
-"""A tool of 3.35 and later for native calls only. It opens a call wherever its tag stands."""
+"""A tool of 3.35 and later for native calls only. Its tag opens a call anywhere."""
 
 
-def define(
+def define_client(
     name: str, tools: tuple[ClientTool, ...], parameters: frozenset[str], tags: frozenset[str] = frozenset()
 ) -> XmlClient:
-    """A version of Roo, or of a client that reads as Roo does.
+    """A version of Roo, or of a client with the same parser.
 
     Args:
-        tools: those beside the common ones.
-        parameters: tags of parameters beside the common ones.
+        tools: tools besides the common ones.
+        parameters: parameter tags besides the common ones.
         tags: further tags that open a call.
     """
     known = {tool.name: tool for tool in (*COMMON, *tools)}
-    kept_out = frozenset({"task_progress", "requires_approval"}) | ({"line_count"} - parameters)
+    ignored = frozenset({"task_progress", "requires_approval"}) | ({"line_count"} - parameters)
     return XmlClient(
         name=name,
         tools=known,
-        grammar=Grammar(frozenset(known) | tags, PARAMETERS | parameters, KEPT, LIMITS.parameter),
-        parse=read_roo,
+        grammar=TagGrammar(frozenset(known) | tags, PARAMETERS | parameters, UNTRIMMED, LIMITS.parameter),
+        parse=parse_roo,
         limits=LIMITS,
         aliases=ALIASES,
-        ignored=kept_out,
+        ignored_arguments=ignored,
         layouts=(LAYOUT,),
-        leads=frozenset({"think"}),
+        leading_tags=frozenset({"think"}),
     )

@@ -1,13 +1,12 @@
-"""An XML client that asks, and what it needs from either kind of model.
+"""The XML client of a request, and what it needs from either kind of model.
 
-    guest = meet(conversation, headers)             None for everybody else
-    guest.tools                                     what a model may have written, in any dialect, is read with these
-    guest.translate(conversation)                   the same request as a native client would make it
-    guest.render(native=True)                       what turns the answer into the client's XML
+    session = detect_session(conversation, headers)     None for native clients
+    session.tools                                       tools for reading what a model wrote, in any dialect
+    session.to_native(conversation)                     the request as a native client would send it
+    session.make_renderer(native=True)                  renders the answer as the client's XML
 
-A model that only writes text is asked as the client asks: the prompt teaches its XML already, and earlier turns are in
-it. A second lesson would contradict the first, and the client's way of writing is what its history shows. A model with
-native tools gets the other request.
+A text-only model gets the request unchanged: the prompt already teaches the XML, and the history shows it. A second
+format description would contradict the first. A model with native tools gets the native request.
 """
 
 from __future__ import annotations
@@ -22,140 +21,146 @@ from msgspec import structs
 from toolglot.clients.xml import all_clients
 from toolglot.clients.xml.call_renderer import render_call
 from toolglot.clients.xml.client import XmlClient
-from toolglot.clients.xml.detection import AUTO, DetectedClient, find_client
-from toolglot.clients.xml.history_parser import read_turns
-from toolglot.clients.xml.profile import ClientTool, Kind, Parameter
-from toolglot.clients.xml.prompt_parser import Prompt, read_prompt
-from toolglot.clients.xml.prompt_sections import Document
+from toolglot.clients.xml.detection import AUTO, DetectedClient, detect_client
+from toolglot.clients.xml.history_parser import parse_history
+from toolglot.clients.xml.profile import ClientParameter, ClientTool, ValueKind
+from toolglot.clients.xml.prompt_parser import ClientPrompt, parse_prompt
+from toolglot.clients.xml.prompt_sections import DocumentedTool
 from toolglot.clients.xml.response_renderer import ResponseRenderer
-from toolglot.clients.xml.tool_definitions import ToolDefinitions, make_offer, make_readable
+from toolglot.clients.xml.tool_definitions import ToolDefinitions, define_lenient_tools, define_tools
 from toolglot.clients.xml.verbatim_calls import VerbatimCalls
 from toolglot.core.conversation import Conversation, Text, Tool, ToolChoice
 
-KNOWN: Final = 64
-_KINDS: Final = {
-    "boolean": Kind.FLAG,
-    "integer": Kind.NUMBER,
-    "number": Kind.TEXT,
-    "object": Kind.JSON,
-    "array": Kind.LIST,
+CACHED_CONTEXTS: Final = 64
+_VALUE_KINDS: Final = {
+    "boolean": ValueKind.FLAG,
+    "integer": ValueKind.NUMBER,
+    "number": ValueKind.TEXT,
+    "object": ValueKind.JSON,
+    "array": ValueKind.LIST,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class XmlClientContext:
-    """What is known of a client by its profile and its prompt."""
+    """A client as described by its profile and its prompt."""
 
     client: XmlClient
-    prompt: Prompt
-    offer: ToolDefinitions
+    prompt: ClientPrompt
+    definitions: ToolDefinitions
     tools: tuple[Tool, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class XmlSession:
-    """The XML client of one request; ``at`` is the place of its prompt, ``model`` the id it asked for."""
+    """The XML client of one request. ``prompt_at``: message and part of its prompt; ``model``: the requested id."""
 
-    known: XmlClientContext
-    at: tuple[int, int] | None
+    context: XmlClientContext
+    prompt_at: tuple[int, int] | None
     model: str
 
     @property
     def profile(self) -> str:
-        return self.known.client.name
+        return self.context.client.name
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """Its tools, in every spelling that models are known to use."""
-        return self.known.tools
+        """Its tools with all names and keys that models are known to use."""
+        return self.context.tools
 
     @property
     def offered(self) -> tuple[Tool, ...]:
-        """Its tools as a model with native tools is offered them."""
-        return self.known.offer.tools
+        """Its tools as offered to a model with native tools."""
+        return self.context.definitions.tools
 
     def add_tools(self, tools: Iterable[Tool], hidden: Collection[str]) -> tuple[Tool, ...]:
-        """These tools and the client's own in every spelling. Of two with one name the client's own counts, unless the
-        name is hidden."""
+        """These tools and the client's own with all aliases. Of two with the same name the client's own wins, unless
+        the name is hidden."""
         own = {tool.name: tool for tool in self.tools if tool.name not in hidden}
         return (*own.values(), *(tool for tool in tools if tool.name not in own))
 
     def check_call(self, name: str, arguments: str) -> str:
-        """What keeps the client from being told this call; nothing if it can be."""
-        return "; ".join(map(str, render_call(self.known.client, self.model, name, arguments).defects))
+        """Why a call cannot be rendered for the client; an empty string if it can."""
+        return "; ".join(map(str, render_call(self.context.client, self.model, name, arguments).defects))
 
     def describe(self) -> str:
-        documented = len(self.known.prompt.documents)
+        documented = len(self.context.prompt.documents)
         return f"{self.profile}, takes calls as XML; {documented} tools are documented in its prompt"
 
-    def translate(self, conversation: Conversation) -> Conversation:
-        """The conversation with tools, calls and results, and without lessons in XML. One call at most is asked for."""
-        known = self.known
+    def to_native(self, conversation: Conversation) -> Conversation:
+        """The conversation with native tools, calls and results, without the XML instructions. It allows one call per
+        message."""
+        context = self.context
         messages = list(conversation.messages)
-        if self.at is not None:
-            number, place = self.at
+        if self.prompt_at is not None:
+            number, place = self.prompt_at
             parts = list(messages[number].parts)
-            parts[place] = Text(known.prompt.rest)
+            parts[place] = Text(context.prompt.rest)
             messages[number] = structs.replace(messages[number], parts=tuple(parts))
-        turns = read_turns(messages, known.client, self.model, known.offer.names)
-        demanded = known.prompt.demands and conversation.choice == ToolChoice()
+        turns = parse_history(messages, context.client, self.model, context.definitions.names)
+        demanded = context.prompt.demands and conversation.choice == ToolChoice()
         return structs.replace(
             conversation,
             messages=turns,
-            tools=known.offer.tools,
+            tools=context.definitions.tools,
             choice=ToolChoice("required") if demanded else conversation.choice,
             limits=structs.replace(conversation.limits, parallel_calls=False),
         )
 
     @property
-    def calls(self) -> VerbatimCalls:
-        """How it reads calls in its own XML."""
-        return VerbatimCalls(self.known.client, self.model)
+    def verbatim_calls(self) -> VerbatimCalls:
+        """How the client parses calls in its own XML."""
+        return VerbatimCalls(self.context.client, self.model)
 
-    def render(self, native: bool) -> ResponseRenderer:
-        """The ids of native calls are kept in the XML: the client sends it back, and there they are found again."""
-        members = self.known.offer.members
+    def make_renderer(self, native: bool) -> ResponseRenderer:
+        """A renderer for the answer. ``native``: put call ids into the XML; the client sends it back with the
+        history."""
+        members = self.context.definitions.members
         servers = {name: (member.server, member.name) for name, member in members.items()}
-        return ResponseRenderer(self.known.client, self.model, carry_ids=native, servers=servers)
+        return ResponseRenderer(self.context.client, self.model, carry_ids=native, servers=servers)
 
 
 def detect_session(
     conversation: Conversation, headers: Mapping[str, str] | None = None, setting: str = AUTO
 ) -> XmlSession | None:
-    """The XML client that makes this request, if it is one. A prompt that documents no tools makes none by itself."""
-    found = find_client(conversation, headers, setting)
+    """Detect the XML client of a request; None if there is none. A prompt that documents no tools does not count unless
+    the setting names a profile."""
+    found = detect_client(conversation, headers, setting)
     if found is None:
         return None
-    known = get_acquainted(found.profile, _prompt_at(conversation, found))
-    if not known.prompt.documents and setting == AUTO:
+    context = load_context(found.profile, _prompt_text(conversation, found))
+    if not context.prompt.documents and setting == AUTO:
         return None
-    return XmlSession(known, found.at, conversation.model)
+    return XmlSession(context, found.at, conversation.model)
 
 
-def _prompt_at(conversation: Conversation, found: DetectedClient) -> str:
+def _prompt_text(conversation: Conversation, found: DetectedClient) -> str:
     if found.at is None:
         return ""
     part = conversation.messages[found.at[0]].parts[found.at[1]]
     return part.text if isinstance(part, Text) else ""
 
 
-@lru_cache(maxsize=KNOWN)
-def get_acquainted(profile: str, text: str) -> XmlClientContext:
-    """Clients send the same prompt with every turn, so this is done once for each."""
-    prompt = read_prompt(text)
-    client = _extend(all_clients()[profile], prompt)
-    return XmlClientContext(client, prompt, make_offer(client, prompt), make_readable(client, prompt))
+@lru_cache(maxsize=CACHED_CONTEXTS)
+def load_context(profile: str, text: str) -> XmlClientContext:
+    """Parse the prompt and combine it with the profile. Cached: clients send the same prompt with every turn."""
+    prompt = parse_prompt(text)
+    client = _add_documented_tools(all_clients()[profile], prompt)
+    return XmlClientContext(client, prompt, define_tools(client, prompt), define_lenient_tools(client, prompt))
 
 
-def _extend(client: XmlClient, prompt: Prompt) -> XmlClient:
-    """The client with the tools that its prompt documents and its profile does not know: it may be newer than the
-    profile, and users have tools of their own. What the prompt says can be called. Of a tool that takes one of several
-    parameters, only those are left that are documented."""
-    new = {document.name: _define(document) for document in prompt.documents if client.find(document.name) is None}
+def _add_documented_tools(client: XmlClient, prompt: ClientPrompt) -> XmlClient:
+    """Add tools that the prompt documents and the profile lacks: the client may be newer, and users define their own.
+    Of a tool that takes one of several parameters, keep only those that are documented."""
+    new = {
+        document.name: _define_tool(document)
+        for document in prompt.documents
+        if client.find_tool(document.name) is None
+    }
     for document in prompt.documents:
         tool = client.tools.get(document.name)
         if tool is not None and tool.one_of and document.parameters is not None:
-            new[tool.name] = _narrow(tool, {one.name for one in document.parameters})
+            new[tool.name] = _drop_undocumented(tool, {one.name for one in document.parameters})
     if not new:
         return client
     names = frozenset(parameter.name for tool in new.values() for parameter in tool.parameters)
@@ -164,9 +169,9 @@ def _extend(client: XmlClient, prompt: Prompt) -> XmlClient:
     return replace(client, tools={**client.tools, **new}, grammar=grammar)
 
 
-def _narrow(tool: ClientTool, documented: set[str]) -> ClientTool:
-    """A tool without the first of several parameters if only another one is documented: for some models Roo has a tool
-    that reads one file by its path, and knows no list of files."""
+def _drop_undocumented(tool: ClientTool, documented: set[str]) -> ClientTool:
+    """Drop the first alternative parameter if only another is documented: for some models Roo has a tool that reads one
+    file by its path, and no list of files."""
     first, *others = tool.one_of
     left = documented.intersection(others)
     if first in documented or not left:
@@ -177,9 +182,11 @@ def _narrow(tool: ClientTool, documented: set[str]) -> ClientTool:
     return replace(tool, parameters=tuple(parameters), one_of=())
 
 
-def _define(document: Document) -> ClientTool:
+def _define_tool(document: DocumentedTool) -> ClientTool:
     parameters = (
-        Parameter(one.name, one.description, one.required is not False, _KINDS.get(one.type, Kind.TEXT))
+        ClientParameter(
+            one.name, one.description, one.required is not False, _VALUE_KINDS.get(one.type, ValueKind.TEXT)
+        )
         for one in document.parameters or ()
     )
     return ClientTool(document.name, document.description, tuple(parameters))

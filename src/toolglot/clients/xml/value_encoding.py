@@ -1,10 +1,10 @@
-"""One value between its tags, so that the client's tool is given exactly that value.
+"""Encode a value so that the tool of the client receives exactly that value.
 
-Strategy. Nothing is escaped that need not be: the model reads its own calls again in the history. Where the client
-un-escapes, ``&`` is escaped before what would be taken for an entity, and ``<`` where the closing tag of the parameter
-stands in the value. Where it drops code fences, it is given some to drop. Where it deletes a character, that character
-keeps whitespace from being trimmed. Everywhere else the value goes as it is, and reading it back decides whether that
-was good enough.
+Strategy. Escape only what must be escaped: the model sees its own calls again in the history. Where the client
+un-escapes, escape ``&`` before anything that looks like an entity, and ``<`` in a closing tag of the parameter inside
+the value. Where the client drops code fences, add some for it to drop. Where it deletes a character, use that character
+to protect whitespace from trimming. Everything else is written unchanged, and parsing it back decides whether that
+works.
 """
 
 from __future__ import annotations
@@ -14,64 +14,73 @@ from functools import lru_cache
 
 from toolglot.clients.xml.client import XmlClient
 from toolglot.clients.xml.nested_parser import escape_nested
-from toolglot.clients.xml.parsers import CONTENT, WRITE, utf16
-from toolglot.clients.xml.profile import BLANKS, Care, Kind, Parameter, Rule, Unescaping
+from toolglot.clients.xml.parsers import CONTENT_TAG, WRITE_TOOL, utf16_length
+from toolglot.clients.xml.profile import (
+    JS_WHITESPACE,
+    ClientParameter,
+    ContentRewrite,
+    Tolerance,
+    Unescaping,
+    ValueKind,
+)
 from toolglot.clients.xml.value_decoding import FENCE
 from toolglot.core.lenient_json import Value, dump
 
-BROKEN = "<\u200b"
-"""How a tag begins that is shown and not obeyed."""
+BROKEN_OPENER = "<\u200b"
+"""Start of a tag that is shown but not parsed: ``<`` and an invisible break character."""
 
 _AMPERSAND = "&amp;"
 
 
-def encode(client: XmlClient, tool: str, parameter: Parameter, value: Value, model: str, path: str) -> str:
-    """The element of one parameter."""
+def encode_parameter(
+    client: XmlClient, tool: str, parameter: ClientParameter, value: Value, model: str, path: str
+) -> str:
+    """The XML element of one parameter."""
     name, closer = parameter.name, f"</{parameter.name}>"
     if isinstance(value, bool):
         return f"<{name}>{'true' if value else 'false'}{closer}"
     if isinstance(value, str):
-        inside = _encode_text(client, tool, parameter, str(value), parameter.undoing.applying(model, path))
-    elif parameter.kind is Kind.FILES and isinstance(value, dict):
-        inside = _lay_out_files(value)
-    elif parameter.kind is Kind.SUGGESTIONS and isinstance(value, list):
-        inside = "\n" + "\n".join(map(_lay_out_suggestion, value)) + "\n"
+        inside = _encode_text(client, tool, parameter, str(value), parameter.unescaping.for_request(model, path))
+    elif parameter.kind is ValueKind.FILES and isinstance(value, dict):
+        inside = _encode_files(value)
+    elif parameter.kind is ValueKind.SUGGESTIONS and isinstance(value, list):
+        inside = "\n" + "\n".join(map(_encode_suggestion, value)) + "\n"
     else:
         inside = dump(value).replace(closer, "\\u003c" + closer[1:])
     return f"<{name}>{inside}{closer}"
 
 
-def _encode_text(client: XmlClient, tool: str, parameter: Parameter, value: str, undoing: Unescaping) -> str:
+def _encode_text(client: XmlClient, tool: str, parameter: ClientParameter, value: str, undoing: Unescaping) -> str:
     closer = f"</{parameter.name}>"
     text = escape_entities(value, undoing) if undoing.entities else value
     if undoing.entities:
-        too_long = client.limits.parameter and utf16(text) + len(closer) + 2 > client.limits.parameter
-        # the rest of such a value is read as if it stood in the tool, where every tag counts
-        whole = too_long and (tool, parameter.name) == (WRITE, CONTENT)
+        too_long = client.limits.parameter and utf16_length(text) + len(closer) + 2 > client.limits.parameter
+        # the client parses the rest of such a value as the inside of the tool, where every tag counts
+        whole = too_long and (tool, parameter.name) == (WRITE_TOOL, CONTENT_TAG)
         text = text.replace("<", "&lt;") if whole else text.replace(closer, "&lt;" + closer[1:])
-    elif undoing.vanishing:
-        text = text.replace(closer, "<" + undoing.vanishing + closer[1:])
-    elif parameter.care is Care.PROSE:
-        text = text.replace(closer, BROKEN + closer[1:])
-    if Rule.ESCAPED_MENTIONS in parameter.rules:
+    elif undoing.deleted:
+        text = text.replace(closer, "<" + undoing.deleted + closer[1:])
+    elif parameter.tolerance is Tolerance.PROSE:
+        text = text.replace(closer, BROKEN_OPENER + closer[1:])
+    if ContentRewrite.ESCAPED_MENTIONS in parameter.rewrites:
         text = text.replace("\\\\@", "\\\\\\@")
-    text = guard_ends(text, parameter, undoing.vanishing)
-    return f"\n{text}\n" if parameter.kind is Kind.BLOCK else text
+    text = protect_ends(text, parameter, undoing.deleted)
+    return f"\n{text}\n" if parameter.kind is ValueKind.BLOCK else text
 
 
-def guard_ends(text: str, parameter: Parameter, vanishing: str) -> str:
-    """Keep what the client would take away from the ends, as far as there is a way."""
-    fenced = Rule.FENCES in parameter.rules or Rule.FENCES_TRIMMED in parameter.rules
+def protect_ends(text: str, parameter: ClientParameter, vanishing: str) -> str:
+    """Protect both ends from what the client removes there, as far as possible."""
+    fenced = ContentRewrite.FENCES in parameter.rewrites or ContentRewrite.FENCES_TRIMMED in parameter.rewrites
     if vanishing and text:
-        front = text[0] in BLANKS or (fenced and text.startswith(FENCE))
-        back = text[-1] in BLANKS or (fenced and text.endswith(FENCE))
+        front = text[0] in JS_WHITESPACE or (fenced and text.startswith(FENCE))
+        back = text[-1] in JS_WHITESPACE or (fenced and text.endswith(FENCE))
         return vanishing * front + text + vanishing * back
-    return _add_fences(text, Rule.FENCES_TRIMMED in parameter.rules) if fenced else text
+    return _add_fences(text, ContentRewrite.FENCES_TRIMMED in parameter.rewrites) if fenced else text
 
 
 def _add_fences(text: str, trimmed: bool) -> str:
-    """Fences for the client to drop, where it would drop those of the text."""
-    seen = text.strip(BLANKS) if trimmed else text
+    """Add code fences for the client to drop, where it would drop those of the text."""
+    seen = text.strip(JS_WHITESPACE) if trimmed else text
     front = f"{FENCE}\n" if seen.startswith(FENCE) else ""
     back = f"\n{FENCE}" if seen.endswith(FENCE) else ""
     return front + seen + back if front or back else text
@@ -80,19 +89,19 @@ def _add_fences(text: str, trimmed: bool) -> str:
 def escape_entities(text: str, undoing: Unescaping) -> str:
     if "&" not in text:
         return text
-    pattern, late = _compile(undoing)
-    # an entity that is undone after the ampersand would be undone in what the ampersand leaves
-    return pattern.sub(lambda found: "&" + undoing.vanishing if found[1] in late else _AMPERSAND, text)
+    pattern, late = _compile_entities(undoing)
+    # an entity un-escaped after &amp; would also match what un-escaping &amp; leaves
+    return pattern.sub(lambda found: "&" + undoing.deleted if found[1] in late else _AMPERSAND, text)
 
 
 @lru_cache(maxsize=16)
-def _compile(undoing: Unescaping) -> tuple[re.Pattern[str], frozenset[str]]:
+def _compile_entities(undoing: Unescaping) -> tuple[re.Pattern[str], frozenset[str]]:
     names = [entity[1:] for entity, _ in undoing.entities]
-    late = names[names.index(_AMPERSAND[1:]) + 1 :] if undoing.vanishing else []
+    late = names[names.index(_AMPERSAND[1:]) + 1 :] if undoing.deleted else []
     return re.compile(f"&(?=({'|'.join(map(re.escape, names))}))"), frozenset(late)
 
 
-def _lay_out_files(value: dict[str, Value]) -> str:
+def _encode_files(value: dict[str, Value]) -> str:
     lines = [""]
     entries = value["file"]
     for entry in entries if isinstance(entries, list) else ():
@@ -104,7 +113,7 @@ def _lay_out_files(value: dict[str, Value]) -> str:
     return "\n".join([*lines, ""])
 
 
-def _lay_out_suggestion(value: Value) -> str:
+def _encode_suggestion(value: Value) -> str:
     if not isinstance(value, dict):
         return ""
     mode = f' mode="{value["mode"]}"' if "mode" in value else ""

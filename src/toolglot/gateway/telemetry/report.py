@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from toolglot.clients.complaints import NO_TOOL, OF_CALLS
+from toolglot.clients.complaints import CALL_COMPLAINTS, NO_TOOL
 from toolglot.config.rollout import NATIVE_CALLS, SKIPPED, SUCCESS, UNTOUCHED, Arm
 
 TARGET: Final = 0.95
@@ -64,7 +64,7 @@ class Tally:
     @property
     def broken(self) -> int:
         """Calls that were delivered and that the client could not use."""
-        told = sum(self.complaints[kind] for kind in OF_CALLS) if self.arm == Arm.ON else 0
+        told = sum(self.complaints[kind] for kind in CALL_COMPLAINTS) if self.arm == Arm.ON else 0
         return min(told, self.successes)
 
     @property

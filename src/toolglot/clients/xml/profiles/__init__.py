@@ -1,1 +1,1 @@
-"""One file for each client that reads tool calls in XML; found by walking the folder."""
+"""Client profiles, one file per client; discovered by listing the folder."""

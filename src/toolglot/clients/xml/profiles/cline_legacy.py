@@ -11,9 +11,9 @@
     </diff>
     </replace_in_file>
 
-Every value is trimmed. Files and diffs are un-escaped unless the id of the model contains ``claude``, files that end in
-``.xml`` excepted; and the replacement character is deleted from them. That makes it the one escape character there is:
-put at the end of a file, it keeps the last line break.
+Every value is trimmed. Files and diffs are un-escaped unless the model id contains ``claude``, except files that end in
+``.xml``; and U+FFFD is deleted from them. That makes it the only escape character: at the end of a file it protects the
+last line break.
 """
 
 from __future__ import annotations
@@ -23,38 +23,49 @@ from dataclasses import replace
 
 from toolglot.clients.xml import roo_tools as roo
 from toolglot.clients.xml.client import XmlClient
-from toolglot.clients.xml.parsers import Grammar, read_cline
-from toolglot.clients.xml.profile import ArgumentLimits, Care, ClientTool, Kind, Layout, Parameter, Rule, Unescaping
+from toolglot.clients.xml.parsers import TagGrammar, parse_cline
+from toolglot.clients.xml.profile import (
+    ArgumentLimits,
+    ClientParameter,
+    ClientTool,
+    ContentRewrite,
+    PromptLayout,
+    Tolerance,
+    Unescaping,
+    ValueKind,
+)
 
 _ENTITIES = (("&gt;", ">"), ("&lt;", "<"), ("&quot;", '"'), ("&amp;", "&"), ("&apos;", "'"))
-_UNLESS_CLAUDE = Unescaping(_ENTITIES, vanishing="\ufffd", unless="claude", raw_suffixes=(".xml",))
-_ONLY_GEMINI = Unescaping(_ENTITIES, vanishing="\ufffd", only="gemini")
+_UNLESS_CLAUDE = Unescaping(_ENTITIES, deleted="\ufffd", unless="claude", raw_suffixes=(".xml",))
+_ONLY_GEMINI = Unescaping(_ENTITIES, deleted="\ufffd", only="gemini")
 
 _CONTENT = replace(
     roo.CONTENT,
-    care=Care.TAIL,
-    undoing=_UNLESS_CLAUDE,
-    rules=(Rule.FENCES_TRIMMED, Rule.BYTE_ORDER_MARK),
+    tolerance=Tolerance.TAIL,
+    unescaping=_UNLESS_CLAUDE,
+    rewrites=(ContentRewrite.FENCES_TRIMMED, ContentRewrite.BYTE_ORDER_MARK),
 )
-_PROGRESS = Parameter("task_progress", "Checklist of the task.", required=False, kind=Kind.BLOCK, care=Care.PROSE)
+_PROGRESS = ClientParameter(
+    "task_progress", "Checklist of the task.", required=False, kind=ValueKind.BLOCK, tolerance=Tolerance.PROSE
+)
 
-_OPTIONS = Parameter(
+_OPTIONS = ClientParameter(
     "options",
     "Two to five answers to choose from.",
     required=False,
-    kind=Kind.LIST,
+    kind=ValueKind.LIST,
     aliases=("suggestions", "follow_up"),
 )
 
 
 def _define(
-    name: str, description: str, parameters: Iterable[Parameter], forms: tuple[tuple[str, ...], ...] = ()
+    name: str, description: str, parameters: Iterable[ClientParameter], forms: tuple[tuple[str, ...], ...] = ()
 ) -> ClientTool:
-    return ClientTool(name, description, (*parameters, _PROGRESS), forms=forms)
+    return ClientTool(name, description, (*parameters, _PROGRESS), alternatives=forms)
 
 
-def _prose(name: str, description: str, required: bool = True) -> Parameter:
-    return Parameter(name, description, required, Kind.BLOCK, Care.PROSE)
+def _prose(name: str, description: str, required: bool = True) -> ClientParameter:
+    return ClientParameter(name, description, required, ValueKind.BLOCK, Tolerance.PROSE)
 
 
 _TOOLS = (
@@ -62,14 +73,14 @@ _TOOLS = (
         "execute_command",
         "Runs a command in the user's shell.",
         (
-            Parameter("command", "The command.", undoing=_ONLY_GEMINI, aliases=("cmd",)),
-            Parameter(
+            ClientParameter("command", "The command.", unescaping=_ONLY_GEMINI, aliases=("cmd",)),
+            ClientParameter(
                 "requires_approval",
                 "Whether the user must be asked first.",
-                kind=Kind.FLAG,
+                kind=ValueKind.FLAG,
                 default="true",
             ),
-            Parameter("timeout", "Seconds to wait for it.", required=False, kind=Kind.NUMBER),
+            ClientParameter("timeout", "Seconds to wait for it.", required=False, kind=ValueKind.NUMBER),
         ),
     ),
     _define("read_file", "Reads a file.", (roo.PATH, roo.START, roo.END)),
@@ -85,7 +96,7 @@ _TOOLS = (
     _define(
         "replace_in_file",
         "Changes parts of a file by search and replace blocks.",
-        (roo.PATH, replace(roo.DIFF, undoing=_UNLESS_CLAUDE)),
+        (roo.PATH, replace(roo.DIFF, unescaping=_UNLESS_CLAUDE)),
         (("absolutePath", "diff"),),
     ),
     _define("search_files", "Searches files with a regular expression.", (roo.FOLDER, roo.REGEX, roo.FILE_PATTERN)),
@@ -99,20 +110,24 @@ _TOOLS = (
         "browser_action",
         "Does one thing in a browser.",
         (
-            Parameter("action", "launch, click, type, scroll_down, scroll_up or close."),
-            Parameter("url", "Address to open.", required=False),
-            Parameter("coordinate", "Where, as x,y.", required=False),
-            Parameter("text", "Text to type.", required=False, care=Care.EXACT),
+            ClientParameter("action", "launch, click, type, scroll_down, scroll_up or close."),
+            ClientParameter("url", "Address to open.", required=False),
+            ClientParameter("coordinate", "Where, as x,y.", required=False),
+            ClientParameter("text", "Text to type.", required=False, tolerance=Tolerance.EXACT),
         ),
     ),
-    _define("web_fetch", "Reads a page.", (Parameter("url", "Its address."), Parameter("prompt", "What to look for."))),
+    _define(
+        "web_fetch",
+        "Reads a page.",
+        (ClientParameter("url", "Its address."), ClientParameter("prompt", "What to look for.")),
+    ),
     _define(
         "web_search",
         "Searches the web.",
         (
-            Parameter("query", "What to search for."),
-            Parameter("allowed_domains", "Only these domains.", required=False, kind=Kind.LIST),
-            Parameter("blocked_domains", "Not these domains.", required=False, kind=Kind.LIST),
+            ClientParameter("query", "What to search for."),
+            ClientParameter("allowed_domains", "Only these domains.", required=False, kind=ValueKind.LIST),
+            ClientParameter("blocked_domains", "Not these domains.", required=False, kind=ValueKind.LIST),
         ),
     ),
     _define("use_mcp_tool", roo.USE_MCP_TOOL.description, roo.USE_MCP_TOOL.parameters),
@@ -128,14 +143,16 @@ _TOOLS = (
     _define(
         "attempt_completion",
         "Ends the task and tells its result.",
-        (roo.RESULT, Parameter("command", "Command that shows the result.", required=False)),
+        (roo.RESULT, ClientParameter("command", "Command that shows the result.", required=False)),
     ),
     _define(
         "plan_mode_respond",
         "Answers the user while planning.",
         (
             _prose("response", "The answer."),
-            Parameter("needs_more_exploration", "Whether more must be read first.", required=False, kind=Kind.FLAG),
+            ClientParameter(
+                "needs_more_exploration", "Whether more must be read first.", required=False, kind=ValueKind.FLAG
+            ),
             _OPTIONS,
         ),
     ),
@@ -147,12 +164,12 @@ _TOOLS = (
         "generate_explanation",
         "Explains changes between two states.",
         (
-            Parameter("title", "What it is about.", care=Care.PROSE),
-            Parameter("from_ref", "The earlier state."),
-            Parameter("to_ref", "The later state.", required=False),
+            ClientParameter("title", "What it is about.", tolerance=Tolerance.PROSE),
+            ClientParameter("from_ref", "The earlier state."),
+            ClientParameter("to_ref", "The later state.", required=False),
         ),
     ),
-    _define("use_skill", "Loads a skill.", (Parameter("skill_name", "Its name."),)),
+    _define("use_skill", "Loads a skill.", (ClientParameter("skill_name", "Its name."),)),
     _define(
         "use_subagents",
         "Lets up to five others look at something.",
@@ -164,7 +181,7 @@ _TOOLS = (
         "report_bug",
         "Prepares a report of a fault.",
         (
-            Parameter("title", "What it is about.", care=Care.PROSE),
+            ClientParameter("title", "What it is about.", tolerance=Tolerance.PROSE),
             _prose("what_happened", "What happened."),
             _prose("steps_to_reproduce", "How to see it again."),
             _prose("api_request_output", "What the request gave."),
@@ -176,7 +193,7 @@ _TOOLS = (
         "Writes a rule for later tasks.",
         (roo.PATH, replace(_CONTENT, may_be_empty=False)),
     ),
-    _define("apply_patch", "Applies a patch.", (Parameter("input", "The patch.", kind=Kind.BLOCK),)),
+    _define("apply_patch", "Applies a patch.", (ClientParameter("input", "The patch.", kind=ValueKind.BLOCK),)),
 )
 
 _LAYOUTS = (
@@ -184,7 +201,7 @@ _LAYOUTS = (
         roo.LAYOUT,
         markers=("Tool use is formatted using XML-style tags. The tool name is enclosed",),
     ),
-    Layout(
+    PromptLayout(
         name="B",
         markers=("Exact XML tags for tool + params", "tool XML blocks"),
         section="## TOOLS",
@@ -202,12 +219,12 @@ CLIENTS = (
     XmlClient(
         name="cline-legacy",
         tools=_KNOWN,
-        grammar=Grammar(frozenset(_KNOWN), _PARAMETERS),
-        parse=read_cline,
+        grammar=TagGrammar(frozenset(_KNOWN), _PARAMETERS),
+        parse=parse_cline,
         limits=ArgumentLimits(),
         aliases=roo.ALIASES,
-        ignored=frozenset({"line_count"}),
+        ignored_arguments=frozenset({"line_count"}),
         layouts=_LAYOUTS,
-        asides=frozenset({"thinking", "think"}),
+        reasoning_tags=frozenset({"thinking", "think"}),
     ),
 )

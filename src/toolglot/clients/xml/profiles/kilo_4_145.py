@@ -1,4 +1,4 @@
-"""Kilo Code 4.145, of January 2026: its last version in which XML can be chosen. It reads as Roo does.
+"""Kilo Code 4.145, of January 2026: the last version with XML as an option. Its parser is that of Roo.
 
 <edit_file>
 <target_file>src/app.ts</target_file>
@@ -15,15 +15,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from toolglot.clients.xml import roo_tools as roo
-from toolglot.clients.xml.profile import Care, ClientTool, Kind, Parameter, Rule
+from toolglot.clients.xml.profile import ClientParameter, ClientTool, ContentRewrite, Tolerance, ValueKind
 
 _EDIT_FILE = ClientTool(
     "edit_file",
     "Edits a file from a sketch of the change.",
     (
-        Parameter("target_file", "Path of the file.", aliases=("path", "file")),
-        Parameter("instructions", "What changes, in one sentence.", care=Care.PROSE),
-        Parameter("code_edit", "The changed lines, with a comment for those that stay.", kind=Kind.BLOCK),
+        ClientParameter("target_file", "Path of the file.", aliases=("path", "file")),
+        ClientParameter("instructions", "What changes, in one sentence.", tolerance=Tolerance.PROSE),
+        ClientParameter("code_edit", "The changed lines, with a comment for those that stay.", kind=ValueKind.BLOCK),
     ),
 )
 _NEW_RULE = ClientTool(
@@ -33,8 +33,8 @@ _NEW_RULE = ClientTool(
         roo.PATH,
         replace(
             roo.CONTENT,
-            care=Care.TAIL,
-            rules=(Rule.FENCES_TRIMMED, Rule.LINE_NUMBERS, Rule.BYTE_ORDER_MARK),
+            tolerance=Tolerance.TAIL,
+            rewrites=(ContentRewrite.FENCES_TRIMMED, ContentRewrite.LINE_NUMBERS, ContentRewrite.BYTE_ORDER_MARK),
             may_be_empty=False,
         ),
     ),
@@ -43,19 +43,19 @@ _REPORT_BUG = ClientTool(
     "report_bug",
     "Prepares a report of a fault.",
     (
-        Parameter("title", "What it is about.", care=Care.PROSE),
-        Parameter("description", "What happened.", kind=Kind.BLOCK, care=Care.PROSE),
+        ClientParameter("title", "What it is about.", tolerance=Tolerance.PROSE),
+        ClientParameter("description", "What happened.", kind=ValueKind.BLOCK, tolerance=Tolerance.PROSE),
     ),
 )
 _CONDENSE = ClientTool(
     "condense",
     "Replaces the conversation by a summary.",
-    (Parameter("message", "The summary.", kind=Kind.BLOCK, care=Care.PROSE),),
+    (ClientParameter("message", "The summary.", kind=ValueKind.BLOCK, tolerance=Tolerance.PROSE),),
 )
 _DELETE_FILE = ClientTool("delete_file", "Deletes a file.", (roo.PATH,))
 
 CLIENTS = (
-    roo.define(
+    roo.define_client(
         "kilo-4.145",
         (
             roo.WRITE_TO_FILE,

@@ -1,4 +1,4 @@
-"""Roo Code 3.29.3 of October 2025 and before, whose prompt was examined when this began.
+"""Roo Code 3.29.3 of October 2025 and before.
 
 <write_to_file>
 <path>notes.txt</path>
@@ -14,9 +14,9 @@ from __future__ import annotations
 from toolglot.clients.xml import roo_tools as roo
 
 CLIENTS = (
-    roo.define(
+    roo.define_client(
         "roo-3.29",
-        (roo.WRITE_COUNTED, roo.INSERT_CONTENT, roo.SEARCH_AND_REPLACE, roo.LIST_DEFINITIONS),
+        (roo.WRITE_WITH_LINE_COUNT, roo.INSERT_CONTENT, roo.SEARCH_AND_REPLACE, roo.LIST_DEFINITIONS),
         frozenset({"line_count", "search", "replace", "use_regex", "ignore_case"}),
     ),
 )

@@ -1,4 +1,4 @@
-"""Roo Code from 3.29.4, of October 2025, to 3.36, of December 2025, the last that speaks XML with new tasks.
+"""Roo Code from 3.29.4, of October 2025, to 3.36, of December 2025, the last with XML for new tasks.
 
 <write_to_file>
 <path>notes.txt</path>
@@ -7,9 +7,8 @@ first line
 </content>
 </write_to_file>
 
-What the prompts teach hardly changed. The parsers learned the tags of tools for native calls one by one, and a tag that
-the parser knows is no text any more. A profile is called after the first version that it is for, the last one after
-the version that people stay with.
+The prompts hardly changed. The parsers added tags of native tools one by one, and a tag that the parser knows is no
+longer text. A profile is named after its first version, the last one after the version that people stay with.
 """
 
 from __future__ import annotations
@@ -25,17 +24,17 @@ _NATIVE = frozenset({roo.NATIVE_TAG})
 _OLD = (roo.INSERT_CONTENT, roo.LIST_DEFINITIONS)
 
 CLIENTS = (
-    roo.define("roo-3.30", (roo.WRITE_COUNTED, *_OLD), _COUNTED),
-    roo.define("roo-3.32", (roo.WRITE_COUNTED, *_OLD), _COUNTED | _FILES),
-    roo.define("roo-3.35", (roo.WRITE_COUNTED, *_OLD, roo.APPLY_PATCH), _COUNTED | _PATCH, _NATIVE),
-    roo.define("roo-3.35.4", (roo.WRITE_TO_FILE, *_OLD, roo.APPLY_PATCH), _PATCH, _NATIVE),
-    roo.define(
+    roo.define_client("roo-3.30", (roo.WRITE_WITH_LINE_COUNT, *_OLD), _COUNTED),
+    roo.define_client("roo-3.32", (roo.WRITE_WITH_LINE_COUNT, *_OLD), _COUNTED | _FILES),
+    roo.define_client("roo-3.35", (roo.WRITE_WITH_LINE_COUNT, *_OLD, roo.APPLY_PATCH), _COUNTED | _PATCH, _NATIVE),
+    roo.define_client("roo-3.35.4", (roo.WRITE_TO_FILE, *_OLD, roo.APPLY_PATCH), _PATCH, _NATIVE),
+    roo.define_client(
         "roo-3.36.0",
         (roo.WRITE_TO_FILE, roo.LIST_DEFINITIONS, roo.SEARCH_REPLACE, roo.APPLY_PATCH),
         _STRINGS,
         _NATIVE,
     ),
-    roo.define(
+    roo.define_client(
         "roo-3.36", (roo.WRITE_TO_FILE, roo.SEARCH_REPLACE, roo.EDIT_FILE, roo.APPLY_PATCH), LAST_PARAMETERS, _NATIVE
     ),
 )
