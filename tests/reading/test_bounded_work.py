@@ -20,9 +20,9 @@ from toolglot.core.schema.toolset import compile_tool, compile_tools
 from toolglot.dialects.codecs.raw_values import mark_value
 from toolglot.gateway.exchange import Exchange
 from toolglot.prompting import call_writer as writing
-from toolglot.prompting import mark_escaping as joiner
-from toolglot.prompting.mark_escaping import find_marks
-from toolglot.prompting.named_calls import LED
+from toolglot.prompting import mark_escaping
+from toolglot.prompting.mark_escaping import get_mark_escaper
+from toolglot.prompting.named_calls import NAME_LINE
 from toolglot.reading.reader import vocabulary
 from toolglot.server import app as server
 
@@ -44,11 +44,11 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_no_expression_is_compiled_for_the_name_of_a_tool(compiled: list[str]) -> None:
-    find_marks("hermes", ("first",)).find("Hello <first> " * 9)
+    get_mark_escaper("hermes", ("first",)).find_positions("Hello <first> " * 9)
     compiled.clear()
     names = tuple(f"tool_{number}" for number in range(500))
-    marks = find_marks("hermes", names)
-    assert list(marks.find("<tool_499> " + "x" * 99)) == [1] and not compiled
+    marks = get_mark_escaper("hermes", names)
+    assert list(marks.find_positions("<tool_499> " + "x" * 99)) == [1] and not compiled
 
 
 def _spell(name: str) -> str:
@@ -106,24 +106,24 @@ NAMES = ("read", "read_file", "run", "run_all", "m.c.p", "print", "x1")
 )
 @pytest.mark.parametrize("name", [*NAMES, r"read\_file", "other", "readx"])
 def test_names_are_found_as_one_expression_would(form: str, name: str) -> None:
-    marks, oracle = find_marks("hermes", tuple(sorted(NAMES))), _oracle(tuple(sorted(NAMES)))
+    marks, oracle = get_mark_escaper("hermes", tuple(sorted(NAMES))), _oracle(tuple(sorted(NAMES)))
     for text in (form.replace("@", name), f"so {form.replace('@', name)} and {form.replace('@', name)}"):
-        assert list(marks.find(text)) == [found.start() + 1 for found in oracle.finditer(text)], text
+        assert list(marks.find_positions(text)) == [found.start() + 1 for found in oracle.finditer(text)], text
 
 
 def test_one_mark_alone_begins_with_the_name_of_a_tool() -> None:
     """Where that changes, ``named_marks`` has to learn of it."""
     for dialect in vocabulary().by_name:
-        templates = [one for one in joiner._templates(vocabulary().by_name[dialect]) if len(one.strip()) > 2]
-        assert {one for one in templates if one.startswith("{name}")} <= {LED}
+        templates = [one for one in mark_escaping._templates(vocabulary().by_name[dialect]) if len(one.strip()) > 2]
+        assert {one for one in templates if one.startswith("{name}")} <= {NAME_LINE}
         assert not [one for one in templates if "{name_id}" in one]
 
 
 def test_marks_of_texts_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    marks, texts = find_marks("hermes", ("read",)), ("a <tool_call> b " * 30, "nothing of the kind " * 30)
-    found = [list(marks.find(text)) for text in texts]
-    monkeypatch.setattr(joiner.MarkEscaper, "_search", None)
-    assert [list(marks.find(text)) for text in texts] == found
+    marks, texts = get_mark_escaper("hermes", ("read",)), ("a <tool_call> b " * 30, "nothing of the kind " * 30)
+    found = [list(marks.find_positions(text)) for text in texts]
+    monkeypatch.setattr(mark_escaping.MarkEscaper, "_search", None)
+    assert [list(marks.find_positions(text)) for text in texts] == found
 
 
 def test_keys_share_their_marks_where_the_spelling_does_not_name_them() -> None:
@@ -137,14 +137,14 @@ def test_keys_share_their_marks_where_the_spelling_does_not_name_them() -> None:
 
 def test_a_call_is_written_in_one_form_if_that_reads_back(monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[str] = []
-    forms = writing._forms
+    forms = writing._write_forms
 
     def tell(*given: Any) -> Any:
         for form in forms(*given):
             written.append(form)
             yield form
 
-    monkeypatch.setattr(writing, "_forms", tell)
+    monkeypatch.setattr(writing, "_write_forms", tell)
     for dialect in ("hermes", "qwen3_coder"):
         written.clear()
         writing.write_call(dialect, "once", json.dumps({"text": f'say "{dialect}"'}))
@@ -252,10 +252,10 @@ kinds = {"path": {"type": "string"}, "lines": {"type": "integer"}, "all": {"type
 tool = Tool("read", "Reads.", {"type": "object", "properties": kinds, "required": ["path"]})
 call = ToolCall("1", "read", '{"path": "a.py"}')
 result = ToolResult("1", "read", (Text("<b>1</b>\\n"),))
-messages = (Message("user", (Text("Go"),)), Message("assistant", (call,)), Message("tool", (result,)))
-written = render_as_text(Conversation("", messages, (tool,)), dialect).conversation.messages[-2].text
+said = (Message("user", (Text("Go"),)), Message("assistant", (call,)), Message("tool", (result,)))
+spoken = render_as_text(Conversation("", said, (tool,)), dialect).conversation.messages[-2].text
 reader = Reader(compile_tools((tool, Tool("write", "", {})), ()), parallel=False)
-events = [event for piece in written for event in reader.feed(piece)] + reader.close()
-(made,) = gather(events, written).calls
+events = [event for piece in spoken for event in reader.feed(piece)] + reader.close()
+(made,) = gather(events, spoken).calls
 print(json.dumps([made.name, json.loads(made.arguments), compiled]))
 """
