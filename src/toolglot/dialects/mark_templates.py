@@ -43,10 +43,10 @@ def chars(charset: str, least: int = 1, most: int | None = None) -> Node:
 
 
 def sequence(*nodes: Node) -> Node:
-    return Node("".join(node.full for node in nodes), beginnings([nodes]))
+    return Node("".join(node.full for node in nodes), prefix_regex([nodes]))
 
 
-def beginnings(marks: Iterable[Sequence[Node]]) -> str:
+def prefix_regex(marks: Iterable[Sequence[Node]]) -> str:
     """The expression of every beginning of some marks; what they have in common is looked at once."""
     following: dict[Node, list[Sequence[Node]]] = {}
     for first, *rest in marks:
@@ -54,14 +54,14 @@ def beginnings(marks: Iterable[Sequence[Node]]) -> str:
     found: dict[str, None] = {}
     for node, rests in following.items():
         if rests:
-            found[node.full + beginnings(rests)] = None
+            found[node.full + prefix_regex(rests)] = None
         elif node.prefix == _END:
             found[node.full + _END] = None
         found[node.prefix] = None
     return f"(?:{'|'.join(found)})"
 
 
-def outline(marks: Sequence[Sequence[Node]], depth: int) -> str:
+def outline_regex(marks: Sequence[Sequence[Node]], depth: int) -> str:
     """The expression of where marks may stand: of them and of every beginning, as far as ``depth`` pieces tell."""
     if not depth or not all(marks):
         return ""
@@ -70,7 +70,7 @@ def outline(marks: Sequence[Sequence[Node]], depth: int) -> str:
         following.setdefault(first, []).append(rest)
     found: dict[str, None] = {}
     for node, rests in following.items():
-        found[node.full + outline(rests, depth - (not _may_be_empty(node)))] = None
+        found[node.full + outline_regex(rests, depth - (not _may_be_empty(node)))] = None
         found[node.prefix] = None
     return f"(?:{'|'.join(found)})"
 
@@ -90,13 +90,13 @@ def optional(node: Node) -> Node:
     return Node(f"(?:{node.full})?", node.prefix)
 
 
-def ahead(*nodes: Node) -> Node:
+def lookahead(*nodes: Node) -> Node:
     """What must follow: looked at, not consumed."""
     node = sequence(*nodes)
     return Node(f"(?={node.full})", node.prefix)
 
 
-def some_of(most: int, *nodes: Node) -> Node:
+def repeat_any(most: int, *nodes: Node) -> Node:
     """Any of the pieces, in any order and each as often as it comes."""
     each = either(*nodes)
     return Node(f"{each.full}{{0,{most}}}", f"{each.full}{{0,{most}}}+{each.prefix}")
@@ -111,7 +111,7 @@ _COMMENT = Node(
     r"(?:(?://|\#)[^\n]{0,200}\n|/\*[^*]{0,200}\*/)\s*",
     r"(?:/?\Z|(?://|\#)[^\n]{0,200}(?:\Z|\n\s*\Z)|/\*[^*]{0,200}(?:\*?\Z|\*/\s*\Z))",
 )
-_CHANNEL_WORDS = ("analysis", "commentary", "final", "json", "code")
+_CHANNEL_NAMES = ("analysis", "commentary", "final", "json", "code")
 _TURN = Node(r"\s*(?:<\|start\|>|\Z)", rf"\s*{literal('<|start|>').prefix}")
 """The end of a message in channels: another one follows, or nothing."""
 
@@ -120,10 +120,10 @@ _SCRIPTS = (
     "\U0001f000-\U0001faff"
 )
 """Signs of scripts that are part of words but no letters, and pictures; without what marks are made of."""
-_WORD = rf"\w.\-/\\{_SCRIPTS}"
+_NAME_CHARACTERS = rf"\w.\-/\\{_SCRIPTS}"
 
 
-def given(*around: tuple[str, str, str], otherwise: Node) -> Node:
+def in_context(*around: tuple[str, str, str], otherwise: Node) -> Node:
     """A piece of which more is taken where certain characters stand around it: before, inside and behind it."""
     full = "".join(f"(?<={before}){inside}{{1,128}}(?={behind})|" for before, inside, behind in around)
     prefix = "".join(rf"(?<={before}){inside}{{0,128}}+\Z|" for before, inside, _ in around)
@@ -135,18 +135,20 @@ _PLAIN_KEY = chars(rf"[\w.\-$\\{_SCRIPTS}]", 1, 128)
 
 SLOTS: dict[str, Node] = {
     # names may be dotted, hyphenated, or carry markdown escapes; in quotes they may hold anything
-    "name": given(_IN_QUOTES, otherwise=chars(f"[{_WORD}]", 1, 128)),
-    "name_id": chars(f"[{_WORD}:!]", 1, 160),
+    "name": in_context(_IN_QUOTES, otherwise=chars(f"[{_NAME_CHARACTERS}]", 1, 128)),
+    "name_id": chars(f"[{_NAME_CHARACTERS}:!]", 1, 160),
     # the same, with a blank before it
-    "recipient": Node(rf" ?[{_WORD}:!]{{1,160}}", rf" ?[{_WORD}:!]{{0,160}}+\Z"),
+    "recipient": Node(rf" ?[{_NAME_CHARACTERS}:!]{{1,160}}", rf" ?[{_NAME_CHARACTERS}:!]{{0,160}}+\Z"),
     "name_line": chars(r"[^\n`\"'\[\]{}:<>]", 1, 128),
     # between the words of a name; with the escape that Markdown puts before it
     "sign": Node(r"\\?[._]", r"\\?\Z"),
     "name_parallel": literal("multi_tool_use.parallel"),
     # behind "function_": words that make it the name of a wrapper are none
-    "name_own": Node(rf"(?!(?:calls?|name|results?|response)>)[{_WORD}]{{1,128}}", rf"[{_WORD}]{{0,128}}+\Z"),
+    "name_own": Node(
+        rf"(?!(?:calls?|name|results?|response)>)[{_NAME_CHARACTERS}]{{1,128}}", rf"[{_NAME_CHARACTERS}]{{0,128}}+\Z"
+    ),
     "name_group": either(*map(literal, ("parameters", "arguments", "args", "params", "input", "file"))),
-    "key": given(_IN_QUOTES, ("=", r"[^\"'<>=/\n]", ">"), (">", r"[^<>\n]", "<"), otherwise=_PLAIN_KEY),
+    "key": in_context(_IN_QUOTES, ("=", r"[^\"'<>=/\n]", ">"), (">", r"[^<>\n]", "<"), otherwise=_PLAIN_KEY),
     "key_plain": _PLAIN_KEY,
     # without quotes, up to the sign behind it
     "key_loose": chars(r"[^\"'<>{}\[\]:,\n]", 1, 128),
@@ -176,7 +178,9 @@ SLOTS: dict[str, Node] = {
     "quoted_once": chars(r"[^'\n]", 0, 256),
     "words": chars(r"[^<>{}\n]", 0, 60),
     # what a header of channels may hold by mistake: its own words, a few signs, letters that are not Latin; no sentence
-    "debris": some_of(24, *map(literal, _CHANNEL_WORDS), chars(r"[ \t(?!\d–—]", 1, 1), chars(r"[^\W\x00-\x7f]", 1, 1)),
+    "debris": repeat_any(
+        24, *map(literal, _CHANNEL_NAMES), chars(r"[ \t(?!\d–—]", 1, 1), chars(r"[^\W\x00-\x7f]", 1, 1)
+    ),
     "constraint": optional(sequence(literal("<|constrain|>"), chars(r"[\w ]", 0, 20))),
     "tick": chars("[`\"'\\[\\]]", 0, 1),
     "junk": chars("[\"'=:]", 0, 2),
@@ -215,8 +219,8 @@ SLOTS: dict[str, Node] = {
     "before_arg_key": Node(r"(?=\s*<arg_key>)", rf"\s*{literal('<arg_key>').prefix}"),
     "before_parameter": Node(r"(?=\s*<parameter=)", rf"\s*{literal('<parameter=').prefix}"),
     "before_dsml": Node(r"(?=\s*<\s*[|｜‖]{1,2}\s*DSML)", r"\s*(?:<\s*(?:[|｜‖]{1,2}\s*(?:D(?:S(?:M)?)?)?)?)?\Z"),
-    "before_turn": ahead(_TURN),
-    "before_stray_end": ahead(chars(r"[^<>{}\n]", 0, 60), literal("<|end|>"), _TURN),
+    "before_turn": lookahead(_TURN),
+    "before_stray_end": lookahead(chars(r"[^<>{}\n]", 0, 60), literal("<|end|>"), _TURN),
     # behind a mark that begins a turn and names no role: another mark, the end of the line, or a sentence
     "before_own_text": Node(
         r"(?=[ \t\r]*(?:[<>\[\]{`\n]|\Z|[A-Z][\w'’]*[ ,]|[^\x00-\x7f]))", r"[ \t\r]*(?:[A-Z][\w'’]*)?\Z"
@@ -245,9 +249,9 @@ _NAMED = {
 }
 
 
-def expression(template: str, given: Mapping[str, str] | None = None) -> str:
-    """The expression of a template; ``given`` are expressions for some of its slots."""
-    slots = {slot: Node(text, text) for slot, text in (given or {}).items()}
+def template_regex(template: str, in_context: Mapping[str, str] | None = None) -> str:
+    """The expression of a template; ``in_context`` are expressions for some of its slots."""
+    slots = {slot: Node(text, text) for slot, text in (in_context or {}).items()}
     return join_nodes(make_nodes(template, False, {**SLOTS, **slots}))
 
 

@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Final, TypeAlias
 
-from toolglot.dialects.mark_templates import TOKEN, Node, beginnings, join_nodes, make_nodes, outline
+from toolglot.dialects.mark_templates import TOKEN, Node, join_nodes, make_nodes, outline_regex, prefix_regex
 
 
 class _More(Enum):
@@ -23,7 +23,7 @@ class _More(Enum):
 
 MORE: Final = _More.MORE
 
-_HEADS = {"marker": r"\w\-", "ns": r"\w\-", "name": r"\w.\-/\\", "bar": "|｜‖"}
+_SLOT_FIRST_CHARACTERS = {"marker": r"\w\-", "ns": r"\w\-", "name": r"\w.\-/\\", "bar": "|｜‖"}
 """What a slot may begin with, for slots that follow the first character of a mark."""
 
 
@@ -40,9 +40,9 @@ _MANY = 1 << 7
 """After so many looks it pays to compile an expression."""
 
 Match: TypeAlias = re.Match[str]
-Answer: TypeAlias = "Match | None | _More"
+MatchResult: TypeAlias = "Match | None | _More"
 
-_LONGEST = 512
+_MAX_MARK = 512
 """A mark, blanks included, is at most this long; more is never waited for."""
 
 
@@ -69,16 +69,16 @@ class Mark:
             return tuple(map(_compile_full, self.templates))
         return (_compile_unnamed(self.templates),)
 
-    def at(self, text: str, pos: int, final: bool) -> Answer:
+    def at(self, text: str, pos: int, final: bool) -> MatchResult:
         """The match at ``pos``, or None, or MORE while the text is still a beginning of the mark."""
         if self._starts is not _ANYTHING and text[pos : pos + 1] not in self._starts:
             return None
         if self._unmet:
             self._looks += 1
-            if self._looks < _MANY and not any(_agrees(template, text, pos) for template in self.templates):
+            if self._looks < _MANY and not any(_letters_agree(template, text, pos) for template in self.templates):
                 return None
             self._unmet = False
-        if not final and len(text) - pos < _LONGEST and self._begins(text, pos):
+        if not final and len(text) - pos < _MAX_MARK and self._begins(text, pos):
             return MORE
         return self.match(text, pos)
 
@@ -86,14 +86,14 @@ class Mark:
         """The same without an expression for this mark alone, until there were many looks."""
         self._looks += 1
         if self._looks > _MANY or len(self.templates) > _FEW:
-            self._begins = _compile_beginnings(self.templates).match
+            self._begins = _compile_prefixes(self.templates).match
             return self._begins(text, pos)
-        return any(_begins(template, text, pos) for template in self.templates)
+        return any(_is_prefix(template, text, pos) for template in self.templates)
 
     def match(self, text: str, pos: int) -> Match | None:
         """The match at ``pos``, whatever may follow."""
         for full in self._fulls:
-            found = full.match(text, pos, pos + _LONGEST)
+            found = full.match(text, pos, pos + _MAX_MARK)
             if found is not None:
                 return found
         return None
@@ -120,8 +120,8 @@ class _IndexedMark(Mark):
             return super().match(text, pos)
         for template in self.templates:
             letters, rest = _split(template)
-            end = _pass_all_letters(letters, text, pos)
-            found = _compile_unnamed((rest,)).match(text, end, pos + _LONGEST) if end is not None else None
+            end = _match_all_letters(letters, text, pos)
+            found = _compile_unnamed((rest,)).match(text, end, pos + _MAX_MARK) if end is not None else None
             if found is not None:
                 return found
         return None
@@ -138,14 +138,14 @@ class MarkIndex:
     def __init__(self, *templates: str, depth: int = 2) -> None:
         filed: dict[str, list[str]] = {}
         for template in templates:
-            filed.setdefault(_file(template, depth), []).append(template)
+            filed.setdefault(_index_key(template, depth), []).append(template)
         loose = filed.pop("", ())
         self._depth = depth
         self._marks: dict[str, Mark | MarkIndex] = {key: _index(group) for key, group in filed.items()}
         self._heads = frozenset(key[:size] for key in filed for size in range(depth))
         self._loose = _IndexedMark(*loose, named=False) if loose else None
 
-    def at(self, text: str, pos: int, final: bool) -> Answer:
+    def at(self, text: str, pos: int, final: bool) -> MatchResult:
         """The match at ``pos``, or None, or MORE while the text is still a beginning of the mark."""
         key = text[pos : pos + self._depth]
         if len(key) < self._depth and not final and key in self._heads:
@@ -162,29 +162,29 @@ def _index(templates: Sequence[str]) -> Mark | MarkIndex:
     """Spellings that begin alike: one mark, or an index of what follows if they are many."""
     shortest = min(map(len, templates))
     alike = next((at for at in range(shortest) if len({template[at] for template in templates}) > 1), shortest)
-    if len(templates) <= _FEW or not any(_file(template, alike + 1) for template in templates):
+    if len(templates) <= _FEW or not any(_index_key(template, alike + 1) for template in templates):
         return _IndexedMark(*templates, named=False)
     return MarkIndex(*templates, depth=alike + 1)
 
 
-def _begins(template: str, text: str, pos: int) -> bool:
+def _is_prefix(template: str, text: str, pos: int) -> bool:
     """Whether the text from ``pos`` to its end is a beginning of the template, or all of it.
 
     Only what follows the letters that it begins with is compiled: most names of tools and parameters stand in those.
     """
     letters, rest = _split(template)
-    end = _pass_letters(letters, text, pos)
+    end = _match_letters(letters, text, pos)
     if end is None or end is MORE:
         return end is MORE
-    return rest != "" and _compile_beginnings((rest,)).match(text, end) is not None
+    return rest != "" and _compile_prefixes((rest,)).match(text, end) is not None
 
 
-def _agrees(template: str, text: str, pos: int) -> bool:
+def _letters_agree(template: str, text: str, pos: int) -> bool:
     """Whether the text at ``pos`` is like the template, as far as that is letters."""
-    return _pass_letters(_split(template)[0], text, pos) is not None
+    return _match_letters(_split(template)[0], text, pos) is not None
 
 
-def _pass_letters(letters: tuple[str, ...], text: str, pos: int) -> int | None | _More:
+def _match_letters(letters: tuple[str, ...], text: str, pos: int) -> int | None | _More:
     """Where the letters end that stand at ``pos``, perhaps with blanks between them; MORE if the text ends there."""
     size = len(text)
     for number, piece in enumerate(letters):
@@ -200,7 +200,7 @@ def _pass_letters(letters: tuple[str, ...], text: str, pos: int) -> int | None |
     return pos
 
 
-def _pass_all_letters(letters: tuple[str, ...], text: str, pos: int) -> int | None:
+def _match_all_letters(letters: tuple[str, ...], text: str, pos: int) -> int | None:
     """Where the letters end, if all of them stand at ``pos``."""
     for number, piece in enumerate(letters):
         if number:
@@ -234,8 +234,8 @@ def _compile_unnamed(templates: tuple[str, ...]) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=1024)
-def _compile_beginnings(templates: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile(beginnings([make_nodes(template, False) for template in templates])) if templates else _NEVER
+def _compile_prefixes(templates: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(prefix_regex([make_nodes(template, False) for template in templates])) if templates else _NEVER
 
 
 @lru_cache(maxsize=1024)
@@ -262,12 +262,12 @@ class _MarkGroup:
     def compile(self, text: str, pos: int) -> tuple[re.Pattern[str], re.Pattern[str]] | None:
         """The expressions, if one of the spellings can stand at ``pos``."""
         self._looks += 1
-        if self._looks < _MANY and not any(_agrees(spelling, text, pos) for spelling in self.spellings):
+        if self._looks < _MANY and not any(_letters_agree(spelling, text, pos) for spelling in self.spellings):
             return None
         marks = [make_nodes(spelling, False) for spelling in self.spellings]
         # an empty group behind each mark tells which one it was, and does not hide its beginning from the engine
         full = "|".join(f"{join_nodes(nodes)}()" for nodes in marks)
-        self.expressions = re.compile(full), re.compile(beginnings(marks))
+        self.expressions = re.compile(full), re.compile(prefix_regex(marks))
         return self.expressions
 
 
@@ -287,7 +287,7 @@ class MarkChoice:
         self._filed: dict[str, list[tuple[int, str]]] = {}
         for index, group in enumerate(groups):
             for spelling in group:
-                self._filed.setdefault(_file(spelling), []).append((index, spelling))
+                self._filed.setdefault(_index_key(spelling), []).append((index, spelling))
         self._files: dict[str, tuple[_MarkGroup, ...]] = {}
         self._made: dict[tuple[tuple[int, str], ...], _MarkGroup] = {}
 
@@ -295,7 +295,7 @@ class MarkChoice:
         """The templates that fit the two characters: those that begin with them, and those that may, which are the same
         for many other characters."""
         fixed = tuple(self._filed.get(key, ()) if key else ())
-        loose = tuple(entry for entry in self._filed.get("", ()) if not key or _fits(entry[1], key))
+        loose = tuple(entry for entry in self._filed.get("", ()) if not key or _may_begin_with(entry[1], key))
         return tuple(self._made.setdefault(entries, _MarkGroup(entries)) for entries in (fixed, loose) if entries)
 
     def _look_up(self, key: str) -> tuple[_MarkGroup, ...]:
@@ -313,7 +313,7 @@ class MarkChoice:
         rest = len(text) - pos
         if rest < 2 and not final:
             return MORE if rest < 1 or text[pos] in self.heads or "" in self._filed else None
-        return self._find(text, pos, not final and rest < _LONGEST)[0]
+        return self._find(text, pos, not final and rest < _MAX_MARK)[0]
 
     def _find(self, text: str, pos: int, may_go_on: bool) -> tuple[int | None | _More, int]:
         """The index of the first group that stands at ``pos``, and where it ends."""
@@ -325,7 +325,7 @@ class MarkChoice:
                 continue
             if may_go_on and expressions[1].match(text, pos) is not None:
                 return MORE, pos
-            found = expressions[0].match(text, pos, pos + _LONGEST)
+            found = expressions[0].match(text, pos, pos + _MAX_MARK)
             if found is not None and found.lastindex:
                 group = file.groups[found.lastindex - 1]
                 if first is None or group < first:
@@ -348,7 +348,7 @@ def find_stops(spellings: Iterable[str], depth: int) -> dict[str, str]:
 @lru_cache(maxsize=1024)
 def _outline_behind(spellings: tuple[str, ...], depth: int) -> str:
     """The outline of what follows the first character; most characters begin the same marks whatever the tools are."""
-    return outline([_nodes_behind(spelling) for spelling in spellings], depth)
+    return outline_regex([_nodes_behind(spelling) for spelling in spellings], depth)
 
 
 def compile_stops(stops: Mapping[str, str]) -> re.Pattern[str]:
@@ -373,23 +373,23 @@ def _first_characters(spellings: Iterable[str]) -> frozenset[str]:
     return frozenset(("", *(head[0] for head in heads)))
 
 
-def _second(spelling: str) -> str:
+def _second_character(spelling: str) -> str:
     """What the second character of a spelling may be, as the inside of a class; nothing when that is not known."""
     token = TOKEN.match(spelling, 2 if spelling[:2] in ("{{", "}}") else 1)
     if token is None or token[0].isspace():
         return ""
-    return _HEADS.get(token[1], "") if token[1] else re.escape(token[0][0])
+    return _SLOT_FIRST_CHARACTERS.get(token[1], "") if token[1] else re.escape(token[0][0])
 
 
-def _fits(spelling: str, key: str) -> bool:
+def _may_begin_with(spelling: str, key: str) -> bool:
     """Whether a spelling that does not begin with two fixed characters may begin with the two of ``key``."""
     if spelling[0] in "{ \n":
         return True
-    second = _second(spelling)
+    second = _second_character(spelling)
     return key[0] == spelling[0] and (not second or re.match(f"[{second}]", key[1]) is not None)
 
 
-def _file(spelling: str, depth: int = 2) -> str:
+def _index_key(spelling: str, depth: int = 2) -> str:
     """The characters under which a spelling is filed; none when it does not begin with so many fixed ones."""
     head = spelling[:depth]
     return "" if len(head) < depth or "{" in head or " " in head or "\n" in head else head

@@ -28,7 +28,7 @@ def at_once(result: T) -> Steps[T]:
     return result
 
 
-Run: TypeAlias = Callable[[str], list[Event] | None]
+PassThrough: TypeAlias = Callable[[str], list[Event] | None]
 """Lets a piece pass straight through and tells its events; None when the piece needs a look from the reader."""
 
 
@@ -42,10 +42,10 @@ class Source:
     __slots__ = (
         "_held",
         "_kept",
+        "_lookahead_start",
+        "_lookaheads",
         "_loose",
         "_start",
-        "_trials",
-        "_tried",
         "_wanted",
         "final",
         "left",
@@ -62,7 +62,7 @@ class Source:
         self.offset = 0
         self.final = False
         self.truncated = False
-        self.run: Run | None = None
+        self.run: PassThrough | None = None
         self.left = ""
         """The end of what passed through, left for a look together with what comes next."""
         self._kept: list[tuple[int, str]] | None = None
@@ -70,8 +70,8 @@ class Source:
         self._start = 0
         self._wanted = 0
         self._held: list[str] | None = None
-        self._tried = 0
-        self._trials = 0
+        self._lookahead_start = 0
+        self._lookaheads = 0
 
     def push(self, chunk: str) -> None:
         if self._kept is not None:
@@ -83,7 +83,7 @@ class Source:
             self.offset -= len(self.left)
             chunk, self.left = self.left + chunk, ""
         if self._held is not None:
-            self._held.append(self.text[max(0, self._tried - self.offset) : self.pos])
+            self._held.append(self.text[max(0, self._lookahead_start - self.offset) : self.pos])
         self.offset += self.pos
         self.text = self.text[self.pos :] + chunk
         self.pos = 0
@@ -180,30 +180,30 @@ class Source:
 
     # -- reading ahead on trial ------------------------------------------------------------------------------------
 
-    def begin_trial(self) -> int:
-        """Hold what is consumed from here on, so that ``go_back`` can return to it; the position of this place.
+    def begin_lookahead(self) -> int:
+        """Hold what is consumed from here on, so that ``return_to`` can return to it; the position of this place.
 
         Unlike an unconsumed tail, what is held is not copied with every piece that arrives. Trials may be nested.
         """
-        if not self._trials:
+        if not self._lookaheads:
             self._held = []
-            self._tried = self.here
-        self._trials += 1
+            self._lookahead_start = self.here
+        self._lookaheads += 1
         return self.here
 
-    def go_back(self, place: int) -> None:
+    def return_to(self, place: int) -> None:
         """Return to a place that lies within the trial."""
         if place < self.offset and self._held is not None:
             self.text = "".join(self._held) + self.text
-            self.offset = self._tried
+            self.offset = self._lookahead_start
             self._held.clear()
         self.pos = place - self.offset
 
-    def end_trial(self, place: int) -> None:
+    def end_lookahead(self, place: int) -> None:
         """End the trial that was begun last, and go on from ``place``."""
-        self.go_back(place)
-        self._trials -= 1
-        if not self._trials:
+        self.return_to(place)
+        self._lookaheads -= 1
+        if not self._lookaheads:
             self._held = None
 
     # -- looking ---------------------------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ class Wrap:
 
     open: tuple[str, ...]
     close: tuple[str, ...] = ()
-    place: Position = Position.ANYWHERE
+    position: Position = Position.ANYWHERE
     commitment: Commitment = Commitment.MARKED
     repair: str = ""
 
@@ -101,7 +101,7 @@ def loosen_wrap(wrap: Wrap) -> tuple[Wrap, ...]:
     if wrap.commitment is not Commitment.MARKED or not openers:
         return (wrap,)
     close = loosen_closers(wrap.close)
-    return replace(wrap, close=close), Wrap(openers, close, wrap.place, repair="damaged_opener")
+    return replace(wrap, close=close), Wrap(openers, close, wrap.position, repair="damaged_opener")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +111,11 @@ class CallSyntax:
     header: tuple[str, ...]
     body: Body
     close: tuple[str, ...] = ()
-    place: Position = Position.ANYWHERE
+    position: Position = Position.ANYWHERE
     repair: str = ""
 
-    def at(self, place: Position) -> CallSyntax:
-        return replace(self, place=place)
+    def at(self, position: Position) -> CallSyntax:
+        return replace(self, position=position)
 
 
 def loosen_call(call: CallSyntax) -> CallSyntax:
@@ -139,7 +139,7 @@ class Region:
     open: tuple[str, ...]
     close: tuple[str, ...] = ()
     channel: Channel = Channel.REASONING
-    place: Position = Position.LINE
+    position: Position = Position.LINE
     commitment: Commitment = Commitment.TENTATIVE
 
 
@@ -160,7 +160,7 @@ class ToolListing(Enum):
 class ToolPromptStyle:
     """How a dialect's models are told of tools: the way to show them, and what stands around the list and each tool."""
 
-    show: ToolListing = ToolListing.LINES
+    listing: ToolListing = ToolListing.LINES
     open: str = "<tools>"
     close: str = "</tools>"
     each: tuple[str, str] = ("", "")

@@ -14,9 +14,9 @@ from functools import lru_cache
 from toolglot.core.events import Defect, Reason
 from toolglot.core.lenient_json import Value, dump, escape, parse
 from toolglot.core.schema.aliases import Alias
-from toolglot.core.schema.toolset import ANY, CompiledTool, SchemaType, Typed, conform
+from toolglot.core.schema.toolset import ANY, CompiledTool, SchemaType, Typed, coerce_value
 
-_NOTHING = (None, "", "null", "None")
+_NULL_SPELLINGS = (None, "", "null", "None")
 """What models write for an optional argument they do not give."""
 
 
@@ -41,11 +41,11 @@ class StreamedArguments(ABC):
     """At least one argument is part of the call."""
     dropping: bool = False
     """The string value that is open belongs to an argument that is left out."""
-    flaws: list[Defect] = field(default_factory=list)
+    defects: list[Defect] = field(default_factory=list)
     pending: list[str] = field(default_factory=list)
     aliases: list[Alias] = field(default_factory=list)
     """Other keys for arguments of the tool; what they mean is known at the end."""
-    raw: Callable[[str], None] = field(init=False)
+    write: Callable[[str], None] = field(init=False)
     """Takes JSON text of the arguments, as it is: it waits, or leaves once the call is live."""
 
     @abstractmethod
@@ -55,11 +55,11 @@ class StreamedArguments(ABC):
     def repair(self, name: str) -> None:
         self.repairs[name] = None
 
-    def flaw(self, reason: Reason, where: str, found: str, expected: str) -> None:
-        self.flaws.append(Defect(reason, where, found, expected))
+    def add_defect(self, reason: Reason, where: str, found: str, expected: str) -> None:
+        self.defects.append(Defect(reason, where, found, expected))
 
-    def shape(self, key: str) -> SchemaType:
-        return self.tool.parameters.property_shape(key) if self.tool is not None else ANY
+    def parameter_type(self, key: str) -> SchemaType:
+        return self.tool.parameters.property_type(key) if self.tool is not None else ANY
 
     def declares(self, key: str) -> bool:
         return self.tool is not None and key in self.tool.parameters.properties
@@ -87,7 +87,7 @@ class StreamedArguments(ABC):
     def is_exact(self) -> bool:
         """Whether nothing is missing, wrong, undeclared or without the quotes it needs."""
         declared = all(map(self.declares, self.keys))
-        return declared and self.has_required and not self.flaws and "unquoted_value" not in self.repairs
+        return declared and self.has_required and not self.defects and "unquoted_value" not in self.repairs
 
     @property
     def is_plausible(self) -> bool:
@@ -96,16 +96,16 @@ class StreamedArguments(ABC):
 
     def text(self, piece: str) -> None:
         """More of the string value that is open."""
-        self.raw(escape(piece))
+        self.write(escape(piece))
 
     def _put(self, key: str, value: str) -> None:
         """A key and its value, or the beginning of it."""
         if self.keys.get(key):
-            self.flaw(Reason.DUPLICATE_ARGUMENT, f"argument {key}", "a second value", "one value")
+            self.add_defect(Reason.DUPLICATE_ARGUMENT, f"argument {key}", "a second value", "one value")
         if name := self._may_mean(key):
-            self._hold(Alias(key, name, len(self.pending) + 1), value)
+            self._hold_alias(Alias(key, name, len(self.pending) + 1), value)
         else:
-            self.raw(f"{',' if self.written else '{'}{spell_key(key)}:{value}")
+            self.write(f"{',' if self.written else '{'}{spell_key(key)}:{value}")
         self.keys[key] = self.written = True
 
     def _drops(self, key: str) -> bool:
@@ -119,16 +119,16 @@ class StreamedArguments(ABC):
         self.keys.setdefault(key, False)
         self.repair(repair)
 
-    def _hold(self, alias: Alias, value: str) -> None:
+    def _hold_alias(self, alias: Alias, value: str) -> None:
         """Let the arguments wait from an alias on, its key in a piece of its own."""
-        self.raw = self.pending.append
+        self.write = self.pending.append
         self.pending += "," if self.written else "{", spell_key(alias.key), f":{value}"
         self.aliases.append(alias)
 
     def forbids(self, key: str) -> bool:
         return self.tool is not None and self.tool.parameters.forbids(key)
 
-    def leave_out(self, keys: list[str]) -> None:
+    def drop_arguments(self, keys: list[str]) -> None:
         """Take arguments out of those that wait."""
         text = "".join(self.pending)
         waiting = parse(f"{{{text[1:]}}}").value
@@ -142,7 +142,7 @@ class StreamedArguments(ABC):
 
     def open_text(self, key: str) -> None:
         if self._drops(key):
-            self.dropping, self.raw = True, _discard
+            self.dropping, self.write = True, _discard
         else:
             self._put(key, '"')
 
@@ -151,17 +151,17 @@ class StreamedArguments(ABC):
             self.dropping = False
             self.choose_receiver()
         else:
-            self.raw('"')
+            self.write('"')
 
     def add(self, key: str, typed: Typed) -> None:
         """One whole argument."""
         if self._drops(key):
             return
-        if typed.defects and typed.value in _NOTHING and self.tool is not None and key not in self.tool.required:
+        if typed.defects and typed.value in _NULL_SPELLINGS and self.tool is not None and key not in self.tool.required:
             self._omit(key, "omitted_null")
             return
         self._put(key, dump(typed.value))
-        self.flaws.extend(typed.defects)
+        self.defects.extend(typed.defects)
         for name in typed.repairs:
             self.repair(name)
 
@@ -170,11 +170,11 @@ class StreamedArguments(ABC):
         for key, item in value.items() if isinstance(value, dict) else ():
             self.add_value(key, item)
 
-    def adopt(self, values: Mapping[str, str]) -> None:
+    def add_client_values(self, values: Mapping[str, str]) -> None:
         """The arguments as the client itself reads them, which no schema corrects."""
         self.tool = None
         for key, value in values.items():
             self._put(key, dump(value))
 
     def add_value(self, key: str, value: Value) -> None:
-        self.add(key, conform(value, self.shape(key), f"argument {key}"))
+        self.add(key, coerce_value(value, self.parameter_type(key), f"argument {key}"))

@@ -39,7 +39,7 @@ from toolglot.core.conversation import (
     Tools,
 )
 from toolglot.core.schema.toolset import compile_tool
-from toolglot.core.tool_names import rename
+from toolglot.core.tool_names import assign_names
 from toolglot.prompting.call_writer import can_name, record_of, write_ahead, write_call, write_calls
 from toolglot.prompting.mark_escaping import MarkEscaper, choose_joiner, find_marks
 from toolglot.prompting.tool_prompt import tool_prompt
@@ -125,7 +125,7 @@ def _prepare(
     tools: tuple[Tool, ...], past: tuple[str, ...], dialect: str, choice: ToolChoice, parallel: bool
 ) -> _PreparedPrompt:
     usable, notes = _check(tools)
-    given = rename([*(tool.name for tool in usable), *past], partial(can_name, dialect))
+    given = assign_names([*(tool.name for tool in usable), *past], partial(can_name, dialect))
     known = Tools(replace(tool, name=given[tool.name]) for tool in usable)
     choice = replace(choice, only=tuple(given.get(name, name) for name in choice.only))
     return _PreparedPrompt(

@@ -199,7 +199,7 @@ class _Json:
 
     def members(self, shape: SchemaType) -> str:
         """An object of the declared members and no others."""
-        pairs = {key: f"{_spell(dump(key) + ': ')} {self.value(shape.property_shape(key))}" for key in _keys(shape)}
+        pairs = {key: f"{_spell(dump(key) + ': ')} {self.value(shape.property_type(key))}" for key in _keys(shape)}
         needed = [pair for key, pair in pairs.items() if key in shape.required]
         others = [pair for key, pair in pairs.items() if key not in shape.required]
         tail = "".join(f' (", " {pair})?' for pair in others)
@@ -262,7 +262,7 @@ class _Tagged(_Form):
         keys = [key for key in _keys(shape) if _TAGGABLE.fullmatch(key)]
         marks = {*self._marks(tool, keys), *_NO_CALL_INSIDE}
         pairs = [
-            f"{_spell(self.open.replace(_KEY, key))} {self._value(shape.property_shape(key), marks, rules)} "
+            f"{_spell(self.open.replace(_KEY, key))} {self._value(shape.property_type(key), marks, rules)} "
             f"{_spell(self.close.replace(_KEY, key) + self.gap)}"
             for key in keys
         ]

@@ -21,9 +21,9 @@ from itertools import pairwise
 from sys import maxsize
 
 from toolglot.core.provenance import INVISIBLE
-from toolglot.core.windowed_search import LONGEST, find_all, search
+from toolglot.core.windowed_search import MAX_MATCH, find_all, search
 from toolglot.dialects.codecs.tagged_parameters import TaggedParameters
-from toolglot.dialects.mark_templates import expression
+from toolglot.dialects.mark_templates import template_regex
 from toolglot.dialects.spec import Commitment, Dialect, Position
 from toolglot.prompting.named_calls import LED, NamedCalls, Span
 from toolglot.reading.reader import vocabulary
@@ -142,7 +142,7 @@ class MarkEscaper:
         for word, pattern in self._floating:
             for found in find_all(pattern, text) if word in text else ():
                 at = found.start()
-                before = text[max(0, at - LONGEST) : at]
+                before = text[max(0, at - MAX_MATCH) : at]
                 yield Span(at - len(before) + len(before.rstrip()), at, 2, found.end())
 
 
@@ -168,7 +168,7 @@ def _compile(dialect: str) -> _Compiled:
     plain = [template for template in templates if "{name}" not in template and not template[0].isspace()]
     return (
         re.compile("|".join((*(f"{mark}()" for mark in _CONTROL), *_branch(plain, {})))),
-        tuple((template.partition("{")[0], re.compile(expression(template))) for template in floating),
+        tuple((template.partition("{")[0], re.compile(template_regex(template))) for template in floating),
         tuple(named),
     )
 
@@ -181,7 +181,7 @@ def _branch(templates: Iterable[str], slots: Mapping[str, str]) -> list[str]:
         if not template:
             return [""]
         if template[0] in "{} \n":
-            rest.append(expression(template, slots))
+            rest.append(template_regex(template, slots))
         else:
             groups.setdefault(template[0], []).append(template[1:])
     return [re.escape(head) + _choice(_branch(tails, slots)) for head, tails in groups.items()] + rest
@@ -211,7 +211,7 @@ def _wrappers(record: Dialect) -> Iterator[str]:
 def _headers(record: Dialect) -> Iterator[str]:
     """The headers that count outside a wrapper; behind a mark that is never ordinary text, with any name."""
     for call in record.calls:
-        for header in call.header if call.place is not Position.WRAPPED else ():
+        for header in call.header if call.position is not Position.WRAPPED else ():
             if header in _EVERYWHERE or _rests_on_control(header) or record.commitment is Commitment.ALONE:
                 continue
             if record.commitment is Commitment.MARKED and not header.startswith("{name"):

@@ -21,19 +21,19 @@ _EMPTY = {"type": "object", "properties": {}}
 def list_tools(tools: Sequence[Tool], dialect: Dialect) -> str:
     """The tools as the models of the dialect expect them, with the marks around the list."""
     manner = dialect.teach
-    if manner.show is ToolListing.ARRAY:
+    if manner.listing is ToolListing.ARRAY:
         body = _neutralise(dump([_definition(tool) for tool in tools]), manner)
     else:
         shown = _show_each(tools, dialect)
         told = [manner.each[0] + _neutralise(text, manner) + manner.each[1] for text in shown]
-        body = _BETWEEN.get(manner.show, "\n").join(told)
+        body = _BETWEEN.get(manner.listing, "\n").join(told)
     return "\n".join(piece for piece in (manner.open, body, manner.close) if piece or piece is body)
 
 
 def _show_each(tools: Sequence[Tool], dialect: Dialect) -> Iterator[str]:
-    if dialect.teach.show is ToolListing.DOCUMENTS:
+    if dialect.teach.listing is ToolListing.DOCUMENTS:
         return map(_document, tools, write_examples(tools, dialect.name))
-    show = _SHOWN[dialect.teach.show]
+    show = _SHOWN[dialect.teach.listing]
     return (show(tool, dialect, number) for number, tool in enumerate(tools, 1))
 
 
@@ -44,7 +44,7 @@ def _neutralise(shown: str, manner: ToolPromptStyle) -> str:
     if not marks:
         return shown
     found = re.compile("|".join(marks), re.IGNORECASE)
-    if manner.show in (ToolListing.ARRAY, ToolListing.LINES):
+    if manner.listing in (ToolListing.ARRAY, ToolListing.LINES):
         return found.sub(lambda mark: f"\\u{ord(mark[0][0]):04x}{mark[0][1:]}", shown)
     return found.sub(lambda mark: f"{mark[0][0]} {mark[0][1:]}", shown)
 

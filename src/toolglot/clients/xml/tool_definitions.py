@@ -20,7 +20,7 @@ from toolglot.clients.xml.profile import ClientTool
 from toolglot.clients.xml.prompt_parser import Prompt
 from toolglot.clients.xml.prompt_sections import Document, Parameter, ServerTool
 from toolglot.core.conversation import Tool
-from toolglot.core.tool_names import rename
+from toolglot.core.tool_names import assign_names
 
 _FIT: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """Names that every upstream takes."""
@@ -61,7 +61,7 @@ def make_readable(client: XmlClient, prompt: Prompt) -> tuple[Tool, ...]:
 
 def _name_members(members: Iterable[ServerTool]) -> dict[str, ServerTool]:
     full = {f"mcp--{member.server}--{member.name}": member for member in members}
-    given = rename(full, lambda name: _FIT.fullmatch(name) is not None)
+    given = assign_names(full, lambda name: _FIT.fullmatch(name) is not None)
     return {given[name]: member for name, member in full.items()}
 
 

@@ -35,7 +35,7 @@ class VerbatimCalls:
     model: str
 
     @property
-    def asides(self) -> frozenset[str]:
+    def reasoning_tags(self) -> frozenset[str]:
         """Tags around reasoning that the client takes out of the text itself."""
         return self.client.asides
 

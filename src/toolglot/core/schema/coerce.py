@@ -15,8 +15,8 @@ from itertools import chain
 from typing import TypeAlias
 
 from toolglot.core.events import Defect, Reason
-from toolglot.core.lenient_json import MAX_DEPTH, Number, Parsed, Value, legal_number, parse
-from toolglot.core.schema.types import ANY, TEXT, SchemaType, kind_of, show, spell_number
+from toolglot.core.lenient_json import MAX_DEPTH, Number, Parsed, Value, parse, to_json_number
+from toolglot.core.schema.types import ANY, TEXT, SchemaType, describe_value, kind_of, normalize_number
 
 Reading: TypeAlias = tuple[Value, tuple[str, ...]]
 
@@ -49,48 +49,48 @@ class AttributedText(str):
         return made
 
 
-_LOST = "dropped_attributes"
+_DROPPED_ATTRIBUTES = "dropped_attributes"
 _LITERAL = SchemaType()
 """A member of an object without declared members: as an element, text that is a JSON literal is its value."""
 
 
 def _mismatch(value: Value, shape: SchemaType, where: str) -> Typed:
-    found = _LABELS.get(kind_of(value), "") + show(value)
+    found = _LABELS.get(kind_of(value), "") + describe_value(value)
     return Typed(value, (), (Defect(Reason.INVALID_VALUE, where, found, shape.describe()),))
 
 
-def list_absent(shape: SchemaType, present: Collection[str], prefix: str) -> tuple[Defect, ...]:
+def list_missing_defects(shape: SchemaType, present: Collection[str], prefix: str) -> tuple[Defect, ...]:
     """A defect for every required key that is not present."""
     return tuple(
-        Defect(Reason.MISSING_ARGUMENT, prefix + key, "nothing", shape.property_shape(key).describe())
+        Defect(Reason.MISSING_ARGUMENT, prefix + key, "nothing", shape.property_type(key).describe())
         for key in shape.list_missing(present)
     )
 
 
-def read_text(text: str, shape: SchemaType, where: str) -> Typed:
+def coerce_text(text: str, shape: SchemaType, where: str) -> Typed:
     """Type the bare text of a parameter."""
-    return _read_text(text, shape, where, 0)
+    return _coerce_text(text, shape, where, 0)
 
 
-def conform(value: Value, shape: SchemaType, where: str) -> Typed:
+def coerce_value(value: Value, shape: SchemaType, where: str) -> Typed:
     """Type a value that has JSON types already; only lossless changes are made."""
     return _Coercion(bare=False).fit(value, shape, where, 0)
 
 
-def conform_text_leaves(value: Value, shape: SchemaType, where: str) -> Typed:
+def coerce_text_leaves(value: Value, shape: SchemaType, where: str) -> Typed:
     """Type nested elements, whose leaves are bare text; typing them is no repair, for they had no types."""
     typed = _Coercion(bare=True).fit(value, shape, where, 0)
-    return Typed(typed.value, tuple(name for name in typed.repairs if name == _LOST), typed.defects)
+    return Typed(typed.value, tuple(name for name in typed.repairs if name == _DROPPED_ATTRIBUTES), typed.defects)
 
 
 # -- bare text ---------------------------------------------------------------------------------------------------------
 
-_TRUTHS = {"true": True, "false": False}
-_LOOSE_TRUTHS = {"yes": True, "on": True, "1": True, "no": False, "off": False, "0": False}
+_BOOLEANS = {"true": True, "false": False}
+_LOOSE_BOOLEANS = {"yes": True, "on": True, "1": True, "no": False, "off": False, "0": False}
 _NULLS = ("null", "None")
 
 
-def _read_text(text: str, shape: SchemaType, where: str, depth: int) -> Typed:
+def _coerce_text(text: str, shape: SchemaType, where: str, depth: int) -> Typed:
     if shape is ANY or shape.streams:
         return Typed(text)
     return _Coercion(bare=False).fit_first(text, _list_readings(text, shape), shape, where, depth, (list, dict))
@@ -144,9 +144,9 @@ def _read_null(text: str, kinds: Collection[str]) -> Iterator[Reading]:
 
 
 def _read_literal(text: str, kinds: Collection[str]) -> Iterator[Reading]:
-    if "boolean" in kinds and text.lower() in _TRUTHS:
-        yield _TRUTHS[text.lower()], ()
-    if (number := spell_number(text, kinds)) == text:
+    if "boolean" in kinds and text.lower() in _BOOLEANS:
+        yield _BOOLEANS[text.lower()], ()
+    if (number := normalize_number(text, kinds)) == text:
         yield number, ()
 
 
@@ -156,16 +156,16 @@ def _read_container(text: str, kinds: Collection[str], strict: bool) -> Iterator
 
 
 def _read_loosely(text: str, kinds: Collection[str]) -> Iterator[Reading]:
-    if "boolean" in kinds and text.lower() in _LOOSE_TRUTHS:
-        yield _LOOSE_TRUTHS[text.lower()], ("coerced_boolean",)
-    if number := spell_number(text, kinds):
+    if "boolean" in kinds and text.lower() in _LOOSE_BOOLEANS:
+        yield _LOOSE_BOOLEANS[text.lower()], ("coerced_boolean",)
+    if number := normalize_number(text, kinds):
         yield number, ("normalized_number",)
 
 
 def _read_as_item(text: str, shape: SchemaType) -> Iterator[Reading]:
     """One value where a list of such values is due."""
     if _takes_single(shape) and text.strip() and not _opens_json(text):
-        item = read_text(text, shape.items, "")
+        item = coerce_text(text, shape.items, "")
         if not item.defects:
             yield [item.value], (*item.repairs, "wrapped_in_list")
 
@@ -232,7 +232,7 @@ class _Coercion:
         if not isinstance(value, str):
             return Typed(value)
         text = str.__str__(value)
-        lost = (_LOST,) if _attributes_of(value) else ()
+        lost = (_DROPPED_ATTRIBUTES,) if _attributes_of(value) else ()
         return Typed(next(_read_untyped(text))[0] if shape is _LITERAL else text, lost)
 
     def fit_leaf(self, leaf: str, shape: SchemaType, where: str, depth: int) -> Typed:
@@ -240,7 +240,7 @@ class _Coercion:
         text, attributes = str.__str__(leaf), _attributes_of(leaf)
         make_empty = _EMPTY.get(shape.kinds - {"null"})
         if make_empty is None or text.strip():
-            plain = _read_text(text, shape, where, depth)
+            plain = _coerce_text(text, shape, where, depth)
         else:
             plain = self.fit(make_empty(), shape, where, depth)
         if not attributes and not plain.defects:
@@ -250,7 +250,7 @@ class _Coercion:
             typed = self.fit(members, branch, where, depth + 1) if members else None
             if typed is not None and not typed.defects:
                 return typed
-        return Typed(plain.value, (*plain.repairs, _LOST), plain.defects) if attributes else plain
+        return Typed(plain.value, (*plain.repairs, _DROPPED_ATTRIBUTES), plain.defects) if attributes else plain
 
     def fit_single(self, value: Value, shape: SchemaType, where: str, depth: int) -> Typed:
         if not shape.admits(value):
@@ -266,10 +266,10 @@ class _Coercion:
     def fit_members(self, value: dict[str, Value], shape: SchemaType, where: str, depth: int) -> Typed:
         fitted: dict[str, Typed] = {}
         for name, part in value.items():
-            member = shape.property_shape(name, _LITERAL if self.bare and not shape.properties else ANY)
+            member = shape.property_type(name, _LITERAL if self.bare and not shape.properties else ANY)
             fitted[name] = self.fit(part, member, f"{where}.{name}", depth + 1)
         whole: Value = {name: typed.value for name, typed in fitted.items()}
-        return _assemble(whole, fitted.values(), list_absent(shape, value, f"{where}."))
+        return _assemble(whole, fitted.values(), list_missing_defects(shape, value, f"{where}."))
 
     def fit_items(self, value: list[Value], shape: SchemaType, where: str, depth: int) -> Typed:
         items, fitted = shape.items, []
@@ -361,22 +361,22 @@ def _change_scalar(value: Value, kinds: Collection[str]) -> Iterator[Reading]:
     if isinstance(value, (bool, Number)) and kinds == TEXT:
         yield str(value) if isinstance(value, Number) else str(value).lower(), ("coerced_type",)
     elif isinstance(value, Number):
-        yield from _recount(legal_number(value), kinds)
+        yield from _convert_number(to_json_number(value), kinds)
     elif isinstance(value, str):
-        yield from _decode(value, kinds)
+        yield from _parse_string(value, kinds)
 
 
-def _recount(text: str, kinds: Collection[str]) -> Iterator[Reading]:
-    if number := spell_number(text, kinds):
+def _convert_number(text: str, kinds: Collection[str]) -> Iterator[Reading]:
+    if number := normalize_number(text, kinds):
         yield number, ("coerced_type",)
 
 
-def _decode(text: str, kinds: Collection[str]) -> Iterator[Reading]:
+def _parse_string(text: str, kinds: Collection[str]) -> Iterator[Reading]:
     """A string that holds nothing but the JSON text of a value that is due."""
-    if kinds == {"boolean"} and text.lower() in _TRUTHS:
-        yield _TRUTHS[text.lower()], ("coerced_type",)
-    if _NUMBERS.issuperset(kinds) and spell_number(text, _NUMBERS) == text:
-        yield from _recount(text, kinds)
+    if kinds == {"boolean"} and text.lower() in _BOOLEANS:
+        yield _BOOLEANS[text.lower()], ("coerced_type",)
+    if _NUMBERS.issuperset(kinds) and normalize_number(text, _NUMBERS) == text:
+        yield from _convert_number(text, kinds)
     for value, repairs in _read_container(text, kinds, strict=False):
         yield value, ("double_encoded", *repairs)
 
@@ -386,7 +386,7 @@ def _list_children(value: dict[str, Value], shape: SchemaType) -> Iterator[Readi
     if "array" not in shape.kinds or len(value) != 1:
         return
     ((key, child),) = value.items()
-    if shape.items.declares(key) and "array" not in shape.items.property_shape(key).kinds:
+    if shape.items.declares(key) and "array" not in shape.items.property_type(key).kinds:
         yield [_make_item(key, part) for part in (child if isinstance(child, list) else [child])], ()
     elif isinstance(child, list) and not shape.items.declares(key):
         yield child, ()

@@ -42,7 +42,7 @@ _IMPLIED_KINDS = {"properties": "object", "additionalProperties": "object", "req
 _DETAILS = frozenset({*_IMPLIED_KINDS, "anyOf", "enum", "const"})
 _ALLOWS_ALL: Node = {}
 _ALLOWS_NONE: Node = {"enum": []}
-_MOST_ALTERNATIVES = 256
+_MAX_ALTERNATIVES = 256
 
 
 def compile_schema(schema: Node, tool: str, path: str) -> SchemaType:
@@ -178,8 +178,8 @@ class _Compiler:
             for i, branch in enumerate(node.get(word, ())):
                 flat = self.flatten(branch, f"{path}.{word}[{i}]")
                 alternatives += _split(flat)
-                if len(alternatives) > _MOST_ALTERNATIVES:
-                    self.fail(path, f"has more than {_MOST_ALTERNATIVES} alternatives")
+                if len(alternatives) > _MAX_ALTERNATIVES:
+                    self.fail(path, f"has more than {_MAX_ALTERNATIVES} alternatives")
         return alternatives
 
     def resolve(self, reference: str, path: str) -> object:

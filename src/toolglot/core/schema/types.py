@@ -13,10 +13,10 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import islice
 
-from toolglot.core.lenient_json import Number, Value, legal_number
+from toolglot.core.lenient_json import Number, Value, to_json_number
 
 TEXT = frozenset({"string"})
-_WORDS = {
+_DESCRIPTIONS = {
     "string": "text",
     "number": "a number such as 1.5",
     "integer": "an integer such as 10",
@@ -27,7 +27,7 @@ _WORDS = {
 }
 _EXAMPLES = {"string": '"a", "b"', "number": "1.5, 2", "integer": "1, 2", "boolean": "true, false", "object": "{...}"}
 _WIDER = {"integer": "number"}
-KINDS = tuple(_WORDS)
+KINDS = tuple(_DESCRIPTIONS)
 
 
 def takes_kind(kinds: Collection[str], kind: str) -> bool:
@@ -78,7 +78,7 @@ class SchemaType:
         """Whether a member of this name is against the schema."""
         return self.closed and key not in self.properties and key not in self.required
 
-    def property_shape(self, key: str, undeclared: SchemaType | None = None) -> SchemaType:
+    def property_type(self, key: str, undeclared: SchemaType | None = None) -> SchemaType:
         """The shape of a member; ``undeclared`` is that of members about which the schema says nothing."""
         return self.properties.get(key) or self.links.get("additionalProperties") or undeclared or ANY
 
@@ -88,12 +88,12 @@ class SchemaType:
 
     def lists(self, value: Value) -> bool:
         """Whether the value is a member of the enum, if there is one."""
-        return self.enum is None or any(same(value, member) for member in self.enum)
+        return self.enum is None or any(are_equal(value, member) for member in self.enum)
 
     def describe(self) -> str:
         """What the shape wants, in words for whoever has to write it."""
         if self.enum is not None:
-            members = ", ".join(dict.fromkeys(map(show, self.enum)))
+            members = ", ".join(dict.fromkeys(map(describe_value, self.enum)))
             return f"one of {members}" if members else "no value at all"
         wanted = map(SchemaType.describe, self.branches) if self.branches else map(self._describe_kind, self.order)
         return " or ".join(dict.fromkeys(wanted)) or "a value"
@@ -101,7 +101,7 @@ class SchemaType:
     def _describe_kind(self, kind: str) -> str:
         keys = ", ".join(f'"{key}": ...' for key in islice(self.properties or ("key",), 8))
         item = next(iter(self.items.order), "")
-        return _WORDS[kind].format(keys=keys, item=_EXAMPLES.get(item, "..."))
+        return _DESCRIPTIONS[kind].format(keys=keys, item=_EXAMPLES.get(item, "..."))
 
     def list_missing(self, present: Collection[str]) -> list[str]:
         missing = self.required.difference(present)
@@ -121,14 +121,14 @@ _NUMBER = re.compile(r"(?:\+|(-?))(?=\.?[0-9])0*+([0-9]*+)(\.[0-9]*+)?([eE][+-]?
 _LONGEST_EXPONENT = 4
 
 
-def spell_number(text: str, kinds: Collection[str]) -> Number | None:
+def normalize_number(text: str, kinds: Collection[str]) -> Number | None:
     """The number as JSON writes it, changed as little as that and the kinds demand; None if it is not one of them."""
     if "number" in kinds:
-        return _spell_real(text)
-    return spell_whole(text) if "integer" in kinds else None
+        return _normalize_real(text)
+    return normalize_integer(text) if "integer" in kinds else None
 
 
-def _spell_real(text: str) -> Number | None:
+def _normalize_real(text: str) -> Number | None:
     found = _NUMBER.fullmatch(text)
     if found is None:
         return None
@@ -136,7 +136,7 @@ def _spell_real(text: str) -> Number | None:
     return Number(sign + (digits or "0") + (".0" if fraction == "." else fraction) + exponent)
 
 
-def spell_whole(text: str) -> Number | None:
+def normalize_integer(text: str) -> Number | None:
     """The digits of a whole number, however it was written; None if it is not one."""
     found = _NUMBER.fullmatch(text)
     if found is None:
@@ -168,24 +168,24 @@ def kind_of(value: Value) -> str:
         case bool():
             return "boolean"
         case Number():
-            return "integer" if spell_whole(value) == value else "number"
+            return "integer" if normalize_integer(value) == value else "number"
         case str():
             return "string"
     return "array" if isinstance(value, list) else "object"
 
 
-def same(one: Value, other: Value) -> bool:
-    return type(one) is type(other) and _measure(one) == _measure(other)
+def are_equal(one: Value, other: Value) -> bool:
+    return type(one) is type(other) and _comparison_key(one) == _comparison_key(other)
 
 
-def _measure(value: Value) -> object:
+def _comparison_key(value: Value) -> object:
     """What counts of a value when two are compared: 1 and 1.0 are the same number."""
     if isinstance(value, Number):
-        return spell_whole(value) or float(legal_number(value))
+        return normalize_integer(value) or float(to_json_number(value))
     return value
 
 
-def show(value: Value) -> str:
+def describe_value(value: Value) -> str:
     """The value in words short enough for a message."""
     if isinstance(value, (list, dict)):
         return _shorten(_outline(value))

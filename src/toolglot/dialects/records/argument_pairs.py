@@ -38,7 +38,7 @@ PAIRS = TaggedParameters(
 DIALECTS = (
     Dialect(
         "glm45",
-        CallSyntax(("{name}",), PAIRS, place=Position.WRAPPED),
+        CallSyntax(("{name}",), PAIRS, position=Position.WRAPPED),
         sample="<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n</tool_call>",
         wrap=TOOL_CALL,
         also=(CallSyntax(("{name}{before_arg_key}",), PAIRS, ("</tool_call>",), Position.LINE, "missing_opener"),),
@@ -47,7 +47,7 @@ DIALECTS = (
     ),
     Dialect(
         "glm47",
-        CallSyntax(("{name}",), PAIRS, place=Position.WRAPPED),
+        CallSyntax(("{name}",), PAIRS, position=Position.WRAPPED),
         sample="<tool_call>get_weather<arg_key>city</arg_key><arg_value>Oslo</arg_value></tool_call>",
         wrap=TOOL_CALL,
         returns=TOOL_RESPONSE,
@@ -55,7 +55,7 @@ DIALECTS = (
     ),
     Dialect(
         "longcat_argkey",
-        CallSyntax(("{name}",), PAIRS, place=Position.WRAPPED),
+        CallSyntax(("{name}",), PAIRS, position=Position.WRAPPED),
         sample="<longcat_tool_call>get_weather\n<longcat_arg_key>city</longcat_arg_key>\n"
         "<longcat_arg_value>Oslo</longcat_arg_value>\n</longcat_tool_call>",
         wrap=(Wrap(("<longcat_tool_call>",), ("</longcat_tool_call>",)),),

@@ -52,7 +52,7 @@ DIALECTS = (
         CallSyntax(
             ("tool_name:「始」{name}「末」,", "tool_name:「始」{name}「末」"),
             TaggedParameters((Parameter("{key}:「始」", ("「末」 ,", "「末」")),)),
-            place=Position.WRAPPED,
+            position=Position.WRAPPED,
         ),
         sample="<<<[TOOL_REQUEST]>>>\ntool_name:「始」get_weather「末」,\ncity:「始」Oslo「末」\n<<<[END_TOOL_REQUEST]>>>",
         wrap=(Wrap(("<<<[TOOL_REQUEST]>>>",), ("<<<[END_TOOL_REQUEST]>>>",)),),

@@ -108,7 +108,7 @@ DIALECTS = (
             CallSyntax((RECIPIENT_FIRST,), MessageCalls(), CLOSE, Position.LINE),
             CallSyntax(WITHOUT_START, MessageCalls(), CLOSE, Position.LINE, "damaged_header"),
             # the special tokens were stripped on the way
-            CallSyntax(STRIPPED, MessageCalls(), place=Position.LINE, repair="missing_marks"),
+            CallSyntax(STRIPPED, MessageCalls(), position=Position.LINE, repair="missing_marks"),
             CallSyntax(
                 ("+#+#+#+#+#+assistant to={name_id}{debris}{before_object}",), MessageCalls(), repair="missing_marks"
             ),
@@ -120,7 +120,9 @@ DIALECTS = (
                 ("<|end|>",),
                 commitment=Commitment.MARKED,
             ),
-            Region(open_next(" analysis{debris}"), ("<|end|>",), place=Position.ANYWHERE, commitment=Commitment.MARKED),
+            Region(
+                open_next(" analysis{debris}"), ("<|end|>",), position=Position.ANYWHERE, commitment=Commitment.MARKED
+            ),
             # a header that never got as far as its message: whatever it holds was said to nobody
             Region(
                 (

@@ -115,7 +115,7 @@ DIALECTS = (
     ),
     Dialect(
         "shell_fence",
-        CallSyntax(("{command}",), Shell(), place=Position.WRAPPED),
+        CallSyntax(("{command}",), Shell(), position=Position.WRAPPED),
         sample="```bash\ngit status\n```",
         wrap=(SHELL,),
         confidence=0.8,
@@ -123,7 +123,7 @@ DIALECTS = (
     ),
     Dialect(
         "continue_block",
-        CallSyntax(("TOOL_NAME: {name}\n",), LINES, place=Position.WRAPPED),
+        CallSyntax(("TOOL_NAME: {name}\n",), LINES, position=Position.WRAPPED),
         sample="```tool\nTOOL_NAME: get_weather\nBEGIN_ARG: city\nOslo\nEND_ARG\n```",
         wrap=(TOOL_CODE,),
         commitment=Commitment.TENTATIVE,

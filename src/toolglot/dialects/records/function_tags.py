@@ -72,7 +72,7 @@ DIALECTS = (
                     "<function_name>{name}</function_name>",
                 ),
                 SPACED,
-                place=Position.WRAPPED,
+                position=Position.WRAPPED,
             ),
         ),
         regions=(THINK,),

@@ -12,7 +12,7 @@ from toolglot.dialects.spec import CallSyntax, Dialect, Position, Region, ToolLi
 
 LITERALS = Literals(quotes=('<|"|>', "<escape>", '"', "'"), native=frozenset({"unquoted_key"}))
 BODY = NamedCall((ObjectMembers(literals=LITERALS), ObjectMembers("(", ")", (":", "="), LITERALS)))
-CALL = CallSyntax(("call: {name}", "call:default_api:{name}"), BODY, place=Position.WRAPPED)
+CALL = CallSyntax(("call: {name}", "call:default_api:{name}"), BODY, position=Position.WRAPPED)
 BARE = CallSyntax(
     # Gemini's larger models write the same without marks, under the name of the module that they see
     (
@@ -22,10 +22,10 @@ BARE = CallSyntax(
         "default_api:{name}{before_object}",
     ),
     BODY,
-    place=Position.LINE,
+    position=Position.LINE,
     repair="missing_opener",
 )
-NAME_ONLY = CallSyntax(("{name}",), BODY, place=Position.WRAPPED, repair="damaged_header")
+NAME_ONLY = CallSyntax(("{name}",), BODY, position=Position.WRAPPED, repair="damaged_header")
 
 DIALECTS = (
     Dialect(

@@ -170,7 +170,7 @@ DIALECTS = (
         sample='<|function_call|>{"name": "get_weather", "arguments": {"city": "Oslo"}}',
         wrap=(
             Wrap(("<|function_call|>",)),
-            Wrap(("function call<|role_sep|>",), place=Position.LINE),
+            Wrap(("function call<|role_sep|>",), position=Position.LINE),
         ),
         teach=ToolPromptStyle(ToolListing.TYPES, "namespace functions {\n", "\n} // namespace functions"),
         models=("gigachat3*",),

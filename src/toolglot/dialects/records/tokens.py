@@ -79,7 +79,7 @@ DIALECTS = (
                 Position.LINE,
                 "missing_opener",
             ),
-            replace(OBJECT, header=("<|tool_call_begin|> {{",), place=Position.ANYWHERE),
+            replace(OBJECT, header=("<|tool_call_begin|> {{",), position=Position.ANYWHERE),
         ),
         results=("## Return of functions.",),
         between="",
