@@ -1,19 +1,19 @@
-"""Events on their way out."""
+"""The event buffer: collects the events of an answer between two reads."""
 
 from __future__ import annotations
 
 from toolglot.core.events import CallArguments, CallStarted, Event, ReasoningDelta, TextDelta
 
 _TEXT, _REASONING = -1, -2
-"""Channels, beside the indices of calls."""
+"""Channels, besides the indices of calls."""
 
 
 MESSAGE_BREAK = "\n\n"
-"""What parts the texts of two messages."""
+"""Separates the texts of two messages."""
 
 
 class EventBuffer:
-    """Events on their way out; adjacent deltas are joined, layout around calls is held."""
+    """Joins adjacent deltas, and holds whitespace around calls until it is clear whether it is text."""
 
     __slots__ = (
         "_channel",
@@ -36,7 +36,7 @@ class EventBuffer:
         self._marks: list[str] = []
         self._message_ended = False
         self.reasoning_as_text = False
-        """Whether reasoning goes on in the text, marks and all, because the client looks for it there."""
+        """Whether reasoning stays in the text, marks included, because the client expects it there."""
         self.text_emitted = False
         self.call_emitted = False
         self.anything_emitted = False
@@ -52,7 +52,7 @@ class EventBuffer:
         self._parts.append(piece)
 
     def _prepend_whitespace(self, piece: str) -> str:
-        """The piece behind the blanks that were held, or behind a blank line where two messages would touch."""
+        """Prepend the held whitespace, or a blank line where two messages would touch."""
         if self._whitespace:
             if self.text_emitted or not self.call_emitted:
                 piece = "".join(self._whitespace) + piece
@@ -63,7 +63,7 @@ class EventBuffer:
         return piece
 
     def end_message(self) -> None:
-        """The text so far ends a message: if more text follows and no blanks part them, a blank line does."""
+        """End a message: if more text follows without whitespace, a blank line is inserted."""
         self._message_ended = True
 
     def add_reasoning(self, piece: str) -> None:
@@ -87,18 +87,18 @@ class EventBuffer:
 
     @property
     def held_whitespace(self) -> str:
-        """The layout that is held."""
+        """The whitespace and turn marks that are held."""
         return "".join(self._whitespace)
 
     def drop_whitespace(self) -> None:
         self._whitespace.clear()
 
     def hold_whitespace(self, blanks: str) -> None:
-        """Blanks or marks of turns that are text only if more text follows; marks before a call are nobody's."""
+        """Hold whitespace or turn marks: they are text only if more text follows; marks before a call are dropped."""
         self._whitespace.append(blanks)
 
     def release_whitespace(self) -> None:
-        """What comes next will not be a call: the layout before it is text, in its place."""
+        """What follows is no call: emit the held whitespace as text."""
         if self._whitespace and (self.text_emitted or not self.call_emitted):
             self.add_text("")
 
@@ -111,12 +111,12 @@ class EventBuffer:
         self.events.append(event)
 
     def make_reasoning_event(self, piece: str) -> Event:
-        """A piece of reasoning that goes out at once."""
+        """Return the event of a piece of reasoning that bypasses the buffer."""
         return TextDelta(piece) if self.reasoning_as_text else ReasoningDelta(piece)
 
     def skip_mark(self, mark: str, as_text: bool = False) -> None:
-        """A mark nobody reads; an answer of nothing else is text after all. With ``as_text`` it stays in the text, and
-        so does the reasoning that it opens."""
+        """Drop a mark; an answer of nothing but marks is emitted as text. With ``as_text`` the mark stays in the text,
+        and so does the reasoning that it opens."""
         self.reasoning_as_text = self.reasoning_as_text or as_text
         if self.reasoning_as_text:
             self.add_reasoning(mark)
@@ -124,7 +124,7 @@ class EventBuffer:
             self._marks.append(mark)
 
     def finish(self) -> None:
-        """The answer is over: layout behind a call is nobody's, other layout is text."""
+        """End the answer: whitespace after a call is dropped, other whitespace is text."""
         if not self.anything_emitted and not self._parts and self._marks:
             self.add_text("".join(self._marks))
         elif self._whitespace and not (self.call_emitted and all(map(str.isspace, self._whitespace))):
@@ -138,7 +138,7 @@ class EventBuffer:
         return events
 
     def _flush(self) -> None:
-        """What was joined so far becomes an event; there is something."""
+        """Emit the buffer as one event; it must not be empty."""
         self.anything_emitted = True
         joined = "".join(self._parts)
         self._parts = []

@@ -1,13 +1,13 @@
-"""Calls while they are being read: what is known so far, and when it may leave.
+"""Calls while they are being read: what is known so far, and when it may be emitted.
 
-Strategy. A codec fills a ``PartialCall`` piece by piece. Until the draft is *sure* its pieces wait; from then on they
-leave as they come, and nothing that has left is ever taken back. A draft that turns out wrong after it began to leave
-is closed by ``CallRejected`` instead of ``CallEnded``; one that had not begun is reported, or given back as text. A
-``CallBlock`` is one stretch of text that set out to hold calls; a *held* block keeps finished calls until somebody
-decides whether they count (calls inside reasoning, bare JSON after prose).
+Strategy. A codec fills a ``PartialCall`` piece by piece. Its pieces are buffered until the call is *committed*; from
+then on they are emitted as they come, and nothing emitted is ever taken back. A call that turns out wrong after its
+start was emitted is closed by ``CallRejected`` instead of ``CallEnded``; otherwise it is reported or returned as text.
+A ``CallBlock`` is a stretch of text that may contain calls; a *held* block keeps finished calls until it is decided
+whether they count (calls inside reasoning, bare JSON after prose).
 
-Where call markup stood in the conversation, a draft that may be a quotation of it keeps its events to itself until its
-text differs. If it never does, the call is a quotation: it stays text, unless the answer is nothing but this call.
+If the conversation contains call markup, a call that may be a quotation of it emits nothing until its text differs. If
+it never does, it is a quotation: it stays text, unless the answer is nothing but this call.
 """
 
 from __future__ import annotations
@@ -33,36 +33,36 @@ from toolglot.dialects.scanner import Source
 from toolglot.dialects.streamed_arguments import StreamedArguments, spell_key
 
 RAW_LIMIT = 8192
-"""How much of a call's own text is kept once its arguments have left; its span tells the rest."""
+"""How much of a call's source text is kept once its arguments are emitted; its span gives the rest."""
 
 MAX_COMPARED = 4096
-"""Up to this size a call is compared with quotations wherever it may end."""
+"""Calls up to this size are compared with quotations at every possible end."""
 
 REPAIR_COST = 0.01
 
 
 @dataclass(slots=True)
 class AnswerState:
-    """What one answer may quote, and what it has delivered so far."""
+    """State of one answer: what it may quote, and the calls delivered so far."""
 
     new_id: Callable[[], str]
     quotations: Quotations = NO_QUOTATIONS
     started: int = 0
     delivered: int = 0
     closed: int = 0
-    """How many calls there were, delivered or not."""
+    """Number of finished calls, delivered or not."""
     first_call: tuple[str, int] | None = None
-    """The blanks before the first call that began to leave, and where it began."""
+    """The whitespace before the first emitted call, and the offset of that call."""
     lookahead_characters: int = 0
-    """How many characters were read on trial."""
+    """Number of characters read in lookaheads."""
     left_as_text: list[tuple[str, Reason]] = field(default_factory=list)
     near_misses: list[str] = field(default_factory=list)
-    """The dialects of near misses: text that was meant as a call and cannot be read as one."""
+    """Dialects of near misses: text that was meant as a call but cannot be parsed."""
 
 
 @dataclass(slots=True)
 class CallBlock:
-    """One stretch of text that set out to hold calls."""
+    """A stretch of text that may contain calls."""
 
     source: Source
     buffer: EventBuffer
@@ -72,17 +72,17 @@ class CallBlock:
     start: int
     closing: MarkChoice
     must_wait: Callable[[], bool]
-    """Whether it counts only as a whole, or only if nothing follows it; asked when a call begins in it."""
+    """Whether it counts only as a whole, or only if nothing follows; evaluated when a call begins."""
     at_line: bool
     is_introduced: Callable[[], bool]
-    """Whether nothing of substance was said before it."""
+    """Whether only an introduction precedes it."""
     is_first: bool = False
-    """Whether nothing was said or called before it."""
+    """Whether neither text nor a call precedes it."""
     alone: bool = False
-    """It counts only if the answer says nothing else."""
+    """It counts only if the answer contains nothing else."""
     held: bool = False
     undecided: bool = False
-    """Whether it is held because its call is a quotation unless nothing else is said."""
+    """Held because its call is a quotation unless the answer contains nothing else."""
     dialect: str = ""
     confidence: float = 1.0
     marked: bool = True
@@ -92,23 +92,23 @@ class CallBlock:
     repairs: tuple[str, ...] = ()
     calls: list[PartialCall] = field(default_factory=list)
     returned: int = 0
-    """How many of them were given back as text."""
+    """How many of the calls were returned as text."""
     open_call: PartialCall | None = None
     raw: str | None = None
     last_call: PartialCall | None = None
-    """The draft that was begun last, whatever became of it."""
+    """The call that was begun last, whatever its outcome."""
     header_start: int = 0
-    """Where the header of the call begins that is read now."""
+    """Offset of the header of the current call."""
     incomplete_element: tuple[int, tuple[str, ...]] | None = None
-    """Where a call ends in which the client misses something, and the arguments that it finds."""
+    """The end of a call in which the client finds an argument missing, and the arguments it finds."""
     body_end: int = 0
-    """Where the last call ended that was read as a whole."""
+    """End of the last call that was read as a whole."""
 
     def begin(self, written: str, start: int | None = None) -> PartialCall | None:
-        """A draft for a call to the tool that was written, or None when that cannot be a call here."""
+        """Begin a call to the tool named in the text; None if that cannot be a call here."""
         tool = self.tools.find(written)
         if tool is None and (not self.marked or not self.at_line or written == "json"):
-            # in the middle of a sentence, a tool that nobody offered is being talked about
+            # in the middle of a sentence, an unknown tool is only being discussed
             return None
         if self.open_call is not None:
             self.close_call(start)
@@ -119,21 +119,21 @@ class CallBlock:
         else:
             first, self.held = self.start, self.must_wait() or self.alone
         name = tool.name if tool else plain_name(written)
-        self.open_call = self.last_call = draft = PartialCall(
+        self.open_call = self.last_call = call = PartialCall(
             self, name, first, self.dialect, tool=tool, repairs=dict.fromkeys(self.repairs)
         )
-        self._check_tool(draft, written)
-        return draft
+        self._check_tool(call, written)
+        return call
 
-    def _check_tool(self, draft: PartialCall, written: str) -> None:
-        tool, name = draft.tool, draft.name
+    def _check_tool(self, call: PartialCall, written: str) -> None:
+        tool, name = call.tool, call.name
         if tool is None and not name.strip("0123456789"):
-            draft.add_defect(Reason.MALFORMED, "tool name", "none", "the name of the tool to call")
+            call.add_defect(Reason.MALFORMED, "tool name", "none", "the name of the tool to call")
         elif tool is None and self.options.unknown_tools != "allow":
-            draft.add_defect(Reason.UNKNOWN_TOOL, "tool name", f'"{written}"', self._offer(written))
+            call.add_defect(Reason.UNKNOWN_TOOL, "tool name", f'"{written}"', self._offer(written))
 
     def require_alone(self) -> bool:
-        """Let the block count only as the whole answer; False when more was said before it."""
+        """Make the block count only as the whole answer; False if other text precedes it."""
         self.alone = self.alone or self.is_introduced()
         self.held = self.held or (self.alone and not self.has_started)
         return self.alone
@@ -145,99 +145,99 @@ class CallBlock:
 
     @property
     def known_tool(self) -> CompiledTool | None:
-        """The tool on offer to which a call was begun last."""
+        """The tool of the call that was begun last, if it is on offer."""
         return self.last_call.tool if self.last_call is not None else None
 
     def close_call(self, end: int | None = None) -> None:
-        """Close the draft that is open: everything up to ``end`` belongs to it."""
-        draft = self.open_call
-        if draft is None:
+        """Close the open call: everything up to ``end`` belongs to it."""
+        call = self.open_call
+        if call is None:
             return
         self.open_call = None
         self.source.limit(None)
-        draft.end = self.source.here if end is None else end
-        self.calls.append(draft)
+        call.end = self.source.here if end is None else end
+        self.calls.append(call)
         if self.held:
             return
         if self.is_only_call():
             self.held = self.undecided = True
         else:
-            draft.close()
+            call.close()
 
     def is_only_call(self) -> bool:
-        """Whether its call is a quotation, and all of the answer so far."""
+        """Whether its call is a quotation and the whole answer so far."""
         only = self.is_first and len(self.calls) == 1 and not self.answer.closed
         return only and self.calls[0].is_quoted
 
     def return_quotation(self) -> None:
-        """Something else is said in the answer: the call that waited is text."""
+        """Return the held quotation as text: the answer contains something else."""
         self.held = self.undecided = False
-        for draft in self.calls:
-            draft.close()
+        for call in self.calls:
+            call.close()
 
     def discard_after(self, before: PartialCall | None) -> None:
-        """What was begun after ``before`` is no call after all."""
+        """Discard a call that was begun after ``before`` and is no call after all."""
         if self.open_call is not None and self.open_call is not before and not self.open_call.live:
             self.open_call = None
 
     def clear(self) -> None:
-        """Forget what was read: it is no call after all."""
+        """Discard all calls: the text is no call after all."""
         self.calls.clear()
         self.open_call = None
 
     @property
     def is_complete(self) -> bool:
-        """Whether no call of it lacks anything, as far as they were read."""
+        """Whether all its calls are complete, as far as they were read."""
         calls = self.calls if self.open_call is None else (*self.calls, self.open_call)
-        return all(draft.is_sound and draft.has_required for draft in calls)
+        return all(call.is_sound and call.has_required for call in calls)
 
-    def text_of(self, draft: PartialCall) -> str:
+    def text_of(self, call: PartialCall) -> str:
         """The source text of one of its calls."""
-        return self._text_between(draft.start, draft.end)
+        return self._text_between(call.start, call.end)
 
-    def own_text(self, draft: PartialCall, start: int) -> str:
-        """The text of a call from its header on, without the marks of a wrapper. In an object of calls by their names
-        the name stands before it, and the text of the calls before belongs to it."""
-        own = self._text_between(start, self.body_end if self.body_end > start else draft.end)
-        return own if draft.name in own else self._text_between(self.header_start, draft.end)
+    def own_text(self, call: PartialCall, start: int) -> str:
+        """The text of a call from its header on, without the marks of a wrapper. In an object of calls keyed by name,
+        the name precedes the call, so the text of the preceding calls is included."""
+        own = self._text_between(start, self.body_end if self.body_end > start else call.end)
+        return own if call.name in own else self._text_between(self.header_start, call.end)
 
     def _text_between(self, start: int, end: int) -> str:
         return self.source.since(start, end) if self.raw is None else self.raw[start - self.start : end - self.start]
 
     @property
     def has_started(self) -> bool:
-        """Whether giving the text back is no longer possible."""
-        return any(draft.live or draft.closed for draft in self.calls) or (
+        """Whether part of it was emitted, so that it can no longer be returned as text."""
+        return any(call.live or call.closed for call in self.calls) or (
             self.open_call is not None and self.open_call.live
         )
 
     def truncate_if_cut(self, truncated: bool) -> None:
-        """A list of calls is complete only with all its elements."""
-        for draft in self.calls:
-            truncated = truncated or draft.is_truncated
+        """Truncate all calls if one is: a list of calls is complete only with all its elements."""
+        for call in self.calls:
+            truncated = truncated or call.is_truncated
         if truncated:
-            for draft in self.calls:
-                draft.truncate()
+            for call in self.calls:
+                call.truncate()
 
     @property
     def is_text(self) -> bool:
-        """Whether all of it was given back as text."""
+        """Whether all of it was returned as text."""
         return self.returned == len(self.calls)
 
     @property
     def ends_line(self) -> bool:
-        """Whether a line begins behind it: calls stand apart from what follows, text may end with a line break."""
+        """Whether a line begins after it: always after a call; after text, if that ends with a line break."""
         return not self.is_text or not self.calls or self.calls[-1].is_line
 
     def accept(self, note: str = "", alone: bool = False) -> None:
-        """Let everything go that was held; ``alone``: the answer is nothing but this."""
+        """Emit all held calls; ``alone``: the answer contains nothing else."""
         self.held = self.undecided = False
-        for draft in self.calls:
+        for call in self.calls:
             if note:
-                draft.repair(note)
-            if alone or not draft.is_quoted:
-                draft.commit()
-            draft.close(alone)
+                call.repair(note)
+            if alone or not call.is_quoted:
+                call.commit()
+            call.close(alone)
 
 
 @dataclass(slots=True)
@@ -254,11 +254,11 @@ class PartialCall(StreamedArguments):
     closed: bool = False
     is_truncated: bool = False
     start_emitted: bool = False
-    """Its beginning has left."""
+    """``CallStarted`` was emitted."""
     is_line: bool = False
-    """It was given back as text that ends with a line break."""
+    """It was returned as text that ends with a line break."""
     quotation_check: QuotationCheck | None = None
-    """It may be a quotation, as far as its text has arrived. None of it leaves as long as it may."""
+    """Set while the call may be a quotation; nothing is emitted until that is ruled out."""
 
     def __post_init__(self) -> None:
         if quotations := self.block.answer.quotations:
@@ -266,7 +266,7 @@ class PartialCall(StreamedArguments):
         self.choose_receiver()
 
     def _hold_piece(self, piece: str) -> None:
-        """Keep a piece of the arguments as long as the call may be a quotation."""
+        """Buffer a piece of the arguments while the call may be a quotation."""
         self.pending.append(piece)
         source = self.block.source
         if (
@@ -277,7 +277,7 @@ class PartialCall(StreamedArguments):
             self._rule_out_quotation()
 
     def _rule_out_quotation(self) -> None:
-        """The call is no quotation: what waited for that may leave."""
+        """The call is no quotation: emit what was buffered."""
         self.quotation_check = None
         self.choose_receiver()
         if self.live and not self.aliases:
@@ -285,7 +285,7 @@ class PartialCall(StreamedArguments):
 
     @property
     def is_quoted(self) -> bool:
-        """Whether the whole call stood in the conversation before; asked when all of it has arrived."""
+        """Whether the call quotes the conversation; evaluated when all of it was received."""
         if self.quotation_check is not None and not self.quotation_check.is_quotation(
             self.block.own_text(self, self.quotation_check.start)
         ):
@@ -293,7 +293,7 @@ class PartialCall(StreamedArguments):
         return self.quotation_check is not None
 
     def is_quoted_up_to(self, end: int) -> bool:
-        """Whether the call, if it ends there, stood in the conversation before; a long one is not looked at."""
+        """Whether the call, if it ends there, quotes the conversation; long calls are not compared."""
         quotation_check, source = self.quotation_check, self.block.source
         return (
             quotation_check is not None
@@ -302,7 +302,7 @@ class PartialCall(StreamedArguments):
         )
 
     def commit(self) -> None:
-        """The text is a call: from here on its arguments may leave."""
+        """Commit to the call: from here on its arguments may be emitted."""
         block = self.block
         if self.live or block.held or self.defects or self.aliases:
             return
@@ -320,7 +320,7 @@ class PartialCall(StreamedArguments):
             self._emit_start()
 
     def _emit_start(self) -> None:
-        """The call begins for the client, with what is known of its arguments."""
+        """Emit the start of the call and its buffered arguments."""
         block = self.block
         if block.options.unknown_tools != "text":
             block.source.limit(self.start + RAW_LIMIT)
@@ -333,7 +333,7 @@ class PartialCall(StreamedArguments):
             self.choose_receiver()
 
     def _passes_options(self, options: Options) -> bool:
-        """Whether its pattern is switched on and it is sure enough; a flaw says what is not."""
+        """Whether its pattern is on and its confidence sufficient; otherwise add a defect."""
         if not self.block.marked and self.dialect in options.patterns.off:
             self.add_defect(Reason.SWITCHED_OFF, "pattern", self.dialect, "a pattern that is switched on")
             return False
@@ -351,17 +351,17 @@ class PartialCall(StreamedArguments):
             self.write = partial(self.block.buffer.add_arguments, self.index)
 
     def commit_on(self, key: str) -> None:
-        """The text is a call because it has this argument; an alias does not prove that yet."""
+        """Commit because of this argument; an alias is not sufficient."""
         if not self._may_mean(key):
             self.commit()
 
     @property
     def passthrough_index(self) -> int | None:
-        """The index under which arguments may leave without a look, once the call is live."""
+        """The index under which arguments may bypass parsing, once the call is live; else None."""
         return self.index if self.start_emitted and not (self.dropping or self.aliases) else None
 
     def _resolve_aliases(self) -> None:
-        """Say what the aliases mean, and let the arguments go on their way."""
+        """Resolve the aliases and emit the buffered arguments."""
         renamed = {alias.key: alias for alias in choose_aliases(self.aliases, self.keys, self.pending)}
         for alias in renamed.values():
             self.pending[alias.at] = spell_key(alias.name)
@@ -378,7 +378,7 @@ class PartialCall(StreamedArguments):
         elif self.live and self.quotation_check is None:
             self._emit_start()
 
-    # -- the end ---------------------------------------------------------------------------------------------------
+    # -- end of a call -------------------------------------------------------------------------------------------------
 
     @property
     def confidence(self) -> float:
@@ -393,7 +393,7 @@ class PartialCall(StreamedArguments):
         return not self.is_truncated and not self.defects
 
     def close(self, alone: bool = False) -> None:
-        """Say how it ended: delivered, reported, or given back as text. ``alone``: the answer is nothing else."""
+        """Finish the call: deliver it, report it, or return it as text. ``alone``: the answer contains nothing else."""
         if self.closed:
             return
         self.closed = True
@@ -422,7 +422,7 @@ class PartialCall(StreamedArguments):
         block.buffer.add_event(CallEnded(self.index, self.dialect, self.confidence, tuple(self.repairs), span))
 
     def _withdraw(self) -> None:
-        """Leave a quotation in the text, as if it had never been a call."""
+        """Return a quotation as text, as if it had never been a call."""
         if self.live:
             self.live = False
             self.block.answer.started -= 1
@@ -438,14 +438,14 @@ class PartialCall(StreamedArguments):
         block.buffer.add_text(text)
 
     def _is_text_after_all(self, reason: Reason) -> bool:
-        """Ordinary text that merely looked like a call goes back to the text without a word."""
+        """Whether text that merely looked like a call is returned as text, without a report."""
         block = self.block
         ordinary = not self.live and not block.marked and reason is not Reason.EXTRA_CALL
         return ordinary or block.options.unknown_tools == "text" or reason is Reason.LOW_CONFIDENCE
 
     @property
     def _was_only_mentioned(self) -> bool:
-        """A mark in the middle of a sentence that nothing ever closed: the sentence stays text."""
+        """Whether it is an unclosed mark in the middle of a sentence: the sentence stays text."""
         block = self.block
         return self.is_truncated and not block.at_line and not block.source.truncated
 
@@ -462,9 +462,11 @@ class PartialCall(StreamedArguments):
         tool = self.tool.name if self.tool else block.tools.suggest_name(self.name)
         index = self.index if self.live else None
         if self.live and not self.written:
-            self.write("{")  # many clients take no arguments at all for an empty object
+            self.write("{")  # many clients treat missing arguments as an empty object
         span = (self.start, self.end) if raw else None
         if defects[0].reason is not Reason.EXTRA_CALL:
             block.buffer.release_whitespace()
         kept = raw[:RAW_LIMIT] if self.live else raw
-        block.buffer.add_event(CallRejected(kept, defects[0].reason, tool, defects, self.dialect, span, index))
+        block.buffer.add_event(
+            CallRejected(kept, defects[0].reason, tool, defects, self.dialect, span=span, index=index)
+        )

@@ -1,8 +1,8 @@
-"""The types that shapes give to values.
+"""Coerces values to the types of a schema.
 
-Strategy. Bare text has no type of its own: ``_list_readings`` lists what it can mean under a shape, the likeliest
-first, and the first meaning that fits wins. ``_Coercion`` walks values that have JSON types and makes only changes that
-lose nothing, each one a named repair. Nothing here guesses: what does not fit is a defect.
+Strategy. Bare text has no type: ``_list_readings`` lists what it can mean under a schema type, most likely first, and
+the first reading that fits wins. ``_Coercion`` walks typed JSON values and makes only lossless changes, each one a
+named repair. Nothing is guessed: what does not fit is a defect.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LABELS = {"number": "the number ", "integer": "the number ", "string": "the tex
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """A value as its schema wants it, what was done to it, and what is still wrong with it."""
+    """A coerced value, the repairs made, and the remaining defects."""
 
     value: Value
     repairs: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Typed:
 
 
 class AttributedText(str):
-    """The text of an element that has attributes, or whose neighbours of the same name have some (``names``)."""
+    """The text of an element with attributes, or whose siblings of the same name have some (``names``)."""
 
     __slots__ = ("attributes", "names")
     attributes: dict[str, str]
@@ -60,7 +60,7 @@ def _mismatch(value: Value, shape: SchemaType, where: str) -> Typed:
 
 
 def list_missing_defects(shape: SchemaType, present: Collection[str], prefix: str) -> tuple[Defect, ...]:
-    """A defect for every required key that is not present."""
+    """Return a defect for every missing required key."""
     return tuple(
         Defect(Reason.MISSING_ARGUMENT, prefix + key, "nothing", shape.property_type(key).describe())
         for key in shape.list_missing(present)
@@ -68,17 +68,17 @@ def list_missing_defects(shape: SchemaType, present: Collection[str], prefix: st
 
 
 def coerce_text(text: str, shape: SchemaType, where: str) -> Typed:
-    """Type the bare text of a parameter."""
+    """Coerce the bare text of a parameter."""
     return _coerce_text(text, shape, where, 0)
 
 
 def coerce_value(value: Value, shape: SchemaType, where: str) -> Typed:
-    """Type a value that has JSON types already; only lossless changes are made."""
+    """Coerce a typed JSON value; only lossless changes are made."""
     return _Coercion(bare=False).fit(value, shape, where, 0)
 
 
 def coerce_text_leaves(value: Value, shape: SchemaType, where: str) -> Typed:
-    """Type nested elements, whose leaves are bare text; typing them is no repair, for they had no types."""
+    """Coerce nested elements, whose leaves are bare text; typing a leaf is not a repair."""
     typed = _Coercion(bare=True).fit(value, shape, where, 0)
     return Typed(typed.value, tuple(name for name in typed.repairs if name == _DROPPED_ATTRIBUTES), typed.defects)
 
@@ -107,7 +107,7 @@ def _list_readings(text: str, shape: SchemaType) -> Iterator[Reading]:
 
 
 def _read_as_written(text: str, shape: SchemaType) -> Iterator[Reading]:
-    """What the text can mean under the shape, the likeliest first."""
+    """Yield what the text can mean under the schema type, most likely first."""
     if not shape.kinds:
         return _read_untyped(text)
     return _read_beside_text(text, shape) if "string" in shape.kinds else _read_typed(text.strip(), shape)
@@ -127,7 +127,7 @@ def _read_typed(text: str, shape: SchemaType) -> Iterator[Reading]:
 
 
 def _read_beside_text(text: str, shape: SchemaType) -> Iterator[Reading]:
-    """Where text is right too, another kind needs the exact letters, and comes first only if it was declared first."""
+    """Where text is valid too, another kind needs its exact spelling, and takes precedence only if declared first."""
     bare, rank = text.strip(), shape.order.index("string")
     yield from _read_null(text, shape.kinds)
     yield from _read_literal(text, shape.order[:rank])
@@ -163,7 +163,7 @@ def _read_loosely(text: str, kinds: Collection[str]) -> Iterator[Reading]:
 
 
 def _read_as_item(text: str, shape: SchemaType) -> Iterator[Reading]:
-    """One value where a list of such values is due."""
+    """Yield a single value as a list of one, where a list is expected."""
     if _takes_single(shape) and text.strip() and not _opens_json(text):
         item = coerce_text(text, shape.items, "")
         if not item.defects:
@@ -171,17 +171,17 @@ def _read_as_item(text: str, shape: SchemaType) -> Iterator[Reading]:
 
 
 def _takes_single(shape: SchemaType) -> bool:
-    """Whether one value may stand for a list of one; in lists of lists that would have no natural end."""
+    """Whether a single value may be wrapped in a list; in lists of lists the depth would be ambiguous."""
     return "array" in shape.kinds and "array" not in shape.items.kinds
 
 
 def _opens_json(value: Value) -> bool:
-    """Whether the value is text that set out to be JSON; such text is not hidden inside a list."""
+    """Whether the value is text that begins like JSON; such text is not wrapped in a list."""
     return isinstance(value, str) and value.lstrip().startswith(_OPENERS)
 
 
 def _try_parse(text: str, openers: tuple[str, ...], strict: bool = False) -> Parsed | None:
-    """The value that the text holds; strict, where it could be mere text, wants JSON to the letter."""
+    """Parse the text; ``strict``, where it could be plain text, requires valid JSON. None if it is no value."""
     if not text.lstrip().startswith(openers):
         return None
     try:
@@ -192,7 +192,7 @@ def _try_parse(text: str, openers: tuple[str, ...], strict: bool = False) -> Par
         return None
 
 
-# -- values that have JSON types ---------------------------------------------------------------------------------------
+# -- typed JSON values -------------------------------------------------------------------------------------------------
 
 _MARKDOWN_ESCAPE = re.compile(r"\\([^\w\s]|_)")
 _EMPTY: dict[frozenset[str], Callable[[], Value]] = {frozenset({"array"}): list, frozenset({"object"}): dict}
@@ -200,7 +200,7 @@ _EMPTY: dict[frozenset[str], Callable[[], Value]] = {frozenset({"array"}): list,
 
 @dataclass(slots=True)
 class _Coercion:
-    """One walk over one value; unions are remembered, or nested ones would be tried again and again."""
+    """One walk over one value; results are memoized, otherwise nested unions would take exponential time."""
 
     bare: bool
     seen: dict[tuple[int, int], tuple[Value, Typed]] = field(default_factory=dict)
@@ -222,7 +222,7 @@ class _Coercion:
         return typed
 
     def fit_untyped(self, value: Value, shape: SchemaType, where: str, depth: int) -> Typed:
-        """Nested elements about which nothing is known."""
+        """Coerce nested elements without a declared type."""
         if isinstance(value, dict) and depth <= MAX_DEPTH:
             members = {name: self.fit(part, shape, where, depth + 1) for name, part in value.items()}
             return _assemble({name: part.value for name, part in members.items()}, members.values(), ())
@@ -236,7 +236,7 @@ class _Coercion:
         return Typed(next(_read_untyped(text))[0] if shape is _LITERAL else text, lost)
 
     def fit_leaf(self, leaf: str, shape: SchemaType, where: str, depth: int) -> Typed:
-        """The text of an element, which may be one member of an object whose other members are its attributes."""
+        """Coerce the text of an element, which may be a member of an object whose other members are the attributes."""
         text, attributes = str.__str__(leaf), _attributes_of(leaf)
         make_empty = _EMPTY.get(shape.kinds - {"null"})
         if make_empty is None or text.strip():
@@ -278,7 +278,7 @@ class _Coercion:
         return _assemble([typed.value for typed in fitted], fitted, ())
 
     def fit_union(self, value: Value, shape: SchemaType, where: str, depth: int) -> Typed:
-        """The first branch that needs no change, else the first without a defect, else the one with the fewest."""
+        """Take the first branch that needs no change, else the first without a defect, else the one with the fewest."""
         near = [branch for branch in shape.branches if branch.admits(value)]
         tried: list[Typed] = []
         for branch in dict.fromkeys((*near, *shape.branches)):
@@ -298,28 +298,28 @@ class _Coercion:
         shape: SchemaType,
         where: str,
         depth: int,
-        telling: tuple[type, ...] = (object,),
+        reported: tuple[type, ...] = (object,),
     ) -> Typed:
-        """The first reading that fits, else what is wrong with the first of a telling type."""
+        """Take the first reading that fits, else report the defects of the first one of a ``reported`` type."""
         failed: list[Typed] = []
         for value, repairs in readings:
             typed = self.fit(value, shape, where, depth)
             if not typed.defects:
                 return Typed(typed.value, repairs + typed.repairs)
-            if isinstance(value, telling):
+            if isinstance(value, reported):
                 failed.append(typed)
         return Typed(given, (), failed[0].defects) if failed else _mismatch(given, shape, where)
 
     def list_changes(self, value: Value, shape: SchemaType) -> Iterator[Reading]:
-        """The same content as a value of a kind that the shape takes."""
+        """Yield the same content as a value of an accepted kind."""
         if self.bare and isinstance(value, dict):
             yield from _list_children(value, shape)
         if isinstance(value, bool) and shape.enum is not None:
-            yield str(value), ("coerced_type",)  # as Python spells it; what the enum does not list does not fit
+            yield str(value), ("coerced_type",)  # Python's spelling; it fits only if the enum lists it
         yield from _change_scalar(value, shape.kinds - {"null"})
         declared = shape.items.properties
         if self.bare and isinstance(value, dict) and declared and declared.keys().isdisjoint(value):
-            return  # no item, but elements around items
+            return  # not an item but a wrapper of items
         if value is not None and _takes_single(shape) and shape.items.admits(value) and not _opens_json(value):
             yield [value], ("wrapped_in_list",)
 
@@ -329,7 +329,7 @@ def _attributes_of(leaf: Value) -> dict[str, str]:
 
 
 def _name_text(leaf: str, shape: SchemaType) -> dict[str, Value] | None:
-    """The attributes of an element and its text as an object; None unless it is clear which member the text is."""
+    """Return the attributes and the text of an element as an object; None if the member of the text is ambiguous."""
     attributes: dict[str, Value] = {**_attributes_of(leaf)}
     names = leaf.names if isinstance(leaf, AttributedText) else frozenset()
     if "object" not in shape.kinds or not shape.properties:
@@ -344,7 +344,7 @@ def _name_text(leaf: str, shape: SchemaType) -> dict[str, Value] | None:
 
 
 def _unescape_markdown(value: Value) -> Value:
-    """A text without the backslashes that Markdown puts before punctuation; any other value as it is."""
+    """Remove Markdown escapes from a text; other values are returned unchanged."""
     return _MARKDOWN_ESCAPE.sub(r"\1", value) if isinstance(value, str) and "\\" in value else value
 
 
@@ -372,7 +372,7 @@ def _convert_number(text: str, kinds: Collection[str]) -> Iterator[Reading]:
 
 
 def _parse_string(text: str, kinds: Collection[str]) -> Iterator[Reading]:
-    """A string that holds nothing but the JSON text of a value that is due."""
+    """Yield the value of a string that contains the JSON text of an expected value."""
     if kinds == {"boolean"} and text.lower() in _BOOLEANS:
         yield _BOOLEANS[text.lower()], ("coerced_type",)
     if _NUMBERS.issuperset(kinds) and normalize_number(text, _NUMBERS) == text:
@@ -382,7 +382,7 @@ def _parse_string(text: str, kinds: Collection[str]) -> Iterator[Reading]:
 
 
 def _list_children(value: dict[str, Value], shape: SchemaType) -> Iterator[Reading]:
-    """The children of an element that stands for a list."""
+    """Yield the children of an element that represents a list."""
     if "array" not in shape.kinds or len(value) != 1:
         return
     ((key, child),) = value.items()
@@ -395,11 +395,11 @@ def _list_children(value: dict[str, Value], shape: SchemaType) -> Iterator[Readi
 
 
 def _make_item(key: str, part: Value) -> Value:
-    """An element that is called like the member which its text is, with its attributes as the other members."""
+    """Make an object of an element: its text is the member of the same name, its attributes are the others."""
     attributes = _attributes_of(part)
     return {**attributes, key: str.__str__(part) if attributes and isinstance(part, str) else part}
 
 
 def _holds_item(value: dict[str, Value], key: str, items: SchemaType) -> bool:
-    """Whether an element is the frame of an item and not the item itself."""
+    """Whether an element wraps an item instead of being the item."""
     return not items.declares(key) and bool(key == "item" or items.properties or not items.admits(value))

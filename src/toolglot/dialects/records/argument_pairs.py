@@ -1,4 +1,4 @@
-"""Name first, then pairs of key and value: GLM and its relatives.
+"""The tool name, then pairs of key and value elements: GLM 4.5 and later, LongCat, Hunyuan 3.
 
 <tool_call>get_weather
 <arg_key>city</arg_key>
@@ -23,7 +23,7 @@ PAIRS = TaggedParameters(
             "<longcat_arg_key>{key}</longcat_arg_key> <longcat_arg_value>",
             ("</longcat_arg_value>",),
         ),
-        # known damage: doubled marks, a mark of the pair that was lost, the call's mark in place of the key's
+        # known damage: doubled marks, a missing mark, <tool_call> instead of <arg_key>
         Parameter("<arg_key><arg_key>{key}</arg_key> <arg_value>", VALUE_END, repair="doubled_mark"),
         Parameter("<arg_key>{key}</arg_key></arg_key> <arg_value>", VALUE_END, repair="doubled_mark"),
         Parameter("<tool_call>{key}</arg_key> <arg_value>", VALUE_END, repair="damaged_opener"),

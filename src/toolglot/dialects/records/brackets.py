@@ -1,4 +1,4 @@
-"""Marks in square brackets.
+"""Calls between marks in square brackets: LM Studio and others.
 
 [TOOL_REQUEST]{"name": "get_weather", "arguments": {"city": "Oslo"}}[END_TOOL_REQUEST]
 """
@@ -11,7 +11,7 @@ from toolglot.dialects.codecs.named_call import NamedCall
 from toolglot.dialects.codecs.tagged_parameters import Parameter, TaggedParameters
 from toolglot.dialects.spec import CallSyntax, Commitment, Dialect, Position, Wrap
 
-# an invented notation that replaces the colon by an arrow and writes arguments like command-line flags
+# a notation that some models invent: arrows instead of colons, arguments as command-line flags
 ARROWS = ('{{tool => "{name}", args =>', '{{tool => "{name}" args =>')
 
 DIALECTS = (

@@ -1,10 +1,10 @@
-"""Calls in a code fence.
+"""Calls in a Markdown code fence.
 
     ```json
     {"name": "get_weather", "arguments": {"city": "Oslo"}}
     ```
 
-A fence is ordinary text, so the tool must be known; words that announce an example make it text.
+A fence is ordinary text, so the tool must be known; a fence announced as an example stays text.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ LABELS = (
     "{before_sole_python}",
     "[ [{before_python}",
 )
-"""What models write before a call that is all they say."""
+"""Labels that models write before a call that is their whole answer."""
 SOLE = (
     Wrap(LABELS, (), Position.START, Commitment.ALONE),
     *(
@@ -63,7 +63,7 @@ SOLE = (
         for opener, closer in (("(", ")"), ("`", "`"), ("```", "```"))
     ),
 )
-"""What is before or around such a call."""
+"""Labels before, or delimiters around, such a call."""
 
 LINES = TaggedParameters((Parameter("BEGIN_ARG: {key}", ("END_ARG: {key}", "END_ARG"), Trim.BREAK),))
 

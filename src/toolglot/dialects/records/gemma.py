@@ -1,4 +1,4 @@
-"""Bare keys, and strings between marks of their own: Gemma 4 and FunctionGemma.
+"""Objects with unquoted keys and special string delimiters: Gemma 4 and FunctionGemma.
 
 <|tool_call>call:get_weather{city:<|"|>Oslo<|"|>,days:3}<tool_call|>
 """
@@ -14,7 +14,7 @@ LITERALS = Literals(quotes=('<|"|>', "<escape>", '"', "'"), native=frozenset({"u
 BODY = NamedCall((ObjectMembers(literals=LITERALS), ObjectMembers("(", ")", (":", "="), LITERALS)))
 CALL = CallSyntax(("call: {name}", "call:default_api:{name}"), BODY, position=Position.WRAPPED)
 BARE = CallSyntax(
-    # Gemini's larger models write the same without marks, under the name of the module that they see
+    # larger Gemini models write the same without marks, prefixed with the module name from their prompt
     (
         "call:{name}{before_object}",
         "call:default_api:{name}{before_object}",

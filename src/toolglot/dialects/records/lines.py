@@ -1,4 +1,4 @@
-"""Calls by lines of text: ReAct, the flower marks of Qwen-Agent, GLM-4-9B, functionary.
+"""Calls as labelled lines of text: ReAct, Qwen-Agent (✿ marks), GLM-4-9B, Functionary.
 
 Action: get_weather
 Action Input: {"city": "Oslo"}

@@ -1,4 +1,4 @@
-"""Mistral: a control token, then either a JSON list or the name and its arguments.
+"""Mistral: a control token, then either a JSON list of calls, or a name and its arguments.
 
 [TOOL_CALLS]get_weather[ARGS]{"city": "Oslo", "days": 3}
 """
