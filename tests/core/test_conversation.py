@@ -29,7 +29,7 @@ from toolglot.core.conversation import (
 PARTS: list[Part] = [
     Text("hi"),
     Image(url="https://example.org/cat.png"),
-    Reasoning("hm", seal="s3al"),
+    Reasoning("hm", signature="s3al"),
     ToolCall("c1", "read_file", '{"path":"a"}'),
     ToolResult("c1", "read_file", (Text("a line"),)),
 ]

@@ -16,7 +16,7 @@ from support.samples import Sample, load_samples, load_tools
 from toolglot.core import provenance
 from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCall, ToolResult, Tools
 from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, Finished, Reason, TextDelta
-from toolglot.core.provenance import find_quotations, list_forms
+from toolglot.core.provenance import find_quotations, normal_forms
 from toolglot.core.text_cache import TextCache
 from toolglot.prompting.call_writer import to_definition, write_calls
 from toolglot.prompting.mark_escaping import get_mark_escaper
@@ -266,7 +266,7 @@ def test_markup_of_every_sample_is_found(sample: Sample) -> None:
     ],
 )
 def test_normal_forms_are_the_same(one: str, other: str) -> None:
-    assert list_forms(f"\n{one}")[-1] == list_forms(other)[-1]
+    assert normal_forms(f"\n{one}")[-1] == normal_forms(other)[-1]
 
 
 def test_texts_without_markup_leave_nothing_to_compare() -> None:
@@ -284,7 +284,7 @@ def test_texts_without_markup_leave_nothing_to_compare() -> None:
 
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = TextCache[tuple[int, int, int]](1000)
-    monkeypatch.setattr(provenance, "_KEPT", kept)
+    monkeypatch.setattr(provenance, "_NORMAL_FORMS", kept)
     for number in range(100):
         find_quotations([f"<tool_call>{number}" + "x" * 90], NAMES)
     assert 0 < kept.size <= 1000 and len(kept) < 100
@@ -300,7 +300,7 @@ def test_long_texts_are_searched_once(unit: str) -> None:
     first = process_time() - begun
     begun = process_time()
     quotations = find_quotations([text], NAMES)
-    quotations.may_hold('<tool_call>{"name": "read_file"')
+    quotations.may_contain('<tool_call>{"name": "read_file"')
     assert first < 1
     assert process_time() - begun < 0.05
 

@@ -22,10 +22,10 @@ from toolglot.core.schema.toolset import (
     CompiledTools,
     SchemaType,
     Typed,
+    coerce_text,
+    coerce_text_leaves,
+    coerce_value,
     compile_declared,
-    conform,
-    conform_text_leaves,
-    read_text,
 )
 
 STRING = {"type": "string"}
@@ -62,7 +62,7 @@ def tool_of(parameters: Any) -> CompiledTool:
 def shape_of(schema: Any) -> SchemaType:
     """The shape of a parameter; definitions move to where references look for them."""
     definitions = schema.get("$defs", {}) if isinstance(schema, dict) else {}
-    return tool_of({"type": "object", "properties": {"a": schema}, "$defs": definitions}).shape_of("a")
+    return tool_of({"type": "object", "properties": {"a": schema}, "$defs": definitions}).type_of("a")
 
 
 def same(one: object, other: object) -> bool:
@@ -96,7 +96,7 @@ def expect_defect(typed: Typed, found: str = "", expected: str = "", where: str 
 def test_text_for_a_string_is_kept_to_the_letter(text: str, schema: Any) -> None:
     shape = shape_of(schema)
     assert shape.streams
-    expect(read_text(text, shape, "argument a"), text)
+    expect(coerce_text(text, shape, "argument a"), text)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_text_for_a_string_is_kept_to_the_letter(text: str, schema: Any) -> None
     ],
 )
 def test_text_for_an_integer(text: str, value: str, repairs: tuple[str, ...]) -> None:
-    expect(read_text(text, shape_of(INTEGER), "argument a"), Number(value), *repairs)
+    expect(coerce_text(text, shape_of(INTEGER), "argument a"), Number(value), *repairs)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_text_for_an_integer(text: str, value: str, repairs: tuple[str, ...]) ->
     ],
 )
 def test_text_that_is_no_integer(text: str) -> None:
-    expect_defect(read_text(text, shape_of(INTEGER), "argument a"), "the text", "an integer such as 10")
+    expect_defect(coerce_text(text, shape_of(INTEGER), "argument a"), "the text", "an integer such as 10")
 
 
 @pytest.mark.parametrize(
@@ -167,12 +167,12 @@ def test_text_that_is_no_integer(text: str) -> None:
     ],
 )
 def test_text_for_a_number(text: str, value: str, repairs: tuple[str, ...]) -> None:
-    expect(read_text(text, shape_of(NUMBER), "argument a"), Number(value), *repairs)
+    expect(coerce_text(text, shape_of(NUMBER), "argument a"), Number(value), *repairs)
 
 
 @pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity", "inf", "1,5", "", "1e", "e5", "."])
 def test_text_that_is_no_number(text: str) -> None:
-    expect_defect(read_text(text, shape_of(NUMBER), "argument a"), "the text", "a number such as 1.5")
+    expect_defect(coerce_text(text, shape_of(NUMBER), "argument a"), "the text", "a number such as 1.5")
 
 
 @pytest.mark.parametrize(
@@ -186,17 +186,17 @@ def test_text_that_is_no_number(text: str) -> None:
     ],
 )
 def test_text_for_a_boolean(text: str, value: bool, repairs: tuple[str, ...]) -> None:
-    expect(read_text(text, shape_of(BOOLEAN), "argument a"), value, *repairs)
+    expect(coerce_text(text, shape_of(BOOLEAN), "argument a"), value, *repairs)
 
 
 @pytest.mark.parametrize("text", ["", "t", "maybe", "null", "2", "truee"])
 def test_text_that_is_no_boolean(text: str) -> None:
-    expect_defect(read_text(text, shape_of(BOOLEAN), "argument a"), "the text", "true or false")
+    expect_defect(coerce_text(text, shape_of(BOOLEAN), "argument a"), "the text", "true or false")
 
 
 @pytest.mark.parametrize("text", ["null", "None", "", " null "])
 def test_text_for_null_alone(text: str) -> None:
-    expect(read_text(text, shape_of(NULL), "argument a"), None)
+    expect(coerce_text(text, shape_of(NULL), "argument a"), None)
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_text_for_null_alone(text: str) -> None:
     ],
 )
 def test_text_for_lists_and_objects(schema: Any, text: str, value: Value, repairs: tuple[str, ...]) -> None:
-    expect(read_text(text, shape_of(schema), "argument a"), value, *repairs)
+    expect(coerce_text(text, shape_of(schema), "argument a"), value, *repairs)
 
 
 @pytest.mark.parametrize(
@@ -244,11 +244,11 @@ def test_text_for_lists_and_objects(schema: Any, text: str, value: Value, repair
     ],
 )
 def test_text_that_is_no_list_or_object(schema: Any, text: str, expected: str) -> None:
-    expect_defect(read_text(text, shape_of(schema), "argument a"), "", expected)
+    expect_defect(coerce_text(text, shape_of(schema), "argument a"), "", expected)
 
 
 def test_defects_inside_parsed_text_name_the_place() -> None:
-    typed = read_text('[{"line": 1}, {"line": "two"}]', shape_of(FILES), "argument a")
+    typed = coerce_text('[{"line": 1}, {"line": "two"}]', shape_of(FILES), "argument a")
     expect_defect(typed, 'the text "two"', "an integer", where="argument a[1].line")
 
 
@@ -284,7 +284,7 @@ def test_text_for_an_enum(schema: Any, text: str, value: Value, repairs: tuple[s
     shape = shape_of(schema)
     assert not shape.streams
     assert not shape.nullable_text
-    expect(read_text(text, shape, "argument a"), value, *repairs)
+    expect(coerce_text(text, shape, "argument a"), value, *repairs)
 
 
 @pytest.mark.parametrize(
@@ -298,7 +298,7 @@ def test_text_for_an_enum(schema: Any, text: str, value: Value, repairs: tuple[s
     ],
 )
 def test_text_outside_an_enum_is_told_the_members(schema: Any, text: str, expected: str) -> None:
-    expect_defect(read_text(text, shape_of(schema), "argument a"), f'the text "{text}"', expected)
+    expect_defect(coerce_text(text, shape_of(schema), "argument a"), f'the text "{text}"', expected)
 
 
 @pytest.mark.parametrize(
@@ -341,7 +341,7 @@ def test_text_outside_an_enum_is_told_the_members(schema: Any, text: str, expect
     ],
 )
 def test_text_for_a_union(schema: Any, text: str, value: Value, repairs: tuple[str, ...]) -> None:
-    expect(read_text(text, shape_of(schema), "argument a"), value, *repairs)
+    expect(coerce_text(text, shape_of(schema), "argument a"), value, *repairs)
 
 
 @pytest.mark.parametrize(
@@ -353,14 +353,14 @@ def test_text_for_a_union(schema: Any, text: str, value: Value, repairs: tuple[s
     ],
 )
 def test_text_that_fits_no_branch(schema: Any, text: str, expected: str) -> None:
-    expect_defect(read_text(text, shape_of(schema), "argument a"), "the text", expected)
+    expect_defect(coerce_text(text, shape_of(schema), "argument a"), "the text", expected)
 
 
 @pytest.mark.parametrize("text", ["5", "true", "null", "[1]", '{"a": 1}', "", " x "])
 def test_text_for_what_was_not_declared_stays_text(text: str) -> None:
     tool = make_tool(b=STRING)
-    assert tool.shape_of("a") is ANY
-    expect(read_text(text, tool.shape_of("a"), "argument a"), text)
+    assert tool.type_of("a") is ANY
+    expect(coerce_text(text, tool.type_of("a"), "argument a"), text)
 
 
 @pytest.mark.parametrize(
@@ -382,11 +382,11 @@ def test_text_for_what_was_not_declared_stays_text(text: str) -> None:
 def test_text_for_a_declared_parameter_without_a_type(schema: Any, text: str, value: Value) -> None:
     shape = shape_of(schema)
     assert shape is UNTYPED
-    expect(read_text(text, shape, "argument a"), value)
+    expect(coerce_text(text, shape, "argument a"), value)
 
 
 def test_long_text_is_shortened_in_a_defect() -> None:
-    (defect,) = read_text("x" * 10_000, shape_of(INTEGER), "argument a").defects
+    (defect,) = coerce_text("x" * 10_000, shape_of(INTEGER), "argument a").defects
     assert len(defect.found) < 100
     assert defect.found.endswith('..."')
 
@@ -421,7 +421,7 @@ def test_which_text_may_stream(schema: Any, streams: bool, nullable: bool) -> No
 def test_streaming_is_safe(text: str) -> None:
     for schema, streams, nullable in STREAMING:
         if streams or (nullable and text not in ("null", "None")):
-            expect(read_text(text, shape_of(schema), "argument a"), text)
+            expect(coerce_text(text, shape_of(schema), "argument a"), text)
 
 
 # -- values that have JSON types ---------------------------------------------------------------------------------------
@@ -474,7 +474,7 @@ def test_streaming_is_safe(text: str) -> None:
     ],
 )
 def test_values_conform(schema: Any, value: Value, wanted: Value, repairs: tuple[str, ...]) -> None:
-    expect(conform(value, shape_of(schema), "argument a"), wanted, *repairs)
+    expect(coerce_value(value, shape_of(schema), "argument a"), wanted, *repairs)
 
 
 @pytest.mark.parametrize(
@@ -503,7 +503,7 @@ def test_values_conform(schema: Any, value: Value, wanted: Value, repairs: tuple
     ],
 )
 def test_values_that_do_not_conform(schema: Any, value: Value, where: str, found: str, expected: str) -> None:
-    typed = conform(value, shape_of(schema), "argument a")
+    typed = coerce_value(value, shape_of(schema), "argument a")
     expect_defect(typed, found, expected, where)
     if not isinstance(value, (list, dict)):
         assert typed.value is value
@@ -511,7 +511,7 @@ def test_values_that_do_not_conform(schema: Any, value: Value, where: str, found
 
 def test_what_is_missing_inside_is_named_by_its_path() -> None:
     schema = {"type": "array", "items": POINT}
-    (defect,) = conform([{"x": Number("1")}, {}], shape_of(schema), "argument a").defects
+    (defect,) = coerce_value([{"x": Number("1")}, {}], shape_of(schema), "argument a").defects
     assert (defect.reason, defect.where) == (Reason.MISSING_ARGUMENT, "argument a[1].x")
     assert (defect.found, defect.expected) == ("nothing", "an integer such as 10")
 
@@ -526,7 +526,7 @@ JSON_VALUES: st.SearchStrategy[Any] = st.recursive(
 def test_any_value_conforms_where_anything_goes(value: Value) -> None:
     everything = {"type": ["object", "array", "string", "number", "boolean", "null"]}
     for shape in (ANY, UNTYPED, shape_of(everything), shape_of({"anyOf": [{"type": t} for t in everything["type"]]})):
-        expect(conform(value, shape, "argument a"), value)
+        expect(coerce_value(value, shape, "argument a"), value)
 
 
 SCHEMAS: list[Any] = [
@@ -538,9 +538,13 @@ SCHEMAS: list[Any] = [
 @given(JSON_VALUES, st.text() | JSON_VALUES.map(dump), st.sampled_from(SCHEMAS))
 def test_what_was_typed_stays_as_it_is(value: Value, text: str, schema: Any) -> None:
     shape = shape_of(schema)
-    for typed in (read_text(text, shape, "a"), conform(value, shape, "a"), conform_text_leaves(value, shape, "a")):
+    for typed in (
+        coerce_text(text, shape, "a"),
+        coerce_value(value, shape, "a"),
+        coerce_text_leaves(value, shape, "a"),
+    ):
         if not typed.defects:
-            expect(conform(typed.value, shape, "a"), typed.value)
+            expect(coerce_value(typed.value, shape, "a"), typed.value)
 
 
 # -- nested elements ---------------------------------------------------------------------------------------------------
@@ -598,13 +602,13 @@ def test_what_was_typed_stays_as_it_is(value: Value, text: str, schema: Any) -> 
     ],
 )
 def test_text_leaves_are_typed_without_repairs(schema: Any, value: Value, wanted: Value) -> None:
-    expect(conform_text_leaves(value, shape_of(schema), "argument a"), wanted)
+    expect(coerce_text_leaves(value, shape_of(schema), "argument a"), wanted)
 
 
 def test_text_leaves_have_defects_too() -> None:
-    expect_defect(conform_text_leaves({"x": "a"}, shape_of(POINT), "argument a"), '"a"', "an integer", "argument a.x")
-    expect_defect(conform_text_leaves(["a"], shape_of(STRING), "argument a"), "a list of 1 value", "text")
-    (defect,) = conform_text_leaves("", shape_of(POINT), "argument a").defects
+    expect_defect(coerce_text_leaves({"x": "a"}, shape_of(POINT), "argument a"), '"a"', "an integer", "argument a.x")
+    expect_defect(coerce_text_leaves(["a"], shape_of(STRING), "argument a"), "a list of 1 value", "text")
+    (defect,) = coerce_text_leaves("", shape_of(POINT), "argument a").defects
     assert (defect.reason, defect.where) == (Reason.MISSING_ARGUMENT, "argument a.x")
 
 
@@ -652,7 +656,7 @@ def test_all_of_merges() -> None:
     )
     assert list(shape.properties) == ["x", "y", "z", "w"]
     assert shape.required == {"x", "z"}
-    assert shape.property_shape("x").kinds == {"integer"}
+    assert shape.property_type("x").kinds == {"integer"}
     assert shape_of({"allOf": [{"enum": [1, 2, 3]}, {"enum": [2, 3, 4]}]}).enum == (Number("2"), Number("3"))
 
 
@@ -667,25 +671,25 @@ def test_alternatives_at_the_top_declare_together() -> None:
     )
     assert tool.declares("kind") and tool.declares("n")
     assert tool.required == {"kind"}
-    expect(read_text("b", tool.shape_of("kind"), "argument kind"), "b")
-    expect_defect(read_text("c", tool.shape_of("kind"), "argument a"), "", 'one of "a", "b"')
+    expect(coerce_text("b", tool.type_of("kind"), "argument kind"), "b")
+    expect_defect(coerce_text("c", tool.type_of("kind"), "argument a"), "", 'one of "a", "b"')
 
 
 def test_additional_properties_shape_what_is_not_declared() -> None:
     tool = tool_of({"type": "object", "properties": {"a": STRING}, "additionalProperties": INTEGER})
     assert not tool.declares("b")
-    expect(read_text("5", tool.shape_of("b"), "argument b"), Number("5"))
-    assert tool_of({"type": "object", "additionalProperties": True}).shape_of("b") is ANY
+    expect(coerce_text("5", tool.type_of("b"), "argument b"), Number("5"))
+    assert tool_of({"type": "object", "additionalProperties": True}).type_of("b") is ANY
 
 
 def test_recursive_types() -> None:
     shape = shape_of(TREE)
-    child = shape.property_shape("children").items
-    assert child.property_shape("children").items is child
+    child = shape.property_type("children").items
+    assert child.property_type("children").items is child
     deep: Value = {"value": Number("0")}
     for _ in range(20):
         deep = {"value": Number("1"), "children": [deep]}
-    expect(conform(deep, shape, "argument a"), deep)
+    expect(coerce_value(deep, shape, "argument a"), deep)
     repr(shape)
 
 
@@ -693,7 +697,7 @@ def test_recursive_types_merged_with_themselves() -> None:
     one = {"properties": {"next": {"$ref": "#/$defs/one"}}}
     other = {"properties": {"next": {"$ref": "#/$defs/other"}}, "allOf": [{"$ref": "#/$defs/one"}]}
     shape = shape_of({"$ref": "#/$defs/other", "$defs": {"one": one, "other": other}})
-    assert shape.property_shape("next").kinds == {"object"}
+    assert shape.property_type("next").kinds == {"object"}
 
 
 UNUSABLE: list[tuple[Any, str, str]] = [
@@ -794,7 +798,7 @@ def test_deep_values_are_a_defect_and_not_a_crash() -> None:
     value: Value = "x"
     for i in range(5000):
         value = [value] if i % 2 else {"k": value}
-    for typed in (conform(value, shape, "a"), conform_text_leaves(value, shape, "a")):
+    for typed in (coerce_value(value, shape, "a"), coerce_text_leaves(value, shape, "a")):
         (defect,) = typed.defects
         assert "more than 100 levels" in defect.found
     shallow: Value = "[" * 99 + "1" + "]" * 99
@@ -802,7 +806,7 @@ def test_deep_values_are_a_defect_and_not_a_crash() -> None:
         shallow = [shallow] if i % 2 else {"k": shallow}
     limit = sys.getrecursionlimit()
     assert limit <= 1000
-    conform_text_leaves(shallow, shape, "a")
+    coerce_text_leaves(shallow, shape, "a")
 
 
 def test_nested_unions_are_not_tried_again_and_again() -> None:
@@ -815,8 +819,8 @@ def test_nested_unions_are_not_tried_again_and_again() -> None:
     for _ in range(60):
         value = {"tag": "c", "next": value}
     started = time.process_time()
-    assert conform(value, shape, "a").defects
-    assert conform_text_leaves(value, shape, "a").defects
+    assert coerce_value(value, shape, "a").defects
+    assert coerce_text_leaves(value, shape, "a").defects
     assert time.process_time() - started < 2
 
 
@@ -825,9 +829,9 @@ def test_lists_of_themselves_end(value: Any) -> None:
     lists = {"type": "array", "items": {"$ref": "#/$defs/l"}}
     for definition in (lists, {"anyOf": [lists, {**lists, "minItems": 1}, POINT]}):
         shape = shape_of({"$ref": "#/$defs/l", "$defs": {"l": definition}})
-        assert conform(value, shape, "a").defects
-        assert conform_text_leaves(value, shape, "a").defects
-        assert read_text(dump(value), shape, "a").defects
+        assert coerce_value(value, shape, "a").defects
+        assert coerce_text_leaves(value, shape, "a").defects
+        assert coerce_text(dump(value), shape, "a").defects
 
 
 # -- tools -------------------------------------------------------------------------------------------------------------
@@ -848,7 +852,7 @@ def test_every_way_to_declare_a_tool(entry: Any) -> None:
     tool = CompiledTools([entry]).find("f")
     assert tool is not None
     assert (tool.name, tool.description, tool.required) == ("f", "d", frozenset({"a"}))
-    assert tool.declares("a") and tool.shape_of("a").kinds == {"integer"}
+    assert tool.declares("a") and tool.type_of("a").kinds == {"integer"}
 
 
 @pytest.mark.parametrize("extra", [{}, {"parameters": None}, {"parameters": {}}, {"input_schema": None}])
@@ -857,8 +861,8 @@ def test_a_tool_without_parameters_takes_anything(extra: Any) -> None:
     assert tool is not None
     assert tool.parameters.kinds == {"object"}
     assert (tool.description, tool.required, tool.missing(())) == ("", frozenset(), ())
-    assert tool.shape_of("x") is ANY
-    expect(conform({"x": "5"}, tool.parameters, "arguments"), {"x": "5"})
+    assert tool.type_of("x") is ANY
+    expect(coerce_value({"x": "5"}, tool.parameters, "arguments"), {"x": "5"})
 
 
 def test_names_and_supported_tools() -> None:
@@ -866,11 +870,11 @@ def test_names_and_supported_tools() -> None:
     assert box.names == ("f", "g")
     offered, supported = box.find("f"), box.find("g")
     assert offered is not None and offered.declares("a")
-    assert supported is not None and supported.parameters is ANY and supported.shape_of("x") is ANY
+    assert supported is not None and supported.parameters is ANY and supported.type_of("x") is ANY
     assert (
         CompiledTools(None).names == ()
         and CompiledTools([]).find("f") is None
-        and CompiledTools(None).nearest("f") is None
+        and CompiledTools(None).suggest_name("f") is None
     )
 
 
@@ -959,7 +963,7 @@ def test_similar_names_are_not_found(written: str) -> None:
     ],
 )
 def test_nearest_suggests(written: str, name: str | None) -> None:
-    assert CompiledTools([{"name": name} for name in NAMES]).nearest(written) == name
+    assert CompiledTools([{"name": name} for name in NAMES]).suggest_name(written) == name
 
 
 def test_forty_tools_are_compiled_quickly() -> None:
@@ -992,7 +996,7 @@ def test_the_same_tools_are_compiled_once() -> None:
     enum.append("y")
     second = compile_declared(tools, ())
     assert second is not first
-    found = [tool.shape_of("a").enum for box in (first, second) if (tool := box.find("f")) is not None]
+    found = [tool.type_of("a").enum for box in (first, second) if (tool := box.find("f")) is not None]
     assert found == [("x",), ("x", "y")]
 
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolglot.core import windowed_search as windows
-from toolglot.core.provenance import list_forms
-from toolglot.core.text_cache import ENTRY, TextCache
+from toolglot.core.provenance import normal_forms
+from toolglot.core.text_cache import ENTRY_COST, TextCache
 from toolglot.prompting.mark_escaping import get_mark_escaper
 
 PATTERN = re.compile(r"<\w{1,6}>|\n *x(?=!)|b+")
@@ -21,7 +21,7 @@ PIECES = st.sampled_from(["<", "a", "b", "<ab>", ">", "\n ", "x", "!", "<abcdef>
 @pytest.fixture(autouse=True)
 def _small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(windows, "WINDOW", 16)
-    monkeypatch.setattr(windows, "LONGEST", 12)
+    monkeypatch.setattr(windows, "MAX_MATCH", 12)
 
 
 @given(st.lists(PIECES, max_size=60).map("".join))
@@ -44,7 +44,7 @@ class _Counting:
 def test_no_search_is_longer_than_a_window(monkeypatch: pytest.MonkeyPatch) -> None:
     pattern = _Counting()
     assert windows.search(pattern, "a" * 5000) is None  # type: ignore[arg-type]
-    assert pattern.longest <= windows.WINDOW + windows.LONGEST
+    assert pattern.longest <= windows.WINDOW + windows.MAX_MATCH
 
 
 def _count_searches(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> int:
@@ -64,25 +64,25 @@ def _count_searches(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object])
 
 @pytest.mark.parametrize("unit", ["\n", " ", '"', "// ", '", "', "1: "])
 def test_normal_forms_take_linear_work(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    small = _count_searches(monkeypatch, lambda: list_forms("é" + unit * 400))
-    large = _count_searches(monkeypatch, lambda: list_forms("é" + unit * 4000))
+    small = _count_searches(monkeypatch, lambda: normal_forms("é" + unit * 400))
+    large = _count_searches(monkeypatch, lambda: normal_forms("é" + unit * 4000))
     assert large <= 12 * small
 
 
 def test_marks_are_found_across_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(windows, "LONGEST", 2048)
+    monkeypatch.setattr(windows, "MAX_MATCH", 2048)
     for before in range(90, 130):
         text = "x" * before + "<tool_call> read <read>" + "y" * 9000
         assert list(get_mark_escaper("hermes", ("read",)).find_positions(text)) == [before + 1, before + 18]
 
 
 def test_texts_are_kept_within_a_bound() -> None:
-    kept = TextCache[str](10 * (10 + ENTRY))
+    kept = TextCache[str](10 * (10 + ENTRY_COST))
     for number in range(50):
         kept.add(f"key {number}", "x" * 10)
         assert kept.get("key 0") is not None or number > 9
-    assert kept.size == kept.most and len(kept) == 10
+    assert kept.size == kept.max_characters and len(kept) == 10
     assert kept.get("key 0") is not None  # it was asked for again and again
-    kept.add("long", "x" * kept.most)
+    kept.add("long", "x" * kept.max_characters)
     kept.add("key 49", "y")
-    assert kept.get("long") is None and kept.get("key 49") == "y" and kept.size == kept.most - 9
+    assert kept.get("long") is None and kept.get("key 49") == "y" and kept.size == kept.max_characters - 9

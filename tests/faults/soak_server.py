@@ -43,8 +43,8 @@ async def main(port: int, closed: int, nowhere: TextIO) -> None:
     asked = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(asked), sys.stdin)
     settings = settle(port, closed)
-    provenance._KEPT.most = KEPT_BYTES
-    for module, name in ((provenance, "KNOWN_TEXTS"), (mark_escaping, "_MOST_TEXTS")):
+    provenance._NORMAL_FORMS.max_characters = KEPT_BYTES
+    for module, name in ((provenance, "MAX_UNMARKED"), (mark_escaping, "_MOST_TEXTS")):
         setattr(module, name, KNOWN_TEXTS)
     settings = replace(settings, limits=replace(settings.limits, kept_bytes=KEPT_BYTES))
     async with listening(settings) as address:

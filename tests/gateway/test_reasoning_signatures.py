@@ -69,7 +69,7 @@ def remember(events: list[Event], client: str) -> tuple[Message, ...]:
         match event:
             case ReasoningDelta(text=text):
                 thought = text
-            case ReasoningSigned(seal=seal, kind=kind) if client in LENT:
+            case ReasoningSigned(signature=seal, kind=kind) if client in LENT:
                 parts.append(Reasoning(thought, LENT[client](seal, kind), client))
                 thought = ""
             case TextDelta(text=text):
@@ -88,7 +88,7 @@ def remember(events: list[Event], client: str) -> tuple[Message, ...]:
 
 def shape(parts: list[Any]) -> list[Any]:
     """What must arrive: seals with their thoughts, and what they stand before."""
-    told = [(part.text, part.seal) if isinstance(part, Reasoning) else type(part).__name__ for part in parts]
+    told = [(part.text, part.signature) if isinstance(part, Reasoning) else type(part).__name__ for part in parts]
     return [part for part in told if part != ("", "")]
 
 
@@ -248,7 +248,7 @@ def test_signatures_of_a_chat_server_come_back(client: str, name: str, stream: b
     if "text" in name:
         expected = ["Text", *(part for part in expected if part != "Text")]  # the wire has one place for text
     if client == "openai_chat":
-        assert [event.seal for event in told if isinstance(event, ReasoningSigned)] == [
+        assert [event.signature for event in told if isinstance(event, ReasoningSigned)] == [
             part[1] for part in expected if isinstance(part, tuple)
         ]
     again = line.ask(Conversation("m", (QUESTION, *remember(told, client)), TOOLS), stream)

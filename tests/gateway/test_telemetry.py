@@ -33,7 +33,7 @@ from toolglot.core.events import (
     TextDelta,
     Usage,
 )
-from toolglot.core.redaction import clean, redact, redact_stream
+from toolglot.core.redaction import make_printable, redact, redact_stream
 from toolglot.gateway.telemetry.log import Telemetry, log_to
 from toolglot.gateway.telemetry.metrics import DURATION_BUCKETS, KNOWN, LABELS, Labels, Spread
 from toolglot.gateway.telemetry.prometheus import render
@@ -211,7 +211,7 @@ def test_what_others_chose_is_cut_short_and_printable(telemetry: Telemetry) -> N
     assert record.request_id == "id?forged line?[31m"
     assert len(record.model) == 200
     assert record.tools == ("a?b",)
-    assert clean("naïve 名前") == "naïve 名前"
+    assert make_printable("naïve 名前") == "naïve 名前"
 
 
 # The log

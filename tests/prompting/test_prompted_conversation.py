@@ -23,7 +23,7 @@ from toolglot.core.conversation import (
     ToolChoice,
     ToolResult,
 )
-from toolglot.core.tool_names import rename
+from toolglot.core.tool_names import assign_names
 from toolglot.prompting.call_writer import resolve_dialect
 from toolglot.prompting.conversation import render_as_text, tool_prompt, write_result
 from toolglot.prompting.mark_escaping import choose_break_character, get_mark_escaper
@@ -321,7 +321,7 @@ def test_a_choice_follows_the_renaming() -> None:
 
 def test_invented_names_never_meet_a_real_one() -> None:
     plain = re.compile(r"\w+\Z")
-    given = rename(["a.b", "a_b", "a/b", "", "!!", "a.b"], lambda name: plain.match(name) is not None)
+    given = assign_names(["a.b", "a_b", "a/b", "", "!!", "a.b"], lambda name: plain.match(name) is not None)
     assert given == {"a.b": "use_a_b", "a_b": "a_b", "a/b": "a_b_2", "": "use", "!!": "use_2"}
 
 

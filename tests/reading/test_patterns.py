@@ -13,7 +13,7 @@ from support.gateway import gateway, run
 from support.samples import chunkings, read_events
 
 import toolglot
-from toolglot.core.call_patterns import KEYS, PATTERNS, spell
+from toolglot.core.call_patterns import KEYS, PATTERNS, to_snake_case
 from toolglot.core.errors import UsageError
 from toolglot.core.events import Event, Reason, TextDelta
 from toolglot.dialects.records import all_dialects
@@ -152,7 +152,7 @@ def test_camel_case_is_read() -> None:
     given = {"jsonCodeBlocks": False, "shellCommands": True, "naturalLanguage": False, "shellCommandsConfidence": 0.95}
     assert toolglot.read(TEXTS["json_code_blocks"][0], TOOLS, patterns=given).calls == []
     assert len(toolglot.read(TEXTS["shell_commands"][0], TOOLS, shell=("npm",), patterns=given).calls) == 1
-    assert {spell(key) for key in KEYS} == set(KEYS)
+    assert {to_snake_case(key) for key in KEYS} == set(KEYS)
 
 
 @pytest.mark.parametrize(

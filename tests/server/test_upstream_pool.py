@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from toolglot.config import Upstream
-from toolglot.core.errors import SilenceError, UnreachableError, UpstreamError
+from toolglot.core.errors import UnreachableError, UpstreamError, UpstreamTimeoutError
 from toolglot.server.upstream import connection as connections
 from toolglot.server.upstream import pool as transports
 from toolglot.server.upstream.connection import HEAD_LIMIT, READ_AHEAD, UpstreamResponse
@@ -556,7 +556,7 @@ async def test_silence_is_not_asked_again() -> None:
 
     async with small(serve, read_timeout=0.1) as server:
         await server.ask()
-        with pytest.raises(SilenceError):
+        with pytest.raises(UpstreamTimeoutError):
             await server.ask()
         assert len(server.calls) == 1
 
@@ -685,7 +685,7 @@ async def test_silence_is_given_up(sent: bytes) -> None:
         await call.is_left()
 
     async with small(serve, read_timeout=0.1) as server:
-        with pytest.raises(SilenceError):
+        with pytest.raises(UpstreamTimeoutError):
             await server.ask()
 
 
@@ -713,7 +713,7 @@ async def test_a_head_must_come_whole_in_time() -> None:
                 await asyncio.sleep(0.05)
 
     async with small(serve, read_timeout=0.2) as server:
-        with pytest.raises(SilenceError):
+        with pytest.raises(UpstreamTimeoutError):
             await server.ask()
 
 
@@ -727,7 +727,7 @@ async def test_a_shorter_patience_counts_on_a_kept_connection() -> None:
     async with small(serve, read_timeout=60) as server:
         await server.ask()
         server.read_timeout = 0.05
-        with pytest.raises(SilenceError):
+        with pytest.raises(UpstreamTimeoutError):
             await server.ask()
 
 
@@ -793,7 +793,7 @@ async def test_an_upstream_that_never_shakes_hands_is_silent() -> None:
 
     async with small(serve, connect_timeout=0.1) as server:
         server.url = server.url.replace("http:", "https:")
-        with pytest.raises(SilenceError):
+        with pytest.raises(UpstreamTimeoutError):
             await server.ask()
 
 

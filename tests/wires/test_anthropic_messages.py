@@ -23,7 +23,7 @@ from toolglot.core.conversation import (
     ToolChoice,
     ToolResult,
 )
-from toolglot.core.errors import InternalError, RefusedError, RequestError, ToolResultsError
+from toolglot.core.errors import InternalError, RequestError, ToolResultsError, UpstreamResponseError
 from toolglot.core.events import (
     CallArguments,
     CallEnded,
@@ -624,10 +624,10 @@ def test_errors_of_others_get_words_of_this_wire() -> None:
     kinds = [
         json.loads(wire.encode_error(error))["error"]["type"]
         for error in (
-            RefusedError("x", 429, "r", "tokens"),
-            RefusedError("x", 422),
+            UpstreamResponseError("x", 429, "r", "tokens"),
+            UpstreamResponseError("x", 422),
             InternalError("x"),
-            RefusedError("x", 503),
+            UpstreamResponseError("x", 503),
         )
     ]
     assert kinds == ["rate_limit_error", "invalid_request_error", "api_error", "api_error"]

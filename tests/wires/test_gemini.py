@@ -22,7 +22,7 @@ from toolglot.core.conversation import (
     ToolChoice,
     ToolResult,
 )
-from toolglot.core.errors import AccessError, RequestError
+from toolglot.core.errors import AuthenticationError, RequestError
 from toolglot.core.events import (
     CallArguments,
     CallEnded,
@@ -460,5 +460,5 @@ def test_errors_of_upstreams(body: bytes, message: str, code: str) -> None:
 
 
 def test_errors_have_the_status_that_the_wire_knows() -> None:
-    told = json.loads(wire.encode_error(AccessError("No key.")))["error"]
+    told = json.loads(wire.encode_error(AuthenticationError("No key.")))["error"]
     assert (told["code"], told["status"], told["details"][0]["reason"]) == (401, "UNAUTHENTICATED", "invalid_api_key")

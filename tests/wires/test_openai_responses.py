@@ -22,7 +22,7 @@ from toolglot.core.conversation import (
     ToolChoice,
     ToolResult,
 )
-from toolglot.core.errors import RequestError, SizeError, ToolResultsError
+from toolglot.core.errors import RequestError, RequestSizeError, ToolResultsError
 from toolglot.core.events import (
     CallArguments,
     CallEnded,
@@ -284,7 +284,7 @@ def test_references_do_not_grow_past_the_limit(fields: dict[str, Any], monkeypat
 
     monkeypatch.setattr(msgspec.json, "decode", watch)
     body = json.dumps({"model": "m", **fields}).encode()
-    with pytest.raises(SizeError, match="more than 15000 bytes"):
+    with pytest.raises(RequestSizeError, match="more than 15000 bytes"):
         wire.expand_request(body, {"msg_1": found, "resp_1": found}.get, 15_000)
     assert read.count(found[1]) <= 2
     read.clear()

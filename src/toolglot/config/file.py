@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from toolglot.config.settings import FIELDS, SECTIONS, TABLES, ModelSettings, Upstream
-from toolglot.core.call_patterns import spell
+from toolglot.core.call_patterns import to_snake_case
 from toolglot.core.errors import UsageError
 
 REFERENCES = ("env:", "os.environ/")
@@ -89,7 +89,7 @@ def _spell_names(table: Mapping[str, Any], known: Collection[str], place: str) -
     """The table with the names of settings as they are written here; a file may have them in camel case."""
     spelled: dict[str, Any] = {}
     for given, raw in table.items():
-        name = given if given in known or spell(given) not in known else spell(given)
+        name = given if given in known or to_snake_case(given) not in known else to_snake_case(given)
         if name in spelled:
             raise UsageError(f"{place} has {name} twice, in two spellings")
         spelled[name] = raw

@@ -1,8 +1,8 @@
-"""Patterns: ways of writing calls that ordinary text has too, each with a switch and a confidence.
+"""Call patterns: dialects that also occur in ordinary text, each group with a switch and a confidence.
 
-A pattern is a group of dialects. One that is switched off stays text, and the reader says so in ``Reader.left``; a
-confidence takes the place of that of its dialects, and is compared with ``min_confidence`` as usual. Calls between
-marks that are never ordinary text belong to no pattern.
+Calls of a pattern that is off stay text and are listed in ``Reader.left``. The confidence of a pattern replaces that of
+its dialects and is compared with ``min_confidence``. Dialects whose marks never occur in ordinary text belong to no
+pattern.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CAPITAL: Final = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 @dataclass(frozen=True, slots=True)
 class Patterns:
-    """Which dialects are switched off, the confidences of others, and whether a shell fence needs a directory."""
+    """The dialects that are off, confidences of others, and whether a shell fence needs a working directory."""
 
     off: frozenset[str] = frozenset()
     confidences: Mapping[str, float] = field(default_factory=dict, hash=False)
@@ -41,17 +41,17 @@ class Patterns:
 ALL_ON: Final = Patterns()
 
 
-def spell(key: str) -> str:
-    """A key in camel case as it is written here: ``jsonCodeBlocks`` is ``json_code_blocks``."""
+def to_snake_case(key: str) -> str:
+    """Convert camel case: ``jsonCodeBlocks`` becomes ``json_code_blocks``."""
     return _CAPITAL.sub(lambda found: f"_{found[1].lower()}", key)
 
 
 def read_patterns(given: Mapping[str, bool | float | None] | None) -> Patterns:
-    """The patterns that a caller chose.
+    """Parse the ``patterns`` option.
 
-    ``given``: a switch for each pattern by its name (``json_code_blocks``, ``shell_commands``, ``bare_json``,
-    ``python_calls``), a number from 0 to 1 by its name and ``_confidence``, and ``require_cwd``. Keys may be in camel
-    case; None and a missing key leave things as they are. Raises ``UsageError`` for any other key or value.
+    ``given``: a boolean per pattern (``json_code_blocks``, ``shell_commands``, ``bare_json``, ``python_calls``), a
+    number from 0 to 1 per ``<pattern>_confidence``, and ``require_cwd``. Keys may be in camel case; None and a missing
+    key mean the default. Raises ``UsageError`` for any other key or value.
     """
     if not given:
         return ALL_ON
@@ -63,7 +63,7 @@ def read_patterns(given: Mapping[str, bool | float | None] | None) -> Patterns:
 def _check(given: Mapping[str, Any]) -> dict[str, bool | float]:
     checked: dict[str, bool | float] = {}
     for key, value in given.items():
-        name = spell(str(key))
+        name = to_snake_case(str(key))
         if name not in KEYS:
             raise UsageError(f"patterns has an unknown key {key!r}; known are {', '.join(KEYS)}")
         if value is None:

@@ -1,10 +1,10 @@
-"""What a client asks, neutral between every wire and every dialect.
+"""Conversation: a client's request, independent of wire and dialect.
 
-A ``Conversation`` is a sequence of messages, the tools on offer, a choice among them and limits on the answer.
-A ``Message`` is a role and its parts; which parts a role may hold stands in ``PARTS_OF_ROLE``. Results always have
-a message of their own, of role ``tool``, wherever a wire puts them.
+A ``Conversation`` holds messages, the tools on offer, the tool choice and the sampling parameters. A ``Message`` is a
+role and its parts; ``PARTS_OF_ROLE`` lists the parts that a role may hold. Tool results always have a message of their
+own, of role ``tool``, wherever a wire puts them.
 
-All of these are pure values. A constructor raises ``ValueError`` when it is asked for something that cannot be meant.
+All types are immutable values. Constructors raise ``ValueError`` for contradictory fields.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Text(Struct, frozen=True):
 
 
 class Image(Struct, frozen=True):
-    """A picture: either an address, or base64 text together with its media type."""
+    """An image: either a URL, or base64 data with its media type."""
 
     url: str = ""
     data: str = ""
@@ -40,15 +40,16 @@ class Image(Struct, frozen=True):
 
 
 class Reasoning(Struct, frozen=True):
-    """Thinking of an earlier turn. The seal proves its origin and goes back unchanged; ``kind`` says whose it is."""
+    """Reasoning of an earlier turn. The signature proves its origin and is returned unchanged; ``kind`` names the
+    signer."""
 
     text: str
-    seal: str = ""
+    signature: str = ""
     kind: str = ""
 
 
 class ToolCall(Struct, frozen=True):
-    """A tool call of an earlier turn. Arguments are JSON text as the model wrote it, not parsed."""
+    """A tool call of an earlier turn. The arguments are unparsed JSON text, as the model wrote it."""
 
     id: str
     name: str
@@ -59,7 +60,7 @@ class ToolCall(Struct, frozen=True):
 
 
 class ToolResult(Struct, frozen=True):
-    """What a tool gave back for one call. The name may be empty where a wire only tells the id."""
+    """The result of one call. The name is empty if the wire only sends the id."""
 
     call_id: str
     name: str = ""
@@ -68,7 +69,7 @@ class ToolResult(Struct, frozen=True):
 
 
 class ProviderPart(Struct, frozen=True):
-    """A part that only its own wire understands: it is carried there unchanged, and refused everywhere else."""
+    """A part that only its own wire understands: passed through there, rejected on other wires."""
 
     wire: str
     data: Mapping[str, Any] = {}
@@ -101,7 +102,7 @@ class Message(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """All the plain text of the message, joined."""
+        """The plain text of the message, concatenated."""
         parts = self.parts
         if len(parts) == 1 and isinstance(only := parts[0], Text):
             return only.text
@@ -113,7 +114,7 @@ class Message(Struct, frozen=True):
 
 
 class Tool(Struct, frozen=True):
-    """A tool on offer. ``parameters`` is its JSON Schema, as the client wrote it."""
+    """A tool on offer. ``parameters`` is its JSON Schema, as the client sent it."""
 
     name: str
     description: str = ""
@@ -126,25 +127,26 @@ class Tool(Struct, frozen=True):
         if not isinstance(other, Tool):
             return NotImplemented
         same = (self.name, self.description, self.parameters) == (other.name, other.description, other.parameters)
-        return same and _are_alike(self.parameters, other.parameters)
+        return same and _are_identical(self.parameters, other.parameters)
 
     def __hash__(self) -> int:
         return hash((self.name, self.description))
 
 
-def _are_alike(one: object, other: object) -> bool:
-    """Whether values that are equal are written the same: to Python 1, 1.0 and True are equal, and the order of keys is
-    of no account; to a model and to a schema they are not."""
+def _are_identical(one: object, other: object) -> bool:
+    """Whether two equal values serialize identically. Python ignores key order and treats 1, 1.0 and True as equal;
+    models and schemas do not."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return list(one) == list(other) and all(map(_are_alike, one.values(), other.values()))
+        return list(one) == list(other) and all(map(_are_identical, one.values(), other.values()))
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return all(map(_are_alike, one, other))
+        return all(map(_are_identical, one, other))
     return type(one) is type(other) or not isinstance(one, int | float)
 
 
 class Tools(tuple[Tool, ...]):
-    """Tools that know their names and their hash: by them is found what is made once for all turns of an agent, and to
-    hash each of its tools again would be a good part of a turn."""
+    """A tuple of tools with an index by name and a cached hash.
+
+    The tools are the key of caches that are looked up on every turn; hashing each tool again would be slow."""
 
     by_name: Mapping[str, Tool]
     hash: int
@@ -153,7 +155,7 @@ class Tools(tuple[Tool, ...]):
         made = super().__new__(cls, tools)
         made.by_name = {tool.name: tool for tool in made}
         made.hash = super().__hash__(made)
-        _require_difference(made.by_name, made)
+        _require_unique_names(made.by_name, made)
         return made
 
     def __hash__(self) -> int:
@@ -161,9 +163,9 @@ class Tools(tuple[Tool, ...]):
 
 
 class ToolChoice(Struct, frozen=True):
-    """Whether the model may, must or must not call, and which tools it may choose from (``only``; empty: all).
+    """Whether the model may, must or must not call a tool, and which ones are allowed (``only``; empty: all).
 
-    One named tool is ``ToolChoice.one(name)``: a call is required and there is only that tool to choose.
+    ``ToolChoice.one(name)`` requires a call of that tool.
     """
 
     mode: Mode = "auto"
@@ -181,20 +183,20 @@ class ToolChoice(Struct, frozen=True):
 
     @classmethod
     def one(cls, name: str) -> ToolChoice:
-        """The model must call this tool."""
+        """Require a call of this tool."""
         return cls("required", (name,))
 
     def allows(self, name: str) -> bool:
-        """Whether a call to the tool of this name respects the choice."""
+        """Whether a call of the tool with this name is allowed."""
         return self.mode != "none" and (not self.only or name in self.only)
 
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-"""How much a model is to think, in the words that the wires have for it."""
+"""Reasoning efforts, as the wires name them."""
 
 
 class Sampling(Struct, frozen=True):
-    """Bounds on the answer. ``None`` leaves the decision to the upstream. ``effort`` is a word of ``EFFORTS``."""
+    """Sampling parameters. ``None`` leaves the decision to the upstream. ``effort`` is one of ``EFFORTS``."""
 
     max_tokens: int | None = None
     temperature: float | None = None
@@ -207,7 +209,7 @@ class Sampling(Struct, frozen=True):
 
 
 class Conversation(Struct, frozen=True):
-    """One request. ``extra`` carries settings that are not modelled, under the names the client gave them."""
+    """One request. ``extra`` holds fields that are not modelled, under their original names."""
 
     model: str
     messages: tuple[Message, ...]
@@ -218,13 +220,13 @@ class Conversation(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if self.tools and not isinstance(self.tools, Tools):
-            _require_difference({tool.name for tool in self.tools}, self.tools)
+            _require_unique_names({tool.name for tool in self.tools}, self.tools)
 
     def __hash__(self) -> int:
         return hash((self.model, self.messages, self.tools, self.choice, self.limits))
 
 
-def _require_difference(names: Collection[str], tools: tuple[Tool, ...]) -> None:
+def _require_unique_names(names: Collection[str], tools: tuple[Tool, ...]) -> None:
     if len(names) != len(tools):
         raise ValueError("two tools have the same name")
 

@@ -1,36 +1,36 @@
-"""Everything toolglot raises, drawn as one tree.
+"""Every error that toolglot raises, as one tree.
 
     ToolglotError
-    ├── ClientError             the caller handed us something wrong           400
-    │   ├── ToolSchemaError     a tool definition cannot be used
-    │   ├── UsageError          an option or argument is not one we know
-    │   ├── RequestError        a request that cannot be served as it stands
-    │   │   └── ToolResultsError    its tool results do not fit its calls
-    │   ├── AccessError         no key, or not one of ours                     401
-    │   ├── OriginError         sent by a web page of another site, perhaps    403
-    │   ├── UnknownModelError   a model that nobody here answers for           404
-    │   ├── UnknownPathError    an address or a method that is not served      404
-    │   ├── SizeError           more than the limits allow                     413
-    │   ├── HeadError           a head that is larger than that                431
-    │   └── RateLimitError      more requests in a minute than the key may     429
-    ├── ModelError              the model's answer cannot be used              502
-    ├── UpstreamError           the place that answers failed                  502
-    │   ├── RefusedError        it answered with an error of its own           its own status
-    │   ├── UnreachableError    it could not be reached                        502
-    │   └── SilenceError        it said nothing for too long                   504
-    ├── OverloadError           no room for the request now                    503
-    ├── ShutdownError           the gateway stops                              503
-    └── InternalError           our own fault                                  500
+    ├── ClientError                    the request is wrong                                  400
+    │   ├── ToolSchemaError            a tool definition cannot be used
+    │   ├── UsageError                 an unknown option or argument
+    │   ├── RequestError               a request that cannot be served
+    │   │   └── ToolResultsError       tool results that do not match the calls
+    │   ├── AuthenticationError        missing or unknown API key                            401
+    │   ├── OriginError                possibly a cross-site request                         403
+    │   ├── UnknownModelError          no upstream serves the model                          404
+    │   ├── UnknownPathError           a path or method that is not served                   404
+    │   ├── RequestSizeError           the body exceeds the limit                            413
+    │   ├── HeaderSizeError            the header section exceeds the limit                  431
+    │   └── RateLimitError             the key has used up its requests per minute           429
+    ├── ModelError                     the model's answer cannot be used                     502
+    ├── UpstreamError                  the upstream failed                                   502
+    │   ├── UpstreamResponseError      it responded with an error            its own status
+    │   ├── UnreachableError           no connection to it                                   502
+    │   └── UpstreamTimeoutError       it sent nothing within the timeout                    504
+    ├── OverloadError                  the gateway is at its limit                           503
+    ├── ShutdownError                  the gateway is shutting down                          503
+    └── InternalError                  a bug in toolglot                                     500
 
-Leaves are chosen by who is at fault. Each carries an HTTP status, a code that programs can rely on and a message that
-is safe to show. The text a model wrote never raises: what cannot be read comes back as text or as a rejected call.
+The branch says who is at fault. Each error has an HTTP status, a stable code for programs and a message that is safe to
+show. Text written by a model never raises: what cannot be read is returned as text or as a rejected call.
 """
 
 from __future__ import annotations
 
 
 class ToolglotError(Exception):
-    """Base of every error that toolglot raises on purpose."""
+    """Base of every error that toolglot raises deliberately."""
 
     status = 500
     code = "internal_error"
@@ -41,14 +41,14 @@ class ToolglotError(Exception):
 
 
 class ClientError(ToolglotError):
-    """The caller handed us something wrong."""
+    """The request is wrong."""
 
     status = 400
     code = "invalid_request"
 
 
 class ToolSchemaError(ClientError):
-    """A tool definition cannot be used; names the tool and the path inside its definition."""
+    """A tool definition cannot be used; ``path`` locates the problem inside the definition of ``tool``."""
 
     code = "invalid_tool_schema"
 
@@ -60,11 +60,11 @@ class ToolSchemaError(ClientError):
 
 
 class UsageError(ClientError):
-    """An option or argument is not one we know."""
+    """An unknown option or argument."""
 
 
 class RequestError(ClientError):
-    """A request that cannot be served as it stands; ``where`` is the path of the field at fault."""
+    """A request that cannot be served; ``where`` is the path of the field at fault."""
 
     def __init__(self, message: str, where: str | None = None) -> None:
         super().__init__(message)
@@ -72,55 +72,55 @@ class RequestError(ClientError):
 
 
 class ToolResultsError(RequestError):
-    """Tool results that do not fit the calls before them."""
+    """Tool results that do not match the calls before them."""
 
     code = "invalid_tool_results"
 
 
-class AccessError(ClientError):
-    """No key, or not one of ours."""
+class AuthenticationError(ClientError):
+    """Missing or unknown API key."""
 
     status = 401
     code = "invalid_api_key"
 
 
 class OriginError(ClientError):
-    """A request that a web page of another site may have caused."""
+    """A request that a web page of another origin may have sent."""
 
     status = 403
     code = "forbidden_origin"
 
 
 class UnknownModelError(ClientError):
-    """A model that nobody here answers for."""
+    """No upstream serves the model."""
 
     status = 404
     code = "model_not_found"
 
 
 class UnknownPathError(ClientError):
-    """An address or a method that is not served."""
+    """A path or method that is not served."""
 
     status = 404
     code = "unknown_path"
 
 
-class SizeError(ClientError):
-    """More than the limits allow."""
+class RequestSizeError(ClientError):
+    """The request body exceeds the limit."""
 
     status = 413
     code = "request_too_large"
 
 
-class HeadError(ClientError):
-    """A request whose head is larger than the limits allow."""
+class HeaderSizeError(ClientError):
+    """The header section of a request exceeds the limit."""
 
     status = 431
     code = "head_too_large"
 
 
 class RateLimitError(ClientError):
-    """More requests in a minute than one key may send; ``retry_after`` counts seconds."""
+    """The key has used up its requests per minute; ``retry_after`` is in seconds."""
 
     status = 429
     code = "rate_limit_exceeded"
@@ -138,14 +138,14 @@ class ModelError(ToolglotError):
 
 
 class UpstreamError(ToolglotError):
-    """The place that answers failed."""
+    """The upstream failed."""
 
     status = 502
     code = "upstream_failed"
 
 
-class RefusedError(UpstreamError):
-    """The upstream answered with an error of its own: its status is kept, and what it said."""
+class UpstreamResponseError(UpstreamError):
+    """The upstream responded with an error; status, code and message are passed on."""
 
     code = "upstream_refused"
 
@@ -158,20 +158,20 @@ class RefusedError(UpstreamError):
 
 
 class UnreachableError(UpstreamError):
-    """The upstream could not be reached."""
+    """No connection to the upstream."""
 
     code = "upstream_unreachable"
 
 
-class SilenceError(UpstreamError):
-    """The upstream said nothing for too long."""
+class UpstreamTimeoutError(UpstreamError):
+    """The upstream sent nothing within the timeout."""
 
     status = 504
     code = "upstream_timeout"
 
 
 class OverloadError(ToolglotError):
-    """There is no room for the request now; ``retry_after`` counts seconds."""
+    """The gateway is at its concurrency limit; ``retry_after`` is in seconds."""
 
     status = 503
     code = "overloaded"
@@ -182,11 +182,11 @@ class OverloadError(ToolglotError):
 
 
 class ShutdownError(ToolglotError):
-    """The gateway stops, and the time to finish this answer is over."""
+    """The gateway is shutting down and the grace period of this answer is over."""
 
     status = 503
     code = "shutting_down"
 
 
 class InternalError(ToolglotError):
-    """Our own fault."""
+    """A bug in toolglot."""

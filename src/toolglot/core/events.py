@@ -1,15 +1,15 @@
-"""One model answer as a sequence of small steps, neutral between every wire and every dialect.
+"""Events: the steps of one model answer, independent of wire and dialect.
 
-Order of an answer (``OrderChecker`` holds these rules, and every test runs it):
+Order of the events (``OrderChecker`` enforces it, and every test runs it):
 
-1. ``Started`` comes first, or not at all.
-2. ``Finished`` or ``Failed`` comes last, or not at all.
+1. ``Started`` is the first event, if present.
+2. ``Finished`` or ``Failed`` is the last event, if present.
 3. Calls are numbered 0, 1, 2, ... in the order of their ``CallStarted``.
-4. ``CallArguments`` and ``CallEnded`` name a call that has started and is still open.
-5. ``CallRejected`` may close an open call (its ``index``) or stand for one that never started (``None``).
-6. A call without ``CallEnded`` was cut or refused: it is not complete and must not be executed.
+4. ``CallArguments`` and ``CallEnded`` refer to an open call.
+5. ``CallRejected`` closes an open call (its ``index``) or reports one that never started (``None``).
+6. A call without ``CallEnded`` was truncated or rejected: it must not be executed.
 
-The arguments of one call are JSON text; its fragments join to one compact JSON object.
+The argument fragments of a call concatenate to one compact JSON object.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Span: TypeAlias = tuple[int, int]
 
 
 class Reason(StrEnum):
-    """Why a piece of text that set out to be a call was not delivered as one."""
+    """Why text that looked like a call was not delivered as one."""
 
     TRUNCATED = "truncated"
     MALFORMED = "malformed"
@@ -43,7 +43,7 @@ class Reason(StrEnum):
 
 
 class Defect(Struct, frozen=True):
-    """One thing that is wrong with a call: where, what was found, and what the right form is."""
+    """One problem of a call: where it is, what was found and what was expected."""
 
     reason: Reason
     where: str
@@ -55,22 +55,22 @@ class Defect(Struct, frozen=True):
 
 
 class Started(Struct, frozen=True):
-    """An answer begins, under these names."""
+    """The answer begins; the upstream's response id and model name."""
 
     id: str = ""
     model: str = ""
 
 
 class ReasoningDelta(Struct, frozen=True, gc=False):
-    """A piece of the model's thinking."""
+    """A piece of the model's reasoning."""
 
     text: str
 
 
 class ReasoningSigned(Struct, frozen=True):
-    """An opaque proof of reasoning that must be handed back unchanged on the next turn."""
+    """An opaque signature of the reasoning; the client must return it unchanged on the next turn."""
 
-    seal: str
+    signature: str
     kind: str = ""
 
 
@@ -81,7 +81,7 @@ class TextDelta(Struct, frozen=True, gc=False):
 
 
 class CallStarted(Struct, frozen=True):
-    """A call begins: its number in this answer, its id and the name of its tool."""
+    """A call begins: its index in this answer, its id and the name of its tool."""
 
     index: int
     id: str
@@ -89,14 +89,14 @@ class CallStarted(Struct, frozen=True):
 
 
 class CallArguments(Struct, frozen=True, gc=False):
-    """A piece of the arguments of a call that has started."""
+    """A piece of the arguments of an open call."""
 
     index: int
     fragment: str
 
 
 class CallEnded(Struct, frozen=True):
-    """The call is complete. The other fields say how it was read; a native call leaves them alone."""
+    """The call is complete. The other fields say how it was read from text; native calls keep the defaults."""
 
     index: int
     dialect: str = ""
@@ -106,7 +106,7 @@ class CallEnded(Struct, frozen=True):
 
 
 class CallRejected(Struct, frozen=True):
-    """Text that set out to be a call and is not delivered as one."""
+    """Text that looked like a call and is not delivered as one."""
 
     raw: str
     reason: Reason
@@ -118,12 +118,12 @@ class CallRejected(Struct, frozen=True):
 
 
 class Usage(Struct, frozen=True):
-    """Tokens, input including what came from a cache; ``told`` is the account as the upstream's own wire wrote it."""
+    """Token counts. Input includes cached tokens; ``reported`` is the usage object as the upstream sent it."""
 
     input_tokens: int = 0
     output_tokens: int = 0
     total_tokens: int = 0
-    told: Mapping[str, Any] = {}
+    reported: Mapping[str, Any] = {}
 
     @property
     def counts(self) -> tuple[int, int, int]:
@@ -137,21 +137,21 @@ class Usage(Struct, frozen=True):
 
 
 class Finished(Struct, frozen=True):
-    """The answer is over, and why."""
+    """The answer is complete; ``reason`` says why it ended."""
 
     reason: str
     usage: Usage | None = None
 
 
 class Failed(Struct, frozen=True):
-    """The answer broke off."""
+    """The answer was aborted by an error."""
 
     kind: str
     message: str
 
 
 class ProviderEvent(Struct, frozen=True):
-    """Something of a wire that we do not model and only carry."""
+    """An event that only its own wire understands; passed through unchanged."""
 
     wire: str
     data: Any
@@ -173,12 +173,12 @@ Event: TypeAlias = (
 
 
 class OrderError(AssertionError):
-    """A sequence of events that breaks the rules at the top of this file."""
+    """Events that violate the order documented in this module."""
 
 
 @dataclass(slots=True)
 class OrderChecker:
-    """Feed it every event of one answer; it raises ``OrderError`` at the first that is out of order."""
+    """Checks the events of one answer, one at a time; raises ``OrderError`` at the first one out of order."""
 
     seen: int = 0
     calls: int = 0
@@ -193,7 +193,7 @@ class OrderChecker:
                 raise OrderError("Started is not the first event")
             case CallStarted(index=index):
                 if index != self.calls:
-                    raise OrderError(f"call {index} started where call {self.calls} was due")
+                    raise OrderError(f"call {index} started where call {self.calls} was expected")
                 self.calls += 1
                 self.open.add(index)
             case CallArguments(index=index):
@@ -214,7 +214,7 @@ class OrderChecker:
 
 
 def check_order(events: Iterable[Event]) -> None:
-    """Raise ``OrderError`` unless the events of one answer come in a lawful order."""
+    """Raise ``OrderError`` if the events of one answer are out of order."""
     checker = OrderChecker()
     for event in events:
         checker.check(event)
@@ -232,7 +232,7 @@ _JOINED: dict[type, Callable[[int, list[Any]], Event]] = {
 
 
 def merge_deltas(events: Iterable[Event]) -> Iterator[Event]:
-    """The same answer with adjacent deltas of one kind joined: how it would look unstreamed."""
+    """Join adjacent deltas of one kind: the same answer without streaming."""
     for (kind, index), run in groupby(events, key=_kind):
         if kind in _JOINED:
             yield _JOINED[kind](index, list(run))

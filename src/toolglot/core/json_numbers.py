@@ -1,7 +1,8 @@
-"""JSON whose numbers are written again as they were read.
+"""JSON that keeps the source text of numbers.
 
-A number that Python would write in another way (``1e5``, ``-2.50``, ``-0``, ``1e400``, more digits than a float has) is
-read as a ``ExactNumber``: a float that knows its text. All others are plain numbers, so usual JSON costs nothing more.
+A number that Python would serialize differently (``1e5``, ``-2.50``, ``-0``, ``1e400``, more digits than a float has)
+is decoded as an ``ExactNumber``: a float with its source text. All others are plain numbers, so usual JSON costs no
+more.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ import msgspec
 
 _MINUS_ZERO = re.compile(rb"-0[\s,\]}]")
 _BEFORE_VALUES = (b":", b"[", b",")
-_LONGEST = 4000
-"""Digits of a whole number that Python converts."""
+_MAX_DIGITS = 4000
+"""Python refuses to convert integers with more digits."""
 
 
 class ExactNumber(float):
-    """A number with the text that it was written as."""
+    """A float with its source text."""
 
     __slots__ = ("written",)
     written: str
@@ -33,68 +34,70 @@ class ExactNumber(float):
         return ExactNumber, (self.written,)
 
 
-def read_float(written: str) -> float:
+def parse_float(written: str) -> float:
     value = float(written)
     return value if repr(value) == written else ExactNumber(written)
 
 
-def read_whole(written: str) -> float:
-    return ExactNumber(written) if written == "-0" or len(written) > _LONGEST else int(written)
+def parse_integer(written: str) -> float:
+    return ExactNumber(written) if written == "-0" or len(written) > _MAX_DIGITS else int(written)
 
 
 def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is not JSON")
 
 
-_patient = json.JSONDecoder(parse_float=read_float, parse_int=read_whole, parse_constant=_refuse, strict=False).decode
-decode_anything = json.JSONDecoder(parse_float=read_float, parse_int=read_whole, strict=False).decode
-"""The value of whatever Python's own reader takes for JSON, ``NaN`` too; ``ValueError`` if it is none."""
-_strict = msgspec.json.Decoder(float_hook=read_float).decode
+_tolerant = json.JSONDecoder(
+    parse_float=parse_float, parse_int=parse_integer, parse_constant=_refuse, strict=False
+).decode
+decode_allowing_nan = json.JSONDecoder(parse_float=parse_float, parse_int=parse_integer, strict=False).decode
+"""Decode what Python's ``json`` module accepts, ``NaN`` included. Raises ``ValueError``."""
+_strict = msgspec.json.Decoder(float_hook=parse_float).decode
 
 
 def decode(data: bytes) -> Any:
-    """The value of strict JSON; ``msgspec.DecodeError`` or ``UnicodeDecodeError`` if it is none."""
+    """Decode strict JSON. Raises ``msgspec.DecodeError`` or ``UnicodeDecodeError``."""
     value = _strict(data)
-    # a whole number cannot be minus zero, so msgspec loses the sign
-    return _patient(data.decode()) if b"-" in data and _may_hold_minus_zero(data) else value
+    # msgspec decodes -0 as the integer 0 and loses the sign
+    return _tolerant(data.decode()) if b"-" in data and _may_hold_minus_zero(data) else value
 
 
 def _may_hold_minus_zero(data: bytes) -> bool:
-    """Whether one stands where a value can; in texts it is common (``@@ -0,0 +1 @@``)."""
+    """Whether -0 occurs where a value can; inside strings it is common (``@@ -0,0 +1 @@``)."""
     starts = (found.start() for found in _MINUS_ZERO.finditer(data))
     return any(data[max(0, start - 8) : start].rstrip()[-1:] in _BEFORE_VALUES for start in starts)
 
 
-def decode_patiently(text: str) -> Any:
-    """The value of JSON that may hold control characters or half a surrogate pair; ``ValueError`` if it is none."""
-    return _patient(text)
+def decode_tolerant(text: str) -> Any:
+    """Decode JSON that may contain control characters or lone surrogates. Raises ``ValueError``."""
+    return _tolerant(text)
 
 
-def _tell(value: object) -> Any:
+def _encode_exact(value: object) -> Any:
     if isinstance(value, ExactNumber):
         return msgspec.Raw(value.written.encode())
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
-_encode = msgspec.json.Encoder(enc_hook=_tell).encode
+_encode = msgspec.json.Encoder(enc_hook=_encode_exact).encode
 
 
 def encode(value: object) -> bytes:
-    """Compact JSON. Half a surrogate pair, which some servers send, cannot be UTF-8 and is escaped."""
+    """Encode as compact JSON. Lone surrogates, which some servers send, are not valid UTF-8 and are escaped."""
     try:
         return _encode(value)
     except UnicodeEncodeError:
-        return _spell(value).encode()
+        return _encode_escaped(value).encode()
 
 
-def _spell(value: object) -> str:
+def _encode_escaped(value: object) -> str:
     match value:
         case ExactNumber():
             return value.written
         case msgspec.Raw():
             return bytes(value).decode()
         case dict():
-            return "{" + ",".join(f"{json.dumps(key)}:{_spell(item)}" for key, item in value.items()) + "}"
+            return "{" + ",".join(f"{json.dumps(key)}:{_encode_escaped(item)}" for key, item in value.items()) + "}"
         case list() | tuple():
-            return "[" + ",".join(map(_spell, value)) + "]"
+            return "[" + ",".join(map(_encode_escaped, value)) + "]"
     return json.dumps(value)

@@ -1,10 +1,10 @@
-"""JSON values as models write them: strict first, forgiving second, and back to compact JSON text.
+"""Parser for JSON as models write it: strict first, lenient second. Also writes compact JSON.
 
-Strategy. ``parse`` takes the whole text of one value. Valid JSON goes through the standard library with numbers
-kept as their source text, so ``0.50`` stays ``0.50``. Anything else goes through a small recursive-descent parser
-that accepts what models really write (single quotes, raw newlines, trailing commas, Python literals, unescaped
-quotes) and names every liberty it took. A quote ends a string only when what follows continues the structure.
-Nothing is ever invented: a value that does not end raises ``NotJsonError``.
+Strategy. ``parse`` takes the whole text of one value. Valid JSON goes through the standard library, with numbers kept
+as source text, so ``0.50`` stays ``0.50``. Anything else goes through a small recursive-descent parser that accepts
+what models really write (single quotes, raw newlines, trailing commas, Python literals, unescaped quotes) and names
+every repair. A quote ends a string only if the following text continues the structure. Nothing is invented: an
+unterminated value raises ``NotJsonError``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_DEPTH = 100
 
 
 class Number(str):
-    """The source text of a number, kept as written: 0.50 stays 0.50."""
+    """The source text of a number: 0.50 stays 0.50."""
 
     __slots__ = ()
 
@@ -37,29 +37,29 @@ class Parsed:
 
 
 OPERATOR = r"(?:[+%*@\[]|\.\s?[A-Za-z_]|[=!<>]=|[<>]\s?[\"'\d]|(?:or|and|if|in|is|not|for)\s)"
-"""What makes an expression of the string before it, in Python."""
+"""An operator that makes the preceding string part of a Python expression."""
 
 
 @dataclass(frozen=True, slots=True)
 class Literals:
-    """How one dialect writes the values inside its arguments."""
+    """The literal syntax of a dialect: quotes, escapes, and repairs that are regular in it (``native``)."""
 
     quotes: tuple[str, ...] = ('"', "'")
     native: frozenset[str] = frozenset()
     unescape: Callable[[str], str] | None = None
     operators: re.Pattern[str] = re.compile(r"\s*\+\s*[\"']")
-    """What makes an expression of the string before it."""
+    """An operator that makes the preceding string part of an expression."""
 
 
-ESCAPED = '"\\\\\x00-\x1f\ud800-\udfff'
-"""The characters, as the inside of a class, that are not themselves inside a JSON string."""
+ESCAPED_CHARACTERS = '"\\\\\x00-\x1f\ud800-\udfff'
+"""The characters that a JSON string must escape, as the inside of a character class."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _quote: Callable[[str], str] = json.encoder.encode_basestring
 
 
 def escape(text: str) -> str:
-    """The text as it stands between the quotes of a JSON string; lone surrogates become escapes."""
+    """Escape text for a JSON string, without the quotes; lone surrogates become escapes."""
     inside = _quote(text)[1:-1]
     if not inside.isascii() and _SURROGATE.search(inside):
         inside = _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", inside)
@@ -69,8 +69,8 @@ def escape(text: str) -> str:
 _LEGAL_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?\Z")
 
 
-def legal_number(text: str) -> str:
-    """A number as JSON wants it; source text that JSON does not know (007, 1_000, .5) is rewritten."""
+def to_json_number(text: str) -> str:
+    """Convert a number to valid JSON: 007, 1_000 and .5 are rewritten, valid text is unchanged."""
     if _LEGAL_NUMBER.match(text):
         return text
     plain = text.replace("_", "")
@@ -85,9 +85,9 @@ def legal_number(text: str) -> str:
 
 
 def dump(value: Value) -> str:
-    """Compact JSON text, keys in their own order, numbers as written."""
+    """Write compact JSON: keys in their order, numbers as written."""
     if isinstance(value, Number):
-        return legal_number(value)
+        return to_json_number(value)
     if isinstance(value, str):
         return f'"{escape(value)}"'
     if isinstance(value, dict):
@@ -107,7 +107,7 @@ JSON = Literals()
 
 
 def parse(text: str, literals: Literals = JSON) -> Parsed:
-    """Read one whole value; the repairs name what was not as the dialect prescribes."""
+    """Parse one whole value. The repairs name deviations from the dialect's syntax. Raises ``NotJsonError``."""
     text = text.strip()
     if literals is JSON:
         try:
@@ -141,10 +141,10 @@ def _check_depth(value: Value) -> None:
 
 _BLANKS = re.compile(r"\s*")
 _NUMBER = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])")
-_WORD = re.compile(r"[A-Za-z_$][\w$.\-]*")
+_IDENTIFIER = re.compile(r"[A-Za-z_$][\w$.\-]*")
 _NEXT_STRING = re.compile(r"\s*[\"']")
-_WORDS_OF_KEY = re.compile(r"[^\s\"'<>{}\[\]:,][^\"'<>{}\[\]:,\n]*")
-_WORDS: dict[str, Value] = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
+_LOOSE_KEY = re.compile(r"[^\s\"'<>{}\[\]:,][^\"'<>{}\[\]:,\n]*")
+_LITERALS: dict[str, Value] = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 _ESCAPES = {'"': '"', "'": "'", "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _UNICODE = re.compile(r"u([0-9a-fA-F]{4})")
 _HEX = re.compile(r"x([0-9a-fA-F]{2})")
@@ -152,7 +152,7 @@ _AFTER_STRING = re.compile(r"\s*(?:[,:}\])]|=>|\Z)")
 
 
 class _LenientParser:
-    """A forgiving parser over one finished text."""
+    """A recursive-descent parser over one complete text."""
 
     def __init__(self, text: str, literals: Literals) -> None:
         self.text = text
@@ -192,12 +192,12 @@ class _LenientParser:
         if number:
             self.pos = number.end()
             return Number(number[0])
-        word = _WORD.match(self.text, self.pos)
-        if word and word[0] in _WORDS:
+        word = _IDENTIFIER.match(self.text, self.pos)
+        if word and word[0] in _LITERALS:
             self.pos = word.end()
             if word[0][0].isupper():
                 self.repair("python_literal")
-            return _WORDS[word[0]]
+            return _LITERALS[word[0]]
         raise NotJsonError(f"no value at character {self.pos}")
 
     def opening_quote(self) -> str:
@@ -213,7 +213,7 @@ class _LenientParser:
         return found
 
     def grouped(self, depth: int) -> Value:
-        """What stands in parentheses: in Python they make a list only with a comma."""
+        """Parse a value in parentheses; in Python they make a list only with a comma."""
         start = self.pos
         found = self.items(depth, ")")
         alone = self.literals is PYTHON and len(found) == 1
@@ -235,7 +235,7 @@ class _LenientParser:
         return found
 
     def doubled(self, depth: int) -> dict[str, Value]:
-        """An object in doubled braces, as templates escape them."""
+        """Parse an object in doubled braces, as templates escape them."""
         self.pos += 1
         found = self.members(depth)
         if not found or self.skip_blanks() != "}":
@@ -248,7 +248,7 @@ class _LenientParser:
         quote = self.opening_quote()
         if quote:
             return self.string(quote)
-        word = (_WORDS_OF_KEY if "unquoted_key" in self.literals.native else _WORD).match(self.text, self.pos)
+        word = (_LOOSE_KEY if "unquoted_key" in self.literals.native else _IDENTIFIER).match(self.text, self.pos)
         if word is None:
             raise NotJsonError(f"no key at character {self.pos}")
         self.pos = word.end()
@@ -256,7 +256,7 @@ class _LenientParser:
         return word[0].rstrip()
 
     def separator(self, closer: str) -> None:
-        """Step over a comma; right before the closer it is one too many."""
+        """Consume a comma; one right before the closer is a repair."""
         head = self.skip_blanks()
         if head == ",":
             self.pos += 1
@@ -266,7 +266,7 @@ class _LenientParser:
             raise NotJsonError(f"neither comma nor {closer} at character {self.pos}")
 
     def string(self, quote: str) -> str:
-        """The string that opens here; a quote ends it only when structure follows."""
+        """Parse the string that opens here; a quote ends it only if structure follows."""
         start = self.pos + len(quote)
         end = self.text.find(quote, start)
         while end >= 0 and not self.ends_string(start, end, quote):
@@ -333,7 +333,7 @@ _PYTHON_ESCAPES = {**_ESCAPES, "a": "\a", "v": "\v", "0": "\0", "\n": ""}
 
 
 def python_unescape(text: str) -> str:
-    """The meaning of the inside of a Python string literal; unknown escapes keep their backslash."""
+    """Decode the inside of a Python string literal; unknown escapes keep their backslash."""
     if "\\" not in text:
         return text
     pieces: list[str] = []
@@ -356,10 +356,10 @@ _CALL = re.compile(r"\s*([\w.]{1,128})\s?(?=\()")
 
 
 def parse_call(text: str) -> tuple[str, Parsed] | None:
-    """Read a Python call with keyword arguments.
+    """Parse a Python call with keyword arguments.
 
     Parameters: ``text`` is the whole call.
-    Returns: the name and the arguments; None when the text is anything else.
+    Returns: the name and the arguments; None if the text is anything else.
     """
     found = _CALL.match(text)
     if found is None:

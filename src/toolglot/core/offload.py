@@ -1,7 +1,7 @@
-"""Work on large requests and answers, done in threads so that the event loop goes on meanwhile.
+"""Runs work on large requests and answers in threads, so that the event loop is not blocked.
 
-What takes long is bounded by the size of what is worked on, so size decides. The work itself is pure Python and holds
-the interpreter; the loop gets it back after ``SWITCH_SECONDS``.
+The duration of the work depends on the size of its input, so size decides. The work is pure Python and holds the GIL;
+the event loop gets it back after ``SWITCH_SECONDS``.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ LARGE_REQUEST: Final = 1 << 13
 LARGE_ANSWER: Final = 1 << 16
 SWITCH_SECONDS: Final = 0.001
 THREADS: Final = 2
-"""More would only compete for the interpreter; with one, a single request could hold up all other large ones."""
+"""More threads would only compete for the GIL; with one, a single request could block all other large ones."""
 
-Given = ParamSpec("Given")
+Params = ParamSpec("Params")
 Result = TypeVar("Result")
 _EXECUTOR: Final = ThreadPoolExecutor(THREADS, thread_name_prefix="toolglot-work")
 
 
-async def run(large: bool, work: Callable[Given, Result], *args: Given.args, **named: Given.kwargs) -> Result:
-    """Do some work, in a thread if it is large. Work that has begun is not interrupted when the caller is cancelled."""
+async def run(large: bool, work: Callable[Params, Result], *args: Params.args, **named: Params.kwargs) -> Result:
+    """Call ``work``, in a thread if it is ``large``. Cancelling the caller does not interrupt work that has begun."""
     if not large:
         return work(*args, **named)
     return await asyncio.get_running_loop().run_in_executor(_EXECUTOR, partial(work, *args, **named))
 
 
-def switch_often() -> None:
-    """Let the event loop interrupt the threads sooner than Python does by itself."""
+def shorten_switch_interval() -> None:
+    """Shorten Python's thread switch interval, so that the event loop gets the GIL back sooner."""
     sys.setswitchinterval(SWITCH_SECONDS)

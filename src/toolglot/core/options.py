@@ -1,4 +1,4 @@
-"""What a caller may choose about reading, in one frozen place."""
+"""Options of the reader, and the interface to clients that parse calls themselves."""
 
 from __future__ import annotations
 
@@ -15,56 +15,56 @@ SHELL_SYNTAX = ("pipes", "redirects", "substitution", "chains")
 
 
 class Boundary(Protocol):
-    """Finds the end of one call whose text arrives in pieces."""
+    """Finds the end of one call in streamed text."""
 
     def feed(self, piece: str) -> int:
-        """How many characters of the next piece belong to the call if it ends there, else -1."""
+        """Return how many characters of the next piece belong to the call if it ends there, else -1."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """A call as a client reads it: its values by parameter. ``sound`` if the client's tool does not complain of one;
-    ``lacking`` if it misses one."""
+    """A call as a client parses it: its values by parameter. ``is_valid`` if the client's tool accepts the values;
+    ``is_incomplete`` if a required one is missing."""
 
     values: Mapping[str, str]
-    sound: bool = True
-    lacking: bool = False
+    is_valid: bool = True
+    is_incomplete: bool = False
 
 
 class ElementCalls(Protocol):
-    """How a client reads calls that are written as ``<tool>..</tool>``, where its own reading decides."""
+    """How a client parses calls written as ``<tool>..</tool>``, where the client's own parser decides."""
 
     @property
-    def asides(self) -> frozenset[str]:
-        """Tags around reasoning that the client looks for in the text: they stay there, with what is between them."""
+    def reasoning_tags(self) -> frozenset[str]:
+        """Tags around reasoning that the client expects in the text: they stay there, with their content."""
         ...
 
     def open(self, name: str) -> Boundary | None:
-        """What finds the end of a call behind its opening tag; None if the client has no such tool."""
+        """Return what finds the end of a call after its opening tag; None if the client has no such tool."""
         ...
 
     def read(self, text: str) -> Element | None:
-        """The call as the client reads it, or None if the client would not make the call from this text."""
+        """Parse the text as the client does; None if the client would not find a call in it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How strict reading is.
+    """How strict the reader is.
 
-    ``unknown_tools``: what becomes of a well-formed call in a marked dialect to a tool that was not offered:
+    ``unknown_tools``: what happens to a well-formed call in a marked dialect to a tool that was not offered:
     ``allow`` delivers it, ``text`` leaves it in the text, ``reject`` reports it. With ``text`` every call that
-    cannot be delivered (cut, required argument missing, value outside the schema) stays in the text as well;
+    cannot be delivered (truncated, required argument missing, value outside the schema) stays in the text too;
     otherwise it is reported as rejected.
-    ``min_confidence``: calls read with less confidence are not delivered.
+    ``min_confidence``: calls with less confidence are not delivered.
     ``parallel``: deliver every call of an answer, or only the first.
-    ``supported_tools``: further names that count as known, without a schema.
-    ``shell``: commands that a shell fence may run (their first words); none by default.
-    ``thresholds``: the least confidence for single dialects, instead of ``min_confidence``.
-    ``shell_syntax``: what else such a line may do; ``shell_cwd``: where it is run, if the tool can be told.
-    ``elements``: who reads a call that is written as an element named after its tool, before anybody else does.
-    ``patterns``: switches and confidences of ways of writing calls that ordinary text has too (``read_patterns``).
+    ``supported_tools``: further tool names that count as known, without a schema.
+    ``shell``: commands that a shell fence may run (the first token of each); none by default.
+    ``thresholds``: minimum confidence per dialect, instead of ``min_confidence``.
+    ``shell_syntax``: shell features such a command may use; ``shell_cwd``: its working directory, if the tool has one.
+    ``elements``: the client's parser of elements named after a tool; it takes precedence over all dialects.
+    ``patterns``: switches and confidences of dialects that also occur in ordinary text (``read_patterns``).
     """
 
     unknown_tools: str = "allow"
@@ -89,11 +89,11 @@ class Options:
 
 
 make_options = lru_cache(maxsize=64)(Options)
-"""Options that are checked once; most requests have the same."""
+"""Validated options, cached: most requests have the same."""
 
 
-def names(given: Collection[str] | bool | None, what: str) -> tuple[str, ...]:
-    """A collection of names as a tuple; a lone string is an easy slip and is refused."""
+def check_names(given: Collection[str] | bool | None, what: str) -> tuple[str, ...]:
+    """Return a collection of names as a tuple. Raises ``UsageError`` for a single string, which is a common mistake."""
     if given is None or given is False:
         return ()
     if isinstance(given, (str, bool)) or not all(isinstance(name, str) for name in given):

@@ -1,4 +1,4 @@
-"""Texts that took work to make, kept for the next time, within a bound of characters."""
+"""An LRU cache of texts, bounded by their total length."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from threading import Lock
 from typing import Final, Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
-ENTRY: Final = 300
-"""What a text costs beside its characters."""
+ENTRY_COST: Final = 300
+"""What an entry costs beside its characters."""
 
 
 class TextCache(Generic[Key]):
-    """At most ``most`` characters, with a charge for each text; the one not asked for the longest goes first. Safe for
-    threads."""
+    """Holds at most ``max_characters``, each entry charged ``ENTRY_COST`` more; evicts the least recently used.
+    Thread-safe."""
 
-    def __init__(self, most: int) -> None:
-        self.most = most
+    def __init__(self, max_characters: int) -> None:
+        self.max_characters = max_characters
         self.size = 0
         self._texts: OrderedDict[Key, str] = OrderedDict()
         self._lock = Lock()
@@ -26,7 +26,7 @@ class TextCache(Generic[Key]):
         return len(self._texts)
 
     def get(self, key: Key) -> str | None:
-        """The text that was kept under this key, if it still is."""
+        """Return the text under this key, or None."""
         with self._lock:
             found = self._texts.get(key)
             if found is not None:
@@ -34,12 +34,12 @@ class TextCache(Generic[Key]):
             return found
 
     def add(self, key: Key, text: str) -> None:
-        """Keep a text, unless it alone is too long."""
-        if len(text) + ENTRY > self.most:
+        """Add a text, unless it alone exceeds the limit."""
+        if len(text) + ENTRY_COST > self.max_characters:
             return
         with self._lock:
             before = self._texts.pop(key, None)
-            self.size += len(text) - len(before) if before is not None else len(text) + ENTRY
+            self.size += len(text) - len(before) if before is not None else len(text) + ENTRY_COST
             self._texts[key] = text
-            while self.size > self.most:
-                self.size -= len(self._texts.popitem(last=False)[1]) + ENTRY
+            while self.size > self.max_characters:
+                self.size -= len(self._texts.popitem(last=False)[1]) + ENTRY_COST

@@ -1,7 +1,6 @@
-"""Long texts searched window by window.
+"""Regular expression search in windows, so that long texts do not block other threads.
 
-A search of the regular expression engine holds the interpreter until it is over, and with it every other thread. In
-windows the longest such time is bounded, whatever the text.
+The regular expression engine holds the GIL until a search is over. Windows bound that time, whatever the text.
 """
 
 from __future__ import annotations
@@ -11,13 +10,13 @@ from collections.abc import Iterator
 from typing import Final
 
 WINDOW: Final = 1 << 13
-"""How many characters are searched at a time."""
-LONGEST: Final = 1 << 11
-"""The longest match, with all it looks ahead to, that is found in a text of more than one window."""
+"""Characters per search."""
+MAX_MATCH: Final = 1 << 11
+"""The longest match, lookahead included, that is found in a text of more than one window."""
 
 
 def find_all(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-    """Find the matches of a pattern as ``pattern.finditer`` does. A match must not be empty."""
+    """Yield the matches as ``pattern.finditer`` does. A match must not be empty."""
     at = 0
     while (found := search(pattern, text, at)) is not None:
         yield found
@@ -27,9 +26,9 @@ def find_all(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
 def search(pattern: re.Pattern[str], text: str, start: int = 0) -> re.Match[str] | None:
     """Find the first match from ``start`` on, as ``pattern.search`` does."""
     size = len(text)
-    while start + WINDOW + LONGEST < size:
+    while start + WINDOW + MAX_MATCH < size:
         edge = start + WINDOW
-        found = pattern.search(text, start, edge + LONGEST)
+        found = pattern.search(text, start, edge + MAX_MATCH)
         if found is not None and found.start() < edge:
             return found
         start = edge
@@ -37,7 +36,7 @@ def search(pattern: re.Pattern[str], text: str, start: int = 0) -> re.Match[str]
 
 
 def replace_all(pattern: re.Pattern[str], text: str, instead: str = "") -> str:
-    """The text with every match replaced, as ``pattern.sub`` does with text that is no template."""
+    """Replace every match as ``pattern.sub`` does, with ``instead`` taken literally."""
     if len(text) <= WINDOW:
         return pattern.sub(instead, text)
     pieces: list[str] = []

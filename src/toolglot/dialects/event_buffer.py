@@ -1,65 +1,76 @@
-"""Events on their way out."""
+"""The event buffer: collects the events of an answer between two reads."""
 
 from __future__ import annotations
 
 from toolglot.core.events import CallArguments, CallStarted, Event, ReasoningDelta, TextDelta
 
 _TEXT, _REASONING = -1, -2
-"""Channels, beside the indices of calls."""
+"""Channels, besides the indices of calls."""
 
 
 MESSAGE_BREAK = "\n\n"
-"""What parts the texts of two messages."""
+"""Separates the texts of two messages."""
 
 
 class EventBuffer:
-    """Events on their way out; adjacent deltas are joined, layout around calls is held."""
+    """Joins adjacent deltas, and holds whitespace around calls until it is clear whether it is text."""
 
-    __slots__ = ("_channel", "_layout", "_marks", "_parted", "_parts", "aside", "called", "events", "spoken", "used")
+    __slots__ = (
+        "_channel",
+        "_marks",
+        "_message_ended",
+        "_parts",
+        "_whitespace",
+        "anything_emitted",
+        "call_emitted",
+        "events",
+        "reasoning_as_text",
+        "text_emitted",
+    )
 
     def __init__(self) -> None:
         self.events: list[Event] = []
         self._parts: list[str] = []
         self._channel = _TEXT
-        self._layout: list[str] = []
+        self._whitespace: list[str] = []
         self._marks: list[str] = []
-        self._parted = False
-        self.aside = False
-        """Whether reasoning goes on in the text, marks and all, because the client looks for it there."""
-        self.spoken = False
-        self.called = False
-        self.used = False
+        self._message_ended = False
+        self.reasoning_as_text = False
+        """Whether reasoning stays in the text, marks included, because the client expects it there."""
+        self.text_emitted = False
+        self.call_emitted = False
+        self.anything_emitted = False
 
-    def text(self, piece: str) -> None:
-        if self._layout or self._parted:
-            piece = self._put_layout_before(piece)
+    def add_text(self, piece: str) -> None:
+        if self._whitespace or self._message_ended:
+            piece = self._prepend_whitespace(piece)
         if self._channel != _TEXT:
             if self._parts:
                 self._flush()
             self._channel = _TEXT
-        self.spoken = True
+        self.text_emitted = True
         self._parts.append(piece)
 
-    def _put_layout_before(self, piece: str) -> str:
-        """The piece behind the blanks that were held, or behind a blank line where two messages would touch."""
-        if self._layout:
-            if self.spoken or not self.called:
-                piece = "".join(self._layout) + piece
-            self._layout.clear()
-        if self._parted and piece:
-            self._parted = False
+    def _prepend_whitespace(self, piece: str) -> str:
+        """Prepend the held whitespace, or a blank line where two messages would touch."""
+        if self._whitespace:
+            if self.text_emitted or not self.call_emitted:
+                piece = "".join(self._whitespace) + piece
+            self._whitespace.clear()
+        if self._message_ended and piece:
+            self._message_ended = False
             return piece if piece[0].isspace() else MESSAGE_BREAK + piece
         return piece
 
-    def part(self) -> None:
-        """The text so far ends a message: if more text follows and no blanks part them, a blank line does."""
-        self._parted = True
+    def end_message(self) -> None:
+        """End a message: if more text follows without whitespace, a blank line is inserted."""
+        self._message_ended = True
 
-    def reasoning(self, piece: str) -> None:
-        if self.aside:
-            spoken = self.spoken
-            self.text(piece)
-            self.spoken = spoken
+    def add_reasoning(self, piece: str) -> None:
+        if self.reasoning_as_text:
+            text_emitted = self.text_emitted
+            self.add_text(piece)
+            self.text_emitted = text_emitted
             return
         if self._channel != _REASONING:
             if self._parts:
@@ -67,7 +78,7 @@ class EventBuffer:
             self._channel = _REASONING
         self._parts.append(piece)
 
-    def arguments(self, index: int, fragment: str) -> None:
+    def add_arguments(self, index: int, fragment: str) -> None:
         if self._channel != index:
             if self._parts:
                 self._flush()
@@ -75,49 +86,49 @@ class EventBuffer:
         self._parts.append(fragment)
 
     @property
-    def blanks(self) -> str:
-        """The layout that is held."""
-        return "".join(self._layout)
+    def held_whitespace(self) -> str:
+        """The whitespace and turn marks that are held."""
+        return "".join(self._whitespace)
 
-    def drop_layout(self) -> None:
-        self._layout.clear()
+    def drop_whitespace(self) -> None:
+        self._whitespace.clear()
 
-    def layout(self, blanks: str) -> None:
-        """Blanks or marks of turns that are text only if more text follows; marks before a call are nobody's."""
-        self._layout.append(blanks)
+    def hold_whitespace(self, blanks: str) -> None:
+        """Hold whitespace or turn marks: they are text only if more text follows; marks before a call are dropped."""
+        self._whitespace.append(blanks)
 
-    def settle(self) -> None:
-        """What comes next will not be a call: the layout before it is text, in its place."""
-        if self._layout and (self.spoken or not self.called):
-            self.text("")
+    def release_whitespace(self) -> None:
+        """What follows is no call: emit the held whitespace as text."""
+        if self._whitespace and (self.text_emitted or not self.call_emitted):
+            self.add_text("")
 
-    def event(self, event: Event) -> None:
-        self.used = True
+    def add_event(self, event: Event) -> None:
+        self.anything_emitted = True
         if self._parts:
             self._flush()
-        if self._layout and isinstance(event, CallStarted):
-            self._layout = list(filter(str.isspace, self._layout))
+        if self._whitespace and isinstance(event, CallStarted):
+            self._whitespace = list(filter(str.isspace, self._whitespace))
         self.events.append(event)
 
-    def thought(self, piece: str) -> Event:
-        """A piece of reasoning that goes out at once."""
-        return TextDelta(piece) if self.aside else ReasoningDelta(piece)
+    def make_reasoning_event(self, piece: str) -> Event:
+        """Return the event of a piece of reasoning that bypasses the buffer."""
+        return TextDelta(piece) if self.reasoning_as_text else ReasoningDelta(piece)
 
-    def pass_mark(self, mark: str, aside: bool = False) -> None:
-        """A mark nobody reads; an answer of nothing else is text after all. With ``aside`` it stays in the text, and so
-        does the reasoning that it opens."""
-        self.aside = self.aside or aside
-        if self.aside:
-            self.reasoning(mark)
-        elif not self.used:
+    def skip_mark(self, mark: str, as_text: bool = False) -> None:
+        """Drop a mark; an answer of nothing but marks is emitted as text. With ``as_text`` the mark stays in the text,
+        and so does the reasoning that it opens."""
+        self.reasoning_as_text = self.reasoning_as_text or as_text
+        if self.reasoning_as_text:
+            self.add_reasoning(mark)
+        elif not self.anything_emitted:
             self._marks.append(mark)
 
-    def end(self) -> None:
-        """The answer is over: layout behind a call is nobody's, other layout is text."""
-        if not self.used and not self._parts and self._marks:
-            self.text("".join(self._marks))
-        elif self._layout and not (self.called and all(map(str.isspace, self._layout))):
-            self.text("")
+    def finish(self) -> None:
+        """End the answer: whitespace after a call is dropped, other whitespace is text."""
+        if not self.anything_emitted and not self._parts and self._marks:
+            self.add_text("".join(self._marks))
+        elif self._whitespace and not (self.call_emitted and all(map(str.isspace, self._whitespace))):
+            self.add_text("")
 
     def drain(self) -> list[Event]:
         if self._parts:
@@ -127,8 +138,8 @@ class EventBuffer:
         return events
 
     def _flush(self) -> None:
-        """What was joined so far becomes an event; there is something."""
-        self.used = True
+        """Emit the buffer as one event; it must not be empty."""
+        self.anything_emitted = True
         joined = "".join(self._parts)
         self._parts = []
         if not joined:

@@ -1,8 +1,8 @@
-"""How marks are written down, and the expressions that come from it.
+"""Templates of marks, and the regular expressions compiled from them.
 
-Strategy. Marks are written as they look, in a template: a blank stands for any blanks, a line break for one line break
-with blanks before it, ``{slot}`` for a named piece, ``{{`` for a brace. From one template come two expressions, one for
-the mark and one for every beginning of it.
+Strategy. A mark is written as it looks: a space matches any whitespace, a line break one line break with blanks before
+it, ``{slot}`` a named piece, ``{{`` a brace. Each template compiles to two regular expressions, one for the mark and
+one for every prefix of it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from toolglot.core.lenient_json import OPERATOR
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A piece of a mark: its expression, and the expression of every beginning of it that ends the text."""
+    """A piece of a mark: its regex, and the regex of every prefix of it at the end of the text."""
 
     full: str
     prefix: str
@@ -43,26 +43,26 @@ def chars(charset: str, least: int = 1, most: int | None = None) -> Node:
 
 
 def sequence(*nodes: Node) -> Node:
-    return Node("".join(node.full for node in nodes), beginnings([nodes]))
+    return Node("".join(node.full for node in nodes), prefix_regex([nodes]))
 
 
-def beginnings(marks: Iterable[Sequence[Node]]) -> str:
-    """The expression of every beginning of some marks; what they have in common is looked at once."""
+def prefix_regex(marks: Iterable[Sequence[Node]]) -> str:
+    """Return the regex of every prefix of the marks; common prefixes are factored out."""
     following: dict[Node, list[Sequence[Node]]] = {}
     for first, *rest in marks:
         following.setdefault(first, []).extend([rest] if rest else [])
     found: dict[str, None] = {}
     for node, rests in following.items():
         if rests:
-            found[node.full + beginnings(rests)] = None
+            found[node.full + prefix_regex(rests)] = None
         elif node.prefix == _END:
             found[node.full + _END] = None
         found[node.prefix] = None
     return f"(?:{'|'.join(found)})"
 
 
-def outline(marks: Sequence[Sequence[Node]], depth: int) -> str:
-    """The expression of where marks may stand: of them and of every beginning, as far as ``depth`` pieces tell."""
+def outline_regex(marks: Sequence[Sequence[Node]], depth: int) -> str:
+    """Return the regex of where marks may begin: their first ``depth`` pieces and every prefix of these."""
     if not depth or not all(marks):
         return ""
     following: dict[Node, list[Sequence[Node]]] = {}
@@ -70,7 +70,7 @@ def outline(marks: Sequence[Sequence[Node]], depth: int) -> str:
         following.setdefault(first, []).append(rest)
     found: dict[str, None] = {}
     for node, rests in following.items():
-        found[node.full + outline(rests, depth - (not _may_be_empty(node)))] = None
+        found[node.full + outline_regex(rests, depth - (not _may_be_empty(node)))] = None
         found[node.prefix] = None
     return f"(?:{'|'.join(found)})"
 
@@ -90,14 +90,14 @@ def optional(node: Node) -> Node:
     return Node(f"(?:{node.full})?", node.prefix)
 
 
-def ahead(*nodes: Node) -> Node:
-    """What must follow: looked at, not consumed."""
+def lookahead(*nodes: Node) -> Node:
+    """Match what must follow, without consuming it."""
     node = sequence(*nodes)
     return Node(f"(?={node.full})", node.prefix)
 
 
-def some_of(most: int, *nodes: Node) -> Node:
-    """Any of the pieces, in any order and each as often as it comes."""
+def repeat_any(most: int, *nodes: Node) -> Node:
+    """Match any of the pieces in any order, at most ``most`` in all."""
     each = either(*nodes)
     return Node(f"{each.full}{{0,{most}}}", f"{each.full}{{0,{most}}}+{each.prefix}")
 
@@ -111,20 +111,20 @@ _COMMENT = Node(
     r"(?:(?://|\#)[^\n]{0,200}\n|/\*[^*]{0,200}\*/)\s*",
     r"(?:/?\Z|(?://|\#)[^\n]{0,200}(?:\Z|\n\s*\Z)|/\*[^*]{0,200}(?:\*?\Z|\*/\s*\Z))",
 )
-_CHANNEL_WORDS = ("analysis", "commentary", "final", "json", "code")
+_CHANNEL_NAMES = ("analysis", "commentary", "final", "json", "code")
 _TURN = Node(r"\s*(?:<\|start\|>|\Z)", rf"\s*{literal('<|start|>').prefix}")
-"""The end of a message in channels: another one follows, or nothing."""
+"""The end of a message in a channel: another message follows, or nothing."""
 
 _SCRIPTS = (
     "\u0300-\u034e\u0350-\u180d\u180f-\u1fff\u2190-\u257f\u25a0-\u273e\u2740-\u2bff\u3099\u309a\ufe00-\ufe0f"
     "\U0001f000-\U0001faff"
 )
-"""Signs of scripts that are part of words but no letters, and pictures; without what marks are made of."""
-_WORD = rf"\w.\-/\\{_SCRIPTS}"
+"""Script characters that are part of words but no letters, and emoji; without the characters of marks."""
+_NAME_CHARACTERS = rf"\w.\-/\\{_SCRIPTS}"
 
 
-def given(*around: tuple[str, str, str], otherwise: Node) -> Node:
-    """A piece of which more is taken where certain characters stand around it: before, inside and behind it."""
+def in_context(*around: tuple[str, str, str], otherwise: Node) -> Node:
+    """Match more between certain characters: each entry is the text before, the characters inside, the text after."""
     full = "".join(f"(?<={before}){inside}{{1,128}}(?={behind})|" for before, inside, behind in around)
     prefix = "".join(rf"(?<={before}){inside}{{0,128}}+\Z|" for before, inside, _ in around)
     return Node(f"(?:{full}{otherwise.full})", f"(?:{prefix}{otherwise.prefix})")
@@ -135,20 +135,22 @@ _PLAIN_KEY = chars(rf"[\w.\-$\\{_SCRIPTS}]", 1, 128)
 
 SLOTS: dict[str, Node] = {
     # names may be dotted, hyphenated, or carry markdown escapes; in quotes they may hold anything
-    "name": given(_IN_QUOTES, otherwise=chars(f"[{_WORD}]", 1, 128)),
-    "name_id": chars(f"[{_WORD}:!]", 1, 160),
-    # the same, with a blank before it
-    "recipient": Node(rf" ?[{_WORD}:!]{{1,160}}", rf" ?[{_WORD}:!]{{0,160}}+\Z"),
+    "name": in_context(_IN_QUOTES, otherwise=chars(f"[{_NAME_CHARACTERS}]", 1, 128)),
+    "name_id": chars(f"[{_NAME_CHARACTERS}:!]", 1, 160),
+    # the same, with an optional space before it
+    "recipient": Node(rf" ?[{_NAME_CHARACTERS}:!]{{1,160}}", rf" ?[{_NAME_CHARACTERS}:!]{{0,160}}+\Z"),
     "name_line": chars(r"[^\n`\"'\[\]{}:<>]", 1, 128),
-    # between the words of a name; with the escape that Markdown puts before it
+    # separates the parts of a name; optionally escaped as in Markdown
     "sign": Node(r"\\?[._]", r"\\?\Z"),
     "name_parallel": literal("multi_tool_use.parallel"),
-    # behind "function_": words that make it the name of a wrapper are none
-    "name_own": Node(rf"(?!(?:calls?|name|results?|response)>)[{_WORD}]{{1,128}}", rf"[{_WORD}]{{0,128}}+\Z"),
+    # after "function_": not the words that make it the name of a wrapper
+    "name_own": Node(
+        rf"(?!(?:calls?|name|results?|response)>)[{_NAME_CHARACTERS}]{{1,128}}", rf"[{_NAME_CHARACTERS}]{{0,128}}+\Z"
+    ),
     "name_group": either(*map(literal, ("parameters", "arguments", "args", "params", "input", "file"))),
-    "key": given(_IN_QUOTES, ("=", r"[^\"'<>=/\n]", ">"), (">", r"[^<>\n]", "<"), otherwise=_PLAIN_KEY),
+    "key": in_context(_IN_QUOTES, ("=", r"[^\"'<>=/\n]", ">"), (">", r"[^<>\n]", "<"), otherwise=_PLAIN_KEY),
     "key_plain": _PLAIN_KEY,
-    # without quotes, up to the sign behind it
+    # without quotes, up to the delimiter
     "key_loose": chars(r"[^\"'<>{}\[\]:,\n]", 1, 128),
     "id": chars(r"[\w.\-/\\:]", 1, 160),
     "snake": sequence(chars("[A-Za-z]", 1, 32), literal("_"), chars("[A-Za-z_]", 1, 64)),
@@ -162,21 +164,23 @@ SLOTS: dict[str, Node] = {
     "bar": chars(r"[|｜‖]", 1, 2),
     "attributes": optional(sequence(chars(r"\s", 1, 1), chars(r"[^<>\n]", 0, 200))),
     "bracket_attributes": optional(sequence(chars(r"[\s:]", 1, 1), chars(r"[^\[\]\n]", 0, 200))),
-    # the closing bracket of a tag, and what looks like it
+    # the closing bracket of a tag, and lookalikes
     "gt": chars("[>＞﹥〉]", 1, 1),
     "quoted": Node(_QUOTED, _QUOTED + r"\\?\Z"),
-    # a comment in JSON or Python, and the layout behind it
+    # a comment in JSON or Python, and the whitespace after it
     "comment": optional(_COMMENT),
     "one_comment": _COMMENT,
-    # what makes an expression of the string before it
+    # an operator that makes the preceding string part of an expression
     "operator": Node(
         OPERATOR,
         r"(?:[.=!<>]\s?|or?|a(?:nd?)?|i[fns]?|n(?:ot?)?|f(?:or?)?)?\Z",
     ),
     "quoted_once": chars(r"[^'\n]", 0, 256),
     "words": chars(r"[^<>{}\n]", 0, 60),
-    # what a header of channels may hold by mistake: its own words, a few signs, letters that are not Latin; no sentence
-    "debris": some_of(24, *map(literal, _CHANNEL_WORDS), chars(r"[ \t(?!\d–—]", 1, 1), chars(r"[^\W\x00-\x7f]", 1, 1)),
+    # stray content of a channel header: its own keywords, some punctuation, non-Latin letters; no sentence
+    "debris": repeat_any(
+        24, *map(literal, _CHANNEL_NAMES), chars(r"[ \t(?!\d–—]", 1, 1), chars(r"[^\W\x00-\x7f]", 1, 1)
+    ),
     "constraint": optional(sequence(literal("<|constrain|>"), chars(r"[\w ]", 0, 20))),
     "tick": chars("[`\"'\\[\\]]", 0, 1),
     "junk": chars("[\"'=:]", 0, 2),
@@ -189,7 +193,7 @@ SLOTS: dict[str, Node] = {
     "slash": chars("/", 0, 1),
     "ing": optional(literal("ing")),
     "language": chars(r"[\w\-+]", 0, 20),
-    # what must follow is looked at, not consumed
+    # lookaheads: what must follow, not consumed
     "before_object": Node(r"(?=\s*\{)", r"\s*\Z"),
     "before_quoted": Node(r"(?=\s*\{\s*[\"'}])", r"\s*(?:\{\s*)?\Z"),
     "before_json": Node(r"(?=\s*[\[{])", r"\s*\Z"),
@@ -215,9 +219,9 @@ SLOTS: dict[str, Node] = {
     "before_arg_key": Node(r"(?=\s*<arg_key>)", rf"\s*{literal('<arg_key>').prefix}"),
     "before_parameter": Node(r"(?=\s*<parameter=)", rf"\s*{literal('<parameter=').prefix}"),
     "before_dsml": Node(r"(?=\s*<\s*[|｜‖]{1,2}\s*DSML)", r"\s*(?:<\s*(?:[|｜‖]{1,2}\s*(?:D(?:S(?:M)?)?)?)?)?\Z"),
-    "before_turn": ahead(_TURN),
-    "before_stray_end": ahead(chars(r"[^<>{}\n]", 0, 60), literal("<|end|>"), _TURN),
-    # behind a mark that begins a turn and names no role: another mark, the end of the line, or a sentence
+    "before_turn": lookahead(_TURN),
+    "before_stray_end": lookahead(chars(r"[^<>{}\n]", 0, 60), literal("<|end|>"), _TURN),
+    # after a mark that begins a turn without a role: another mark, the end of the line, or a sentence
     "before_own_text": Node(
         r"(?=[ \t\r]*(?:[<>\[\]{`\n]|\Z|[A-Z][\w'’]*[ ,]|[^\x00-\x7f]))", r"[ \t\r]*(?:[A-Z][\w'’]*)?\Z"
     ),
@@ -245,9 +249,9 @@ _NAMED = {
 }
 
 
-def expression(template: str, given: Mapping[str, str] | None = None) -> str:
-    """The expression of a template; ``given`` are expressions for some of its slots."""
-    slots = {slot: Node(text, text) for slot, text in (given or {}).items()}
+def template_regex(template: str, overrides: Mapping[str, str] | None = None) -> str:
+    """Compile a template to a regex; ``overrides`` replaces the regexes of some slots."""
+    slots = {slot: Node(text, text) for slot, text in (overrides or {}).items()}
     return join_nodes(make_nodes(template, False, {**SLOTS, **slots}))
 
 

@@ -1,13 +1,13 @@
-"""Calls while they are being read: what is known so far, and when it may leave.
+"""Calls while they are being read: what is known so far, and when it may be emitted.
 
-Strategy. A codec fills a ``PartialCall`` piece by piece. Until the draft is *sure* its pieces wait; from then on they
-leave as they come, and nothing that has left is ever taken back. A draft that turns out wrong after it began to leave
-is closed by ``CallRejected`` instead of ``CallEnded``; one that had not begun is reported, or given back as text. A
-``CallBlock`` is one stretch of text that set out to hold calls; a *held* frame keeps finished drafts until somebody
-decides whether they count (calls inside reasoning, bare JSON after prose).
+Strategy. A codec fills a ``PartialCall`` piece by piece. Its pieces are buffered until the call is *committed*; from
+then on they are emitted as they come, and nothing emitted is ever taken back. A call that turns out wrong after its
+start was emitted is closed by ``CallRejected`` instead of ``CallEnded``; otherwise it is reported or returned as text.
+A ``CallBlock`` is a stretch of text that may contain calls; a *held* block keeps finished calls until it is decided
+whether they count (calls inside reasoning, bare JSON after prose).
 
-Where call markup stood in the conversation, a draft that may be a quotation of it keeps its events to itself until its
-text differs. If it never does, the call is a quotation: it stays text, unless the answer is nothing but this call.
+If the conversation contains call markup, a call that may be a quotation of it emits nothing until its text differs. If
+it never does, it is a quotation: it stays text, unless the answer is nothing but this call.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from toolglot.core.events import (
     Reason,
 )
 from toolglot.core.options import Options
-from toolglot.core.provenance import NO_QUOTATIONS, Comparison, Quotations
+from toolglot.core.provenance import NO_QUOTATIONS, QuotationCheck, Quotations
 from toolglot.core.schema.aliases import RENAMED, choose_aliases
 from toolglot.core.schema.toolset import CompiledTool, CompiledTools, plain_name
 from toolglot.dialects.event_buffer import EventBuffer
@@ -33,56 +33,56 @@ from toolglot.dialects.scanner import Source
 from toolglot.dialects.streamed_arguments import StreamedArguments, spell_key
 
 RAW_LIMIT = 8192
-"""How much of a call's own text is kept once its arguments have left; its span tells the rest."""
+"""How much of a call's source text is kept once its arguments are emitted; its span gives the rest."""
 
-COMPARED = 4096
-"""Up to this size a call is compared with quotations wherever it may end."""
+MAX_COMPARED = 4096
+"""Calls up to this size are compared with quotations at every possible end."""
 
 REPAIR_COST = 0.01
 
 
 @dataclass(slots=True)
 class AnswerState:
-    """What one answer may quote, and what it has delivered so far."""
+    """State of one answer: what it may quote, and the calls delivered so far."""
 
     new_id: Callable[[], str]
     quotations: Quotations = NO_QUOTATIONS
     started: int = 0
     delivered: int = 0
     closed: int = 0
-    """How many calls there were, delivered or not."""
-    first: tuple[str, int] | None = None
-    """The blanks before the first call that began to leave, and where it began."""
-    tried: int = 0
-    """How many characters were read on trial."""
-    left: list[tuple[str, Reason]] = field(default_factory=list)
-    missed: list[str] = field(default_factory=list)
-    """The dialects of near misses: text that was meant as a call and cannot be read as one."""
+    """Number of finished calls, delivered or not."""
+    first_call: tuple[str, int] | None = None
+    """The whitespace before the first emitted call, and the offset of that call."""
+    lookahead_characters: int = 0
+    """Number of characters read in lookaheads."""
+    left_as_text: list[tuple[str, Reason]] = field(default_factory=list)
+    near_misses: list[str] = field(default_factory=list)
+    """Dialects of near misses: text that was meant as a call but cannot be parsed."""
 
 
 @dataclass(slots=True)
 class CallBlock:
-    """One stretch of text that set out to hold calls."""
+    """A stretch of text that may contain calls."""
 
     source: Source
-    sink: EventBuffer
-    toolbox: CompiledTools
+    buffer: EventBuffer
+    tools: CompiledTools
     options: Options
-    ledger: AnswerState
+    answer: AnswerState
     start: int
     closing: MarkChoice
-    waits: Callable[[], bool]
-    """Whether it counts only as a whole, or only if nothing follows it; asked when a call begins in it."""
+    must_wait: Callable[[], bool]
+    """Whether it counts only as a whole, or only if nothing follows; evaluated when a call begins."""
     at_line: bool
-    introduced: Callable[[], bool]
-    """Whether nothing of substance was said before it."""
-    first: bool = False
-    """Whether nothing was said or called before it."""
+    is_introduced: Callable[[], bool]
+    """Whether only an introduction precedes it."""
+    is_first: bool = False
+    """Whether neither text nor a call precedes it."""
     alone: bool = False
-    """It counts only if the answer says nothing else."""
+    """It counts only if the answer contains nothing else."""
     held: bool = False
     undecided: bool = False
-    """Whether it is held because its call is a quotation unless nothing else is said."""
+    """Held because its call is a quotation unless the answer contains nothing else."""
     dialect: str = ""
     confidence: float = 1.0
     marked: bool = True
@@ -90,159 +90,161 @@ class CallBlock:
     wrap_close: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
     repairs: tuple[str, ...] = ()
-    drafts: list[PartialCall] = field(default_factory=list)
-    told: int = 0
-    """How many of them were given back as text."""
-    open: PartialCall | None = None
+    calls: list[PartialCall] = field(default_factory=list)
+    returned: int = 0
+    """How many of the calls were returned as text."""
+    open_call: PartialCall | None = None
     raw: str | None = None
-    last: PartialCall | None = None
-    """The draft that was begun last, whatever became of it."""
-    head: int = 0
-    """Where the header of the call begins that is read now."""
-    lacking: tuple[int, tuple[str, ...]] | None = None
-    """Where a call ends in which the client misses something, and the arguments that it finds."""
+    last_call: PartialCall | None = None
+    """The call that was begun last, whatever its outcome."""
+    header_start: int = 0
+    """Offset of the header of the current call."""
+    incomplete_element: tuple[int, tuple[str, ...]] | None = None
+    """The end of a call in which the client finds an argument missing, and the arguments it finds."""
     body_end: int = 0
-    """Where the last call ended that was read as a whole."""
+    """End of the last call that was read as a whole."""
 
     def begin(self, written: str, start: int | None = None) -> PartialCall | None:
-        """A draft for a call to the tool that was written, or None when that cannot be a call here."""
-        tool = self.toolbox.find(written)
+        """Begin a call to the tool named in the text; None if that cannot be a call here."""
+        tool = self.tools.find(written)
         if tool is None and (not self.marked or not self.at_line or written == "json"):
-            # in the middle of a sentence, a tool that nobody offered is being talked about
+            # in the middle of a sentence, an unknown tool is only being discussed
             return None
-        if self.open is not None:
-            self.settle(start)
+        if self.open_call is not None:
+            self.close_call(start)
         if self.undecided:
-            self.decide_as_quotation()
-        if self.drafts:
-            first = self.drafts[-1].end
+            self.return_quotation()
+        if self.calls:
+            first = self.calls[-1].end
         else:
-            first, self.held = self.start, self.waits() or self.alone
+            first, self.held = self.start, self.must_wait() or self.alone
         name = tool.name if tool else plain_name(written)
-        self.open = self.last = draft = PartialCall(
+        self.open_call = self.last_call = call = PartialCall(
             self, name, first, self.dialect, tool=tool, repairs=dict.fromkeys(self.repairs)
         )
-        self._check_tool(draft, written)
-        return draft
+        self._check_tool(call, written)
+        return call
 
-    def _check_tool(self, draft: PartialCall, written: str) -> None:
-        tool, name = draft.tool, draft.name
+    def _check_tool(self, call: PartialCall, written: str) -> None:
+        tool, name = call.tool, call.name
         if tool is None and not name.strip("0123456789"):
-            draft.flaw(Reason.MALFORMED, "tool name", "none", "the name of the tool to call")
+            call.add_defect(Reason.MALFORMED, "tool name", "none", "the name of the tool to call")
         elif tool is None and self.options.unknown_tools != "allow":
-            draft.flaw(Reason.UNKNOWN_TOOL, "tool name", f'"{written}"', self._offer(written))
+            call.add_defect(Reason.UNKNOWN_TOOL, "tool name", f'"{written}"', self._offer(written))
 
-    def count_alone(self) -> bool:
-        """Let the frame count only as the whole answer; False when more was said before it."""
-        self.alone = self.alone or self.introduced()
-        self.held = self.held or (self.alone and not self.started)
+    def require_alone(self) -> bool:
+        """Make the block count only as the whole answer; False if other text precedes it."""
+        self.alone = self.alone or self.is_introduced()
+        self.held = self.held or (self.alone and not self.has_started)
         return self.alone
 
     def _offer(self, written: str) -> str:
-        nearest = self.toolbox.nearest(written)
-        names = ", ".join(self.toolbox.names[:20]) or "no tool at all"
+        nearest = self.tools.suggest_name(written)
+        names = ", ".join(self.tools.names[:20]) or "no tool at all"
         return f'"{nearest}"' if nearest else f"one of {names}"
 
     @property
-    def known(self) -> CompiledTool | None:
-        """The tool on offer to which a call was begun last."""
-        return self.last.tool if self.last is not None else None
+    def known_tool(self) -> CompiledTool | None:
+        """The tool of the call that was begun last, if it is on offer."""
+        return self.last_call.tool if self.last_call is not None else None
 
-    def settle(self, end: int | None = None) -> None:
-        """Close the draft that is open: everything up to ``end`` belongs to it."""
-        draft = self.open
-        if draft is None:
+    def close_call(self, end: int | None = None) -> None:
+        """Close the open call: everything up to ``end`` belongs to it."""
+        call = self.open_call
+        if call is None:
             return
-        self.open = None
+        self.open_call = None
         self.source.limit(None)
-        draft.end = self.source.here if end is None else end
-        self.drafts.append(draft)
+        call.end = self.source.here if end is None else end
+        self.calls.append(call)
         if self.held:
             return
         if self.is_only_call():
             self.held = self.undecided = True
         else:
-            draft.close()
+            call.close()
 
     def is_only_call(self) -> bool:
-        """Whether its call is a quotation, and all of the answer so far."""
-        only = self.first and len(self.drafts) == 1 and not self.ledger.closed
-        return only and self.drafts[0].is_quoted
+        """Whether its call is a quotation and the whole answer so far."""
+        only = self.is_first and len(self.calls) == 1 and not self.answer.closed
+        return only and self.calls[0].is_quoted
 
-    def decide_as_quotation(self) -> None:
-        """Something else is said in the answer: the call that waited is text."""
+    def return_quotation(self) -> None:
+        """Return the held quotation as text: the answer contains something else."""
         self.held = self.undecided = False
-        for draft in self.drafts:
-            draft.close()
+        for call in self.calls:
+            call.close()
 
-    def abandon(self, before: PartialCall | None) -> None:
-        """What was begun after ``before`` is no call after all."""
-        if self.open is not None and self.open is not before and not self.open.live:
-            self.open = None
+    def discard_after(self, before: PartialCall | None) -> None:
+        """Discard a call that was begun after ``before`` and is no call after all."""
+        if self.open_call is not None and self.open_call is not before and not self.open_call.live:
+            self.open_call = None
 
     def clear(self) -> None:
-        """Forget what was read: it is no call after all."""
-        self.drafts.clear()
-        self.open = None
+        """Discard all calls: the text is no call after all."""
+        self.calls.clear()
+        self.open_call = None
 
     @property
-    def is_sound(self) -> bool:
-        """Whether no call of it lacks anything, as far as they were read."""
-        drafts = self.drafts if self.open is None else (*self.drafts, self.open)
-        return all(draft.complete and draft.has_required for draft in drafts)
+    def is_complete(self) -> bool:
+        """Whether all its calls are complete, as far as they were read."""
+        calls = self.calls if self.open_call is None else (*self.calls, self.open_call)
+        return all(call.is_sound and call.has_required for call in calls)
 
-    def text_of(self, draft: PartialCall) -> str:
+    def text_of(self, call: PartialCall) -> str:
         """The source text of one of its calls."""
-        return self._text_between(draft.start, draft.end)
+        return self._text_between(call.start, call.end)
 
-    def own_text(self, draft: PartialCall, start: int) -> str:
-        """The text of a call from its header on, without the marks of a wrapper. In an object of calls by their names
-        the name stands before it, and the text of the calls before belongs to it."""
-        own = self._text_between(start, self.body_end if self.body_end > start else draft.end)
-        return own if draft.name in own else self._text_between(self.head, draft.end)
+    def own_text(self, call: PartialCall, start: int) -> str:
+        """The text of a call from its header on, without the marks of a wrapper. In an object of calls keyed by name,
+        the name precedes the call, so the text of the preceding calls is included."""
+        own = self._text_between(start, self.body_end if self.body_end > start else call.end)
+        return own if call.name in own else self._text_between(self.header_start, call.end)
 
     def _text_between(self, start: int, end: int) -> str:
         return self.source.since(start, end) if self.raw is None else self.raw[start - self.start : end - self.start]
 
     @property
-    def started(self) -> bool:
-        """Whether giving the text back is no longer possible."""
-        return any(draft.live or draft.closed for draft in self.drafts) or (self.open is not None and self.open.live)
+    def has_started(self) -> bool:
+        """Whether part of it was emitted, so that it can no longer be returned as text."""
+        return any(call.live or call.closed for call in self.calls) or (
+            self.open_call is not None and self.open_call.live
+        )
 
-    def give_up_if_cut(self, truncated: bool) -> None:
-        """A list of calls is complete only with all its elements."""
-        for draft in self.drafts:
-            truncated = truncated or draft.cut
+    def truncate_if_cut(self, truncated: bool) -> None:
+        """Truncate all calls if one is: a list of calls is complete only with all its elements."""
+        for call in self.calls:
+            truncated = truncated or call.is_truncated
         if truncated:
-            for draft in self.drafts:
-                draft.truncate()
+            for call in self.calls:
+                call.truncate()
 
     @property
     def is_text(self) -> bool:
-        """Whether all of it was given back as text."""
-        return self.told == len(self.drafts)
+        """Whether all of it was returned as text."""
+        return self.returned == len(self.calls)
 
     @property
     def ends_line(self) -> bool:
-        """Whether a line begins behind it: calls stand apart from what follows, text may end with a line break."""
-        return not self.is_text or not self.drafts or self.drafts[-1].is_line
+        """Whether a line begins after it: always after a call; after text, if that ends with a line break."""
+        return not self.is_text or not self.calls or self.calls[-1].is_line
 
-    def promote(self, note: str = "", alone: bool = False) -> None:
-        """Let everything go that was held; ``alone``: the answer is nothing but this."""
+    def accept(self, note: str = "", alone: bool = False) -> None:
+        """Emit all held calls; ``alone``: the answer contains nothing else."""
         self.held = self.undecided = False
-        for draft in self.drafts:
+        for call in self.calls:
             if note:
-                draft.repair(note)
-            if alone or not draft.is_quoted:
-                draft.sure()
-            draft.close(alone)
+                call.repair(note)
+            if alone or not call.is_quoted:
+                call.commit()
+            call.close(alone)
 
 
 @dataclass(slots=True)
 class PartialCall(StreamedArguments):
     """One call while it is being read."""
 
-    frame: CallBlock
+    block: CallBlock
     name: str
     start: int
     dialect: str
@@ -250,106 +252,116 @@ class PartialCall(StreamedArguments):
     index: int = -1
     live: bool = False
     closed: bool = False
-    cut: bool = False
-    told: bool = False
-    """Its beginning has left."""
+    is_truncated: bool = False
+    start_emitted: bool = False
+    """``CallStarted`` was emitted."""
     is_line: bool = False
-    """It was given back as text that ends with a line break."""
-    doubt: Comparison | None = None
-    """It may be a quotation, as far as its text has arrived. None of it leaves as long as it may."""
+    """It was returned as text that ends with a line break."""
+    quotation_check: QuotationCheck | None = None
+    """Set while the call may be a quotation; nothing is emitted until that is ruled out."""
 
     def __post_init__(self) -> None:
-        if quotations := self.frame.ledger.quotations:
-            self.doubt = Comparison(quotations, max(self.start, self.frame.head))
+        if quotations := self.block.answer.quotations:
+            self.quotation_check = QuotationCheck(quotations, max(self.start, self.block.header_start))
         self.choose_receiver()
 
-    def _wait(self, piece: str) -> None:
-        """Keep a piece of the arguments as long as the call may be a quotation."""
+    def _hold_piece(self, piece: str) -> None:
+        """Buffer a piece of the arguments while the call may be a quotation."""
         self.pending.append(piece)
-        source = self.frame.source
-        if self.doubt is not None and not self.frame.held and self.doubt.fails(source.here, source.since):
-            self._trust()
+        source = self.block.source
+        if (
+            self.quotation_check is not None
+            and not self.block.held
+            and self.quotation_check.is_ruled_out(source.here, source.since)
+        ):
+            self._rule_out_quotation()
 
-    def _trust(self) -> None:
-        """The call is no quotation: what waited for that may leave."""
-        self.doubt = None
+    def _rule_out_quotation(self) -> None:
+        """The call is no quotation: emit what was buffered."""
+        self.quotation_check = None
         self.choose_receiver()
         if self.live and not self.aliases:
-            self._leave()
+            self._emit_start()
 
     @property
     def is_quoted(self) -> bool:
-        """Whether the whole call stood in the conversation before; asked when all of it has arrived."""
-        if self.doubt is not None and not self.doubt.holds(self.frame.own_text(self, self.doubt.start)):
-            self._trust()
-        return self.doubt is not None
+        """Whether the call quotes the conversation; evaluated when all of it was received."""
+        if self.quotation_check is not None and not self.quotation_check.is_quotation(
+            self.block.own_text(self, self.quotation_check.start)
+        ):
+            self._rule_out_quotation()
+        return self.quotation_check is not None
 
-    def stood(self, end: int) -> bool:
-        """Whether the call, if it ends there, stood in the conversation before; a long one is not looked at."""
-        doubt, source = self.doubt, self.frame.source
-        return doubt is not None and end - doubt.start <= COMPARED and doubt.holds(source.since(doubt.start, end))
+    def is_quoted_up_to(self, end: int) -> bool:
+        """Whether the call, if it ends there, quotes the conversation; long calls are not compared."""
+        quotation_check, source = self.quotation_check, self.block.source
+        return (
+            quotation_check is not None
+            and end - quotation_check.start <= MAX_COMPARED
+            and quotation_check.is_quotation(source.since(quotation_check.start, end))
+        )
 
-    def sure(self) -> None:
-        """The text is a call: from here on its arguments may leave."""
-        frame = self.frame
-        if self.live or frame.held or self.flaws or self.aliases:
+    def commit(self) -> None:
+        """Commit to the call: from here on its arguments may be emitted."""
+        block = self.block
+        if self.live or block.held or self.defects or self.aliases:
             return
-        if frame.ledger.delivered and not frame.options.parallel:
-            self.flaw(Reason.EXTRA_CALL, "answer", "a further call", "one call per answer")
+        if block.answer.delivered and not block.options.parallel:
+            self.add_defect(Reason.EXTRA_CALL, "answer", "a further call", "one call per answer")
             return
-        if not self._is_wanted(frame.options):
+        if not self._passes_options(block.options):
             return
-        if not frame.ledger.started:
-            frame.ledger.first = frame.sink.blanks, self.start
-        self.index = frame.ledger.started
-        frame.ledger.started += 1
+        if not block.answer.started:
+            block.answer.first_call = block.buffer.held_whitespace, self.start
+        self.index = block.answer.started
+        block.answer.started += 1
         self.live = True
-        if self.doubt is None:
-            self._leave()
+        if self.quotation_check is None:
+            self._emit_start()
 
-    def _leave(self) -> None:
-        """The call begins for the client, with what is known of its arguments."""
-        frame = self.frame
-        if frame.options.unknown_tools != "text":
-            frame.source.limit(self.start + RAW_LIMIT)
-        frame.sink.event(CallStarted(self.index, frame.ledger.new_id(), self.name))
-        self.told = True
+    def _emit_start(self) -> None:
+        """Emit the start of the call and its buffered arguments."""
+        block = self.block
+        if block.options.unknown_tools != "text":
+            block.source.limit(self.start + RAW_LIMIT)
+        block.buffer.add_event(CallStarted(self.index, block.answer.new_id(), self.name))
+        self.start_emitted = True
         if self.pending:
-            frame.sink.arguments(self.index, "".join(self.pending))
+            block.buffer.add_arguments(self.index, "".join(self.pending))
             self.pending.clear()
         if not self.dropping:
             self.choose_receiver()
 
-    def _is_wanted(self, options: Options) -> bool:
-        """Whether its pattern is switched on and it is sure enough; a flaw says what is not."""
-        if not self.frame.marked and self.dialect in options.patterns.off:
-            self.flaw(Reason.SWITCHED_OFF, "pattern", self.dialect, "a pattern that is switched on")
+    def _passes_options(self, options: Options) -> bool:
+        """Whether its pattern is on and its confidence sufficient; otherwise add a defect."""
+        if not self.block.marked and self.dialect in options.patterns.off:
+            self.add_defect(Reason.SWITCHED_OFF, "pattern", self.dialect, "a pattern that is switched on")
             return False
         least = options.thresholds.get(self.dialect, options.min_confidence)
         if self.confidence < least:
-            self.flaw(Reason.LOW_CONFIDENCE, "answer", f"{self.confidence:.2f}", f"{least:.2f}")
+            self.add_defect(Reason.LOW_CONFIDENCE, "answer", f"{self.confidence:.2f}", f"{least:.2f}")
             return False
         return True
 
     def choose_receiver(self) -> None:
-        self.raw = self.pending.append
-        if self.doubt is not None and not self.aliases:
-            self.raw = self._wait
+        self.write = self.pending.append
+        if self.quotation_check is not None and not self.aliases:
+            self.write = self._hold_piece
         elif self.live and not self.aliases:
-            self.raw = partial(self.frame.sink.arguments, self.index)
+            self.write = partial(self.block.buffer.add_arguments, self.index)
 
-    def sure_of(self, key: str) -> None:
-        """The text is a call because it has this argument; an alias does not prove that yet."""
+    def commit_on(self, key: str) -> None:
+        """Commit because of this argument; an alias is not sufficient."""
         if not self._may_mean(key):
-            self.sure()
+            self.commit()
 
     @property
-    def passing(self) -> int | None:
-        """The index under which arguments may leave without a look, once the call is live."""
-        return self.index if self.told and not (self.dropping or self.aliases) else None
+    def passthrough_index(self) -> int | None:
+        """The index under which arguments may bypass parsing, once the call is live; else None."""
+        return self.index if self.start_emitted and not (self.dropping or self.aliases) else None
 
-    def _settle_aliases(self) -> None:
-        """Say what the aliases mean, and let the arguments go on their way."""
+    def _resolve_aliases(self) -> None:
+        """Resolve the aliases and emit the buffered arguments."""
         renamed = {alias.key: alias for alias in choose_aliases(self.aliases, self.keys, self.pending)}
         for alias in renamed.values():
             self.pending[alias.at] = spell_key(alias.name)
@@ -358,101 +370,103 @@ class PartialCall(StreamedArguments):
         self.keys = {renamed[key].name if key in renamed else key: kept for key, kept in self.keys.items()}
         self.aliases.clear()
         if forbidden:
-            self.leave_out(forbidden)
+            self.drop_arguments(forbidden)
         self.choose_receiver()
-        if self.told:
-            self.raw("".join(self.pending))
+        if self.start_emitted:
+            self.write("".join(self.pending))
             self.pending.clear()
-        elif self.live and self.doubt is None:
-            self._leave()
+        elif self.live and self.quotation_check is None:
+            self._emit_start()
 
-    # -- the end ---------------------------------------------------------------------------------------------------
+    # -- end of a call -------------------------------------------------------------------------------------------------
 
     @property
     def confidence(self) -> float:
-        known = self.frame.confidence
+        known = self.block.confidence
         return round(known - REPAIR_COST * len(self.repairs), 4) if self.repairs else known
 
     def truncate(self) -> None:
-        self.cut = True
+        self.is_truncated = True
 
     @property
-    def complete(self) -> bool:
-        return not self.cut and not self.flaws
+    def is_sound(self) -> bool:
+        return not self.is_truncated and not self.defects
 
     def close(self, alone: bool = False) -> None:
-        """Say how it ended: delivered, reported, or given back as text. ``alone``: the answer is nothing else."""
+        """Finish the call: deliver it, report it, or return it as text. ``alone``: the answer contains nothing else."""
         if self.closed:
             return
         self.closed = True
-        frame = self.frame
-        frame.ledger.closed += 1
-        if self.aliases and not self.cut:
-            self._settle_aliases()
+        block = self.block
+        block.answer.closed += 1
+        if self.aliases and not self.is_truncated:
+            self._resolve_aliases()
         if self.is_quoted:
             if not alone:
                 self._withdraw()
                 return
-            self._trust()
-        if self.cut:
-            self.flaws.insert(0, Defect(Reason.TRUNCATED, "call", "the text ended inside it", "the whole call"))
+            self._rule_out_quotation()
+        if self.is_truncated:
+            self.defects.insert(0, Defect(Reason.TRUNCATED, "call", "the text ended inside it", "the whole call"))
         elif self.tool is not None and not self.has_required:
-            self.flaws.extend(self.tool.missing(self.keys))
-        if not self.cut and not self.flaws:
-            self.sure()
-        if self.flaws or not self.live:
+            self.defects.extend(self.tool.missing(self.keys))
+        if not self.is_truncated and not self.defects:
+            self.commit()
+        if self.defects or not self.live:
             self._refuse()
             return
-        self.raw("}" if self.written else "{}")
-        frame.ledger.delivered += 1
-        frame.sink.called = True
+        self.write("}" if self.written else "{}")
+        block.answer.delivered += 1
+        block.buffer.call_emitted = True
         span = (self.start, self.end)
-        frame.sink.event(CallEnded(self.index, self.dialect, self.confidence, tuple(self.repairs), span))
+        block.buffer.add_event(CallEnded(self.index, self.dialect, self.confidence, tuple(self.repairs), span))
 
     def _withdraw(self) -> None:
-        """Leave a quotation in the text, as if it had never been a call."""
+        """Return a quotation as text, as if it had never been a call."""
         if self.live:
             self.live = False
-            self.frame.ledger.started -= 1
-            self.frame.ledger.first = self.frame.ledger.first if self.frame.ledger.started else None
-        self._give_back(Reason.QUOTATION)
+            self.block.answer.started -= 1
+            self.block.answer.first_call = self.block.answer.first_call if self.block.answer.started else None
+        self._return_as_text(Reason.QUOTATION)
 
-    def _give_back(self, reason: Reason) -> None:
-        frame = self.frame
-        frame.told += 1
-        frame.ledger.left.append((self.dialect, reason))
-        text = frame.text_of(self)
+    def _return_as_text(self, reason: Reason) -> None:
+        block = self.block
+        block.returned += 1
+        block.answer.left_as_text.append((self.dialect, reason))
+        text = block.text_of(self)
         self.is_line = text.rstrip(" \t")[-1:] == "\n"
-        frame.sink.text(text)
+        block.buffer.add_text(text)
 
     def _is_text_after_all(self, reason: Reason) -> bool:
-        """Ordinary text that merely looked like a call goes back to the text without a word."""
-        frame = self.frame
-        ordinary = not self.live and not frame.marked and reason is not Reason.EXTRA_CALL
-        return ordinary or frame.options.unknown_tools == "text" or reason is Reason.LOW_CONFIDENCE
+        """Whether text that merely looked like a call is returned as text, without a report."""
+        block = self.block
+        ordinary = not self.live and not block.marked and reason is not Reason.EXTRA_CALL
+        return ordinary or block.options.unknown_tools == "text" or reason is Reason.LOW_CONFIDENCE
 
     @property
     def _was_only_mentioned(self) -> bool:
-        """A mark in the middle of a sentence that nothing ever closed: the sentence stays text."""
-        frame = self.frame
-        return self.cut and not frame.at_line and not frame.source.truncated
+        """Whether it is an unclosed mark in the middle of a sentence: the sentence stays text."""
+        block = self.block
+        return self.is_truncated and not block.at_line and not block.source.truncated
 
     def _refuse(self) -> None:
-        frame = self.frame
-        raw = frame.text_of(self)
-        defects = tuple(self.flaws)
+        block = self.block
+        raw = block.text_of(self)
+        defects = tuple(self.defects)
         if self._is_text_after_all(defects[0].reason):
-            self._give_back(defects[0].reason)
+            self._return_as_text(defects[0].reason)
             return
         if self._was_only_mentioned:
-            frame.sink.text(raw)
+            block.buffer.add_text(raw)
             raw = ""
-        tool = self.tool.name if self.tool else frame.toolbox.nearest(self.name)
+        tool = self.tool.name if self.tool else block.tools.suggest_name(self.name)
         index = self.index if self.live else None
         if self.live and not self.written:
-            self.raw("{")  # many clients take no arguments at all for an empty object
+            self.write("{")  # many clients treat missing arguments as an empty object
         span = (self.start, self.end) if raw else None
         if defects[0].reason is not Reason.EXTRA_CALL:
-            frame.sink.settle()
+            block.buffer.release_whitespace()
         kept = raw[:RAW_LIMIT] if self.live else raw
-        frame.sink.event(CallRejected(kept, defects[0].reason, tool, defects, self.dialect, span, index))
+        block.buffer.add_event(
+            CallRejected(kept, defects[0].reason, tool, defects, self.dialect, span=span, index=index)
+        )

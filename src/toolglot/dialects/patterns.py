@@ -1,8 +1,8 @@
-"""Marks, and three-valued matching of them: a mark stands here, or it does not, or more text is needed to know.
+"""Marks and their three-valued matching: match, no match, or more text needed.
 
-Strategy. The expression for every beginning of a mark is what makes the answer "need more" possible without looking at
-earlier text again. Expressions take long to compile, and there is a mark for every tool and parameter, so letters are
-compared as they are until an expression pays.
+Strategy. The regex of every prefix of a mark makes the result ``MORE`` possible without scanning earlier text again.
+Regexes are slow to compile, and there is a mark for every tool and parameter, so the fixed letters of a mark are
+compared as strings until a regex pays off.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Final, TypeAlias
 
-from toolglot.dialects.mark_templates import TOKEN, Node, beginnings, join_nodes, make_nodes, outline
+from toolglot.dialects.mark_templates import TOKEN, Node, join_nodes, make_nodes, outline_regex, prefix_regex
 
 
 class _More(Enum):
@@ -23,8 +23,8 @@ class _More(Enum):
 
 MORE: Final = _More.MORE
 
-_HEADS = {"marker": r"\w\-", "ns": r"\w\-", "name": r"\w.\-/\\", "bar": "|｜‖"}
-"""What a slot may begin with, for slots that follow the first character of a mark."""
+_SLOT_FIRST_CHARACTERS = {"marker": r"\w\-", "ns": r"\w\-", "name": r"\w.\-/\\", "bar": "|｜‖"}
+"""First characters of slots that follow the first character of a mark, as the inside of a class."""
 
 
 @lru_cache(maxsize=1024)
@@ -35,21 +35,21 @@ def _nodes_behind(template: str) -> tuple[Node, ...]:
 
 _NEVER = re.compile("(?!)")
 _FEW = 4
-"""So many spellings are tried one by one."""
+"""Up to this number, spellings are tried one by one."""
 _MANY = 1 << 7
-"""After so many looks it pays to compile an expression."""
+"""After this number of attempts, compiling a regex pays off."""
 
 Match: TypeAlias = re.Match[str]
-Answer: TypeAlias = "Match | None | _More"
+MatchResult: TypeAlias = "Match | None | _More"
 
-_LONGEST = 512
-"""A mark, blanks included, is at most this long; more is never waited for."""
+_MAX_MARK = 512
+"""Maximum length of a mark, whitespace included; no more text is awaited."""
 
 
 class Mark:
     """One or more spellings of a mark, tried in order.
 
-    Expressions are compiled when they are first needed: most marks belong to dialects that an answer does not use.
+    Regexes are compiled on first use: most marks belong to dialects that an answer does not use.
     """
 
     def __init__(self, *templates: str, named: bool = True) -> None:
@@ -57,11 +57,11 @@ class Mark:
         self.heads = frozenset(template.lstrip()[:1] for template in templates)
         self._named = named
         self._starts = _first_characters(templates)
-        self._unmet = True
-        """Nothing that begins like the mark has been seen yet, so there was no need for expressions."""
+        self._never_seen = True
+        """Nothing that begins like the mark has been seen yet, so no regex was needed."""
         self._looks = 0
         self._begins: Callable[[str, int], object] = self._try_each
-        """Whether the text from a place on is a beginning of the mark, or all of it."""
+        """Whether the text from an offset on is a prefix of the mark, or all of it."""
 
     @cached_property
     def _fulls(self) -> tuple[re.Pattern[str], ...]:
@@ -69,42 +69,42 @@ class Mark:
             return tuple(map(_compile_full, self.templates))
         return (_compile_unnamed(self.templates),)
 
-    def at(self, text: str, pos: int, final: bool) -> Answer:
-        """The match at ``pos``, or None, or MORE while the text is still a beginning of the mark."""
+    def at(self, text: str, pos: int, final: bool) -> MatchResult:
+        """Return the match at ``pos``, None, or MORE while the text is still a prefix of the mark."""
         if self._starts is not _ANYTHING and text[pos : pos + 1] not in self._starts:
             return None
-        if self._unmet:
+        if self._never_seen:
             self._looks += 1
-            if self._looks < _MANY and not any(_agrees(template, text, pos) for template in self.templates):
+            if self._looks < _MANY and not any(_letters_agree(template, text, pos) for template in self.templates):
                 return None
-            self._unmet = False
-        if not final and len(text) - pos < _LONGEST and self._begins(text, pos):
+            self._never_seen = False
+        if not final and len(text) - pos < _MAX_MARK and self._begins(text, pos):
             return MORE
         return self.match(text, pos)
 
     def _try_each(self, text: str, pos: int) -> object:
-        """The same without an expression for this mark alone, until there were many looks."""
+        """The same without a regex for this mark alone, for the first attempts."""
         self._looks += 1
         if self._looks > _MANY or len(self.templates) > _FEW:
-            self._begins = _compile_beginnings(self.templates).match
+            self._begins = _compile_prefixes(self.templates).match
             return self._begins(text, pos)
-        return any(_begins(template, text, pos) for template in self.templates)
+        return any(_is_prefix(template, text, pos) for template in self.templates)
 
     def match(self, text: str, pos: int) -> Match | None:
-        """The match at ``pos``, whatever may follow."""
+        """Return the match at ``pos``, whatever may follow."""
         for full in self._fulls:
-            found = full.match(text, pos, pos + _LONGEST)
+            found = full.match(text, pos, pos + _MAX_MARK)
             if found is not None:
                 return found
         return None
 
     @cached_property
     def stops(self) -> re.Pattern[str]:
-        """Where the mark may begin, as its first characters tell."""
+        """Regex of where the mark may begin, from its first characters."""
         return compile_stops(find_stops(self.templates, 2))
 
     def begins(self, text: str, pos: int) -> bool:
-        """Whether the text from ``pos`` to its end is a beginning of the mark (at least two characters)."""
+        """Whether the text from ``pos`` to its end is a prefix of the mark (at least two characters)."""
         return len(text) - pos >= 2 and bool(self._begins(text, pos))
 
     def __repr__(self) -> str:
@@ -112,25 +112,25 @@ class Mark:
 
 
 class _IndexedMark(Mark):
-    """A few spellings of an index. Until there were many looks its matches begin behind the letters of a name, so that
-    all names share the expression of what follows them."""
+    """A few spellings of an index. For the first attempts its matches begin after the letters of a name, so that all
+    names share the regex of what follows them."""
 
     def match(self, text: str, pos: int) -> Match | None:
         if self._looks >= _MANY:
             return super().match(text, pos)
         for template in self.templates:
             letters, rest = _split(template)
-            end = _pass_all_letters(letters, text, pos)
-            found = _compile_unnamed((rest,)).match(text, end, pos + _LONGEST) if end is not None else None
+            end = _match_all_letters(letters, text, pos)
+            found = _compile_unnamed((rest,)).match(text, end, pos + _MAX_MARK) if end is not None else None
             if found is not None:
                 return found
         return None
 
 
 class MarkIndex:
-    """A mark with many spellings, one for each of many names, found by the characters that they begin with.
+    """A mark with many spellings, one per name, indexed by their first characters.
 
-    An expression of many names takes long to compile, so that spellings which begin alike have an index of their own.
+    A regex of many names is slow to compile, so spellings with a common prefix have an index of their own.
     """
 
     __slots__ = ("_depth", "_heads", "_loose", "_marks")
@@ -138,15 +138,15 @@ class MarkIndex:
     def __init__(self, *templates: str, depth: int = 2) -> None:
         filed: dict[str, list[str]] = {}
         for template in templates:
-            filed.setdefault(_file(template, depth), []).append(template)
+            filed.setdefault(_index_key(template, depth), []).append(template)
         loose = filed.pop("", ())
         self._depth = depth
         self._marks: dict[str, Mark | MarkIndex] = {key: _index(group) for key, group in filed.items()}
         self._heads = frozenset(key[:size] for key in filed for size in range(depth))
         self._loose = _IndexedMark(*loose, named=False) if loose else None
 
-    def at(self, text: str, pos: int, final: bool) -> Answer:
-        """The match at ``pos``, or None, or MORE while the text is still a beginning of the mark."""
+    def at(self, text: str, pos: int, final: bool) -> MatchResult:
+        """Return the match at ``pos``, None, or MORE while the text is still a prefix of the mark."""
         key = text[pos : pos + self._depth]
         if len(key) < self._depth and not final and key in self._heads:
             return MORE
@@ -159,33 +159,33 @@ class MarkIndex:
 
 
 def _index(templates: Sequence[str]) -> Mark | MarkIndex:
-    """Spellings that begin alike: one mark, or an index of what follows if they are many."""
+    """Index spellings with a common prefix: one mark, or a nested index if they are many."""
     shortest = min(map(len, templates))
     alike = next((at for at in range(shortest) if len({template[at] for template in templates}) > 1), shortest)
-    if len(templates) <= _FEW or not any(_file(template, alike + 1) for template in templates):
+    if len(templates) <= _FEW or not any(_index_key(template, alike + 1) for template in templates):
         return _IndexedMark(*templates, named=False)
     return MarkIndex(*templates, depth=alike + 1)
 
 
-def _begins(template: str, text: str, pos: int) -> bool:
-    """Whether the text from ``pos`` to its end is a beginning of the template, or all of it.
+def _is_prefix(template: str, text: str, pos: int) -> bool:
+    """Whether the text from ``pos`` to its end is a prefix of the template, or all of it.
 
-    Only what follows the letters that it begins with is compiled: most names of tools and parameters stand in those.
+    Only what follows its leading letters is compiled: these contain most names of tools and parameters.
     """
     letters, rest = _split(template)
-    end = _pass_letters(letters, text, pos)
+    end = _match_letters(letters, text, pos)
     if end is None or end is MORE:
         return end is MORE
-    return rest != "" and _compile_beginnings((rest,)).match(text, end) is not None
+    return rest != "" and _compile_prefixes((rest,)).match(text, end) is not None
 
 
-def _agrees(template: str, text: str, pos: int) -> bool:
-    """Whether the text at ``pos`` is like the template, as far as that is letters."""
-    return _pass_letters(_split(template)[0], text, pos) is not None
+def _letters_agree(template: str, text: str, pos: int) -> bool:
+    """Whether the text at ``pos`` matches the leading letters of the template."""
+    return _match_letters(_split(template)[0], text, pos) is not None
 
 
-def _pass_letters(letters: tuple[str, ...], text: str, pos: int) -> int | None | _More:
-    """Where the letters end that stand at ``pos``, perhaps with blanks between them; MORE if the text ends there."""
+def _match_letters(letters: tuple[str, ...], text: str, pos: int) -> int | None | _More:
+    """Return the end of the letters at ``pos``, blanks between them allowed; MORE if the text ends first."""
     size = len(text)
     for number, piece in enumerate(letters):
         if number:
@@ -200,8 +200,8 @@ def _pass_letters(letters: tuple[str, ...], text: str, pos: int) -> int | None |
     return pos
 
 
-def _pass_all_letters(letters: tuple[str, ...], text: str, pos: int) -> int | None:
-    """Where the letters end, if all of them stand at ``pos``."""
+def _match_all_letters(letters: tuple[str, ...], text: str, pos: int) -> int | None:
+    """Return the end of the letters, if all of them are at ``pos``."""
     for number, piece in enumerate(letters):
         if number:
             while text[pos : pos + 1].isspace():
@@ -217,7 +217,7 @@ _LETTERS = re.compile(r"[^{}\n]*[^{}\n ]|")
 
 @lru_cache(maxsize=1024)
 def _split(template: str) -> tuple[tuple[str, ...], str]:
-    """The letters that a template begins with, before its first slot or line break, split at blanks; and the rest."""
+    """Split a template into its leading letters (up to the first slot or line break, split at blanks) and the rest."""
     found = _LETTERS.match(template)
     letters = found[0] if found is not None else ""
     return tuple(re.split(" +", letters)) if letters else (), template[len(letters) :]
@@ -234,20 +234,20 @@ def _compile_unnamed(templates: tuple[str, ...]) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=1024)
-def _compile_beginnings(templates: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile(beginnings([make_nodes(template, False) for template in templates])) if templates else _NEVER
+def _compile_prefixes(templates: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(prefix_regex([make_nodes(template, False) for template in templates])) if templates else _NEVER
 
 
 @lru_cache(maxsize=1024)
 def mark(templates: tuple[str, ...]) -> Mark:
-    """The mark of these spellings, compiled once."""
+    """Return the mark of these spellings; cached."""
     return Mark(*templates)
 
 
 class _MarkGroup:
-    """Spellings of a choice that may stand where a text begins with certain characters, as one expression.
+    """The spellings of a choice that share their first characters, as one regex.
 
-    It is compiled as soon as something begins like one of them, or was looked up often.
+    It is compiled as soon as some text begins like one of them, or after many lookups.
     """
 
     __slots__ = ("_looks", "expressions", "groups", "spellings")
@@ -256,25 +256,25 @@ class _MarkGroup:
         self.groups = tuple(group for group, _ in entries)
         self.spellings = tuple(spelling for _, spelling in entries)
         self.expressions: tuple[re.Pattern[str], re.Pattern[str]] | None = None
-        """For the marks and for their beginnings."""
+        """For the marks and for their prefixes."""
         self._looks = 0
 
     def compile(self, text: str, pos: int) -> tuple[re.Pattern[str], re.Pattern[str]] | None:
-        """The expressions, if one of the spellings can stand at ``pos``."""
+        """Compile the regexes, if one of the spellings may be at ``pos``; else None."""
         self._looks += 1
-        if self._looks < _MANY and not any(_agrees(spelling, text, pos) for spelling in self.spellings):
+        if self._looks < _MANY and not any(_letters_agree(spelling, text, pos) for spelling in self.spellings):
             return None
         marks = [make_nodes(spelling, False) for spelling in self.spellings]
-        # an empty group behind each mark tells which one it was, and does not hide its beginning from the engine
+        # an empty group after each mark identifies it without hiding its first characters from the regex engine
         full = "|".join(f"{join_nodes(nodes)}()" for nodes in marks)
-        self.expressions = re.compile(full), re.compile(beginnings(marks))
+        self.expressions = re.compile(full), re.compile(prefix_regex(marks))
         return self.expressions
 
 
 class MarkChoice:
-    """Many marks at once; the answer says which one it was.
+    """Matches many marks at once; the result is the index of the one found.
 
-    Only templates that fit the first two characters are tried, so that text which only looks like a mark costs little.
+    Only templates that fit the first two characters are tried, so text that merely resembles a mark is cheap.
     """
 
     __slots__ = ("_filed", "_files", "_made", "heads", "marks", "starts")
@@ -287,36 +287,36 @@ class MarkChoice:
         self._filed: dict[str, list[tuple[int, str]]] = {}
         for index, group in enumerate(groups):
             for spelling in group:
-                self._filed.setdefault(_file(spelling), []).append((index, spelling))
+                self._filed.setdefault(_index_key(spelling), []).append((index, spelling))
         self._files: dict[str, tuple[_MarkGroup, ...]] = {}
         self._made: dict[tuple[tuple[int, str], ...], _MarkGroup] = {}
 
     def _find_files(self, key: str) -> tuple[_MarkGroup, ...]:
-        """The templates that fit the two characters: those that begin with them, and those that may, which are the same
-        for many other characters."""
+        """Return the templates that fit the two characters: those that begin with them, and those that may, which are
+        the same for many other characters."""
         fixed = tuple(self._filed.get(key, ()) if key else ())
-        loose = tuple(entry for entry in self._filed.get("", ()) if not key or _fits(entry[1], key))
+        loose = tuple(entry for entry in self._filed.get("", ()) if not key or _may_begin_with(entry[1], key))
         return tuple(self._made.setdefault(entries, _MarkGroup(entries)) for entries in (fixed, loose) if entries)
 
     def _look_up(self, key: str) -> tuple[_MarkGroup, ...]:
         if key not in self._filed and (len(key) < 2 or not key.isascii()):
-            key = ""  # there are too many of them
+            key = ""  # too many keys to cache
         found = self._files.get(key)
         if found is None:
             found = self._files[key] = self._find_files(key)
         return found
 
     def at(self, text: str, pos: int, final: bool) -> int | None | _More:
-        """The index of the group that stands at ``pos``, None, or MORE."""
+        """Return the index of the group at ``pos``, None, or MORE."""
         if self.starts is not _ANYTHING and text[pos : pos + 1] not in self.starts:
             return None
         rest = len(text) - pos
         if rest < 2 and not final:
             return MORE if rest < 1 or text[pos] in self.heads or "" in self._filed else None
-        return self._find(text, pos, not final and rest < _LONGEST)[0]
+        return self._find(text, pos, not final and rest < _MAX_MARK)[0]
 
     def _find(self, text: str, pos: int, may_go_on: bool) -> tuple[int | None | _More, int]:
-        """The index of the first group that stands at ``pos``, and where it ends."""
+        """Return the index of the first group at ``pos``, and its end."""
         first, end = None, pos
         key = text[pos : pos + 2]
         for file in self._files.get(key) or self._look_up(key):
@@ -325,7 +325,7 @@ class MarkChoice:
                 continue
             if may_go_on and expressions[1].match(text, pos) is not None:
                 return MORE, pos
-            found = expressions[0].match(text, pos, pos + _LONGEST)
+            found = expressions[0].match(text, pos, pos + _MAX_MARK)
             if found is not None and found.lastindex:
                 group = file.groups[found.lastindex - 1]
                 if first is None or group < first:
@@ -333,12 +333,12 @@ class MarkChoice:
         return first, end
 
     def size(self, text: str, pos: int) -> int:
-        """How long the mark at ``pos`` is; 0 when there is none."""
+        """Return the length of the mark at ``pos``, 0 if there is none."""
         return self._find(text, pos, False)[1] - pos
 
 
 def find_stops(spellings: Iterable[str], depth: int) -> dict[str, str]:
-    """The characters where some marks may begin, and the expression of what must follow, that many pieces deep."""
+    """Map the first characters of marks to the regex of what must follow, ``depth`` pieces deep."""
     following: dict[str, list[str]] = {}
     for spelling in spellings:
         following.setdefault(spelling[:1], []).append(spelling)
@@ -347,12 +347,12 @@ def find_stops(spellings: Iterable[str], depth: int) -> dict[str, str]:
 
 @lru_cache(maxsize=1024)
 def _outline_behind(spellings: tuple[str, ...], depth: int) -> str:
-    """The outline of what follows the first character; most characters begin the same marks whatever the tools are."""
-    return outline([_nodes_behind(spelling) for spelling in spellings], depth)
+    """Outline what follows the first character. Cached: most marks do not depend on the tools."""
+    return outline_regex([_nodes_behind(spelling) for spelling in spellings], depth)
 
 
 def compile_stops(stops: Mapping[str, str]) -> re.Pattern[str]:
-    """One expression for characters that count only before what follows them; text without any is passed quickly."""
+    """Compile one regex for characters that count only before certain text; text without any is skipped fast."""
     conditions = "|".join(f"(?<={re.escape(head)}){following}" for head, following in stops.items())
     return re.compile(f"[{re.escape(''.join(stops))}](?:{conditions})")
 
@@ -366,30 +366,31 @@ _ANYTHING = _Everything()
 
 
 def _first_characters(spellings: Iterable[str]) -> frozenset[str]:
-    """What some spellings can begin with, and the end of the text: anything, unless all begin with a character."""
+    """First characters of the spellings, and "" for the end of the text; anything, unless all begin with a fixed
+    one."""
     heads = [spelling[:2] for spelling in spellings]
     if any(head[:1] in ("", "{", " ", "\n") and head != "{{" for head in heads):
         return _ANYTHING
     return frozenset(("", *(head[0] for head in heads)))
 
 
-def _second(spelling: str) -> str:
-    """What the second character of a spelling may be, as the inside of a class; nothing when that is not known."""
+def _second_character(spelling: str) -> str:
+    """The possible second characters of a spelling, as the inside of a class; "" if unknown."""
     token = TOKEN.match(spelling, 2 if spelling[:2] in ("{{", "}}") else 1)
     if token is None or token[0].isspace():
         return ""
-    return _HEADS.get(token[1], "") if token[1] else re.escape(token[0][0])
+    return _SLOT_FIRST_CHARACTERS.get(token[1], "") if token[1] else re.escape(token[0][0])
 
 
-def _fits(spelling: str, key: str) -> bool:
-    """Whether a spelling that does not begin with two fixed characters may begin with the two of ``key``."""
+def _may_begin_with(spelling: str, key: str) -> bool:
+    """Whether a spelling without two fixed first characters may begin with the two of ``key``."""
     if spelling[0] in "{ \n":
         return True
-    second = _second(spelling)
+    second = _second_character(spelling)
     return key[0] == spelling[0] and (not second or re.match(f"[{second}]", key[1]) is not None)
 
 
-def _file(spelling: str, depth: int = 2) -> str:
-    """The characters under which a spelling is filed; none when it does not begin with so many fixed ones."""
+def _index_key(spelling: str, depth: int = 2) -> str:
+    """The fixed first characters of a spelling as its index key; "" if it has fewer than ``depth``."""
     head = spelling[:depth]
     return "" if len(head) < depth or "{" in head or " " in head or "\n" in head else head

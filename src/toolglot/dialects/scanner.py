@@ -1,9 +1,9 @@
-"""The incremental source: text that is fed in pieces and consumed as it is understood.
+"""The incremental text source: fed in chunks, consumed as it is parsed.
 
-Strategy. The reader is written as plain recursive descent in generators: a function that runs out of text yields, and
-goes on when the next piece has arrived. ``Source`` holds only the text that nobody has consumed yet, so each character
-is copied and looked at a bounded number of times however the text was cut. While a frame may still turn out to be
-text, the pieces it came in are kept, so that it can be given back.
+Strategy. The reader is recursive descent written as generators: a function that runs out of text yields and resumes
+with the next chunk. ``Source`` holds only unconsumed text, so each character is copied and examined a bounded number of
+times, however the text is split. While a call block may still turn out to be text, its chunks are kept, so that it can
+be returned as text.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from toolglot.dialects.patterns import MORE, Mark, MarkChoice, MarkIndex, Match
 
 T = TypeVar("T")
 Steps: TypeAlias = Generator[None, None, T]
-"""A computation that yields whenever it needs more text and returns a ``T``."""
+"""A parser that yields whenever it needs more text and returns a ``T``."""
 
 
 def at_once(result: T) -> Steps[T]:
-    """Steps that need no text at all."""
+    """Return ``result`` as steps that need no text."""
     yield from ()
     return result
 
 
-Run: TypeAlias = Callable[[str], list[Event] | None]
-"""Lets a piece pass straight through and tells its events; None when the piece needs a look from the reader."""
+PassThrough: TypeAlias = Callable[[str], list[Event] | None]
+"""Fast path: returns the events of a chunk, or None if the reader has to parse the chunk."""
 
 
 _BLANKS = re.compile(r"\s*+")
@@ -37,15 +37,15 @@ _LAYOUT = re.compile(r"\s{0,4096}")
 
 
 class Source:
-    """The text that has arrived and is not consumed yet."""
+    """The text that was received and not consumed yet."""
 
     __slots__ = (
         "_held",
         "_kept",
+        "_lookahead_start",
+        "_lookaheads",
         "_loose",
         "_start",
-        "_trials",
-        "_tried",
         "_wanted",
         "final",
         "left",
@@ -62,16 +62,16 @@ class Source:
         self.offset = 0
         self.final = False
         self.truncated = False
-        self.run: Run | None = None
+        self.run: PassThrough | None = None
         self.left = ""
-        """The end of what passed through, left for a look together with what comes next."""
+        """The end of passed-through text, to be parsed together with the next chunk."""
         self._kept: list[tuple[int, str]] | None = None
         self._loose = 0
         self._start = 0
         self._wanted = 0
         self._held: list[str] | None = None
-        self._tried = 0
-        self._trials = 0
+        self._lookahead_start = 0
+        self._lookaheads = 0
 
     def push(self, chunk: str) -> None:
         if self._kept is not None:
@@ -79,45 +79,45 @@ class Source:
             self._kept.append((start, chunk))
             if start >= self._wanted:
                 self._thin_out(self._kept, self._wanted)
-        if self.left:  # it passed through, and came behind all that stands here
+        if self.left:  # it was passed through, after all text in this buffer
             self.offset -= len(self.left)
             chunk, self.left = self.left + chunk, ""
         if self._held is not None:
-            self._held.append(self.text[max(0, self._tried - self.offset) : self.pos])
+            self._held.append(self.text[max(0, self._lookahead_start - self.offset) : self.pos])
         self.offset += self.pos
         self.text = self.text[self.pos :] + chunk
         self.pos = 0
 
     def end(self, truncated: bool) -> None:
-        """No more will come."""
+        """Mark the end of the text."""
         if self.left:
             self.push("")
         self.final = True
         self.truncated = truncated
 
     def pass_through(self, chunk: str) -> None:
-        """Account for text that went by without a look; only while nothing is waiting here."""
+        """Account for text that bypassed the parser; only while no text is unconsumed."""
         if self.offset < self._wanted and self._kept is not None:
             self._kept.append((self.offset + len(self.text), chunk))
         self.offset += len(chunk)
 
     @property
     def here(self) -> int:
-        """How many characters of the whole stream are consumed."""
+        """Offset in the stream: the number of consumed characters."""
         return self.offset + self.pos
 
     @property
     def unread(self) -> int:
-        """The place in the whole stream from which on nothing is decided: here, or where the text is kept from."""
+        """Offset from which on nothing is decided: here, or the start of the kept text."""
         return self.here if self._kept is None else self._start
 
     @property
     def is_kept(self) -> bool:
-        """Whether what was consumed may still be given back, or was consumed on trial."""
+        """Whether consumed text may still be rewound, or was consumed in a lookahead."""
         return self._kept is not None or self._held is not None
 
     def take_rest(self) -> str:
-        """Consume all that has come."""
+        """Consume all received text."""
         if self.left:
             self.push("")
         rest, self.pos = self.text[self.pos :], len(self.text)
@@ -127,10 +127,10 @@ class Source:
     def at_end(self) -> bool:
         return self.final and self.pos >= len(self.text)
 
-    # -- keeping what was consumed, so that it can be given back -------------------------------------------------
+    # -- keeping consumed text, so that it can be rewound --------------------------------------------------------------
 
     def keep(self) -> int:
-        """Keep the text from here on, so that ``rewind`` and ``since`` can reach it."""
+        """Keep the text from here on for ``rewind`` and ``since``; return the offset."""
         self._kept = [(self.offset, self.text)]
         self._loose = 0
         self._wanted = sys.maxsize
@@ -138,7 +138,7 @@ class Source:
         return self._start
 
     def limit(self, end: int | None) -> None:
-        """Beyond ``end`` keep only the newest text; None keeps all again."""
+        """Beyond ``end`` keep only the newest text; None keeps everything again."""
         self._wanted = sys.maxsize if end is None else end
 
     def release(self) -> None:
@@ -155,7 +155,7 @@ class Source:
                 del kept[first : first + half]
 
     def since(self, start: int, end: int | None = None) -> str:
-        """The stream from ``start`` up to ``end`` (or up to here), as far as it was kept."""
+        """Return the text from ``start`` up to ``end`` (or up to here), as far as it was kept."""
         stop = self.here if end is None else end
         pieces: list[str] = []
         for begin, chunk in self._kept or ():
@@ -167,7 +167,7 @@ class Source:
         return "".join(pieces)
 
     def repeats(self, start: int, before: tuple[int, int]) -> bool:
-        """Whether the stream from ``start`` up to here is the same as an earlier part of it, which must be kept."""
+        """Whether the text from ``start`` up to here equals an earlier span, which must be kept."""
         earlier = self.since(*before)
         return len(earlier) == before[1] - before[0] and self.since(start) == earlier
 
@@ -178,38 +178,38 @@ class Source:
             self.offset = start
         self.pos = start - self.offset
 
-    # -- reading ahead on trial ------------------------------------------------------------------------------------
+    # -- lookahead -----------------------------------------------------------------------------------------------------
 
-    def begin_trial(self) -> int:
-        """Hold what is consumed from here on, so that ``go_back`` can return to it; the position of this place.
+    def begin_lookahead(self) -> int:
+        """Hold the text consumed from here on for ``return_to``; return the offset.
 
-        Unlike an unconsumed tail, what is held is not copied with every piece that arrives. Trials may be nested.
+        Unlike an unconsumed tail, held text is not copied with every chunk. Lookaheads may be nested.
         """
-        if not self._trials:
+        if not self._lookaheads:
             self._held = []
-            self._tried = self.here
-        self._trials += 1
+            self._lookahead_start = self.here
+        self._lookaheads += 1
         return self.here
 
-    def go_back(self, place: int) -> None:
-        """Return to a place that lies within the trial."""
-        if place < self.offset and self._held is not None:
+    def return_to(self, offset: int) -> None:
+        """Return to an offset within the lookahead."""
+        if offset < self.offset and self._held is not None:
             self.text = "".join(self._held) + self.text
-            self.offset = self._tried
+            self.offset = self._lookahead_start
             self._held.clear()
-        self.pos = place - self.offset
+        self.pos = offset - self.offset
 
-    def end_trial(self, place: int) -> None:
-        """End the trial that was begun last, and go on from ``place``."""
-        self.go_back(place)
-        self._trials -= 1
-        if not self._trials:
+    def end_lookahead(self, offset: int) -> None:
+        """End the innermost lookahead and continue at ``offset``."""
+        self.return_to(offset)
+        self._lookaheads -= 1
+        if not self._lookaheads:
             self._held = None
 
-    # -- looking ---------------------------------------------------------------------------------------------------
+    # -- matching ------------------------------------------------------------------------------------------------------
 
     def match(self, mark: Mark) -> Steps[Match | None]:
-        """Consume the mark if it stands here."""
+        """Consume the mark if it is here."""
         while (found := mark.at(self.text, self.pos, self.final)) is MORE:
             yield
         if found is not None:
@@ -217,7 +217,7 @@ class Source:
         return found
 
     def look(self, mark: Mark | MarkIndex, ahead: int = 0) -> Steps[Match | None]:
-        """The mark at ``ahead`` characters from here, without consuming it."""
+        """Match the mark ``ahead`` characters from here, without consuming it."""
         while (found := mark.at(self.text, self.pos + ahead, self.final)) is MORE:
             yield
         return found
@@ -228,7 +228,7 @@ class Source:
         return index
 
     def find_nonblank(self, ahead: int = 0) -> Steps[int]:
-        """How far the next character that is not blank stands from here; blanks beyond measure count as text."""
+        """Distance to the next non-blank character; after 4096 blanks the next one counts as text."""
         while True:
             head = self.text[self.pos + ahead : self.pos + ahead + 1]
             if head and not head.isspace():
@@ -240,7 +240,7 @@ class Source:
             yield
 
     def skip_blanks(self) -> Steps[str]:
-        """Consume blanks; the next character, or "" at the end."""
+        """Consume blanks; return the next character, "" at the end."""
         while True:
             head = self.text[self.pos : self.pos + 1]
             if head.isspace() and (found := _BLANKS.match(self.text, self.pos)) is not None:
@@ -251,7 +251,7 @@ class Source:
             yield
 
     def peek_run(self, char: str) -> Steps[str]:
-        """The run of one character that begins here, as far as a run can matter."""
+        """Return the run of one character that begins here, up to 64."""
         size = 0
         while True:
             while size < 64 and self.text.startswith(char, self.pos + size):
@@ -261,7 +261,7 @@ class Source:
             yield
 
     def peek(self, size: int = 1) -> Steps[str]:
-        """The next ``size`` characters, fewer only at the end."""
+        """Return the next ``size`` characters, fewer only at the end."""
         while len(self.text) - self.pos < size and not self.final:
             yield
         return self.text[self.pos : self.pos + size]

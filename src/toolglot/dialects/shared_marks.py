@@ -82,7 +82,7 @@ _ROLES = (
     ("<seed:bos>", ""),
     ("<|BOT|>", ""),
 )
-"""What stands before and behind the role where a turn begins, in the chat templates of models."""
+"""Marks before and after the role at the start of a turn, in chat templates."""
 
 OWN_TURNS = (
     *(f"{opener} {{own_role}} {end}" for opener, end in _ROLES if end),
@@ -103,10 +103,10 @@ OWN_TURNS = (
     "<{bar}begin{gap}of{gap}sentence{bar}>",
     '<|open|>message role="assistant"<|sep|>',
 )
-"""Marks that begin a turn of the model itself, or an answer: around a call they mean nothing."""
+"""Marks that begin a turn or answer of the model itself: meaningless around a call."""
 
 STRAY_TURNS = ("]~b]ai", "assistant\n{before_mark}", "[/INST]", "</s>", "<s>", "<|tool_call|>", "<function>")
-"""Marks that mean nothing right behind a call, and are ordinary text elsewhere."""
+"""Marks that are meaningless right after a call, and ordinary text elsewhere."""
 
 STRAY_ENDS = ("</think>", "</function>", "</parameter>", "</invoke>", "</arguments>")
 

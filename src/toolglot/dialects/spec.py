@@ -1,8 +1,8 @@
-"""What a dialect is: a record of marks, and which codec reads what stands between them.
+"""Dialect records: the marks of a format, and the codec that parses what is between them.
 
-A dialect is written down as it looks. ``wrap`` are the marks around one or several calls, ``call`` how one call is
-written. The reader takes the records apart: any call shape is read inside any wrapper, because models mix them; the
-pair that was found decides which dialect it is called.
+Marks are written as they look (``mark_templates``). ``wrap`` are the marks around one or several calls, ``call`` is the
+syntax of one call. The reader combines the records: any call syntax is accepted inside any wrapper, because models mix
+them; the pair that was found determines the name of the dialect.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from toolglot.dialects.scanner import Steps
 
 
 class Position(Enum):
-    """Where the header of a call counts."""
+    """Where a mark is recognized."""
 
     ANYWHERE = "anywhere in the text"
     LINE = "at the start of a line"
@@ -31,42 +31,42 @@ class Position(Enum):
 class Commitment(Enum):
     MARKED = "its marks are never ordinary text"
     TENTATIVE = "its marks are ordinary text too: the tool must be known and the arguments must fit"
-    WHOLE = "the same, and nothing of it leaves before all of it is read"
-    ALONE = "the same, and it counts only if the answer says nothing else"
+    WHOLE = "the same, and nothing of it is emitted before all of it is read"
+    ALONE = "the same, and it counts only if the answer contains nothing else"
 
 
 class Body(Protocol):
-    """A codec: reads what follows a header, and writes it the way a sample does."""
+    """A codec: parses what follows a header, and writes it in the form of a sample."""
 
     def accepts(self, head: str) -> bool:
         """Whether a body of this kind can begin with this character ("" is the end of the text)."""
         ...
 
-    def read(self, frame: CallBlock, call: CallSyntax, found: Match) -> Steps[bool]:
-        """Read one call (or several) into the frame; False when this is no call after all."""
+    def read(self, block: CallBlock, call: CallSyntax, found: Match) -> Steps[bool]:
+        """Parse one or several calls into the block; return False if this is no call after all."""
         ...
 
     def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
-        """The call in the form of the sample, then in other forms that carry what the first one may not."""
+        """Yield the call in the form of the sample, then in forms that can represent what the first one cannot."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Wrap:
-    """Marks around calls, in all their spellings; ``repair`` names what is wrong with damaged ones.
+    """Marks around calls, in all spellings; ``repair`` names the damage of damaged ones.
 
-    Inside a marked wrapper any call shape counts, because models mix them. A wrapper that is ordinary text, such as a
-    code fence, holds only the calls of its own dialects.
+    Inside a marked wrapper any call syntax is accepted, because models mix them. A wrapper that is ordinary text, such
+    as a code fence, contains only calls of its own dialects.
     """
 
     open: tuple[str, ...]
     close: tuple[str, ...] = ()
-    place: Position = Position.ANYWHERE
+    position: Position = Position.ANYWHERE
     commitment: Commitment = Commitment.MARKED
     repair: str = ""
 
     def __hash__(self) -> int:
-        # the rest of it hardly ever tells two apart, and takes long
+        # the other fields rarely differ and are slow to hash
         return hash(self.open)
 
 
@@ -75,7 +75,7 @@ _BRACKETS = re.compile(r"\[([/\w ]+)\]")
 
 
 def loosen_opener(mark: str) -> str:
-    """The opening mark of a wrapper as models vary it, with attributes; nothing for other marks."""
+    """Return the opening mark of a wrapper with optional attributes; "" if it is neither a tag nor in brackets."""
     if (tag := _TAG.fullmatch(mark)) is not None:
         return f"<{tag[1]}{{attributes}}{{gt}}"
     word = _BRACKETS.fullmatch(mark)
@@ -83,7 +83,7 @@ def loosen_opener(mark: str) -> str:
 
 
 def loosen_closer(mark: str) -> tuple[str, ...]:
-    """The same for a closing mark, with quotes too many and brackets that only look like one."""
+    """Return variants of a closing mark: stray quotes, lookalike brackets."""
     if mark.startswith("</") and (tag := _TAG.fullmatch("<" + mark[2:])) is not None:
         return (f"</ {tag[1]} {{junk}} {{gt}}", f"＜/{tag[1]} {{gt}}", f"<\\/{tag[1]}>", f"<{tag[1]}/>")
     word = _BRACKETS.fullmatch(mark)
@@ -91,35 +91,35 @@ def loosen_closer(mark: str) -> tuple[str, ...]:
 
 
 def loosen_closers(close: tuple[str, ...]) -> tuple[str, ...]:
-    """Closing marks, and behind them the same as models vary them."""
+    """Return closing marks followed by their variants."""
     return (*close, *(closer for mark in close for closer in loosen_closer(mark)))
 
 
 def loosen_wrap(wrap: Wrap) -> tuple[Wrap, ...]:
-    """A wrapper whose marks are never ordinary text, as it is and with damaged marks."""
+    """Return a wrapper and, if its marks are never ordinary text, one with damaged marks."""
     openers = tuple(filter(None, map(loosen_opener, wrap.open)))
     if wrap.commitment is not Commitment.MARKED or not openers:
         return (wrap,)
     close = loosen_closers(wrap.close)
-    return replace(wrap, close=close), Wrap(openers, close, wrap.place, repair="damaged_opener")
+    return replace(wrap, close=close), Wrap(openers, close, wrap.position, repair="damaged_opener")
 
 
 @dataclass(frozen=True, slots=True)
 class CallSyntax:
-    """How one call is written: its header, what follows, and what closes it."""
+    """The syntax of one call: its header, the codec of its body, and its closing marks."""
 
     header: tuple[str, ...]
     body: Body
     close: tuple[str, ...] = ()
-    place: Position = Position.ANYWHERE
+    position: Position = Position.ANYWHERE
     repair: str = ""
 
-    def at(self, place: Position) -> CallSyntax:
-        return replace(self, place=place)
+    def at(self, position: Position) -> CallSyntax:
+        return replace(self, position=position)
 
 
 def loosen_call(call: CallSyntax) -> CallSyntax:
-    """A call with the closing marks that models vary."""
+    """Return the call syntax with variants of its closing marks."""
     return replace(call, close=loosen_closers(call.close))
 
 
@@ -131,20 +131,20 @@ class Channel(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Marks around text that is reasoning, or plainly text; the marks themselves are nobody's to read.
+    """Marks around reasoning or plain text; the marks themselves are dropped.
 
-    Marks that are ordinary text too begin no reasoning behind an answer, unless they have a line of their own.
+    Marks that occur in ordinary text open no reasoning after answer text, unless they have a line of their own.
     """
 
     open: tuple[str, ...]
     close: tuple[str, ...] = ()
     channel: Channel = Channel.REASONING
-    place: Position = Position.LINE
+    position: Position = Position.LINE
     commitment: Commitment = Commitment.TENTATIVE
 
 
 class ToolListing(Enum):
-    """How tools are shown to a model."""
+    """How tools are listed in the prompt."""
 
     LINES = "one JSON definition per line"
     ARRAY = "one JSON list of definitions"
@@ -158,29 +158,29 @@ class ToolListing(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ToolPromptStyle:
-    """How a dialect's models are told of tools: the way to show them, and what stands around the list and each tool."""
+    """How the prompt lists tools: the format, and the text around the list and around each tool."""
 
-    show: ToolListing = ToolListing.LINES
+    listing: ToolListing = ToolListing.LINES
     open: str = "<tools>"
     close: str = "</tools>"
     each: tuple[str, str] = ("", "")
 
 
 RESULT = "{verdict} from {name}:\n{content}"
-"""A tool's result where a dialect has no form of its own. The verdict is "Tool Result", or says that it is an error."""
+"""A tool result in dialects without a form of their own. The verdict is "Tool Result", or names it an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """A way of writing tool calls in text.
 
-    ``also`` are damaged or drifted shapes of the call, ``regions`` its marks for reasoning and plain text, ``results``
-    the marks of tool results (a model that writes one has made it up), ``turns`` marks that end a turn or begin one
-    of the model's own, ``noise`` marks that may follow a call and mean nothing, ``models`` globs of model ids that
-    speak it. ``sample`` is ``get_weather(city="Oslo")`` as the dialect writes it, and the form of everything that is
-    written in it; ``between`` is what parts several calls that share a wrapper, or a list in it (None: each has its
-    own). ``teach`` is how its models are told of tools and ``returns`` how they are given a result; its slots are
-    ``{name}``, ``{content}``, ``{json}`` (the content as a JSON string) and ``{verdict}``.
+    ``also``: damaged or drifted variants of the call. ``regions``: marks of reasoning and plain text. ``results``:
+    marks of tool results (one written by a model is fabricated). ``turns``: marks that end a turn or begin one of the
+    model's own. ``noise``: meaningless marks that may follow a call. ``models``: globs of the ids of models that use
+    the dialect. ``sample``: ``get_weather(city="Oslo")`` in the dialect, the template of every call that is written.
+    ``between``: the separator of calls that share a wrapper, or a list in it (None: one wrapper per call). ``teach``:
+    how the prompt lists tools. ``returns``: the template of a tool result, with the slots ``{name}``, ``{content}``,
+    ``{json}`` (the content as a JSON string) and ``{verdict}``.
     """
 
     name: str

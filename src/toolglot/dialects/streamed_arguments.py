@@ -1,7 +1,7 @@
 """The arguments of a call while they are being read.
 
-Strategy. A codec tells keys and values as it finds them, and they become JSON text at once, in pieces. Who takes the
-pieces is decided elsewhere: they wait, leave, or are thrown away (``choose_receiver``).
+Strategy. A codec passes keys and values as it finds them, and they become JSON text at once, in pieces.
+``choose_receiver`` decides whether the pieces are buffered, emitted or discarded.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from functools import lru_cache
 from toolglot.core.events import Defect, Reason
 from toolglot.core.lenient_json import Value, dump, escape, parse
 from toolglot.core.schema.aliases import Alias
-from toolglot.core.schema.toolset import ANY, CompiledTool, SchemaType, Typed, conform
+from toolglot.core.schema.toolset import ANY, CompiledTool, SchemaType, Typed, coerce_value
 
-_NOTHING = (None, "", "null", "None")
-"""What models write for an optional argument they do not give."""
+_NULL_SPELLINGS = (None, "", "null", "None")
+"""What models write for an optional argument that they omit."""
 
 
 @lru_cache(maxsize=1024)
@@ -26,56 +26,57 @@ def spell_key(key: str) -> str:
 
 
 def _discard(piece: str) -> None:
-    """Receive the text of an argument that is left out."""
+    """Discard the text of a dropped argument."""
 
 
 @dataclass(slots=True, kw_only=True)
 class StreamedArguments(ABC):
-    """What is known of the arguments of one call, and what is wrong with them."""
+    """The arguments of one call read so far, and their defects."""
 
     tool: CompiledTool | None
     repairs: dict[str, None]
     keys: dict[str, bool] = field(default_factory=dict)
-    """The arguments that were read, and whether each is part of the call: some nulls and undeclared ones are not."""
+    """The arguments that were read, and whether each is part of the call: some nulls and undeclared ones are
+    dropped."""
     written: bool = False
     """At least one argument is part of the call."""
     dropping: bool = False
-    """The string value that is open belongs to an argument that is left out."""
-    flaws: list[Defect] = field(default_factory=list)
+    """The open string value belongs to a dropped argument."""
+    defects: list[Defect] = field(default_factory=list)
     pending: list[str] = field(default_factory=list)
     aliases: list[Alias] = field(default_factory=list)
-    """Other keys for arguments of the tool; what they mean is known at the end."""
-    raw: Callable[[str], None] = field(init=False)
-    """Takes JSON text of the arguments, as it is: it waits, or leaves once the call is live."""
+    """Aliases of arguments; resolved at the end of the call."""
+    write: Callable[[str], None] = field(init=False)
+    """Receives JSON text of the arguments: buffers it, or emits it once the call is live."""
 
     @abstractmethod
     def choose_receiver(self) -> None:
-        """Decide who takes the next piece of the arguments."""
+        """Set ``write``: what receives the next piece of the arguments."""
 
     def repair(self, name: str) -> None:
         self.repairs[name] = None
 
-    def flaw(self, reason: Reason, where: str, found: str, expected: str) -> None:
-        self.flaws.append(Defect(reason, where, found, expected))
+    def add_defect(self, reason: Reason, where: str, found: str, expected: str) -> None:
+        self.defects.append(Defect(reason, where, found, expected))
 
-    def shape(self, key: str) -> SchemaType:
-        return self.tool.parameters.property_shape(key) if self.tool is not None else ANY
+    def parameter_type(self, key: str) -> SchemaType:
+        return self.tool.parameters.property_type(key) if self.tool is not None else ANY
 
     def declares(self, key: str) -> bool:
         return self.tool is not None and key in self.tool.parameters.properties
 
     def admits(self, key: str) -> bool:
-        """Whether the tool declares this argument, or the key may mean one that was not given yet."""
+        """Whether the tool declares this argument, or the key may be an alias of one not given yet."""
         return self.declares(key) or bool(self._may_mean(key))
 
     def _may_mean(self, key: str) -> str:
-        """The argument that the key is an alias of, if that was not given yet."""
+        """The argument that the key is an alias of, if it was not given yet, else ""."""
         name = self.tool.aliases.get(key, "") if self.tool is not None else ""
         return "" if name in self.keys else name
 
     @property
     def is_open_ended(self) -> bool:
-        """Whether the tool takes arguments that nobody declared."""
+        """Whether the tool takes undeclared arguments."""
         return self.tool is None or not self.tool.parameters.properties
 
     @property
@@ -85,31 +86,31 @@ class StreamedArguments(ABC):
 
     @property
     def is_exact(self) -> bool:
-        """Whether nothing is missing, wrong, undeclared or without the quotes it needs."""
+        """Whether nothing is missing, wrong, undeclared or lacks required quotes."""
         declared = all(map(self.declares, self.keys))
-        return declared and self.has_required and not self.flaws and "unquoted_value" not in self.repairs
+        return declared and self.has_required and not self.defects and "unquoted_value" not in self.repairs
 
     @property
     def is_plausible(self) -> bool:
-        """Whether the arguments may be meant for the tool: not all of them are forbidden by its schema."""
+        """Whether the arguments may be meant for the tool: its schema does not forbid all of them."""
         return not self.keys or any(kept or self.declares(key) for key, kept in self.keys.items())
 
     def text(self, piece: str) -> None:
-        """More of the string value that is open."""
-        self.raw(escape(piece))
+        """Append to the open string value."""
+        self.write(escape(piece))
 
     def _put(self, key: str, value: str) -> None:
-        """A key and its value, or the beginning of it."""
+        """Write a key and its value, or the beginning of the value."""
         if self.keys.get(key):
-            self.flaw(Reason.DUPLICATE_ARGUMENT, f"argument {key}", "a second value", "one value")
+            self.add_defect(Reason.DUPLICATE_ARGUMENT, f"argument {key}", "a second value", "one value")
         if name := self._may_mean(key):
-            self._hold(Alias(key, name, len(self.pending) + 1), value)
+            self._hold_alias(Alias(key, name, len(self.pending) + 1), value)
         else:
-            self.raw(f"{',' if self.written else '{'}{spell_key(key)}:{value}")
+            self.write(f"{',' if self.written else '{'}{spell_key(key)}:{value}")
         self.keys[key] = self.written = True
 
     def _drops(self, key: str) -> bool:
-        """Whether the tool's schema forbids this argument, so that the call does without it."""
+        """Drop the argument if the tool's schema forbids it; whether it was dropped."""
         if not self.forbids(key) or self._may_mean(key):
             return False
         self._omit(key, "dropped_undeclared_argument")
@@ -119,17 +120,17 @@ class StreamedArguments(ABC):
         self.keys.setdefault(key, False)
         self.repair(repair)
 
-    def _hold(self, alias: Alias, value: str) -> None:
-        """Let the arguments wait from an alias on, its key in a piece of its own."""
-        self.raw = self.pending.append
+    def _hold_alias(self, alias: Alias, value: str) -> None:
+        """Buffer the arguments from an alias on, with its key as a separate piece."""
+        self.write = self.pending.append
         self.pending += "," if self.written else "{", spell_key(alias.key), f":{value}"
         self.aliases.append(alias)
 
     def forbids(self, key: str) -> bool:
         return self.tool is not None and self.tool.parameters.forbids(key)
 
-    def leave_out(self, keys: list[str]) -> None:
-        """Take arguments out of those that wait."""
+    def drop_arguments(self, keys: list[str]) -> None:
+        """Remove arguments from the buffered ones."""
         text = "".join(self.pending)
         waiting = parse(f"{{{text[1:]}}}").value
         assert isinstance(waiting, dict)
@@ -142,7 +143,7 @@ class StreamedArguments(ABC):
 
     def open_text(self, key: str) -> None:
         if self._drops(key):
-            self.dropping, self.raw = True, _discard
+            self.dropping, self.write = True, _discard
         else:
             self._put(key, '"')
 
@@ -151,30 +152,30 @@ class StreamedArguments(ABC):
             self.dropping = False
             self.choose_receiver()
         else:
-            self.raw('"')
+            self.write('"')
 
     def add(self, key: str, typed: Typed) -> None:
-        """One whole argument."""
+        """Add one whole argument."""
         if self._drops(key):
             return
-        if typed.defects and typed.value in _NOTHING and self.tool is not None and key not in self.tool.required:
+        if typed.defects and typed.value in _NULL_SPELLINGS and self.tool is not None and key not in self.tool.required:
             self._omit(key, "omitted_null")
             return
         self._put(key, dump(typed.value))
-        self.flaws.extend(typed.defects)
+        self.defects.extend(typed.defects)
         for name in typed.repairs:
             self.repair(name)
 
     def add_members(self, value: Value) -> None:
-        """The members of an object as arguments."""
+        """Add the members of an object as arguments."""
         for key, item in value.items() if isinstance(value, dict) else ():
             self.add_value(key, item)
 
-    def adopt(self, values: Mapping[str, str]) -> None:
-        """The arguments as the client itself reads them, which no schema corrects."""
+    def add_client_values(self, values: Mapping[str, str]) -> None:
+        """Add the arguments as the client itself parses them, without schema coercion."""
         self.tool = None
         for key, value in values.items():
             self._put(key, dump(value))
 
     def add_value(self, key: str, value: Value) -> None:
-        self.add(key, conform(value, self.shape(key), f"argument {key}"))
+        self.add(key, coerce_value(value, self.parameter_type(key), f"argument {key}"))

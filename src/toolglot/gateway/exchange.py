@@ -23,7 +23,7 @@ from toolglot.clients.xml.session import detect_session
 from toolglot.config import SECRET_LENGTH, Settings
 from toolglot.config.rollout import EDITING, NATIVE_CALLS, READING, XML
 from toolglot.core.conversation import Conversation, ProviderPart, Tool, ToolChoice
-from toolglot.core.errors import RefusedError, RequestError, ToolglotError, UpstreamError
+from toolglot.core.errors import RequestError, ToolglotError, UpstreamError, UpstreamResponseError
 from toolglot.core.events import Event, Failed
 from toolglot.core.offload import LARGE_REQUEST
 from toolglot.core.provenance import NO_QUOTATIONS, Quotations, find_quotations, list_quotable
@@ -379,12 +379,12 @@ class Exchange:
         watch.error = known or watch.error
 
     def _trouble(self, error: ToolglotError) -> str:
-        status = error.status if isinstance(error, RefusedError) else None
+        status = error.status if isinstance(error, UpstreamResponseError) else None
         return self.knowledge.profiles.judge(f"{error.code} {error.message}", status)
 
     def _learn(self, kind: str, error: ToolglotError) -> LearnedFailure:
         place = self.route.upstream.base_url, self.route.model.model
-        status = f"{error.status}: " if isinstance(error, RefusedError) else ""
+        status = f"{error.status}: " if isinstance(error, UpstreamResponseError) else ""
         evidence = redact(status + error.message, self.secrets)
         return self.knowledge.experience.learn(*place, kind, evidence, self.knowledge.now())
 

@@ -39,7 +39,7 @@ from toolglot.core.conversation import (
     Tools,
 )
 from toolglot.core.schema.toolset import compile_tool
-from toolglot.core.tool_names import rename
+from toolglot.core.tool_names import assign_names
 from toolglot.prompting.call_writer import cache_calls, can_name, resolve_dialect, write_call, write_calls
 from toolglot.prompting.mark_escaping import MarkEscaper, choose_break_character, get_mark_escaper
 from toolglot.prompting.tool_prompt import tool_prompt
@@ -136,7 +136,7 @@ def _prepare(
     tools: tuple[Tool, ...], past: tuple[str, ...], dialect: str, choice: ToolChoice, parallel: bool
 ) -> _PreparedPrompt:
     usable, notes = _select_usable(tools)
-    prompt_names = rename([*(tool.name for tool in usable), *past], partial(can_name, dialect))
+    prompt_names = assign_names([*(tool.name for tool in usable), *past], partial(can_name, dialect))
     known = Tools(replace(tool, name=prompt_names[tool.name]) for tool in usable)
     choice = replace(choice, only=tuple(prompt_names.get(name, name) for name in choice.only))
     return _PreparedPrompt(

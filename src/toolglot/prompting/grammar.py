@@ -203,7 +203,7 @@ class _Json:
 
     def members(self, shape: SchemaType) -> str:
         """An object with the declared members only."""
-        pairs = {key: f"{_literal(dump(key) + ': ')} {self.value(shape.property_shape(key))}" for key in _keys(shape)}
+        pairs = {key: f"{_literal(dump(key) + ': ')} {self.value(shape.property_type(key))}" for key in _keys(shape)}
         needed = [pair for key, pair in pairs.items() if key in shape.required]
         others = [pair for key, pair in pairs.items() if key not in shape.required]
         tail = "".join(f' (", " {pair})?' for pair in others)
@@ -266,7 +266,7 @@ class _TaggedForm(_CallForm):
         keys = [key for key in _keys(shape) if _TAGGABLE.fullmatch(key)]
         marks = {*self._marks(tool, keys), *_NO_CALL_INSIDE}
         pairs = [
-            f"{_literal(self.open.replace(_KEY, key))} {self._value(shape.property_shape(key), marks, rules)} "
+            f"{_literal(self.open.replace(_KEY, key))} {self._value(shape.property_type(key), marks, rules)} "
             f"{_literal(self.close.replace(_KEY, key) + self.gap)}"
             for key in keys
         ]

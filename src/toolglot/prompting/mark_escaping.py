@@ -21,9 +21,9 @@ from itertools import pairwise
 from sys import maxsize
 
 from toolglot.core.provenance import INVISIBLE
-from toolglot.core.windowed_search import LONGEST, find_all, search
+from toolglot.core.windowed_search import MAX_MATCH, find_all, search
 from toolglot.dialects.codecs.tagged_parameters import TaggedParameters
-from toolglot.dialects.mark_templates import expression
+from toolglot.dialects.mark_templates import template_regex
 from toolglot.dialects.spec import Commitment, Dialect, Position
 from toolglot.prompting.named_calls import NAME_LINE, NamedCallFinder, Span
 from toolglot.reading.reader import vocabulary
@@ -149,7 +149,7 @@ class MarkEscaper:
         for literal, pattern in self._floating:
             for found in find_all(pattern, text) if literal in text else ():
                 at = found.start()
-                before = text[max(0, at - LONGEST) : at]
+                before = text[max(0, at - MAX_MATCH) : at]
                 yield Span(at - len(before) + len(before.rstrip()), at, 2, found.end())
 
 
@@ -176,7 +176,7 @@ def _compile(dialect: str) -> _Compiled:
     plain = [template for template in templates if "{name}" not in template and not template[0].isspace()]
     return (
         re.compile("|".join((*(f"{mark}()" for mark in _CHAT_TEMPLATE_MARKS), *_share_prefixes(plain, {})))),
-        tuple((template.partition("{")[0], re.compile(expression(template))) for template in floating),
+        tuple((template.partition("{")[0], re.compile(template_regex(template))) for template in floating),
         tuple(named),
     )
 
@@ -189,7 +189,7 @@ def _share_prefixes(templates: Iterable[str], slots: Mapping[str, str]) -> list[
         if not template:
             return [""]
         if template[0] in "{} \n":
-            rest.append(expression(template, slots))
+            rest.append(template_regex(template, slots))
         else:
             groups.setdefault(template[0], []).append(template[1:])
     return [re.escape(head) + _alternatives(_share_prefixes(tails, slots)) for head, tails in groups.items()] + rest
@@ -219,7 +219,7 @@ def _wrappers(record: Dialect) -> Iterator[str]:
 def _headers(record: Dialect) -> Iterator[str]:
     """The call headers that count outside a wrapper. After an unambiguous mark, any name counts."""
     for call in record.calls:
-        for header in call.header if call.place is not Position.WRAPPED else ():
+        for header in call.header if call.position is not Position.WRAPPED else ():
             if header in _TOO_COMMON or _has_chat_template_mark(header) or record.commitment is Commitment.ALONE:
                 continue
             if record.commitment is Commitment.MARKED and not header.startswith("{name"):

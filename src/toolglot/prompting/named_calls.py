@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from toolglot.core.windowed_search import LONGEST, WINDOW, find_all
-from toolglot.dialects.mark_templates import expression
+from toolglot.core.windowed_search import MAX_MATCH, WINDOW, find_all
+from toolglot.dialects.mark_templates import template_regex
 
 _NAME: Final = r"[\w.\-/:\\]+"
 _SEGMENT: Final = re.compile(r"\w{1,64}[.:]")
@@ -67,7 +67,7 @@ _PYTHON: Final = _Rule("\n", _compile_rule(r"\nNAME ?\("), 3, qualified=False)
 def _compile(templates: tuple[str, ...]) -> tuple[re.Pattern[str], dict[str, list[_Rule]]]:
     """The rules by their first character, and a pattern for the positions where one of them may match."""
     slots = {"name": f"({_NAME})"}
-    rules = [*_GENERAL, _PYTHON, *(_Rule(one[0], re.compile(expression(one, slots)), 2) for one in templates)]
+    rules = [*_GENERAL, _PYTHON, *(_Rule(one[0], re.compile(template_regex(one, slots)), 2) for one in templates)]
     by_head: dict[str, list[_Rule]] = {}
     for rule in rules:
         by_head.setdefault(rule.head, []).append(rule)
@@ -97,7 +97,7 @@ class NamedCallFinder:
         if not any(name in plain for name in self.names):
             return []
         found = list(self._find_name_lines(text))
-        if (span := self._match([_PYTHON], "\n" + text[:LONGEST], 0)) is not None:
+        if (span := self._match([_PYTHON], "\n" + text[:MAX_MATCH], 0)) is not None:
             found.append(Span(0, 0, span.rank, span.end - 1))
         for candidate in find_all(self._candidates, text):
             at = candidate.start()
@@ -107,7 +107,7 @@ class NamedCallFinder:
 
     def _match(self, rules: list[_Rule], text: str, at: int) -> Span | None:
         for rule in rules:
-            match = rule.pattern.match(text, at, at + LONGEST + WINDOW)
+            match = rule.pattern.match(text, at, at + MAX_MATCH + WINDOW)
             if match is None:
                 continue
             if rule.whole:
@@ -123,7 +123,7 @@ class NamedCallFinder:
     def _find_name_lines(self, text: str) -> Iterator[Span]:
         """Names at the end of a line, followed by an object on the next."""
         for brace in find_all(_OPENED, text):
-            start = max(0, brace.start() - LONGEST)
+            start = max(0, brace.start() - MAX_MATCH)
             before = text[start : brace.start()]
             line = before.rstrip()
             gap = before[len(line) :].lstrip(_BLANKS)
@@ -131,7 +131,7 @@ class NamedCallFinder:
                 continue
             # only a line feed ends the line here, not other whitespace
             end = brace.start() - len(gap) + 1
-            for first in self._list_endings(line[-LONGEST:]):
+            for first in self._list_endings(line[-MAX_MATCH:]):
                 at = start + len(line) - first
                 yield Span(at, at, 3, end)
 
@@ -179,7 +179,7 @@ class NamedCallFinder:
         """The end of the shortest tool name at this position, or -1."""
         if text[at : at + 1] not in self._firsts and text[at : at + 1] != "\\":
             return -1
-        written = _WRITTEN.match(text, at, at + LONGEST)
+        written = _WRITTEN.match(text, at, at + MAX_MATCH)
         plain, places = _unescape(written[0]) if written is not None else ("", range(1))
         return next(
             (at + places[size] for size in self._sizes if plain[:size] in self.names and size <= len(plain)), -1

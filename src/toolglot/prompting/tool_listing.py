@@ -21,18 +21,18 @@ _EMPTY = {"type": "object", "properties": {}}
 def list_tools(tools: Sequence[Tool], dialect: Dialect) -> str:
     """List the tools as models of the dialect expect them, with the marks around the list."""
     style = dialect.teach
-    if style.show is ToolListing.ARRAY:
+    if style.listing is ToolListing.ARRAY:
         body = _escape_marks(to_json([_definition(tool) for tool in tools]), style)
     else:
         listed = [style.each[0] + _escape_marks(text, style) + style.each[1] for text in _list_each(tools, dialect)]
-        body = _SEPARATORS.get(style.show, "\n").join(listed)
+        body = _SEPARATORS.get(style.listing, "\n").join(listed)
     return "\n".join(piece for piece in (style.open, body, style.close) if piece or piece is body)
 
 
 def _list_each(tools: Sequence[Tool], dialect: Dialect) -> Iterator[str]:
-    if dialect.teach.show is ToolListing.DOCUMENTS:
+    if dialect.teach.listing is ToolListing.DOCUMENTS:
         return map(_document, tools, write_examples(tools, dialect.name))
-    write = _LISTERS[dialect.teach.show]
+    write = _LISTERS[dialect.teach.listing]
     return (write(tool, dialect, number) for number, tool in enumerate(tools, 1))
 
 
@@ -43,7 +43,7 @@ def _escape_marks(listed: str, style: ToolPromptStyle) -> str:
     if not marks:
         return listed
     found = re.compile("|".join(marks), re.IGNORECASE)
-    if style.show in (ToolListing.ARRAY, ToolListing.LINES):
+    if style.listing in (ToolListing.ARRAY, ToolListing.LINES):
         return found.sub(lambda mark: f"\\u{ord(mark[0][0]):04x}{mark[0][1:]}", listed)
     return found.sub(lambda mark: f"{mark[0][0]} {mark[0][1:]}", listed)
 

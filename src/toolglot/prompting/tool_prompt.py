@@ -66,7 +66,7 @@ def _build(tools: tuple[Tool, ...], dialect: str, choice: ToolChoice, parallel: 
     offered = [tool for tool in tools if choice.allows(tool.name)]
     if not offered:
         return ""
-    documents = record.teach.show is ToolListing.DOCUMENTS
+    documents = record.teach.listing is ToolListing.DOCUMENTS
     rules = _document_rules(parallel) if documents else _rules(parallel)
     return (_ELEMENTS if documents else _GENERAL).format(
         rules="\n".join(f"{number}. {rule}" for number, rule in enumerate([*rules, *_choice_rules(choice)], 1)),

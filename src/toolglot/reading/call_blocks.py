@@ -89,7 +89,7 @@ class CallBlockReader:
         start = self.reached = self.source.keep()
         self.spared = 0
         parts = (self.source, self.sink, self.toolbox, self.options, self.ledger)
-        closing, first = self.vocabulary.closing(wrap), not self.sink.spoken
+        closing, first = self.vocabulary.closing(wrap), not self.sink.text_emitted
         return CallBlock(*parts, start, closing, waits, at_line, introduced, first)
 
     def read(self, frame: CallBlock, wrap: Wrap | None, header: Header) -> Steps[bool]:
@@ -99,10 +99,10 @@ class CallBlockReader:
     def end(self, frame: CallBlock, taken: bool) -> bool:
         """Whether the frame, as far as it was read, holds a call."""
         source = self.source
-        if not taken and not frame.started and not frame.drafts:
+        if not taken and not frame.has_started and not frame.calls:
             self.reached = max(self.reached, source.here)
             return False
-        frame.settle()
+        frame.close_call()
         frame.raw = source.since(frame.start) if frame.held else None
         return True
 
@@ -125,7 +125,7 @@ class CallBlockReader:
     def is_aside(self, tag: str) -> bool:
         """Whether this tag of reasoning stays in the text, because the client looks for it there."""
         client = self.options.elements
-        return client is not None and tag.strip("</>") in client.asides
+        return client is not None and tag.strip("</>") in client.reasoning_tags
 
     # -- a frame that failed -------------------------------------------------------------------------------------------
 
@@ -137,17 +137,17 @@ class CallBlockReader:
         read = source.since(start, reached)
         if start < self.missed:
             return False
-        if frame.lacking is not None and frame.known is not None:
-            end, given = frame.lacking
-            return self._reject(frame, frame.known, end, frame.known.missing(given) or _LACKING)
-        if frame.alone and frame.known is not None and is_python_call(read):
+        if frame.incomplete_element is not None and frame.known_tool is not None:
+            end, given = frame.incomplete_element
+            return self._reject(frame, frame.known_tool, end, frame.known_tool.missing(given) or _LACKING)
+        if frame.alone and frame.known_tool is not None and is_python_call(read):
             if not (yield from self._ends_answer(reached)):
                 return False
         elif not is_near_miss(frame, wrap, header, read, following):
             return False
         if header == ELEMENT and wrap is None and (yield from self._reject_element(frame)):
             return True
-        self.ledger.missed.append(frame.dialect)
+        self.ledger.near_misses.append(frame.dialect)
         self.missed = reached
         return False
 
@@ -166,7 +166,7 @@ class CallBlockReader:
     def _reject_element(self, frame: CallBlock) -> Steps[bool]:
         """Report an element of a tool that holds nothing but elements and lacks what the tool needs. It never began to
         leave, because its first element is none of the tool's; False if it is anything else."""
-        source, tool = self.source, frame.known
+        source, tool = self.source, frame.known_tool
         if tool is None or self.options.unknown_tools == "text":
             return False
         source.rewind(frame.start)
@@ -193,8 +193,8 @@ class CallBlockReader:
         source.rewind(end)
         raw, span = source.since(frame.start), (frame.start, end)
         source.release()
-        self.sink.settle()
-        self.sink.event(CallRejected(raw, defects[0].reason, tool.name, defects, frame.dialect, span))
+        self.sink.release_whitespace()
+        self.sink.add_event(CallRejected(raw, defects[0].reason, tool.name, defects, frame.dialect, span))
         return True
 
     # -- reading one ---------------------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ class CallBlockReader:
         """Calls that need no wrapper, one behind the other with a separator between them."""
         source = self.source
         calls = 0
-        here, before = source.here, frame.open
+        here, before = source.here, frame.open_call
         while (body := (yield from self._prepare(frame, None, header))) is not None and (yield from body):
             calls += 1
             frame.body_end = source.here
@@ -217,9 +217,9 @@ class CallBlockReader:
                 over = frame.alone and (yield from source.look(_LINE_END, gap + 1)) is not None
                 source.pos += gap + 1 if over else 0
                 return True
-            here, before = source.here, frame.open
+            here, before = source.here, frame.open_call
             source.pos += next_call
-        frame.abandon(before)
+        frame.discard_after(before)
         if calls:
             self._rewind(here)
         return calls > 0
@@ -240,7 +240,7 @@ class CallBlockReader:
                 return (yield from self._is_whole(frame, wrap))
             if head == "#" and (yield from self._skip_remark(wrap)):
                 continue
-            here, before = source.here, frame.open
+            here, before = source.here, frame.open_call
             header = yield from self._find_header(frame, wrap, calls)
             body = (yield from self._prepare(frame, wrap, header)) if header is not None else None
             if body is not None and (yield from body):
@@ -248,7 +248,7 @@ class CallBlockReader:
                 frame.body_end = source.here
                 yield from self._skip_broken(frame)
                 continue
-            frame.abandon(before)
+            frame.discard_after(before)
             self._rewind(here)
             if calls and head in _SEPARATORS:
                 source.pos += 1
@@ -277,15 +277,15 @@ class CallBlockReader:
             ended = calls > 0 and (yield from self._ends_line(frame))
             if not ended or wrap.commitment is Commitment.WHOLE:
                 return ended and not (frame.alone and wrap.close)
-        if wrap.close and frame.open is not None:
-            frame.open.repair("missing_closer")
+        if wrap.close and frame.open_call is not None:
+            frame.open_call.repair("missing_closer")
         return calls > 0
 
     def _is_whole(self, frame: CallBlock, wrap: Wrap) -> Steps[bool]:
         """Whether a list that counts as a whole, and is closed, ends its line; of several calls all must be good."""
         if wrap.commitment is not Commitment.WHOLE:
             return True
-        if frame.is_sound or not frame.drafts or frame.started:
+        if frame.is_complete or not frame.calls or frame.has_started:
             return (yield from self._ends_line(frame, _SENTENCE))
         frame.clear()
         return False
@@ -297,7 +297,7 @@ class CallBlockReader:
         for behind in (self.vocabulary.leftovers, self.vocabulary.results):
             if (yield from self.source.choose(behind)) is not None:
                 return True
-        if also is not None and frame.introduced() and (yield from self.source.look(also)) is not None:
+        if also is not None and frame.is_introduced() and (yield from self.source.look(also)) is not None:
             return True
         frame.clear()
         return False
@@ -377,9 +377,9 @@ class CallBlockReader:
             found = spelled.match(source.text, source.pos)
         if chosen is None or found is None:
             return None
-        if chosen.dialect.commitment is Commitment.ALONE and not frame.count_alone():
+        if chosen.dialect.commitment is Commitment.ALONE and not frame.require_alone():
             return None
-        frame.head = source.here
+        frame.header_start = source.here
         frame.dialect = chosen.dialect.name
         frame.headers = chosen.call.header
         frame.confidence = self._weigh(chosen)
@@ -401,22 +401,22 @@ class CallBlockReader:
         name = found["name"]
         element = yield from self._find_element(name, found.end() - source.pos, elements)
         end = source.here
-        if element is None or not element.sound:
+        if element is None or not element.is_valid:
             self.wasted += end - here
             source.rewind(here)
-            found, before = opener.match(source.text, source.pos), frame.open
+            found, before = opener.match(source.text, source.pos), frame.open_call
             if found is not None and (yield from call.body.read(frame, call, found)):
                 return True
-            if element is None or frame.started:
+            if element is None or frame.has_started:
                 return False
-            frame.abandon(before)
-            if element.lacking:
-                frame.lacking = (end, tuple(element.values))
+            frame.discard_after(before)
+            if element.is_incomplete:
+                frame.incomplete_element = (end, tuple(element.values))
                 return False
             source.rewind(end)
         draft = frame.begin(name)
         if draft is not None:
-            draft.adopt(element.values)
+            draft.add_client_values(element.values)
         return draft is not None
 
     def _find_element(self, name: str, size: int, elements: ElementCalls) -> Steps[Element | None]:
@@ -447,8 +447,8 @@ class CallBlockReader:
 
     def _skip_broken(self, frame: CallBlock) -> Steps[None]:
         """A call that broke in the middle: what is left of it goes up to the mark that closes it."""
-        draft = frame.open
-        if draft is None or not draft.flaws or not any(flaw.reason is Reason.MALFORMED for flaw in draft.flaws):
+        draft = frame.open_call
+        if draft is None or not draft.defects or not any(flaw.reason is Reason.MALFORMED for flaw in draft.defects):
             return
         source, closing = self.source, frame.closing
         while not source.at_end:

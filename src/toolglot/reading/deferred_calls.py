@@ -48,7 +48,7 @@ class DeferredCalls:
     def add(self, frame: CallBlock, reasoning: bool) -> None:
         self.frames.append(frame)
         self.items.append(frame)
-        self.reasoning, self.aside = reasoning, self.sink.aside
+        self.reasoning, self.aside = reasoning, self.sink.reasoning_as_text
         self.undecided = frame.undecided
 
     def is_over(self, thinking: bool) -> bool:
@@ -61,11 +61,11 @@ class DeferredCalls:
 
     def close(self, mark: str) -> None:
         """The reasoning is over. Its mark stays behind the calls in it that wait, if it is text."""
-        if self.sink.aside and self.frames:
+        if self.sink.reasoning_as_text and self.frames:
             self.pass_by(mark)
         else:
-            self.sink.pass_mark(mark)
-        self.sink.aside = False
+            self.sink.skip_mark(mark)
+        self.sink.reasoning_as_text = False
         self.closed = bool(self.frames)
 
     def drop(self) -> None:
@@ -75,15 +75,15 @@ class DeferredCalls:
             return
         text = "".join([item if isinstance(item, str) else item.raw or "" for item in self.items])
         if self.reasoning and not self.aside:
-            self.sink.reasoning(text)
+            self.sink.add_reasoning(text)
         else:
-            self.sink.text(text)
+            self.sink.add_text(text)
         self._reset()
 
     @property
     def has_quotation(self) -> bool:
         """Whether one of the calls that wait is a quotation."""
-        return self.undecided or any(draft.is_quoted for frame in self.frames for draft in frame.drafts)
+        return self.undecided or any(draft.is_quoted for frame in self.frames for draft in frame.calls)
 
     def _leave_as_quotation(self) -> None:
         """The calls that waited are text, and so is what passed behind them."""
@@ -91,9 +91,9 @@ class DeferredCalls:
         self._reset()
         for item in items:
             if isinstance(item, str):
-                self.sink.text(item)
+                self.sink.add_text(item)
             else:
-                item.decide_as_quotation()
+                item.return_quotation()
 
     def promote(self, alone: bool = False) -> None:
         """What waits are calls; ``alone``: the answer is nothing else."""
@@ -103,7 +103,7 @@ class DeferredCalls:
         frames, note = self.frames, PROMOTED if self.reasoning else ""
         self._reset()
         for frame in frames:
-            frame.promote(note, alone)
+            frame.accept(note, alone)
 
     def end(self, truncated: bool) -> None:
         """The answer is over: what waited counts if it is complete. Reasoning that was cut might have gone on."""
@@ -117,9 +117,9 @@ class DeferredCalls:
     def _is_unfit(self, truncated: bool) -> bool:
         """Whether what waited does not count at the end either. A quotation in reasoning never does."""
         if not self.reasoning:
-            sound = not truncated and all(frame.is_sound for frame in self.frames)
+            sound = not truncated and all(frame.is_complete for frame in self.frames)
             return not sound and any(frame.alone for frame in self.frames)
-        complete = not truncated and all(draft.complete for frame in self.frames for draft in frame.drafts)
+        complete = not truncated and all(draft.is_sound for frame in self.frames for draft in frame.calls)
         marked = all(frame.marked for frame in self.frames)
         fit = complete and (marked or not self.closed)
         return not fit or self.has_quotation
@@ -130,4 +130,4 @@ class DeferredCalls:
 
 
 def _is_quotation(frame: CallBlock) -> bool:
-    return bool(frame.drafts) and all(draft.is_quoted for draft in frame.drafts)
+    return bool(frame.calls) and all(draft.is_quoted for draft in frame.calls)

@@ -138,7 +138,7 @@ def _belongs(dialect: Dialect, wrap: Wrap | None) -> bool:
 
 
 def _stands_alone(dialect: Dialect, call: CallSyntax) -> bool:
-    return call.place is Position.ANYWHERE and dialect.commitment is Commitment.MARKED
+    return call.position is Position.ANYWHERE and dialect.commitment is Commitment.MARKED
 
 
 def _list_damage(wrap: Wrap | None, call: CallSyntax) -> tuple[str, ...]:
@@ -164,15 +164,17 @@ class DialectIndex:
         self.select = lru_cache(maxsize=4096)(self._select)
 
     def _regions(self, place: Position) -> list[Region]:
-        return [region for dialect in self.dialects for region in dialect.regions if region.place is place]
+        return [region for dialect in self.dialects for region in dialect.regions if region.position is place]
 
     def _wraps(self, place: Position) -> list[Wrap]:
-        wraps = [wrap for dialect in self.dialects for wrap in dialect.wrap if wrap.place is place]
+        wraps = [wrap for dialect in self.dialects for wrap in dialect.wrap if wrap.position is place]
         return sorted(wraps, key=lambda wrap: bool(wrap.repair))
 
     def _headers(self, *places: Position) -> list[Header]:
         calls = [call for dialect in self.dialects for call in dialect.calls]
-        headers = [header for call in calls if call.place in places for header in call.header if header not in ELEMENTS]
+        headers = [
+            header for call in calls if call.position in places for header in call.header if header not in ELEMENTS
+        ]
         return sorted(headers, key=self._is_damaged)
 
     @cached_property
@@ -310,10 +312,10 @@ class DialectIndex:
     def _find_commitment(self, header: Header) -> Commitment:
         """A header is tentative when one of its dialects is, or when it counts only at the start of a line."""
         users = self._by_header.get(header, ())
-        if any(dialect.commitment is Commitment.ALONE and call.place is Position.LINE for dialect, call in users):
+        if any(dialect.commitment is Commitment.ALONE and call.position is Position.LINE for dialect, call in users):
             return Commitment.ALONE
         tentative = any(
-            dialect.commitment is Commitment.TENTATIVE or call.place is Position.LINE for dialect, call in users
+            dialect.commitment is Commitment.TENTATIVE or call.position is Position.LINE for dialect, call in users
         )
         return Commitment.TENTATIVE if tentative else Commitment.MARKED
 

@@ -35,7 +35,7 @@ def is_near_miss(frame: CallBlock, wrap: Wrap | None, header: Header, read: str,
 
     ``read`` is its text as far as it was read, ``following`` the text that has come behind it.
     """
-    if frame.known is None:
+    if frame.known_tool is None:
         marked = wrap is not None and wrap.commitment is Commitment.MARKED
         return "{" in read and ((marked and frame.at_line) or _TOOL_FENCE.match(read) is not None)
     if header in ELEMENTS:

@@ -25,7 +25,7 @@ from toolglot.core.events import (
     Span,
     TextDelta,
 )
-from toolglot.core.options import Options, names
+from toolglot.core.options import Options, check_names
 from toolglot.core.provenance import NO_QUOTATIONS, Quotations, find_quotations
 from toolglot.core.schema.toolset import CompiledTools, compile_declared
 from toolglot.dialects.partial_call import AnswerState
@@ -73,16 +73,16 @@ class Reader:
             unknown_tools,
             min_confidence,
             parallel,
-            names(supported_tools, "supported_tools"),
-            names(shell, "shell"),
-            names(shell_syntax, "shell_syntax"),
+            check_names(supported_tools, "supported_tools"),
+            check_names(shell, "shell"),
+            check_names(shell_syntax, "shell_syntax"),
             shell_cwd,
             thresholds or {},
             read_patterns(patterns),
         )
         numbers = count(1)
         toolbox = tools if isinstance(tools, CompiledTools) else compile_declared(tools, options.supported_tools)
-        found = find_quotations(names(quoted, "quoted"), toolbox.names, bool(options.shell))
+        found = find_quotations(check_names(quoted, "quoted"), toolbox.names, bool(options.shell))
         self._begin(toolbox, dialect, options, new_id or (lambda: f"call_{next(numbers)}"), found)
 
     @classmethod
@@ -155,12 +155,12 @@ class Reader:
         """
         source, sink, machine = self._source, self._sink, self._machine
         unread = source.left or source.pos < len(source.text)
-        if not (unread or sink.blanks) or source.is_kept or machine.region is not None or machine.held.frames:
+        if not (unread or sink.held_whitespace) or source.is_kept or machine.region is not None or machine.held.frames:
             return []
         if rest := source.take_rest():
             machine.say(rest)
             machine.line_start = False
-        sink.settle()
+        sink.release_whitespace()
         source.run = None
         self._steps = machine.run()
         return sink.drain()
@@ -168,12 +168,12 @@ class Reader:
     @property
     def left(self) -> list[tuple[str, Reason]]:
         """Calls that were left in the text without a word: their dialects, and why."""
-        return self._ledger.left
+        return self._ledger.left_as_text
 
     @property
     def missed(self) -> list[str]:
         """The dialects of near misses: text that was meant as a call and cannot be read as one."""
-        return self._ledger.missed
+        return self._ledger.near_misses
 
 
 @dataclass(frozen=True, slots=True)

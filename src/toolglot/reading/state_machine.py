@@ -81,9 +81,9 @@ class StateMachine:
             self.held.drop()
         self.after_call = False
         if self.thinking:
-            self.sink.reasoning(piece)
+            self.sink.add_reasoning(piece)
         else:
-            self.sink.text(piece)
+            self.sink.add_text(piece)
             self.remember(piece)
 
     def pass_piece(self, piece: str) -> list[Event] | None:
@@ -96,7 +96,7 @@ class StateMachine:
         return [TextDelta(piece)]
 
     def pass_reasoning(self, piece: str) -> list[Event] | None:
-        return None if self.stops.search(piece) is not None else [self.sink.thought(piece)]
+        return None if self.stops.search(piece) is not None else [self.sink.make_reasoning_event(piece)]
 
     def remember(self, piece: str) -> None:
         tail = self.tail + piece
@@ -114,9 +114,9 @@ class StateMachine:
         if self.held:
             self.held.pass_by(piece)
         elif self.thinking:
-            self.sink.reasoning(piece)
+            self.sink.add_reasoning(piece)
         else:
-            self.sink.layout(piece)
+            self.sink.hold_whitespace(piece)
             self.remember(piece)
 
     def run(self) -> Steps[None]:
@@ -127,7 +127,7 @@ class StateMachine:
                 yield from self.pass_text(ahead)
             ahead = (yield from self.stop()) if source.pos < len(source.text) else 0
         self.held.end(source.truncated)
-        self.sink.end()
+        self.sink.finish()
 
     def pass_text(self, ahead: int) -> Steps[None]:
         """Let text go by up to a character that could matter; those ``ahead`` do not."""
@@ -184,18 +184,18 @@ class StateMachine:
 
     def tell_as_text(self, text: str) -> list[Event]:
         """Tell what waits as the text that it is; ``text`` is everything that has come."""
-        if self.ledger.first is not None:
-            blanks, start = self.ledger.first
-            self.sink.drop_layout()
-            self.sink.text(blanks + text[start:])
+        if self.ledger.first_call is not None:
+            blanks, start = self.ledger.first_call
+            self.sink.drop_whitespace()
+            self.sink.add_text(blanks + text[start:])
         else:
             if self.held.frames:
                 self.held.drop()
             rest = text[self.source.unread :]
             if self.thinking:
-                self.sink.reasoning(rest)
+                self.sink.add_reasoning(rest)
             else:
-                self.sink.text(rest)
+                self.sink.add_text(rest)
         return self.sink.drain()
 
     # -- what is only shown --------------------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ class StateMachine:
     def part_messages(self, region: Region) -> None:
         """Text outside and inside of a message is not one word, even if nothing but marks parts them."""
         if region.channel is not Channel.REASONING and self.tail and not self.tail[-1].isspace():
-            self.sink.part()
+            self.sink.end_message()
 
     # -- marks ---------------------------------------------------------------------------------------------------------
 
@@ -292,7 +292,7 @@ class StateMachine:
         if word or (found := (yield from self.source.look(STRAY_THINKING))) is None or self.frames.is_aside(found[0]):
             return False
         self.source.pos += len(found[0])
-        self.sink.pass_mark(found[0])
+        self.sink.skip_mark(found[0])
         self.line_start = True
         return True
 
@@ -306,7 +306,7 @@ class StateMachine:
         if word or self.thinking or self.held.frames or (yield from source.choose(turns)) is None:
             return False
         size = consume(source, turns.marks[0])
-        self.sink.layout(source.text[source.pos - size : source.pos])
+        self.sink.hold_whitespace(source.text[source.pos - size : source.pos])
         self.after_call = False
         self.line_start = True
         return True
@@ -389,7 +389,7 @@ class StateMachine:
         source = self.source
         size = consume(source, region.open)
         tag = region.commitment is not Commitment.MARKED
-        if self.sink.spoken and tag and region.channel is Channel.REASONING:
+        if self.sink.text_emitted and tag and region.channel is Channel.REASONING:
             source.pos -= size
             following = (yield from source.peek(size + 1))[size:]
             if (following and not following.isspace()) or following == " ":
@@ -398,7 +398,7 @@ class StateMachine:
         if self.held:
             self.held.drop()
         self.part_messages(region)
-        self.sink.pass_mark(opened := source.text[source.pos - size : source.pos], self.frames.is_aside(opened))
+        self.sink.skip_mark(opened := source.text[source.pos - size : source.pos], self.frames.is_aside(opened))
         self.region, self.thinking = region, region.channel is Channel.REASONING
         self.line_start = True
         return True
@@ -441,7 +441,7 @@ class StateMachine:
         if raw[size:].strip():
             reason = Reason.FABRICATED_RESULT
             flaw = Defect(reason, "answer", "a tool result written by the model", "the call alone")
-            self.sink.event(CallRejected(raw, reason, None, (flaw,), span=(start, source.here)))
+            self.sink.add_event(CallRejected(raw, reason, None, (flaw,), span=(start, source.here)))
 
     def open_frame(self, wrap: Wrap | None, header: Header) -> Steps[bool]:
         """Read a frame of calls that opens here; False when it is none and nothing was consumed."""
@@ -464,7 +464,7 @@ class StateMachine:
             return True
         self.line_start = True
         if not self.held.take(frame, self.thinking, last or frame.alone):
-            frame.give_up_if_cut(source.truncated)
+            frame.truncate_if_cut(source.truncated)
             if self.held.frames:
                 self.held.promote()
             self.after_call, self.line_start = not frame.is_text, frame.ends_line
@@ -472,7 +472,7 @@ class StateMachine:
 
     def fail(self, frame: CallBlock, wrap: Wrap | None, header: Header, start: int) -> Steps[bool]:
         """A frame is none; whether all of it is told: as text, or as rejected."""
-        meant = frame.dialect and not self.thinking and (wrap or frame.known) and not announces_example(self.tail)
+        meant = frame.dialect and not self.thinking and (wrap or frame.known_tool) and not announces_example(self.tail)
         if meant and (yield from self.frames.report_miss(frame, wrap, header)):
             self.line_start = self.after_call = True
             return True

@@ -22,16 +22,16 @@ import toolglot
 from toolglot.config import Settings, Upstream, admit, is_loopback
 from toolglot.core import offload
 from toolglot.core.errors import (
-    AccessError,
+    AuthenticationError,
     InternalError,
     OriginError,
     OverloadError,
     RateLimitError,
-    RefusedError,
     RequestError,
     ToolglotError,
     UnknownPathError,
     UpstreamError,
+    UpstreamResponseError,
 )
 from toolglot.gateway.exchange import Exchange, Source
 from toolglot.gateway.response_pipeline import open_prepared
@@ -119,11 +119,11 @@ class Gateway:
 
     def refuse(self, error: ToolglotError, request_id: str = "", wire: Wire = USUAL_WIRE) -> Response:
         headers = {REQUEST_ID: request_id} if request_id else {}
-        if isinstance(error, RefusedError):
+        if isinstance(error, UpstreamResponseError):
             headers |= error.headers
         if isinstance(error, (OverloadError, RateLimitError)):
             headers["retry-after"] = str(error.retry_after)
-        if isinstance(error, AccessError):
+        if isinstance(error, AuthenticationError):
             headers["www-authenticate"] = "Bearer"
         return Response(wire.encode_error(error), error.status, headers)
 
@@ -133,7 +133,7 @@ class Gateway:
 
         def ask(request: Request) -> Awaitable[Response | None]:
             if not admit(keys, request.key):
-                raise AccessError("No valid API key was presented." if request.key else "An API key is needed.")
+                raise AuthenticationError("No valid API key was presented." if request.key else "An API key is needed.")
             return answer(request)
 
         return ask if keys else answer

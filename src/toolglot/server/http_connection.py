@@ -16,7 +16,7 @@ from typing import Final, Protocol, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 
-from toolglot.core.errors import HeadError, RequestError, ToolglotError
+from toolglot.core.errors import HeaderSizeError, RequestError, ToolglotError
 from toolglot.server.http_request import Request, Response
 
 KEEP_ALIVE: Final = 75.0
@@ -233,8 +233,8 @@ class HttpConnection(asyncio.Protocol):
         size = sum(len(name) + len(value) + 4 for name, value in self._fields.items())
         return size + len(self._target) <= self._house.head_limit
 
-    def _too_long(self) -> HeadError:
-        return HeadError(f"The head is larger than {self._house.head_limit} bytes.")
+    def _too_long(self) -> HeaderSizeError:
+        return HeaderSizeError(f"The head is larger than {self._house.head_limit} bytes.")
 
     # -- answering -----------------------------------------------------------------------------------------------------
 

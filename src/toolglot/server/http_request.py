@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from urllib.parse import parse_qsl, unquote
 
 from toolglot.core import offload
-from toolglot.core.errors import RequestError, SizeError, ToolglotError
+from toolglot.core.errors import RequestError, RequestSizeError, ToolglotError
 from toolglot.server.compression import PACKED, Decompressor
 
 JSON_TYPE: Final = "application/json"
@@ -104,7 +104,7 @@ class Request:
         if self._spoiled is not None:
             raise self._spoiled
         if self._left < 0:
-            raise SizeError(f"The body is larger than {limit} bytes.")
+            raise RequestSizeError(f"The body is larger than {limit} bytes.")
         body, self._body = self._body if isinstance(self._body, bytes) else self._body.getvalue(), b""
         packed = self.headers["content-encoding"].lower() if "content-encoding" in self.headers else ""
         if packed in ("identity", ""):

@@ -31,7 +31,7 @@ it is freed, and every request of that size pays for the page faults of new memo
 async def serve(settings: Settings, ready: Callable[[str], None]) -> None:
     """Serve until a signal says stop; ``ready`` is told the address."""
     log_to(level=settings.server.log_level)
-    offload.switch_often()
+    offload.shorten_switch_interval()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

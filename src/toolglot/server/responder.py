@@ -11,7 +11,7 @@ import re
 from http import HTTPStatus
 
 from toolglot.core import offload
-from toolglot.core.errors import RefusedError, ToolglotError, UpstreamError
+from toolglot.core.errors import ToolglotError, UpstreamError, UpstreamResponseError
 from toolglot.core.redaction import redact, redact_code
 from toolglot.gateway import response_pipeline as answers
 from toolglot.gateway.exchange import Exchange
@@ -58,20 +58,20 @@ class Responder:
             await self.answer_late_whole(reply)
         return None
 
-    def describe_refusal(self, reply: UpstreamResponse, body: bytes) -> RefusedError:
+    def describe_refusal(self, reply: UpstreamResponse, body: bytes) -> UpstreamResponseError:
         """The upstream's error as it may be told: upstreams repeat keys in any field of it."""
         upstream, secrets = self.exchange.route.upstream, self.exchange.secrets
         try:
             error = self.exchange.upstream_wire.decode_error(reply.status, body)
         except RecursionError:
-            error = RefusedError(f"The upstream answered with status {reply.status}.", reply.status)
+            error = UpstreamResponseError(f"The upstream answered with status {reply.status}.", reply.status)
         if reply.status == HTTPStatus.UNAUTHORIZED:
             error.message = f"Upstream {upstream.name!r} refused the API key that it was sent: {error.message}"
         if TOO_LONG.search(f"{error.kind} {error.message}"):
             self.watch.notes.append("the request is larger than the context of the model")
             error.message += TOO_SMALL if upstream.coached else ""
         error.message = redact(error.message, secrets)
-        error.code = redact_code(error.code, secrets) or RefusedError.code
+        error.code = redact_code(error.code, secrets) or UpstreamResponseError.code
         error.kind = redact_code(error.kind, secrets) or None
         told = {name: reply.headers[name].strip() for name in KEPT_HEADERS if name in reply.headers}
         error.headers = {name: value for name, value in told.items() if KEPT_VALUE.fullmatch(value)}

@@ -14,7 +14,7 @@ import msgspec
 from toolglot.core.conversation import Tool, ToolChoice, Tools
 from toolglot.core.errors import RequestError
 from toolglot.core.events import CallEnded, CallRejected, Defect, Event, Reason
-from toolglot.core.json_numbers import decode, decode_anything, decode_patiently, encode
+from toolglot.core.json_numbers import decode, decode_allowing_nan, decode_tolerant, encode
 
 _ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>u[dD][89a-fA-F]..)|.)", re.DOTALL)
 
@@ -133,7 +133,7 @@ def parse_reply(data: bytes) -> dict[str, Any] | None:
     except (msgspec.DecodeError, UnicodeDecodeError):
         # half a surrogate pair, bytes that are no UTF-8: what can be read is read
         try:
-            told = decode_anything(data.decode(errors="replace"))
+            told = decode_allowing_nan(data.decode(errors="replace"))
         except (ValueError, RecursionError):
             return None
     except RecursionError:
@@ -206,7 +206,7 @@ NO_ARGUMENTS: tuple[object, ...] = (None, [], "")
 def read_arguments(text: str) -> dict[str, Any]:
     """Arguments as an object; text that is none becomes the one argument ``arguments``."""
     try:
-        told = decode_patiently(text) if text.strip() else {}
+        told = decode_tolerant(text) if text.strip() else {}
     except ValueError:
         told = text
     if told in NO_ARGUMENTS:
@@ -242,7 +242,7 @@ def _check_object(told: object) -> Reason | None:
 def _judge(arguments: str, doubted: bool) -> Reason | None:
     """The same for what is not strictly JSON."""
     try:
-        return _check_object(decode_patiently(arguments))
+        return _check_object(decode_tolerant(arguments))
     except json.JSONDecodeError as error:
         rest = arguments[error.pos :].rstrip().lower()
         cut = doubted or rest in _OPEN or error.msg.startswith("Unterminated string")

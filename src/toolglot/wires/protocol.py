@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolglot.core.conversation import Conversation, Image, Text, ToolResult
-from toolglot.core.errors import RefusedError, RequestError, ToolglotError
+from toolglot.core.errors import RequestError, ToolglotError, UpstreamResponseError
 from toolglot.core.events import Event, Failed
 
 
@@ -181,7 +181,7 @@ class Wire(Protocol):
 
     def encode_reply(self, events: Iterable[Event], answerer: ResponseIdentity, asked: ClientRequest) -> bytes: ...
 
-    def decode_error(self, status: int, body: bytes) -> RefusedError: ...
+    def decode_error(self, status: int, body: bytes) -> UpstreamResponseError: ...
 
     def encode_error(self, error: ToolglotError) -> bytes: ...
 

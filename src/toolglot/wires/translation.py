@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from toolglot.core.conversation import EFFORTS, Conversation, Image, Message, Part, Text, Tool, ToolCall, ToolResult
-from toolglot.core.tool_names import rename
+from toolglot.core.tool_names import assign_names
 
 _LENT = re.compile(r"toolglot:([^:]+):")
 _DATA_URL = re.compile(r"data:([^;,]*);base64,")
@@ -128,7 +128,7 @@ def rename_tools(conversation: Conversation, allowed: str | None) -> tuple[Conve
         return conversation, NO_NAMES
     past = [call.name for message in conversation.messages for call in message.calls]
     fits = re.compile(allowed).fullmatch
-    given = rename([*(tool.name for tool in conversation.tools), *past], lambda name: fits(name) is not None)
+    given = assign_names([*(tool.name for tool in conversation.tools), *past], lambda name: fits(name) is not None)
     renamed = {new: own for own, new in given.items() if new != own}
     if not renamed:
         return conversation, NO_NAMES

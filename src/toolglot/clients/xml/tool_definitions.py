@@ -20,7 +20,7 @@ from toolglot.clients.xml.profile import ClientTool
 from toolglot.clients.xml.prompt_parser import ClientPrompt
 from toolglot.clients.xml.prompt_sections import DocumentedParameter, DocumentedTool, ServerTool
 from toolglot.core.conversation import Tool
-from toolglot.core.tool_names import rename
+from toolglot.core.tool_names import assign_names
 
 _VALID_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """Names that every upstream accepts."""
@@ -63,7 +63,7 @@ def define_lenient_tools(client: XmlClient, prompt: ClientPrompt) -> tuple[Tool,
 
 def _name_server_tools(members: Iterable[ServerTool]) -> dict[str, ServerTool]:
     full = {f"mcp--{member.server}--{member.name}": member for member in members}
-    given = rename(full, lambda name: _VALID_NAME.fullmatch(name) is not None)
+    given = assign_names(full, lambda name: _VALID_NAME.fullmatch(name) is not None)
     return {given[name]: member for name, member in full.items()}
 
 

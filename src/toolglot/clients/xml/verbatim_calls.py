@@ -41,7 +41,7 @@ class VerbatimCalls:
     model: str
 
     @property
-    def asides(self) -> frozenset[str]:
+    def reasoning_tags(self) -> frozenset[str]:
         """Tags around reasoning that the client itself removes from the text."""
         return self.client.reasoning_tags
 

@@ -1,8 +1,8 @@
-"""Other keys that models use for well-known arguments, and how a call is read that has one.
+"""Argument aliases: other keys that models use for well-known arguments.
 
-Strategy. An alias counts only where the call would fail without it: the tool requires the argument and declares no such
-key. Whether the argument itself is still to come is known at the end of the call, so from an alias on the arguments
-wait in pieces; then the key is renamed, or stays what it is.
+Strategy. An alias counts only where the call would fail without it: the tool requires the argument and does not declare
+the alias. Only the end of the call shows whether the argument itself is given too, so from an alias on the arguments
+are buffered in pieces; then the key is renamed or kept.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ RENAMED: Final = "renamed_argument"
 
 
 def find_aliases(parameters: SchemaType) -> Mapping[str, str]:
-    """The aliases that a tool with these parameters understands, each with the one argument that it can mean."""
+    """Map the aliases that apply to these parameters to the one argument each can mean."""
     meant: dict[str, list[str]] = {}
     for name in ALIASES.keys() & parameters.required & parameters.properties.keys():
-        if parameters.property_shape(name).streams:
+        if parameters.property_type(name).streams:
             for alias in ALIASES[name]:
                 meant.setdefault(alias, []).append(name)
     return {alias: names[0] for alias, names in meant.items() if len(names) == 1 and not parameters.declares(alias)}
@@ -36,7 +36,7 @@ def find_aliases(parameters: SchemaType) -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """An alias that was given: the argument it may mean, and the place of its key among the pieces that wait."""
+    """An alias in a call: the argument it may mean, and the index of its key among the buffered pieces."""
 
     key: str
     name: str
@@ -44,7 +44,7 @@ class Alias:
 
 
 def choose_aliases(given: Iterable[Alias], keys: Iterable[str], pieces: list[str]) -> list[Alias]:
-    """Those that mean their argument: it was not given itself, no other alias means it too, and the value is text."""
+    """Return the aliases to rename: the argument is absent, no other alias means it, and the value is a string."""
     given, present = list(given), set(keys)
     names = [alias.name for alias in given]
     return [

@@ -1,8 +1,8 @@
-"""The types that shapes give to values.
+"""Coerces values to the types of a schema.
 
-Strategy. Bare text has no type of its own: ``_list_readings`` lists what it can mean under a shape, the likeliest
-first, and the first meaning that fits wins. ``_Coercion`` walks values that have JSON types and makes only changes that
-lose nothing, each one a named repair. Nothing here guesses: what does not fit is a defect.
+Strategy. Bare text has no type: ``_list_readings`` lists what it can mean under a schema type, most likely first, and
+the first reading that fits wins. ``_Coercion`` walks typed JSON values and makes only lossless changes, each one a
+named repair. Nothing is guessed: what does not fit is a defect.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from itertools import chain
 from typing import TypeAlias
 
 from toolglot.core.events import Defect, Reason
-from toolglot.core.lenient_json import MAX_DEPTH, Number, Parsed, Value, legal_number, parse
-from toolglot.core.schema.types import ANY, TEXT, SchemaType, kind_of, show, spell_number
+from toolglot.core.lenient_json import MAX_DEPTH, Number, Parsed, Value, parse, to_json_number
+from toolglot.core.schema.types import ANY, TEXT, SchemaType, describe_value, kind_of, normalize_number
 
 Reading: TypeAlias = tuple[Value, tuple[str, ...]]
 
@@ -29,7 +29,7 @@ _LABELS = {"number": "the number ", "integer": "the number ", "string": "the tex
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """A value as its schema wants it, what was done to it, and what is still wrong with it."""
+    """A coerced value, the repairs made, and the remaining defects."""
 
     value: Value
     repairs: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Typed:
 
 
 class AttributedText(str):
-    """The text of an element that has attributes, or whose neighbours of the same name have some (``names``)."""
+    """The text of an element with attributes, or whose siblings of the same name have some (``names``)."""
 
     __slots__ = ("attributes", "names")
     attributes: dict[str, str]
@@ -49,48 +49,48 @@ class AttributedText(str):
         return made
 
 
-_LOST = "dropped_attributes"
+_DROPPED_ATTRIBUTES = "dropped_attributes"
 _LITERAL = SchemaType()
 """A member of an object without declared members: as an element, text that is a JSON literal is its value."""
 
 
 def _mismatch(value: Value, shape: SchemaType, where: str) -> Typed:
-    found = _LABELS.get(kind_of(value), "") + show(value)
+    found = _LABELS.get(kind_of(value), "") + describe_value(value)
     return Typed(value, (), (Defect(Reason.INVALID_VALUE, where, found, shape.describe()),))
 
 
-def list_absent(shape: SchemaType, present: Collection[str], prefix: str) -> tuple[Defect, ...]:
-    """A defect for every required key that is not present."""
+def list_missing_defects(shape: SchemaType, present: Collection[str], prefix: str) -> tuple[Defect, ...]:
+    """Return a defect for every missing required key."""
     return tuple(
-        Defect(Reason.MISSING_ARGUMENT, prefix + key, "nothing", shape.property_shape(key).describe())
+        Defect(Reason.MISSING_ARGUMENT, prefix + key, "nothing", shape.property_type(key).describe())
         for key in shape.list_missing(present)
     )
 
 
-def read_text(text: str, shape: SchemaType, where: str) -> Typed:
-    """Type the bare text of a parameter."""
-    return _read_text(text, shape, where, 0)
+def coerce_text(text: str, shape: SchemaType, where: str) -> Typed:
+    """Coerce the bare text of a parameter."""
+    return _coerce_text(text, shape, where, 0)
 
 
-def conform(value: Value, shape: SchemaType, where: str) -> Typed:
-    """Type a value that has JSON types already; only lossless changes are made."""
+def coerce_value(value: Value, shape: SchemaType, where: str) -> Typed:
+    """Coerce a typed JSON value; only lossless changes are made."""
     return _Coercion(bare=False).fit(value, shape, where, 0)
 
 
-def conform_text_leaves(value: Value, shape: SchemaType, where: str) -> Typed:
-    """Type nested elements, whose leaves are bare text; typing them is no repair, for they had no types."""
+def coerce_text_leaves(value: Value, shape: SchemaType, where: str) -> Typed:
+    """Coerce nested elements, whose leaves are bare text; typing a leaf is not a repair."""
     typed = _Coercion(bare=True).fit(value, shape, where, 0)
-    return Typed(typed.value, tuple(name for name in typed.repairs if name == _LOST), typed.defects)
+    return Typed(typed.value, tuple(name for name in typed.repairs if name == _DROPPED_ATTRIBUTES), typed.defects)
 
 
 # -- bare text ---------------------------------------------------------------------------------------------------------
 
-_TRUTHS = {"true": True, "false": False}
-_LOOSE_TRUTHS = {"yes": True, "on": True, "1": True, "no": False, "off": False, "0": False}
+_BOOLEANS = {"true": True, "false": False}
+_LOOSE_BOOLEANS = {"yes": True, "on": True, "1": True, "no": False, "off": False, "0": False}
 _NULLS = ("null", "None")
 
 
-def _read_text(text: str, shape: SchemaType, where: str, depth: int) -> Typed:
+def _coerce_text(text: str, shape: SchemaType, where: str, depth: int) -> Typed:
     if shape is ANY or shape.streams:
         return Typed(text)
     return _Coercion(bare=False).fit_first(text, _list_readings(text, shape), shape, where, depth, (list, dict))
@@ -107,7 +107,7 @@ def _list_readings(text: str, shape: SchemaType) -> Iterator[Reading]:
 
 
 def _read_as_written(text: str, shape: SchemaType) -> Iterator[Reading]:
-    """What the text can mean under the shape, the likeliest first."""
+    """Yield what the text can mean under the schema type, most likely first."""
     if not shape.kinds:
         return _read_untyped(text)
     return _read_beside_text(text, shape) if "string" in shape.kinds else _read_typed(text.strip(), shape)
@@ -127,7 +127,7 @@ def _read_typed(text: str, shape: SchemaType) -> Iterator[Reading]:
 
 
 def _read_beside_text(text: str, shape: SchemaType) -> Iterator[Reading]:
-    """Where text is right too, another kind needs the exact letters, and comes first only if it was declared first."""
+    """Where text is valid too, another kind needs its exact spelling, and takes precedence only if declared first."""
     bare, rank = text.strip(), shape.order.index("string")
     yield from _read_null(text, shape.kinds)
     yield from _read_literal(text, shape.order[:rank])
@@ -144,9 +144,9 @@ def _read_null(text: str, kinds: Collection[str]) -> Iterator[Reading]:
 
 
 def _read_literal(text: str, kinds: Collection[str]) -> Iterator[Reading]:
-    if "boolean" in kinds and text.lower() in _TRUTHS:
-        yield _TRUTHS[text.lower()], ()
-    if (number := spell_number(text, kinds)) == text:
+    if "boolean" in kinds and text.lower() in _BOOLEANS:
+        yield _BOOLEANS[text.lower()], ()
+    if (number := normalize_number(text, kinds)) == text:
         yield number, ()
 
 
@@ -156,32 +156,32 @@ def _read_container(text: str, kinds: Collection[str], strict: bool) -> Iterator
 
 
 def _read_loosely(text: str, kinds: Collection[str]) -> Iterator[Reading]:
-    if "boolean" in kinds and text.lower() in _LOOSE_TRUTHS:
-        yield _LOOSE_TRUTHS[text.lower()], ("coerced_boolean",)
-    if number := spell_number(text, kinds):
+    if "boolean" in kinds and text.lower() in _LOOSE_BOOLEANS:
+        yield _LOOSE_BOOLEANS[text.lower()], ("coerced_boolean",)
+    if number := normalize_number(text, kinds):
         yield number, ("normalized_number",)
 
 
 def _read_as_item(text: str, shape: SchemaType) -> Iterator[Reading]:
-    """One value where a list of such values is due."""
+    """Yield a single value as a list of one, where a list is expected."""
     if _takes_single(shape) and text.strip() and not _opens_json(text):
-        item = read_text(text, shape.items, "")
+        item = coerce_text(text, shape.items, "")
         if not item.defects:
             yield [item.value], (*item.repairs, "wrapped_in_list")
 
 
 def _takes_single(shape: SchemaType) -> bool:
-    """Whether one value may stand for a list of one; in lists of lists that would have no natural end."""
+    """Whether a single value may be wrapped in a list; in lists of lists the depth would be ambiguous."""
     return "array" in shape.kinds and "array" not in shape.items.kinds
 
 
 def _opens_json(value: Value) -> bool:
-    """Whether the value is text that set out to be JSON; such text is not hidden inside a list."""
+    """Whether the value is text that begins like JSON; such text is not wrapped in a list."""
     return isinstance(value, str) and value.lstrip().startswith(_OPENERS)
 
 
 def _try_parse(text: str, openers: tuple[str, ...], strict: bool = False) -> Parsed | None:
-    """The value that the text holds; strict, where it could be mere text, wants JSON to the letter."""
+    """Parse the text; ``strict``, where it could be plain text, requires valid JSON. None if it is no value."""
     if not text.lstrip().startswith(openers):
         return None
     try:
@@ -192,7 +192,7 @@ def _try_parse(text: str, openers: tuple[str, ...], strict: bool = False) -> Par
         return None
 
 
-# -- values that have JSON types ---------------------------------------------------------------------------------------
+# -- typed JSON values -------------------------------------------------------------------------------------------------
 
 _MARKDOWN_ESCAPE = re.compile(r"\\([^\w\s]|_)")
 _EMPTY: dict[frozenset[str], Callable[[], Value]] = {frozenset({"array"}): list, frozenset({"object"}): dict}
@@ -200,7 +200,7 @@ _EMPTY: dict[frozenset[str], Callable[[], Value]] = {frozenset({"array"}): list,
 
 @dataclass(slots=True)
 class _Coercion:
-    """One walk over one value; unions are remembered, or nested ones would be tried again and again."""
+    """One walk over one value; results are memoized, otherwise nested unions would take exponential time."""
 
     bare: bool
     seen: dict[tuple[int, int], tuple[Value, Typed]] = field(default_factory=dict)
@@ -222,7 +222,7 @@ class _Coercion:
         return typed
 
     def fit_untyped(self, value: Value, shape: SchemaType, where: str, depth: int) -> Typed:
-        """Nested elements about which nothing is known."""
+        """Coerce nested elements without a declared type."""
         if isinstance(value, dict) and depth <= MAX_DEPTH:
             members = {name: self.fit(part, shape, where, depth + 1) for name, part in value.items()}
             return _assemble({name: part.value for name, part in members.items()}, members.values(), ())
@@ -232,15 +232,15 @@ class _Coercion:
         if not isinstance(value, str):
             return Typed(value)
         text = str.__str__(value)
-        lost = (_LOST,) if _attributes_of(value) else ()
+        lost = (_DROPPED_ATTRIBUTES,) if _attributes_of(value) else ()
         return Typed(next(_read_untyped(text))[0] if shape is _LITERAL else text, lost)
 
     def fit_leaf(self, leaf: str, shape: SchemaType, where: str, depth: int) -> Typed:
-        """The text of an element, which may be one member of an object whose other members are its attributes."""
+        """Coerce the text of an element, which may be a member of an object whose other members are the attributes."""
         text, attributes = str.__str__(leaf), _attributes_of(leaf)
         make_empty = _EMPTY.get(shape.kinds - {"null"})
         if make_empty is None or text.strip():
-            plain = _read_text(text, shape, where, depth)
+            plain = _coerce_text(text, shape, where, depth)
         else:
             plain = self.fit(make_empty(), shape, where, depth)
         if not attributes and not plain.defects:
@@ -250,7 +250,7 @@ class _Coercion:
             typed = self.fit(members, branch, where, depth + 1) if members else None
             if typed is not None and not typed.defects:
                 return typed
-        return Typed(plain.value, (*plain.repairs, _LOST), plain.defects) if attributes else plain
+        return Typed(plain.value, (*plain.repairs, _DROPPED_ATTRIBUTES), plain.defects) if attributes else plain
 
     def fit_single(self, value: Value, shape: SchemaType, where: str, depth: int) -> Typed:
         if not shape.admits(value):
@@ -266,10 +266,10 @@ class _Coercion:
     def fit_members(self, value: dict[str, Value], shape: SchemaType, where: str, depth: int) -> Typed:
         fitted: dict[str, Typed] = {}
         for name, part in value.items():
-            member = shape.property_shape(name, _LITERAL if self.bare and not shape.properties else ANY)
+            member = shape.property_type(name, _LITERAL if self.bare and not shape.properties else ANY)
             fitted[name] = self.fit(part, member, f"{where}.{name}", depth + 1)
         whole: Value = {name: typed.value for name, typed in fitted.items()}
-        return _assemble(whole, fitted.values(), list_absent(shape, value, f"{where}."))
+        return _assemble(whole, fitted.values(), list_missing_defects(shape, value, f"{where}."))
 
     def fit_items(self, value: list[Value], shape: SchemaType, where: str, depth: int) -> Typed:
         items, fitted = shape.items, []
@@ -278,7 +278,7 @@ class _Coercion:
         return _assemble([typed.value for typed in fitted], fitted, ())
 
     def fit_union(self, value: Value, shape: SchemaType, where: str, depth: int) -> Typed:
-        """The first branch that needs no change, else the first without a defect, else the one with the fewest."""
+        """Take the first branch that needs no change, else the first without a defect, else the one with the fewest."""
         near = [branch for branch in shape.branches if branch.admits(value)]
         tried: list[Typed] = []
         for branch in dict.fromkeys((*near, *shape.branches)):
@@ -298,28 +298,28 @@ class _Coercion:
         shape: SchemaType,
         where: str,
         depth: int,
-        telling: tuple[type, ...] = (object,),
+        reported: tuple[type, ...] = (object,),
     ) -> Typed:
-        """The first reading that fits, else what is wrong with the first of a telling type."""
+        """Take the first reading that fits, else report the defects of the first one of a ``reported`` type."""
         failed: list[Typed] = []
         for value, repairs in readings:
             typed = self.fit(value, shape, where, depth)
             if not typed.defects:
                 return Typed(typed.value, repairs + typed.repairs)
-            if isinstance(value, telling):
+            if isinstance(value, reported):
                 failed.append(typed)
         return Typed(given, (), failed[0].defects) if failed else _mismatch(given, shape, where)
 
     def list_changes(self, value: Value, shape: SchemaType) -> Iterator[Reading]:
-        """The same content as a value of a kind that the shape takes."""
+        """Yield the same content as a value of an accepted kind."""
         if self.bare and isinstance(value, dict):
             yield from _list_children(value, shape)
         if isinstance(value, bool) and shape.enum is not None:
-            yield str(value), ("coerced_type",)  # as Python spells it; what the enum does not list does not fit
+            yield str(value), ("coerced_type",)  # Python's spelling; it fits only if the enum lists it
         yield from _change_scalar(value, shape.kinds - {"null"})
         declared = shape.items.properties
         if self.bare and isinstance(value, dict) and declared and declared.keys().isdisjoint(value):
-            return  # no item, but elements around items
+            return  # not an item but a wrapper of items
         if value is not None and _takes_single(shape) and shape.items.admits(value) and not _opens_json(value):
             yield [value], ("wrapped_in_list",)
 
@@ -329,7 +329,7 @@ def _attributes_of(leaf: Value) -> dict[str, str]:
 
 
 def _name_text(leaf: str, shape: SchemaType) -> dict[str, Value] | None:
-    """The attributes of an element and its text as an object; None unless it is clear which member the text is."""
+    """Return the attributes and the text of an element as an object; None if the member of the text is ambiguous."""
     attributes: dict[str, Value] = {**_attributes_of(leaf)}
     names = leaf.names if isinstance(leaf, AttributedText) else frozenset()
     if "object" not in shape.kinds or not shape.properties:
@@ -344,7 +344,7 @@ def _name_text(leaf: str, shape: SchemaType) -> dict[str, Value] | None:
 
 
 def _unescape_markdown(value: Value) -> Value:
-    """A text without the backslashes that Markdown puts before punctuation; any other value as it is."""
+    """Remove Markdown escapes from a text; other values are returned unchanged."""
     return _MARKDOWN_ESCAPE.sub(r"\1", value) if isinstance(value, str) and "\\" in value else value
 
 
@@ -361,32 +361,32 @@ def _change_scalar(value: Value, kinds: Collection[str]) -> Iterator[Reading]:
     if isinstance(value, (bool, Number)) and kinds == TEXT:
         yield str(value) if isinstance(value, Number) else str(value).lower(), ("coerced_type",)
     elif isinstance(value, Number):
-        yield from _recount(legal_number(value), kinds)
+        yield from _convert_number(to_json_number(value), kinds)
     elif isinstance(value, str):
-        yield from _decode(value, kinds)
+        yield from _parse_string(value, kinds)
 
 
-def _recount(text: str, kinds: Collection[str]) -> Iterator[Reading]:
-    if number := spell_number(text, kinds):
+def _convert_number(text: str, kinds: Collection[str]) -> Iterator[Reading]:
+    if number := normalize_number(text, kinds):
         yield number, ("coerced_type",)
 
 
-def _decode(text: str, kinds: Collection[str]) -> Iterator[Reading]:
-    """A string that holds nothing but the JSON text of a value that is due."""
-    if kinds == {"boolean"} and text.lower() in _TRUTHS:
-        yield _TRUTHS[text.lower()], ("coerced_type",)
-    if _NUMBERS.issuperset(kinds) and spell_number(text, _NUMBERS) == text:
-        yield from _recount(text, kinds)
+def _parse_string(text: str, kinds: Collection[str]) -> Iterator[Reading]:
+    """Yield the value of a string that contains the JSON text of an expected value."""
+    if kinds == {"boolean"} and text.lower() in _BOOLEANS:
+        yield _BOOLEANS[text.lower()], ("coerced_type",)
+    if _NUMBERS.issuperset(kinds) and normalize_number(text, _NUMBERS) == text:
+        yield from _convert_number(text, kinds)
     for value, repairs in _read_container(text, kinds, strict=False):
         yield value, ("double_encoded", *repairs)
 
 
 def _list_children(value: dict[str, Value], shape: SchemaType) -> Iterator[Reading]:
-    """The children of an element that stands for a list."""
+    """Yield the children of an element that represents a list."""
     if "array" not in shape.kinds or len(value) != 1:
         return
     ((key, child),) = value.items()
-    if shape.items.declares(key) and "array" not in shape.items.property_shape(key).kinds:
+    if shape.items.declares(key) and "array" not in shape.items.property_type(key).kinds:
         yield [_make_item(key, part) for part in (child if isinstance(child, list) else [child])], ()
     elif isinstance(child, list) and not shape.items.declares(key):
         yield child, ()
@@ -395,11 +395,11 @@ def _list_children(value: dict[str, Value], shape: SchemaType) -> Iterator[Readi
 
 
 def _make_item(key: str, part: Value) -> Value:
-    """An element that is called like the member which its text is, with its attributes as the other members."""
+    """Make an object of an element: its text is the member of the same name, its attributes are the others."""
     attributes = _attributes_of(part)
     return {**attributes, key: str.__str__(part) if attributes and isinstance(part, str) else part}
 
 
 def _holds_item(value: dict[str, Value], key: str, items: SchemaType) -> bool:
-    """Whether an element is the frame of an item and not the item itself."""
+    """Whether an element wraps an item instead of being the item."""
     return not items.declares(key) and bool(key == "item" or items.properties or not items.admits(value))

@@ -1,8 +1,7 @@
-"""JSON Schemas compiled into shapes.
+"""Compiles JSON Schemas into ``SchemaType`` ("shape") objects.
 
-Strategy. A schema is compiled once: ``$ref`` and ``allOf`` are merged away, alternatives become branches, and children
-are linked afterwards from a work list, so recursive types are plain cycles. A schema that cannot be used raises
-``ToolSchemaError``.
+Strategy. A schema is compiled once: ``$ref`` and ``allOf`` are merged, alternatives become branches, and children are
+linked afterwards from a work list, so recursive types are plain cycles. An unusable schema raises ``ToolSchemaError``.
 """
 
 from __future__ import annotations
@@ -42,17 +41,17 @@ _IMPLIED_KINDS = {"properties": "object", "additionalProperties": "object", "req
 _DETAILS = frozenset({*_IMPLIED_KINDS, "anyOf", "enum", "const"})
 _ALLOWS_ALL: Node = {}
 _ALLOWS_NONE: Node = {"enum": []}
-_MOST_ALTERNATIVES = 256
+_MAX_ALTERNATIVES = 256
 
 
 def compile_schema(schema: Node, tool: str, path: str) -> SchemaType:
-    """The shape of a whole schema; the tool and the path are what an error will name."""
+    """Compile a schema. Errors (``ToolSchemaError``) name the tool and the path."""
     return _Compiler(tool, schema, path).compile()
 
 
 @dataclass(slots=True)
 class _Compiler:
-    """Makes the shapes of one tool; everything is remembered by node, so sharing and cycles cost nothing."""
+    """Compiles the schema of one tool; results are memoized by node, so shared nodes and cycles cost nothing."""
 
     tool: str
     root: Node
@@ -64,7 +63,7 @@ class _Compiler:
 
     def compile(self) -> SchemaType:
         shape = self.shape(self.root, self.path)
-        for entry in self.pending:  # which grows meanwhile
+        for entry in self.pending:  # grows during the loop
             self.link(*entry)
         return shape
 
@@ -98,7 +97,7 @@ class _Compiler:
         if enum is not None and "null" in order and None not in enum:
             enum = (*enum, None)
         closed = node.get("additionalProperties") is False and "patternProperties" not in node
-        return SchemaType(order, enum, frozenset(node.get("required", ())), closed=closed)
+        return SchemaType(order, enum, required=frozenset(node.get("required", ())), closed=closed)
 
     def read_members(self, node: Node, path: str) -> tuple[Value, ...] | None:
         members = [node["const"]] if "const" in node else node.get("enum")
@@ -112,7 +111,7 @@ class _Compiler:
             self.fail(f"{path}.enum", "has a member that is not JSON")
 
     def link(self, shape: SchemaType, nodes: Sequence[Node], path: str) -> None:
-        """Give a shape its children."""
+        """Link the children of a shape."""
         for node in nodes:
             if "properties" in node:
                 self.link_properties(shape, node["properties"], path)
@@ -121,7 +120,7 @@ class _Compiler:
                     shape.links.setdefault(word, self.shape(node[word], f"{path}.{word}"))
 
     def link_properties(self, shape: SchemaType, properties: Node, path: str) -> None:
-        """Alternatives that declare one key differently are joined under it."""
+        """Link properties; alternatives that declare one key differently are joined."""
         for key, child in properties.items():
             made = self.shape(child, f"{path}.properties.{key}")
             known = shape.properties.setdefault(key, made)
@@ -131,7 +130,7 @@ class _Compiler:
     # -- nodes into flat nodes -----------------------------------------------------------------------------------------
 
     def flatten(self, node: object, path: str) -> Node:
-        """The node with everything it refers to merged in; its ``anyOf``, if left, lists flat alternatives."""
+        """Merge everything the node refers to into it; a remaining ``anyOf`` lists flat alternatives."""
         if isinstance(node, bool):
             return _ALLOWS_ALL if node else _ALLOWS_NONE
         if not isinstance(node, (dict, Mapping)):
@@ -164,7 +163,7 @@ class _Compiler:
         return merged
 
     def list_parts(self, node: Node, path: str) -> Iterator[Node]:
-        """The nodes that all hold at once."""
+        """Yield the nodes that all apply: ``$ref`` and ``allOf``."""
         if "$ref" in node:
             target = self.resolve(node["$ref"], path)
             yield self.flatten(target, self.path + node["$ref"][1:].replace("/", "."))
@@ -172,14 +171,14 @@ class _Compiler:
             yield self.flatten(part, f"{path}.allOf[{i}]")
 
     def list_alternatives(self, node: Node, path: str) -> list[Node]:
-        """The nodes of which one has to hold."""
+        """List the nodes of which one applies: ``anyOf`` and ``oneOf``."""
         alternatives: list[Node] = []
         for word in ("anyOf", "oneOf"):
             for i, branch in enumerate(node.get(word, ())):
                 flat = self.flatten(branch, f"{path}.{word}[{i}]")
                 alternatives += _split(flat)
-                if len(alternatives) > _MOST_ALTERNATIVES:
-                    self.fail(path, f"has more than {_MOST_ALTERNATIVES} alternatives")
+                if len(alternatives) > _MAX_ALTERNATIVES:
+                    self.fail(path, f"has more than {_MAX_ALTERNATIVES} alternatives")
         return alternatives
 
     def resolve(self, reference: str, path: str) -> object:
@@ -206,7 +205,7 @@ class _Compiler:
                 self.fail(f"{path}.type", f"unknown type {kind!r}, use one of {', '.join(KINDS)}")
 
 
-# -- what nodes and shapes say -----------------------------------------------------------------------------------------
+# -- properties of nodes and shapes ------------------------------------------------------------------------------------
 
 
 def _list_types(types: str | list[Any]) -> list[Any]:
@@ -214,7 +213,7 @@ def _list_types(types: str | list[Any]) -> list[Any]:
 
 
 def _lower_enum(node: Node) -> Node:
-    """A list whose enum, declared one level too high, says what its items may be: then it belongs to them."""
+    """Move the enum of an array, declared one level too high, to its items."""
     enum, items = node.get("enum"), node.get("items", {})
     if enum is None or node.get("type") != "array" or not isinstance(items, Mapping) or "enum" in items:
         return node
@@ -231,7 +230,7 @@ def _list_kinds(node: Node, enum: Sequence[Value] | None = None) -> tuple[str, .
 
 
 def _imply_kinds(node: Node, enum: Sequence[Value] | None) -> list[str]:
-    """The kinds that go without saying."""
+    """Infer the kinds of a node without ``type``."""
     if enum is not None:
         return list(map(kind_of, enum))
     return [kind for word, kind in _IMPLIED_KINDS.items() if word in node][:1]
@@ -239,7 +238,7 @@ def _imply_kinds(node: Node, enum: Sequence[Value] | None) -> list[str]:
 
 @cache
 def _share_plain(order: tuple[str, ...]) -> SchemaType:
-    """The one shape that says no more than its kinds."""
+    """Return the shared shape that has only kinds."""
     return SchemaType(order) if order else UNTYPED
 
 
@@ -250,18 +249,20 @@ def _read_member(member: object) -> Value:
 
 
 def _members_of(place: object) -> Mapping[str, object]:
-    """Where a step of a reference can lead from here."""
+    """Members that a step of a reference can select."""
     if isinstance(place, list):
         return {str(i): member for i, member in enumerate(place)}
     return place if isinstance(place, Mapping) else {}
 
 
 def _join(shapes: Sequence[SchemaType]) -> SchemaType:
-    """A shape that takes what one of the shapes takes."""
+    """Return the union of the shapes."""
     leaves = tuple(dict.fromkeys(chain.from_iterable(shape.leaves for shape in shapes)))
     required = frozenset.intersection(*(leaf.required for leaf in leaves))
     closed = all(leaf.closed for leaf in leaves)
-    return SchemaType(_join_kinds(leaves), _join_members(leaves), required, leaves, closed=closed)
+    return SchemaType(
+        order=_join_kinds(leaves), enum=_join_members(leaves), required=required, branches=leaves, closed=closed
+    )
 
 
 def _join_kinds(leaves: Sequence[SchemaType]) -> tuple[str, ...]:
@@ -275,7 +276,7 @@ def _join_members(leaves: Sequence[SchemaType]) -> tuple[Value, ...] | None:
 
 
 def _split(node: Node) -> Sequence[Node]:
-    """The alternatives that a flat node gives."""
+    """The alternatives of a flat node."""
     if node is _ALLOWS_NONE:
         return ()
     alternatives: Sequence[Node] = node.get("anyOf", (node,))
@@ -286,7 +287,7 @@ def _split(node: Node) -> Sequence[Node]:
 
 
 def _merge(one: Node, other: Node) -> dict[str, Any]:
-    """What both nodes say; where they disagree the later one counts."""
+    """Merge two nodes; on conflict the later one wins."""
     merged = {**one, **other}
     for word in _MERGERS.keys() & one.keys() & other.keys():
         merged[word] = _MERGERS[word](one[word], other[word])
@@ -294,7 +295,7 @@ def _merge(one: Node, other: Node) -> dict[str, Any]:
 
 
 def _narrow(alternatives: list[Node], common: Node) -> list[Node]:
-    """The alternatives, each with what holds for all of them."""
+    """Merge what all alternatives have in common into each of them."""
     return [_merge(common, each) for each in alternatives] if common else alternatives
 
 
@@ -306,7 +307,7 @@ def _merge_properties(one: Node, other: Node) -> Node:
 
 
 def _merge_property(one: object, other: object) -> object:
-    # Nodes that refer elsewhere are not merged any deeper: with recursive types that would have no end.
+    # Nodes with references are not merged any deeper: recursive types would never end.
     if not isinstance(one, Mapping) or not isinstance(other, Mapping) or not _COMBINERS.isdisjoint(other):
         return other
     return {**one, **other} if _COMBINERS.isdisjoint(one) else one

@@ -1,8 +1,8 @@
-"""Shapes: what a compiled schema wants of a value, and the words for shapes and values.
+"""Schema types ("shapes"): what a compiled JSON Schema requires of a value, and descriptions for messages.
 
-Strategy. A shape keeps only what types a value; formats, lengths and ranges are the tool's own business. Kinds have the
-names that JSON Schema gives them. Numbers stay the text they were written as, and are respelled only where a kind or
-JSON itself demands it.
+Strategy. A ``SchemaType`` keeps only what determines the type of a value; formats, lengths and ranges are left to the
+tool. Kinds are the type names of JSON Schema. Numbers keep their source text and are rewritten only where a kind or
+JSON itself requires it.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import islice
 
-from toolglot.core.lenient_json import Number, Value, legal_number
+from toolglot.core.lenient_json import Number, Value, to_json_number
 
 TEXT = frozenset({"string"})
-_WORDS = {
+_DESCRIPTIONS = {
     "string": "text",
     "number": "a number such as 1.5",
     "integer": "an integer such as 10",
@@ -27,7 +27,7 @@ _WORDS = {
 }
 _EXAMPLES = {"string": '"a", "b"', "number": "1.5, 2", "integer": "1, 2", "boolean": "true, false", "object": "{...}"}
 _WIDER = {"integer": "number"}
-KINDS = tuple(_WORDS)
+KINDS = tuple(_DESCRIPTIONS)
 
 
 def takes_kind(kinds: Collection[str], kind: str) -> bool:
@@ -36,7 +36,7 @@ def takes_kind(kinds: Collection[str], kind: str) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SchemaType:
-    """One compiled schema node; ``order`` holds its kinds as declared, none of them means anything goes."""
+    """One compiled schema node; ``order`` lists its kinds as declared, empty: any value."""
 
     order: tuple[str, ...] = ()
     enum: tuple[Value, ...] | None = None
@@ -48,9 +48,9 @@ class SchemaType:
     """The schema forbids members that it does not declare."""
     kinds: frozenset[str] = field(init=False)
     streams: bool = field(init=False)
-    """Any text is right, so it can leave before its end is known."""
+    """Any text is valid, so it can be emitted before its end is known."""
     nullable_text: bool = field(init=False)
-    """Any text is right, but the literal null is no text."""
+    """Any text is valid, but the literal null means null."""
 
     def __post_init__(self) -> None:
         kinds = frozenset(self.order)
@@ -75,25 +75,25 @@ class SchemaType:
         return key in self.properties
 
     def forbids(self, key: str) -> bool:
-        """Whether a member of this name is against the schema."""
+        """Whether the schema forbids a member of this name."""
         return self.closed and key not in self.properties and key not in self.required
 
-    def property_shape(self, key: str, undeclared: SchemaType | None = None) -> SchemaType:
-        """The shape of a member; ``undeclared`` is that of members about which the schema says nothing."""
+    def property_type(self, key: str, undeclared: SchemaType | None = None) -> SchemaType:
+        """The type of a member; ``undeclared`` applies to members that the schema does not mention."""
         return self.properties.get(key) or self.links.get("additionalProperties") or undeclared or ANY
 
     def admits(self, value: Value) -> bool:
-        """Whether the value is of a kind that the shape takes."""
+        """Whether the value is of an accepted kind."""
         return not self.kinds or takes_kind(self.kinds, kind_of(value))
 
     def lists(self, value: Value) -> bool:
         """Whether the value is a member of the enum, if there is one."""
-        return self.enum is None or any(same(value, member) for member in self.enum)
+        return self.enum is None or any(are_equal(value, member) for member in self.enum)
 
     def describe(self) -> str:
-        """What the shape wants, in words for whoever has to write it."""
+        """Describe the expected value for an error message."""
         if self.enum is not None:
-            members = ", ".join(dict.fromkeys(map(show, self.enum)))
+            members = ", ".join(dict.fromkeys(map(describe_value, self.enum)))
             return f"one of {members}" if members else "no value at all"
         wanted = map(SchemaType.describe, self.branches) if self.branches else map(self._describe_kind, self.order)
         return " or ".join(dict.fromkeys(wanted)) or "a value"
@@ -101,7 +101,7 @@ class SchemaType:
     def _describe_kind(self, kind: str) -> str:
         keys = ", ".join(f'"{key}": ...' for key in islice(self.properties or ("key",), 8))
         item = next(iter(self.items.order), "")
-        return _WORDS[kind].format(keys=keys, item=_EXAMPLES.get(item, "..."))
+        return _DESCRIPTIONS[kind].format(keys=keys, item=_EXAMPLES.get(item, "..."))
 
     def list_missing(self, present: Collection[str]) -> list[str]:
         missing = self.required.difference(present)
@@ -110,7 +110,7 @@ class SchemaType:
 
 
 ANY = SchemaType()
-"""Nothing was declared: text stays text."""
+"""Not declared: text stays text."""
 UNTYPED = SchemaType()
 """Declared without a type: text that is a JSON literal becomes its value."""
 
@@ -121,14 +121,14 @@ _NUMBER = re.compile(r"(?:\+|(-?))(?=\.?[0-9])0*+([0-9]*+)(\.[0-9]*+)?([eE][+-]?
 _LONGEST_EXPONENT = 4
 
 
-def spell_number(text: str, kinds: Collection[str]) -> Number | None:
-    """The number as JSON writes it, changed as little as that and the kinds demand; None if it is not one of them."""
+def normalize_number(text: str, kinds: Collection[str]) -> Number | None:
+    """Convert a number to JSON of one of the kinds, with as few changes as possible; None if it is none of them."""
     if "number" in kinds:
-        return _spell_real(text)
-    return spell_whole(text) if "integer" in kinds else None
+        return _normalize_real(text)
+    return normalize_integer(text) if "integer" in kinds else None
 
 
-def _spell_real(text: str) -> Number | None:
+def _normalize_real(text: str) -> Number | None:
     found = _NUMBER.fullmatch(text)
     if found is None:
         return None
@@ -136,8 +136,8 @@ def _spell_real(text: str) -> Number | None:
     return Number(sign + (digits or "0") + (".0" if fraction == "." else fraction) + exponent)
 
 
-def spell_whole(text: str) -> Number | None:
-    """The digits of a whole number, however it was written; None if it is not one."""
+def normalize_integer(text: str) -> Number | None:
+    """Return the digits of an integer, however it was written; None if it is not one."""
     found = _NUMBER.fullmatch(text)
     if found is None:
         return None
@@ -148,7 +148,7 @@ def spell_whole(text: str) -> Number | None:
 
 
 def _shift_point(sign: str, digits: str, fraction: str, exponent: str) -> Number | None:
-    """The number without its exponent; None if digits are left behind the point."""
+    """Resolve the exponent; None if a fractional part remains."""
     if len(exponent) > _LONGEST_EXPONENT:
         return None
     point = max(0, len(digits) + int(exponent[1:] or 0))
@@ -158,7 +158,7 @@ def _shift_point(sign: str, digits: str, fraction: str, exponent: str) -> Number
     return Number(sign + (digits[:point].ljust(point, "0").lstrip("0") or "0"))
 
 
-# -- values and their words --------------------------------------------------------------------------------------------
+# -- comparing and describing values -----------------------------------------------------------------------------------
 
 
 def kind_of(value: Value) -> str:
@@ -168,25 +168,25 @@ def kind_of(value: Value) -> str:
         case bool():
             return "boolean"
         case Number():
-            return "integer" if spell_whole(value) == value else "number"
+            return "integer" if normalize_integer(value) == value else "number"
         case str():
             return "string"
     return "array" if isinstance(value, list) else "object"
 
 
-def same(one: Value, other: Value) -> bool:
-    return type(one) is type(other) and _measure(one) == _measure(other)
+def are_equal(one: Value, other: Value) -> bool:
+    return type(one) is type(other) and _comparison_key(one) == _comparison_key(other)
 
 
-def _measure(value: Value) -> object:
-    """What counts of a value when two are compared: 1 and 1.0 are the same number."""
+def _comparison_key(value: Value) -> object:
+    """Key for comparing two values: 1 and 1.0 are the same number."""
     if isinstance(value, Number):
-        return spell_whole(value) or float(legal_number(value))
+        return normalize_integer(value) or float(to_json_number(value))
     return value
 
 
-def show(value: Value) -> str:
-    """The value in words short enough for a message."""
+def describe_value(value: Value) -> str:
+    """Describe a value briefly for an error message."""
     if isinstance(value, (list, dict)):
         return _shorten(_outline(value))
     if isinstance(value, Number):

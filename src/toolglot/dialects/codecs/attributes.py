@@ -6,7 +6,7 @@ import re
 from html import unescape
 
 from toolglot.core.events import Reason
-from toolglot.core.schema.toolset import read_text
+from toolglot.core.schema.toolset import coerce_text
 from toolglot.dialects.codecs.buffered_values import parse_object
 from toolglot.dialects.codecs.object_members import ENVELOPES
 from toolglot.dialects.partial_call import PartialCall
@@ -75,7 +75,9 @@ def take_attributes(draft: PartialCall, header: Match, certain: bool) -> bool:
     attributes = _read_attributes(written)
     if attributes is None:
         if any(draft.declares(found[1]) for found in _ASSIGNED.finditer(written)):
-            draft.flaw(Reason.MALFORMED, "call", "attributes that cannot be told apart", "one parameter for each value")
+            draft.add_defect(
+                Reason.MALFORMED, "call", "attributes that cannot be told apart", "one parameter for each value"
+            )
         return certain
     if _tells_types(draft, attributes) or not all([_take(draft, key, value, certain) for key, value in attributes]):
         return False
@@ -93,13 +95,13 @@ def _tells_types(draft: PartialCall, attributes: list[tuple[str, str]]) -> bool:
 def _take(draft: PartialCall, key: str, value: str, certain: bool) -> bool:
     """Add one attribute; False if only what is certainly a call may have it."""
     if draft.declares(key):
-        draft.add(key, read_text(value, draft.shape(key), f"argument {key}"))
+        draft.add(key, coerce_text(value, draft.parameter_type(key), f"argument {key}"))
     elif key in ENVELOPES and (members := parse_object(value)) is not None:
         draft.add_members(members.value)
     elif not certain or key in _ABOUT_THE_CALL:
         return certain
     elif draft.is_open_ended:
-        draft.add(key, read_text(value, draft.shape(key), f"argument {key}"))
+        draft.add(key, coerce_text(value, draft.parameter_type(key), f"argument {key}"))
     else:
-        draft.flaw(Reason.MALFORMED, "call", f'the attribute "{key}"', "arguments that the tool has")
+        draft.add_defect(Reason.MALFORMED, "call", f'the attribute "{key}"', "arguments that the tool has")
     return True

@@ -25,11 +25,11 @@ def read_sections(value: RawValue) -> Steps[str | None]:
     gap = 0 if value.marks.trim is Trim.NONE else (yield from source.find_nonblank())
     if (yield from source.look(_OPEN, gap)) is None:
         return None
-    start = source.begin_trial()
+    start = source.begin_lookahead()
     source.pos += gap
     yield from source.match(_OPEN)
     text = yield from _read(value)
-    source.end_trial(start if text is None else source.here)
+    source.end_lookahead(start if text is None else source.here)
     return text
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from toolglot.core.events import Reason
 from toolglot.core.lenient_json import NotJsonError, parse
-from toolglot.core.schema.toolset import SchemaType, conform
+from toolglot.core.schema.toolset import SchemaType, coerce_value
 from toolglot.dialects.codecs.object_members import ObjectMembers
 from toolglot.dialects.partial_call import CallBlock, PartialCall
 from toolglot.dialects.patterns import Mark
@@ -51,10 +51,10 @@ class CliFlags(ObjectMembers):
         source.pos += size
         text = text[:size].strip()
         if text.startswith("--"):
-            draft.flaw(Reason.INVALID_VALUE, f"argument {key}", "the next flag", "a value")
+            draft.add_defect(Reason.INVALID_VALUE, f"argument {key}", "the next flag", "a value")
             return True
         try:
-            draft.add(key, conform(parse(text).value, shape, f"argument {key}"))
+            draft.add(key, coerce_value(parse(text).value, shape, f"argument {key}"))
         except NotJsonError:
             self._unquoted(draft, key, text, shape)
         return True

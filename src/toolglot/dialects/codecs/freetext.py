@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from toolglot.core.lenient_json import Value
-from toolglot.core.schema.toolset import read_text
+from toolglot.core.schema.toolset import coerce_text
 from toolglot.dialects.codecs.buffered_values import gather_up_to
 from toolglot.dialects.partial_call import CallBlock
 from toolglot.dialects.patterns import Mark, MarkChoice, Match, mark
@@ -36,7 +36,7 @@ class FreeText:
         source = frame.source
         start = source.here
         source.pos = found.end()
-        tool = frame.toolbox.find(found["name"])
+        tool = frame.tools.find(found["name"])
         if tool is None:
             return False
         yield from source.skip_blanks()
@@ -47,16 +47,16 @@ class FreeText:
         if draft is None or key is None:
             return False
         draft.repair("free_text_argument")
-        shape = draft.shape(key)
+        shape = draft.parameter_type(key)
         if shape.streams or not shape.kinds:
-            draft.sure()
+            draft.commit()
             draft.open_text(key)
             yield from self._text(frame, draft.text)
             draft.close_text()
         else:
             pieces: list[str] = []
             yield from self._text(frame, pieces.append)
-            draft.add(key, read_text("".join(pieces), shape, f"argument {key}"))
+            draft.add(key, coerce_text("".join(pieces), shape, f"argument {key}"))
         if source.truncated:
             draft.truncate()
         return True
@@ -102,14 +102,14 @@ class Enclosed:
         source = frame.source
         start = source.here
         source.pos = found.end()
-        tool = frame.toolbox.find(found["name"]) if self.kind.search(found[0]) else None
+        tool = frame.tools.find(found["name"]) if self.kind.search(found[0]) else None
         key = tool.sole_text_parameter if tool is not None else None
         text = (yield from gather_up_to(source, mark((self.close,)), other="<|")) if key else None
         draft = frame.begin(found["name"], start) if text is not None else None
         if draft is None or key is None or text is None:
             return False
         draft.repair("free_text_argument")
-        draft.add(key, read_text(text, draft.shape(key), f"argument {key}"))
+        draft.add(key, coerce_text(text, draft.parameter_type(key), f"argument {key}"))
         return True
 
     def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:

@@ -109,8 +109,8 @@ class JsonEnvelope:
                 source.pos += 1
                 return calls > 0
             else:
-                if calls and head and frame.open is not None:
-                    frame.open.repair("missing_bracket")
+                if calls and head and frame.open_call is not None:
+                    frame.open_call.repair("missing_bracket")
                 return calls > 0
 
     def _object(self, frame: CallBlock, offered: bool = False) -> Steps[bool]:
@@ -134,7 +134,7 @@ class JsonEnvelope:
                 taken = yield from self._behind_name(frame, walk, draft, key, head)
             if not taken:
                 return walk.calls > 0 and not frame.alone
-            if walk.draft is not None and walk.draft.cut:
+            if walk.draft is not None and walk.draft.is_truncated:
                 return True
 
     def _find_key(self, frame: CallBlock, walk: _Walk) -> Steps[str | bool]:
@@ -217,8 +217,8 @@ class JsonEnvelope:
         """A key that names the tool, or holds an argument."""
         found = yield from frame.source.look(_NAME)
         name = _read_name(frame, found) if found is not None else None
-        known = name is not None and frame.toolbox.find(name) is not None
-        if known and key in SOLE_NAME_KEYS and not (frame.marked or frame.count_alone()):
+        known = name is not None and frame.tools.find(name) is not None
+        if known and key in SOLE_NAME_KEYS and not (frame.marked or frame.require_alone()):
             return False
         return (yield from (self._name(frame, walk) if known else self._aside(frame, walk, key)))
 
@@ -235,14 +235,14 @@ class JsonEnvelope:
 
     def _mend_name(self, frame: CallBlock, walk: _Walk, name: str) -> bool:
         """The name of a damaged envelope counts if it is known."""
-        walk.draft = frame.begin(name, walk.start) if frame.toolbox.find(name) is not None else None
+        walk.draft = frame.begin(name, walk.start) if frame.tools.find(name) is not None else None
         if walk.draft is not None:
             walk.draft.repair("damaged_key")
         return walk.draft is not None
 
     def _calls(self, frame: CallBlock, walk: _Walk, offered: bool) -> Steps[bool]:
         """A list of calls."""
-        if offered and not (frame.marked or frame.count_alone()):
+        if offered and not (frame.marked or frame.require_alone()):
             return False
         taken = yield from self._list(frame, offered)
         walk.calls += taken
@@ -269,7 +269,7 @@ class JsonEnvelope:
         walk.has_arguments = True
         frame.source.pos += 1
         if frame.marked and draft.tool is not None:
-            draft.sure()
+            draft.commit()
         return self.members.read(frame, draft)
 
     def _namesake(self, frame: CallBlock, walk: _Walk, draft: PartialCall, key: str) -> Steps[bool]:
@@ -289,18 +289,18 @@ class JsonEnvelope:
         if draft is None or draft.declares(key):
             walk.aside[key] = value
             return True
-        draft.flaw(Reason.INVALID_VALUE, key, text[:80], "an object with the arguments by name")
+        draft.add_defect(Reason.INVALID_VALUE, key, text[:80], "an object with the arguments by name")
         return frame.marked
 
     def _argument(self, frame: CallBlock, draft: PartialCall, key: str) -> Steps[bool]:
         """An argument that stands beside the name."""
-        draft.sure_of(key)
+        draft.commit_on(key)
         yield from self.members.value(frame, draft, key)
         return True
 
     def _is_tool(self, frame: CallBlock, name: str) -> bool:
         """Whether a name that no key introduces is a tool's; in ordinary text the answer must be nothing else."""
-        return frame.toolbox.find(name) is not None and (frame.marked or frame.count_alone())
+        return frame.tools.find(name) is not None and (frame.marked or frame.require_alone())
 
     def _tool_as_key(self, frame: CallBlock, walk: _Walk, key: str, head: str) -> Steps[bool]:
         """The arguments stand under the name of the tool, and further calls under further names."""
@@ -308,7 +308,7 @@ class JsonEnvelope:
         take = self._take_arguments if head == "{" else self._take_encoded
         if draft is None or not (yield from take(frame, draft)):
             return False
-        if draft.cut:
+        if draft.is_truncated:
             walk.draft = draft
         walk.calls += 1
         return True
@@ -318,7 +318,7 @@ class JsonEnvelope:
         yield from frame.source.skip_blanks()
         frame.source.pos += 1
         if frame.marked and draft.tool is not None:
-            draft.sure()
+            draft.commit()
         return (yield from self.members.read(frame, draft)) and (frame.marked or draft.is_exact)
 
     def _take_encoded(self, frame: CallBlock, draft: PartialCall) -> Steps[bool]:
@@ -341,7 +341,7 @@ class JsonEnvelope:
         draft = frame.begin(found["name"], start)
         if draft is None or not (yield from self._take_arguments(frame, draft)):
             return False
-        if found[0][0] != "[" or draft.cut:
+        if found[0][0] != "[" or draft.is_truncated:
             return True
         closer = yield from source.skip_blanks()
         source.pos += closer == "]"
@@ -368,7 +368,7 @@ class JsonEnvelope:
         if draft is None or not (draft.keys or walk.named_by != "name" or key in BODY_KEYS):
             return False
         if key in RESULT_KEYS:
-            draft.flaw(Reason.MALFORMED, "call", f'the key "{key}"', "the call alone")
+            draft.add_defect(Reason.MALFORMED, "call", f'the key "{key}"', "the call alone")
         return True
 
     def _gather(self, frame: CallBlock) -> Steps[str | None]:
@@ -387,8 +387,8 @@ class JsonEnvelope:
         """The text ended, or the mark around the call closed, before the object did."""
         draft = walk.draft
         if draft is None:
-            if frame.open is not None:
-                frame.open.repair("missing_bracket")
+            if frame.open_call is not None:
+                frame.open_call.repair("missing_bracket")
             return walk.calls > 0 and not frame.alone
         if not head and (not walk.has_arguments or frame.source.truncated):
             draft.truncate()
@@ -405,7 +405,7 @@ class JsonEnvelope:
             return False
         if walk.has_arguments:
             return self._finish(frame, walk)
-        draft.flaw(Reason.MALFORMED, "call", f"{head!r} where a key was due", "a JSON object")
+        draft.add_defect(Reason.MALFORMED, "call", f"{head!r} where a key was due", "a JSON object")
         return True
 
     def _finish(self, frame: CallBlock, walk: _Walk) -> bool:
@@ -418,7 +418,7 @@ class JsonEnvelope:
         if not walk.has_arguments and (body := _find_body(draft, given)) is not None:
             draft.repair("unwrapped_arguments")
             draft.add_members(body)
-            return frame.marked or (draft.is_exact and frame.count_alone())
+            return frame.marked or (draft.is_exact and frame.require_alone())
         if not frame.marked and self._is_told(walk, draft, given):
             return False
         if given:
@@ -436,7 +436,7 @@ class JsonEnvelope:
     def _named_by_type(self, frame: CallBlock, walk: _Walk) -> PartialCall | None:
         """Some envelopes put the tool where the kind of call belongs."""
         kind = walk.aside.pop("type", None)
-        if walk.calls or not isinstance(kind, str) or frame.toolbox.find(kind) is None:
+        if walk.calls or not isinstance(kind, str) or frame.tools.find(kind) is None:
             return None
         return frame.begin(kind, walk.start)
 
@@ -468,7 +468,7 @@ def _read_name(frame: CallBlock, found: Match) -> str | None:
     if name is not None and "\\u" not in name:
         return name
     decoded = _value(f'"{name or found["quoted"]}"')
-    known = isinstance(decoded, str) and frame.toolbox.find(decoded) is not None
+    known = isinstance(decoded, str) and frame.tools.find(decoded) is not None
     return decoded if known and isinstance(decoded, str) else name
 
 
@@ -487,5 +487,5 @@ def _value(text: str | None) -> Value:
         return None
 
 
-OBJECT = CallSyntax(("{{",), JsonEnvelope(), place=Position.WRAPPED)
-LIST = CallSyntax(("[{before_object}", "[{before_pair}"), JsonEnvelope(), place=Position.WRAPPED)
+OBJECT = CallSyntax(("{{",), JsonEnvelope(), position=Position.WRAPPED)
+LIST = CallSyntax(("[{before_object}", "[{before_pair}"), JsonEnvelope(), position=Position.WRAPPED)

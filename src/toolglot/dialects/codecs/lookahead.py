@@ -105,10 +105,10 @@ class Lookahead:
 
         Returns ``otherwise`` if that takes too long to find out.
         """
-        source, ledger = self.source, self.call.frame.ledger
-        if ledger.tried > 4 * (LONGEST + source.here):
+        source, ledger = self.source, self.call.frame.answer
+        if ledger.lookahead_characters > 4 * (LONGEST + source.here):
             return otherwise
-        start = source.begin_trial()
+        start = source.begin_lookahead()
         self.end = start + (_SHORTEST if self.goal is Goal.DECLARED else LONGEST)
         source.pos += ahead
         try:
@@ -120,8 +120,8 @@ class Lookahead:
         except _Undecided:
             return otherwise
         finally:
-            ledger.tried += self.work
-            source.end_trial(start)
+            ledger.lookahead_characters += self.work
+            source.end_lookahead(start)
 
     def check(self) -> None:
         if self.source.here >= self.end or self.work > 2 * LONGEST:
@@ -199,7 +199,7 @@ class Lookahead:
                 return True
             if first:
                 return False
-            source.go_back(place)
+            source.return_to(place)
 
     def closes_later(self, marks: ValueMarks, given: tuple[str, ...]) -> Steps[bool]:
         """Whether the value is closed before the next call begins, and the call goes on from there."""
@@ -212,7 +212,7 @@ class Lookahead:
                 place = source.here
                 if not talked_about and (yield from self.parses(given)):
                     return True
-                source.go_back(place)
+                source.return_to(place)
                 continue
             if (found := (yield from self.call.find_header())) is not None and not (yield from self.mentions(found)):
                 return False
@@ -316,5 +316,5 @@ class Lookahead:
         if (yield from self.parses(())):
             return True
         self.further -= 1
-        source.go_back(place)
+        source.return_to(place)
         return False

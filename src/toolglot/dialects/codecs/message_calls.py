@@ -20,7 +20,7 @@ class MessageCalls(NamedCall):
     """The codec: the members of a call, or an envelope with a list of calls."""
 
     def read(self, frame: CallBlock, call: CallSyntax, found: Match) -> Steps[bool]:
-        if found["name"] not in _PARALLEL or frame.toolbox.find(found["name"]) is not None:
+        if found["name"] not in _PARALLEL or frame.tools.find(found["name"]) is not None:
             return (yield from NamedCall.read(self, frame, call, found))
         source = frame.source
         source.pos = found.end()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from toolglot.core.lenient_json import JSON, Value, parse_call
-from toolglot.core.schema.toolset import read_text
+from toolglot.core.schema.toolset import coerce_text
 from toolglot.dialects.codecs.buffered_values import decode, gather_up_to, parse_object
 from toolglot.dialects.codecs.object_members import KEYWORDS, OBJECT, ObjectMembers
 from toolglot.dialects.codecs.sample_templates import write_by_sample
@@ -59,9 +59,9 @@ class NamedCall:
             self._begin_marked(frame, call, draft)
         if not (yield from members.read(frame, draft)) or not _may_count(frame, draft):
             return False
-        if not draft.cut:
+        if not draft.is_truncated:
             if frame.marked or draft.has_required:
-                draft.sure()
+                draft.commit()
             yield from self._close(frame, call, fenced)
         return True
 
@@ -72,7 +72,7 @@ class NamedCall:
         if call.close and not frame.wrap_close:
             frame.closing = _close_with(frame.closing, call.close)
         if draft.tool is not None:
-            draft.sure()
+            draft.commit()
 
     def _irregular(
         self, frame: CallBlock, call: CallSyntax, found: Match, start: int, body: Steps[str | None]
@@ -129,7 +129,7 @@ def _fill(draft: PartialCall, text: str) -> bool:
     if key is None or text.lstrip().startswith(("{", "[")):
         return False
     draft.repair("free_text_argument")
-    draft.add(key, read_text(text, draft.shape(key), f"argument {key}"))
+    draft.add(key, coerce_text(text, draft.parameter_type(key), f"argument {key}"))
     return True
 
 
@@ -151,7 +151,7 @@ class QuotedName:
             return source.text[source.pos + gap : source.pos + gap + 1] in ("", ",", "]")
 
         source.pos += 1
-        if not frame.count_alone() or not (yield from read_string(source, quote, JSON, out, confirm)):
+        if not frame.require_alone() or not (yield from read_string(source, quote, JSON, out, confirm)):
             return False
         parsed = parse_call(decode(out))
         draft = frame.begin(_find_name(frame, parsed[0]), start) if parsed is not None else None
@@ -167,26 +167,26 @@ class QuotedName:
 def _find_name(frame: CallBlock, written: str) -> str:
     """The name of a tool without the module that stands before it, where only that one is offered."""
     short = written.rpartition(".")[2]
-    return short if frame.toolbox.find(written) is None and frame.toolbox.find(short) is not None else written
+    return short if frame.tools.find(written) is None and frame.tools.find(short) is not None else written
 
 
 QUOTED_CALL = CallSyntax(
     tuple(f"{mark}{{name}}{{before_parenthesis}}" for mark in ('"', "'", '[ "', "[ '")),
     QuotedName(),
-    place=Position.WRAPPED,
+    position=Position.WRAPPED,
 )
 PYTHON_CALL = CallSyntax(
     ("print({name}{before_parenthesis}", "{name}{before_parenthesis}", "[ {name}{before_parenthesis}"),
     NamedCall((KEYWORDS,)),
-    place=Position.WRAPPED,
+    position=Position.WRAPPED,
 )
 SOLE_CALL = CallSyntax(
-    ("{name}{before_parenthesis}", "Action: {name}{before_parenthesis}"), NamedCall((KEYWORDS,)), place=Position.LINE
+    ("{name}{before_parenthesis}", "Action: {name}{before_parenthesis}"), NamedCall((KEYWORDS,)), position=Position.LINE
 )
 """A Python call that is all an answer says."""
 SHOWN_CALL = CallSyntax(
     ("{name}{before_parenthesis}", "[ {name}{before_parenthesis}", "{item}{name}{before_parenthesis}"),
     SOLE_CALL.body,
-    place=Position.WRAPPED,
+    position=Position.WRAPPED,
 )
 """The same, inside marks."""

@@ -15,7 +15,7 @@ from functools import lru_cache, partial
 
 from toolglot.core.events import Reason
 from toolglot.core.lenient_json import JSON, PYTHON, Literals, NotJsonError, Parsed, parse
-from toolglot.core.schema.toolset import SchemaType, conform, read_text
+from toolglot.core.schema.toolset import SchemaType, coerce_text, coerce_value
 from toolglot.dialects.codecs.buffered_values import QUOTES, decode, find_quote, gather
 from toolglot.dialects.codecs.streamed_strings import Around, Collector, Confirm, Receiver, read_string
 from toolglot.dialects.partial_call import CallBlock, PartialCall
@@ -145,8 +145,8 @@ class ObjectMembers:
             if head == self.opener == "{" and not draft.keys and _DOUBLED not in draft.repairs:
                 draft.repair(_DOUBLED)
                 source.pos += 1
-                if not (yield from self.read(frame, draft)) or draft.cut:
-                    return draft.cut
+                if not (yield from self.read(frame, draft)) or draft.is_truncated:
+                    return draft.is_truncated
             elif draft.keys or not (yield from self._unkeyed(frame, draft, head)):
                 key = yield from self.key(source)
                 return self._broken(draft, head) if key is None else key
@@ -206,8 +206,8 @@ class ObjectMembers:
             if (yield from source.look(named, gap)) is None:
                 return False
         draft.repair("positional_argument")
-        draft.sure()
-        draft.add(key, conform(parsed.value, draft.shape(key), f"argument {key}"))
+        draft.commit()
+        draft.add(key, coerce_value(parsed.value, draft.parameter_type(key), f"argument {key}"))
         return True
 
     def _is_wrapped(self, source: Source, draft: PartialCall, key: str) -> Steps[bool]:
@@ -222,22 +222,22 @@ class ObjectMembers:
             source.pos += head == self.opener
             return head == self.opener
         found = yield from source.look(_NAME_AGAIN)
-        if found is None or draft.frame.toolbox.find(found["name"]) is not draft.tool:
+        if found is None or draft.block.tools.find(found["name"]) is not draft.tool:
             return False
         source.pos = found.end()
         return True
 
     def _unwrap(self, frame: CallBlock, draft: PartialCall, key: str) -> Steps[bool]:
         draft.repair("unwrapped_arguments")
-        return key == _NAME or ((yield from self.read(frame, draft)) and not draft.cut)
+        return key == _NAME or ((yield from self.read(frame, draft)) and not draft.is_truncated)
 
     def _broken(self, draft: PartialCall, head: str) -> bool:
-        if is_cut_in_key(draft.frame.source):
+        if is_cut_in_key(draft.block.source):
             draft.truncate()
             return True
-        if not draft.live and (not draft.frame.marked or draft.tool is None):
+        if not draft.live and (not draft.block.marked or draft.tool is None):
             return False
-        draft.flaw(Reason.MALFORMED, "arguments", f"{head!r} where a key was due", f"a key or {self.closer!r}")
+        draft.add_defect(Reason.MALFORMED, "arguments", f"{head!r} where a key was due", f"a key or {self.closer!r}")
         return True
 
     def _admit(self, frame: CallBlock, draft: PartialCall, key: str) -> bool:
@@ -245,7 +245,7 @@ class ObjectMembers:
         if not frame.marked and not draft.keys and key in _DEFINITION and not draft.declares(key):
             return False
         if frame.marked or draft.declares(key) or draft.is_open_ended:
-            draft.sure()
+            draft.commit()
         return True
 
     # -- keys --------------------------------------------------------------------------------------------------------
@@ -273,7 +273,7 @@ class ObjectMembers:
 
     def value(self, frame: CallBlock, draft: PartialCall, key: str) -> Steps[bool]:
         """Read the value of one member into the draft; False when the text ended inside it."""
-        source, quote, shape = frame.source, self.literals.quotes[0], draft.shape(key)
+        source, quote, shape = frame.source, self.literals.quotes[0], draft.parameter_type(key)
         if not source.text.startswith(quote, source.pos):
             yield from source.skip_blanks()
             quote = yield from find_quote(source, self.literals.quotes)
@@ -299,7 +299,7 @@ class ObjectMembers:
             return False
         for name in out.repairs:
             draft.repair(name)
-        draft.add(key, conform(decode(out), shape, f"argument {key}"))
+        draft.add(key, coerce_value(decode(out), shape, f"argument {key}"))
         return True
 
     def _strings(
@@ -413,7 +413,7 @@ class ObjectMembers:
         while len(source.text) <= source.pos + ahead and not source.final:
             yield
         behind = source.text[source.pos + ahead : source.pos + ahead + 1]
-        if behind in QUOTES and draft.stood(source.here + ahead):
+        if behind in QUOTES and draft.is_quoted_up_to(source.here + ahead):
             return True
         return not (behind.isalnum() or behind in ('"', "'", "\\", "$"))
 
@@ -440,7 +440,7 @@ class ObjectMembers:
             return True
         for name in parsed.repairs:
             draft.repair(name)
-        draft.add(key, conform(parsed.value, shape, where))
+        draft.add(key, coerce_value(parsed.value, shape, where))
         return True
 
     def _parse(self, text: str) -> Parsed:
@@ -460,9 +460,9 @@ class ObjectMembers:
             inside = text[1:-1] if len(text) > 1 and text[-1] == quote else ""
             text = "" if quote in inside or text[0] in inside else inside
         if not text or text == key or _NOT_PLAIN.search(text) or (quote is None and self._is_code(text, shape)):
-            draft.flaw(Reason.INVALID_VALUE, f"argument {key}", text[:80] or "nothing", "a value in quotes")
+            draft.add_defect(Reason.INVALID_VALUE, f"argument {key}", text[:80] or "nothing", "a value in quotes")
             return
-        draft.add(key, read_text(text, shape, f"argument {key}"))
+        draft.add(key, coerce_text(text, shape, f"argument {key}"))
         draft.repair("unquoted_value")
 
     def _is_code(self, text: str, shape: SchemaType) -> bool:

@@ -19,11 +19,11 @@ from html import unescape
 from typing import Protocol
 
 from toolglot.core.events import CallArguments, Event, Reason
-from toolglot.core.lenient_json import ESCAPED, escape
+from toolglot.core.lenient_json import ESCAPED_CHARACTERS, escape
 from toolglot.dialects.codecs.whitespace import Trim, Trimmer
 from toolglot.dialects.partial_call import CallBlock, PartialCall
 from toolglot.dialects.patterns import MORE, Mark, Match, compile_stops, mark
-from toolglot.dialects.scanner import Run, Source, Steps
+from toolglot.dialects.scanner import PassThrough, Source, Steps
 
 FOREIGN_CLOSER = Mark("</{ns}{name}{eqkey}{junk}>", "</{ns}{name}\n", "<function>", "<parameter>{before_break}")
 _QUOTED_CALLS = (
@@ -151,7 +151,7 @@ def _mark_value(parameter: Parameter, key: str, trim: Trim, piece: bool) -> Valu
     # a quoted parameter of another dialect is counted if what closes it would close ours
     quoted = _QUOTED_PARAMETER if closer.at("</parameter>", 0, True) is not None else None
     stray, kin = (None, None) if piece else _strays(parameter.close, key)
-    odd = re.compile(f"[{re.escape(''.join(heads))}{ESCAPED}{layout}]")
+    odd = re.compile(f"[{re.escape(''.join(heads))}{ESCAPED_CHARACTERS}{layout}]")
     return ValueMarks(closer, again, quoted, stray, kin, stops, odd, trim)
 
 
@@ -232,7 +232,7 @@ class RawValue:
     def read(self) -> Steps[bool]:
         """Hand the value on up to its end, which is consumed; False when the text ends first."""
         source = self.call.frame.source
-        run: Run | None = None
+        run: PassThrough | None = None
         while True:
             found = self.marks.stops.search(source.text, source.pos)
             end = len(source.text) if found is None else found.start()
@@ -258,7 +258,7 @@ class RawValue:
                 source.pos += self.refused
                 self.refused = 1
 
-    def make_run(self, index: int) -> Run:
+    def make_run(self, index: int) -> PassThrough:
         odd, stop, trimmer = self.marks.odd.search, self.marks.stops.search, self.trimmer
 
         def take(piece: str) -> list[Event] | None:
@@ -397,7 +397,9 @@ class RawValue:
         draft, where = self.call.draft, f"argument {self.key}"
         draft.repair("missing_parameter_closer")
         if self.blank:
-            draft.flaw(Reason.MALFORMED, where, "neither a value nor a closing mark", "a value and its closing mark")
+            draft.add_defect(
+                Reason.MALFORMED, where, "neither a value nor a closing mark", "a value and its closing mark"
+            )
 
     def ends_with_call(self) -> Steps[bool]:
         """Whether the whole call ends here although the closing mark of the value is missing."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from toolglot.core.lenient_json import Number, Value, escape, legal_number
+from toolglot.core.lenient_json import Number, Value, escape, to_json_number
 
 TOOL, KEY, VALUE = "get_weather", "city", "Oslo"
 """What every sample calls."""
@@ -78,7 +78,7 @@ class Notation:
 
     def write(self, value: Value) -> str:
         if isinstance(value, Number):
-            return legal_number(value)
+            return to_json_number(value)
         if isinstance(value, str):
             return f"{self.quote}{self.encode(value)}{self.quote}"
         if isinstance(value, list):

@@ -66,7 +66,7 @@ class Shell:
     def read(self, frame: CallBlock, call: CallSyntax, found: Match) -> Steps[bool]:
         source = frame.source
         options = frame.options
-        tool = _runner(frame.toolbox) if options.shell and frame.wrap_close == _FENCE else None
+        tool = _runner(frame.tools) if options.shell and frame.wrap_close == _FENCE else None
         line = found[0].removeprefix("$ ").strip()
         if tool is None or not is_allowed(line, options):
             return False
@@ -82,7 +82,9 @@ class Shell:
         if options.shell_cwd and place:
             draft.add_value(place, options.shell_cwd)
         elif options.patterns.require_cwd:
-            draft.flaw(Reason.MISSING_ARGUMENT, place or DIRECTORIES[0], "nothing", "an explicit working directory")
+            draft.add_defect(
+                Reason.MISSING_ARGUMENT, place or DIRECTORIES[0], "nothing", "an explicit working directory"
+            )
         return True
 
     def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:

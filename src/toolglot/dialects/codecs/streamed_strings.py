@@ -13,20 +13,20 @@ from functools import lru_cache
 from typing import Protocol
 
 from toolglot.core.events import CallArguments, Event
-from toolglot.core.lenient_json import ESCAPED, Literals, escape
+from toolglot.core.lenient_json import ESCAPED_CHARACTERS, Literals, escape
 from toolglot.dialects.patterns import Mark, MarkChoice
-from toolglot.dialects.scanner import Run, Source, Steps
+from toolglot.dialects.scanner import PassThrough, Source, Steps
 
 
 class Receiver(Protocol):
-    """Where the pieces go. ``passing`` is the index of the call if pieces may leave without a look."""
+    """Where the pieces go. ``passthrough_index`` is the index of the call if pieces may leave without a look."""
 
     repairs: dict[str, None]
 
     @property
-    def passing(self) -> int | None: ...
+    def passthrough_index(self) -> int | None: ...
 
-    def raw(self, fragment: str) -> None: ...
+    def write(self, fragment: str) -> None: ...
 
     def repair(self, name: str) -> None: ...
 
@@ -39,10 +39,10 @@ class Collector:
         self.repairs: dict[str, None] = {}
 
     @property
-    def passing(self) -> None:
+    def passthrough_index(self) -> None:
         return None
 
-    def raw(self, fragment: str) -> None:
+    def write(self, fragment: str) -> None:
         self.pieces.append(fragment)
 
     def repair(self, name: str) -> None:
@@ -70,7 +70,7 @@ class _Plain:
     text: re.Pattern[str]
     encode: Callable[[str], str]
 
-    def run(self, source: Source, index: int | None) -> Run | None:
+    def run(self, source: Source, index: int | None) -> PassThrough | None:
         if index is None:
             return None
         stop, fit, encode = self.stops.search, self.text.match, self.encode
@@ -102,7 +102,7 @@ class _Plain:
 def _plain(quote: str, json: bool, path: bool) -> _Plain:
     """Between quotes, text that means the same in JSON, and escapes that do; between marks, all that begins no mark."""
     escapes = "" if path else _JSON_ESCAPES if json else _SHARED_ESCAPES
-    stops = re.escape(quote[0]) + ESCAPED
+    stops = re.escape(quote[0]) + ESCAPED_CHARACTERS
     if quote[0] not in _QUOTES:
         return _Plain(re.compile(f"[{stops}]"), re.compile(f"[^{re.escape(quote[0])}]*+"), escape)
     same = f"(?:[^{stops}]++|\\\\[{escapes}])" if escapes else f"[^{stops}]"
@@ -145,16 +145,16 @@ def read_string(
     doubted = False
     path = _may_be_path(source, quote, literals) and (yield from _is_path(source, out))
     plain = _plain(quote, literals.unescape is None, path)
-    run: Run | None = None
+    run: PassThrough | None = None
     while True:
         found = plain.text.match(source.text, source.pos)
         if found is not None and (piece := found[0]):
-            out.raw(plain.encode(piece))
+            out.write(plain.encode(piece))
             source.pos += len(piece)
         if source.pos == len(source.text):
             if source.final:
                 return False
-            source.run = run = run or plain.run(source, out.passing)
+            source.run = run = run or plain.run(source, out.passthrough_index)
             yield
             source.run = None
             continue
@@ -194,7 +194,7 @@ def _is_path(source: Source, out: Receiver) -> Steps[bool]:
 
 def _path_separator(source: Source, out: Receiver) -> Steps[None]:
     source.pos += 2 if (yield from source.peek(2)) == "\\\\" else 1
-    out.raw("\\\\")
+    out.write("\\\\")
 
 
 def _at_mark(
@@ -223,7 +223,7 @@ def _at_mark(
 
 def _keep(source: Source, piece: str, out: Receiver) -> None:
     """What looked like the end was part of the string."""
-    out.raw(escape(piece))
+    out.write(escape(piece))
     source.pos += len(piece)
 
 
@@ -242,7 +242,7 @@ def _special(source: Source, head: str, literals: Literals, out: Receiver) -> St
         return
     if head < " " and "raw_control_characters" not in literals.native:
         out.repair("raw_control_characters")
-    out.raw(escape(head))
+    out.write(escape(head))
     source.pos += 1
 
 
@@ -253,17 +253,17 @@ def _escape(source: Source, literals: Literals, out: Receiver) -> Steps[None]:
     if literals.unescape is not None:
         found = _PYTHON_ESCAPE.match(piece)
         if found is not None:
-            out.raw(escape(literals.unescape(found[0])))
+            out.write(escape(literals.unescape(found[0])))
             source.pos += found.end()
             return
     elif (found := _JSON_ESCAPE.match(piece)) is not None:
-        out.raw(found[0])
+        out.write(found[0])
         source.pos += found.end()
         return
     if len(piece) > 1 and piece[1] == "'":
-        out.raw("'")
+        out.write("'")
         source.pos += 2
         return
     out.repair("invalid_escape")
-    out.raw("\\\\")
+    out.write("\\\\")
     source.pos += 1

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from toolglot.core.events import Reason
 from toolglot.core.lenient_json import Value as Json
-from toolglot.core.schema.toolset import UNTYPED, SchemaType, conform_text_leaves, read_text
+from toolglot.core.schema.toolset import UNTYPED, SchemaType, coerce_text, coerce_text_leaves
 from toolglot.dialects.codecs.attributes import read_pairs, take_attributes
 from toolglot.dialects.codecs.buffered_values import may_be_null, parse_object
 from toolglot.dialects.codecs.cdata import read_sections
@@ -143,7 +143,7 @@ class TaggedParameters:
         if not take_attributes(draft, found, certain=frame.marked or not closed):
             return at_once(False)
         if closed:
-            draft.sure()
+            draft.commit()
             return at_once(True)
         marks = _marks(call.close or frame.wrap_close, _headers(call.header, frame.wrap_open), draft.name)
         return _Reading(self, frame, call, draft, *marks).read()
@@ -239,7 +239,7 @@ class _Reading:
         self.frame.source.pos = found.end()
         self.behind_parameter = False
         self.spelling = read_spelling(found)
-        self.draft.sure_of(read_key(found))
+        self.draft.commit_on(read_key(found))
         if parameter.repair:
             self.draft.repair(parameter.repair)
         key, start = read_key(found), self.frame.source.here
@@ -251,7 +251,7 @@ class _Reading:
             word = found["type"] if "{type}" in parameter.open else None
             yield from self.value(parameter, key, self.shape_of(parameter, key, word))
             self.given[key] = (start, self.frame.source.here)
-        return _Next.DONE if self.draft.cut else _Next.GO_ON
+        return _Next.DONE if self.draft.is_truncated else _Next.GO_ON
 
     def repeated(self, parameter: Parameter, key: str, before: tuple[int, int]) -> Steps[None]:
         """A parameter that was given before: nothing new if the tool does not declare it, or the value is the same."""
@@ -262,7 +262,7 @@ class _Reading:
         elif not draft.declares(key) or source.repeats(start, before):
             draft.repair("dropped_repeated_argument")
         else:
-            draft.flaw(Reason.DUPLICATE_ARGUMENT, f"argument {key}", "a second value", "one value")
+            draft.add_defect(Reason.DUPLICATE_ARGUMENT, f"argument {key}", "a second value", "one value")
 
     def no_value(self, key: str) -> Steps[_Next]:
         """A key without a value; the value may have been cut off."""
@@ -272,7 +272,7 @@ class _Reading:
             source.pos = len(source.text)
             self.draft.truncate()
             return _Next.DONE
-        self.draft.flaw(Reason.MALFORMED, f"argument {key}", "no value", "a value between two marks")
+        self.draft.add_defect(Reason.MALFORMED, f"argument {key}", "no value", "a value between two marks")
         return _Next.GO_ON
 
     def undeclared_first(self) -> Steps[tuple[Parameter, Match] | None]:
@@ -280,7 +280,7 @@ class _Reading:
         opener, draft = (yield from self.find_opener(0)), self.draft
         if opener is None or draft.keys or draft.tool is None or not self.markup.parameters[0].is_element:
             return None
-        if self.frame.toolbox.find(read_key(opener[1])) is not None:
+        if self.frame.tools.find(read_key(opener[1])) is not None:
             source = self.frame.source
             gap = yield from source.find_nonblank(len(opener[1][0]))
             if source.text[source.pos + gap : source.pos + gap + 1] in _NO_TEXT:
@@ -299,7 +299,7 @@ class _Reading:
         if not self.draft.keys and self.draft.tool is None and "{name}" in self.call.header:
             return _Next.REFUSED
         source.pos = found.end() if self.call.close else source.pos
-        self.draft.sure()
+        self.draft.commit()
         return _Next.DONE
 
     def json_body(self, head: str) -> Steps[_Next | None]:
@@ -308,7 +308,7 @@ class _Reading:
         self.frame.source.pos += 1
         if not (yield from OBJECT.read(self.frame, self.draft)):
             return _Next.REFUSED
-        return _Next.DONE if self.draft.cut else _Next.GO_ON
+        return _Next.DONE if self.draft.is_truncated else _Next.GO_ON
 
     def bare_pairs(self, head: str) -> Steps[_Next | None]:
         """Nothing but pairs of key and value up to the end of the call, all of them declared."""
@@ -327,10 +327,10 @@ class _Reading:
         if not closed and (yield from source.choose(self.frame.closing, size)) is None:
             return None
         source.pos += size
-        draft.sure()
+        draft.commit()
         draft.repair("bare_pairs")
         for key, text in pairs.items():
-            self.add(key, text, draft.shape(key))
+            self.add(key, text, draft.parameter_type(key))
         return _Next.GO_ON
 
     def end_of_text(self, head: str) -> Steps[_Next | None]:
@@ -360,10 +360,10 @@ class _Reading:
         tagged = self.frame.marked and self.call.header[0].startswith("<")
         if not key or draft.keys or not tagged or head == "<" or not self.frame.at_line:
             return None
-        draft.sure()
+        draft.commit()
         draft.repair("missing_parameter_opener")
-        yield from self.value(self.markup.parameters[0], key, draft.shape(key))
-        return _Next.DONE if draft.cut else _Next.GO_ON
+        yield from self.value(self.markup.parameters[0], key, draft.parameter_type(key))
+        return _Next.DONE if draft.is_truncated else _Next.GO_ON
 
     def stray_closer(self, head: str) -> Steps[_Next | None]:
         draft, source = self.draft, self.frame.source
@@ -380,7 +380,7 @@ class _Reading:
         if not draft.live and (not self.frame.marked or not draft.keys):
             return _Next.REFUSED
         expected = self.call.close[0] if self.call.close else "the end of the call"
-        draft.flaw(Reason.MALFORMED, "call", f"{head!r} after the parameters", f"a parameter or {expected}")
+        draft.add_defect(Reason.MALFORMED, "call", f"{head!r} after the parameters", f"a parameter or {expected}")
         return _Next.DONE
 
     # -- one parameter -------------------------------------------------------------------------------------------------
@@ -445,7 +445,7 @@ class _Reading:
 
     def shape_of(self, parameter: Parameter, key: str, word: str | None) -> SchemaType:
         """The type of a parameter: what the schema says, else what the mark says."""
-        shape = self.draft.shape(key)
+        shape = self.draft.parameter_type(key)
         if shape.kinds or self.draft.declares(key):
             return shape
         if key in ENVELOPES and self.draft.tool is not None:
@@ -467,7 +467,7 @@ class _Reading:
             return
         draft = self.draft
         draft.open_text(key)
-        if (yield from RawValue(self, parameter, key, draft.text, draft.passing).read()):
+        if (yield from RawValue(self, parameter, key, draft.text, draft.passthrough_index).read()):
             draft.close_text()
         else:
             draft.truncate()
@@ -492,6 +492,6 @@ class _Reading:
         if shape.kinds & {"array", "object"}:
             elements = parse_elements(text) if text.lstrip()[:1] in ("<", "]", "") else None
             if elements is not None:
-                draft.add(key, conform_text_leaves(elements or "", shape, where))
+                draft.add(key, coerce_text_leaves(elements or "", shape, where))
                 return
-        draft.add(key, read_text(text, shape, where))
+        draft.add(key, coerce_text(text, shape, where))

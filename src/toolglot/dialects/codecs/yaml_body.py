@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import yaml
 
 from toolglot.core.events import Reason
-from toolglot.core.lenient_json import Number, Value, legal_number
-from toolglot.core.schema.toolset import conform_text_leaves
+from toolglot.core.lenient_json import Number, Value, to_json_number
+from toolglot.core.schema.toolset import coerce_text_leaves
 from toolglot.dialects.codecs.buffered_values import gather_up_to
 from toolglot.dialects.codecs.sample_templates import HARD_JSON, JSON, KEY, TOOL, VALUE
 from toolglot.dialects.partial_call import CallBlock, PartialCall
@@ -35,7 +35,7 @@ class _Dumper(yaml.SafeDumper):
 
 def _represent_number(dumper: yaml.SafeDumper, value: Number) -> yaml.Node:
     kind = "float" if set(value) & set(".eE") else "int"
-    return dumper.represent_scalar(f"tag:yaml.org,2002:{kind}", legal_number(value))
+    return dumper.represent_scalar(f"tag:yaml.org,2002:{kind}", to_json_number(value))
 
 
 def _represent_text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
@@ -80,8 +80,8 @@ class YamlBody:
         except (yaml.YAMLError, RecursionError, ValueError):
             values = None
         if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
-            draft.flaw(Reason.MALFORMED, "arguments", "text that is not YAML", "key: value, one per line")
-            return draft.frame.marked
+            draft.add_defect(Reason.MALFORMED, "arguments", "text that is not YAML", "key: value, one per line")
+            return draft.block.marked
         for key, value in values.items():
-            draft.add(key, conform_text_leaves(value, draft.shape(key), f"argument {key}"))
+            draft.add(key, coerce_text_leaves(value, draft.parameter_type(key), f"argument {key}"))
         return True

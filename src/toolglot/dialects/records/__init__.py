@@ -1,4 +1,4 @@
-"""Every dialect we know, found by walking this folder: one file per family, records as data."""
+"""All dialects: one file per family, each a tuple ``DIALECTS`` of records. New files are found automatically."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from toolglot.dialects.spec import Commitment, Dialect, loosen_call, loosen_wrap
 
 @cache
 def all_dialects() -> tuple[Dialect, ...]:
-    """The records of all files here, in the order of file name and of writing."""
+    """Return the records of all files, ordered by file name and position in the file."""
     found: list[Dialect] = []
     for module in sorted(pkgutil.iter_modules(__path__), key=lambda entry: entry.name):
         records = import_module(f"{__name__}.{module.name}").DIALECTS
@@ -21,7 +21,7 @@ def all_dialects() -> tuple[Dialect, ...]:
 
 
 def _loosen(record: Dialect) -> Dialect:
-    """The record with the marks that models vary; what is ordinary text too is taken as it is written."""
+    """Add variants of the marks; marks that occur in ordinary text are matched exactly."""
     wraps = tuple(spelled for wrap in record.wrap for spelled in loosen_wrap(wrap))
     if record.commitment is not Commitment.MARKED:
         return replace(record, wrap=wraps)

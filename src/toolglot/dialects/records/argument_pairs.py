@@ -1,4 +1,4 @@
-"""Name first, then pairs of key and value: GLM and its relatives.
+"""The tool name, then pairs of key and value elements: GLM 4.5 and later, LongCat, Hunyuan 3.
 
 <tool_call>get_weather
 <arg_key>city</arg_key>
@@ -23,7 +23,7 @@ PAIRS = TaggedParameters(
             "<longcat_arg_key>{key}</longcat_arg_key> <longcat_arg_value>",
             ("</longcat_arg_value>",),
         ),
-        # known damage: doubled marks, a mark of the pair that was lost, the call's mark in place of the key's
+        # known damage: doubled marks, a missing mark, <tool_call> instead of <arg_key>
         Parameter("<arg_key><arg_key>{key}</arg_key> <arg_value>", VALUE_END, repair="doubled_mark"),
         Parameter("<arg_key>{key}</arg_key></arg_key> <arg_value>", VALUE_END, repair="doubled_mark"),
         Parameter("<tool_call>{key}</arg_key> <arg_value>", VALUE_END, repair="damaged_opener"),
@@ -38,7 +38,7 @@ PAIRS = TaggedParameters(
 DIALECTS = (
     Dialect(
         "glm45",
-        CallSyntax(("{name}",), PAIRS, place=Position.WRAPPED),
+        CallSyntax(("{name}",), PAIRS, position=Position.WRAPPED),
         sample="<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n</tool_call>",
         wrap=TOOL_CALL,
         also=(CallSyntax(("{name}{before_arg_key}",), PAIRS, ("</tool_call>",), Position.LINE, "missing_opener"),),
@@ -47,7 +47,7 @@ DIALECTS = (
     ),
     Dialect(
         "glm47",
-        CallSyntax(("{name}",), PAIRS, place=Position.WRAPPED),
+        CallSyntax(("{name}",), PAIRS, position=Position.WRAPPED),
         sample="<tool_call>get_weather<arg_key>city</arg_key><arg_value>Oslo</arg_value></tool_call>",
         wrap=TOOL_CALL,
         returns=TOOL_RESPONSE,
@@ -55,7 +55,7 @@ DIALECTS = (
     ),
     Dialect(
         "longcat_argkey",
-        CallSyntax(("{name}",), PAIRS, place=Position.WRAPPED),
+        CallSyntax(("{name}",), PAIRS, position=Position.WRAPPED),
         sample="<longcat_tool_call>get_weather\n<longcat_arg_key>city</longcat_arg_key>\n"
         "<longcat_arg_value>Oslo</longcat_arg_value>\n</longcat_tool_call>",
         wrap=(Wrap(("<longcat_tool_call>",), ("</longcat_tool_call>",)),),

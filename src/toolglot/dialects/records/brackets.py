@@ -1,4 +1,4 @@
-"""Marks in square brackets.
+"""Calls between marks in square brackets: LM Studio and others.
 
 [TOOL_REQUEST]{"name": "get_weather", "arguments": {"city": "Oslo"}}[END_TOOL_REQUEST]
 """
@@ -11,7 +11,7 @@ from toolglot.dialects.codecs.named_call import NamedCall
 from toolglot.dialects.codecs.tagged_parameters import Parameter, TaggedParameters
 from toolglot.dialects.spec import CallSyntax, Commitment, Dialect, Position, Wrap
 
-# an invented notation that replaces the colon by an arrow and writes arguments like command-line flags
+# a notation that some models invent: arrows instead of colons, arguments as command-line flags
 ARROWS = ('{{tool => "{name}", args =>', '{{tool => "{name}" args =>')
 
 DIALECTS = (
@@ -52,7 +52,7 @@ DIALECTS = (
         CallSyntax(
             ("tool_name:「始」{name}「末」,", "tool_name:「始」{name}「末」"),
             TaggedParameters((Parameter("{key}:「始」", ("「末」 ,", "「末」")),)),
-            place=Position.WRAPPED,
+            position=Position.WRAPPED,
         ),
         sample="<<<[TOOL_REQUEST]>>>\ntool_name:「始」get_weather「末」,\ncity:「始」Oslo「末」\n<<<[END_TOOL_REQUEST]>>>",
         wrap=(Wrap(("<<<[TOOL_REQUEST]>>>",), ("<<<[END_TOOL_REQUEST]>>>",)),),

@@ -1,4 +1,4 @@
-"""Messages in channels, some of them addressed to a tool: harmony, Kimi K3, Inkling.
+"""Messages in channels; a message addressed to a tool is a call: harmony (gpt-oss), Kimi K3, Inkling.
 
 <|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Oslo"}<|call|>
 """
@@ -37,7 +37,7 @@ ADDRESSED = (
     CONSTRAINED,
     MESSAGE,
 )
-# the prompt ended in the role, or the token before it was stripped
+# the prompt ended with the role, or <|start|> was stripped
 WITHOUT_START = (
     f"assistant{CONSTRAINED}",
     f"assistant{MESSAGE}",
@@ -52,10 +52,10 @@ WITHOUT_START = (
 )
 DAMAGED = (
     f"{START}{DOUBLED}",
-    # something else in the place of the channel
+    # something else instead of the channel
     f"{START}<|channel|>{{words}}{CONSTRAINED}",
     f"{START}<|channel|>{{words}}{MESSAGE}",
-    # the recipient behind the kind of content
+    # the recipient after the content type
     f"{START}{RECIPIENT_LAST}",
     RECIPIENT_LAST,
     # no <|channel|>
@@ -76,12 +76,12 @@ STRIPPED = (
     "to={name_parallel}{debris}{before_object}",
 )
 KIND = re.compile(r"[\s>](?!(?i:json|analysis|commentary|final)\b)\w+ ?<\|message\|>\Z")
-"""A kind of content that is not JSON, in the header of a message."""
+"""A content type other than JSON in the header of a message."""
 CLOSE = ("<|call|>", "<|end|>", "] <|call|>")
 
 
 def open_message(channel: str) -> tuple[str, ...]:
-    """The header of a message to nobody, with what may be missing of it."""
+    """Headers of a message without recipient, complete or with parts missing."""
     return (
         f"{START}<|channel|>{channel}{{constraint}}<|message|>",
         f"{START}{channel}<|message|>",
@@ -91,7 +91,7 @@ def open_message(channel: str) -> tuple[str, ...]:
 
 
 def open_next(channel: str) -> tuple[str, ...]:
-    """The same right behind another message, of which nobody saw the beginning."""
+    """The same right after another message whose header was not seen."""
     return (f"<|end|> {START}<|channel|>{channel}{{constraint}}<|message|>",)
 
 
@@ -102,26 +102,28 @@ DIALECTS = (
         sample="<|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>"
         '{"city": "Oslo"}<|call|>',
         also=(
-            # code, a patch or a command as it is
+            # code, a patch or a command, verbatim
             CallSyntax(ADDRESSED, Enclosed("<|call|>{before_turn}", KIND)),
             CallSyntax(DAMAGED, MessageCalls(), CLOSE, repair="damaged_header"),
             CallSyntax((RECIPIENT_FIRST,), MessageCalls(), CLOSE, Position.LINE),
             CallSyntax(WITHOUT_START, MessageCalls(), CLOSE, Position.LINE, "damaged_header"),
-            # the special tokens were stripped on the way
-            CallSyntax(STRIPPED, MessageCalls(), place=Position.LINE, repair="missing_marks"),
+            # the special tokens were stripped by the server
+            CallSyntax(STRIPPED, MessageCalls(), position=Position.LINE, repair="missing_marks"),
             CallSyntax(
                 ("+#+#+#+#+#+assistant to={name_id}{debris}{before_object}",), MessageCalls(), repair="missing_marks"
             ),
         ),
         regions=(
-            # the first one begins with its channel where the prompt ended in the token before it
+            # the first message begins with its channel if the prompt ended with <|channel|>
             Region(
                 (*open_message(" analysis{debris}"), "analysis{debris}<|message|>"),
                 ("<|end|>",),
                 commitment=Commitment.MARKED,
             ),
-            Region(open_next(" analysis{debris}"), ("<|end|>",), place=Position.ANYWHERE, commitment=Commitment.MARKED),
-            # a header that never got as far as its message: whatever it holds was said to nobody
+            Region(
+                open_next(" analysis{debris}"), ("<|end|>",), position=Position.ANYWHERE, commitment=Commitment.MARKED
+            ),
+            # a header without <|message|>: its content is treated as reasoning
             Region(
                 (
                     f"{START}<|channel|>{{before_stray_end}}",

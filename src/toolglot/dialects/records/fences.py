@@ -1,10 +1,10 @@
-"""Calls in a code fence.
+"""Calls in a Markdown code fence.
 
     ```json
     {"name": "get_weather", "arguments": {"city": "Oslo"}}
     ```
 
-A fence is ordinary text, so the tool must be known; words that announce an example make it text.
+A fence is ordinary text, so the tool must be known; a fence announced as an example stays text.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ LABELS = (
     "{before_sole_python}",
     "[ [{before_python}",
 )
-"""What models write before a call that is all they say."""
+"""Labels that models write before a call that is their whole answer."""
 SOLE = (
     Wrap(LABELS, (), Position.START, Commitment.ALONE),
     *(
@@ -63,7 +63,7 @@ SOLE = (
         for opener, closer in (("(", ")"), ("`", "`"), ("```", "```"))
     ),
 )
-"""What is before or around such a call."""
+"""Labels before, or delimiters around, such a call."""
 
 LINES = TaggedParameters((Parameter("BEGIN_ARG: {key}", ("END_ARG: {key}", "END_ARG"), Trim.BREAK),))
 
@@ -115,7 +115,7 @@ DIALECTS = (
     ),
     Dialect(
         "shell_fence",
-        CallSyntax(("{command}",), Shell(), place=Position.WRAPPED),
+        CallSyntax(("{command}",), Shell(), position=Position.WRAPPED),
         sample="```bash\ngit status\n```",
         wrap=(SHELL,),
         confidence=0.8,
@@ -123,7 +123,7 @@ DIALECTS = (
     ),
     Dialect(
         "continue_block",
-        CallSyntax(("TOOL_NAME: {name}\n",), LINES, place=Position.WRAPPED),
+        CallSyntax(("TOOL_NAME: {name}\n",), LINES, position=Position.WRAPPED),
         sample="```tool\nTOOL_NAME: get_weather\nBEGIN_ARG: city\nOslo\nEND_ARG\n```",
         wrap=(TOOL_CODE,),
         commitment=Commitment.TENTATIVE,

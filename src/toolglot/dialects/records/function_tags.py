@@ -1,4 +1,4 @@
-"""The name in the tag: Qwen3-Coder and its relatives.
+"""The tool name inside the tag: Qwen3-Coder, OpenHands, Seed-OSS, Llama.
 
 <tool_call>
 <function=get_weather>
@@ -35,7 +35,7 @@ SPACED = TaggedParameters(
         Parameter("<parameter={q}{key}{q}>", ("</parameter{eqkey}>",), Trim.BREAK),
         Parameter("<parameter name={q}{key}{q}>", ("</parameter>",), Trim.BREAK),
         Parameter("<parameter={q}{key}{q}{attributes}>", ("</parameter{eqkey}>",), Trim.BREAK, repair=LOST),
-        # known damage: a lost bracket, the value in the tag, the key as the text of the tag
+        # known damage: a missing bracket, the value inside the tag, the key as the content of the tag
         Parameter("<parameter={key}\n", ("</parameter>",), Trim.BREAK, repair="damaged_opener"),
         Parameter("<parameter={key}=", ("</parameter>",), Trim.BREAK, repair="damaged_opener"),
         Parameter("<parameter>{key}</parameter>", ("</parameter_value>",), Trim.BREAK, repair="key_outside_tag"),
@@ -53,7 +53,7 @@ DIALECTS = (
         teach=ToolPromptStyle(ToolListing.ELEMENTS),
         returns=TOOL_RESPONSE,
         also=(
-            # the tool's name opened as a parameter, or as a lone <name>
+            # the tool name written as a parameter, or in an unclosed <name>
             CallSyntax(("<parameter={name}> {before_parameter}",), SPACED, CLOSE, Position.WRAPPED, "damaged_header"),
             CallSyntax(("<name>{name} </parameter>",), SPACED, CLOSE, repair="damaged_header"),
             CallSyntax(DRIFTED, SPACED, CLOSE, repair="damaged_header"),
@@ -72,7 +72,7 @@ DIALECTS = (
                     "<function_name>{name}</function_name>",
                 ),
                 SPACED,
-                place=Position.WRAPPED,
+                position=Position.WRAPPED,
             ),
         ),
         regions=(THINK,),

@@ -1,4 +1,4 @@
-"""Bare keys, and strings between marks of their own: Gemma 4 and FunctionGemma.
+"""Objects with unquoted keys and special string delimiters: Gemma 4 and FunctionGemma.
 
 <|tool_call>call:get_weather{city:<|"|>Oslo<|"|>,days:3}<tool_call|>
 """
@@ -12,9 +12,9 @@ from toolglot.dialects.spec import CallSyntax, Dialect, Position, Region, ToolLi
 
 LITERALS = Literals(quotes=('<|"|>', "<escape>", '"', "'"), native=frozenset({"unquoted_key"}))
 BODY = NamedCall((ObjectMembers(literals=LITERALS), ObjectMembers("(", ")", (":", "="), LITERALS)))
-CALL = CallSyntax(("call: {name}", "call:default_api:{name}"), BODY, place=Position.WRAPPED)
+CALL = CallSyntax(("call: {name}", "call:default_api:{name}"), BODY, position=Position.WRAPPED)
 BARE = CallSyntax(
-    # Gemini's larger models write the same without marks, under the name of the module that they see
+    # larger Gemini models write the same without marks, prefixed with the module name from their prompt
     (
         "call:{name}{before_object}",
         "call:default_api:{name}{before_object}",
@@ -22,10 +22,10 @@ BARE = CallSyntax(
         "default_api:{name}{before_object}",
     ),
     BODY,
-    place=Position.LINE,
+    position=Position.LINE,
     repair="missing_opener",
 )
-NAME_ONLY = CallSyntax(("{name}",), BODY, place=Position.WRAPPED, repair="damaged_header")
+NAME_ONLY = CallSyntax(("{name}",), BODY, position=Position.WRAPPED, repair="damaged_header")
 
 DIALECTS = (
     Dialect(

@@ -1,4 +1,4 @@
-"""``invoke`` and ``parameter``: the Claude form and everybody who took it over, under any namespace.
+"""``invoke`` and ``parameter`` elements: the Claude format and formats derived from it, in any XML namespace.
 
 <function_calls>
 <invoke name="get_weather">
@@ -30,7 +30,7 @@ INVOKE = CallSyntax(
 
 
 def call_dsml(sign: str, repair: str = "", end: str = ">") -> CallSyntax:
-    """A call whose marks carry this sign; the bracket of the header may have been lost."""
+    """Build a call syntax whose tags carry this prefix; ``end`` allows for a missing bracket of the header."""
     closers = (f"</{sign}parameter>", "<{bar}/DSML{bar}parameter>", "</parameter>")
     return CallSyntax(
         (f"<{sign}invoke name={{q}}{{name}}{{q}} {{slash}}{end}",),

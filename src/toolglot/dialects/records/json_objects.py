@@ -1,4 +1,4 @@
-"""Calls as JSON objects that name their tool, between marks of many kinds or none.
+"""JSON objects that name their tool, between various marks or none: Hermes and many others.
 
 <tool_call>
 {"name": "get_weather", "arguments": {"city": "Oslo", "days": 3}}
@@ -24,7 +24,7 @@ from toolglot.dialects.spec import Channel, Commitment, Dialect, Position, Regio
 
 TOOL_CALL_TOKEN = Wrap(open=("<|tool_call|>",))
 
-# models rename the mark now and then; the JSON inside must then name a tool that is known
+# models sometimes rename the mark; the JSON inside must then name a known tool
 RENAMED = Wrap(
     open=("<{marker}>{before_json}", "[{marker}]{before_json}"),
     close=("</{marker}>", "[/{marker}]", "[END_{marker}]", "[END {marker}]"),
@@ -170,7 +170,7 @@ DIALECTS = (
         sample='<|function_call|>{"name": "get_weather", "arguments": {"city": "Oslo"}}',
         wrap=(
             Wrap(("<|function_call|>",)),
-            Wrap(("function call<|role_sep|>",), place=Position.LINE),
+            Wrap(("function call<|role_sep|>",), position=Position.LINE),
         ),
         teach=ToolPromptStyle(ToolListing.TYPES, "namespace functions {\n", "\n} // namespace functions"),
         models=("gigachat3*",),

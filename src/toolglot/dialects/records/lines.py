@@ -1,4 +1,4 @@
-"""Calls by lines of text: ReAct, the flower marks of Qwen-Agent, GLM-4-9B, functionary.
+"""Calls as labelled lines of text: ReAct, Qwen-Agent (✿ marks), GLM-4-9B, Functionary.
 
 Action: get_weather
 Action Input: {"city": "Oslo"}
@@ -35,9 +35,9 @@ FLOWERS = ("✿FUNCTION✿: {name}\n ✿ARGS✿:",)
 DIALECTS = (
     Dialect(
         "react",
-        CallSyntax(REACT, NamedCall(), place=Position.LINE),
+        CallSyntax(REACT, NamedCall(), position=Position.LINE),
         sample='Action: get_weather\nAction Input: {"city": "Oslo"}\nObservation:',
-        also=(CallSyntax(REACT, FreeText(LABELS), place=Position.LINE),),
+        also=(CallSyntax(REACT, FreeText(LABELS), position=Position.LINE),),
         commitment=Commitment.TENTATIVE,
         results=("Observation:", "Observation {index}:"),
         teach=ToolPromptStyle(open="", close=""),
@@ -55,7 +55,7 @@ DIALECTS = (
     ),
     Dialect(
         "glm4_9b",
-        CallSyntax(("{name}\n{before_quoted}",), NamedCall(), place=Position.LINE),
+        CallSyntax(("{name}\n{before_quoted}",), NamedCall(), position=Position.LINE),
         sample='get_weather\n{"city": "Oslo"}',
         commitment=Commitment.TENTATIVE,
         models=("glm-4-9b*", "glm-z1*"),

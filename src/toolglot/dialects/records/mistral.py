@@ -1,4 +1,4 @@
-"""Mistral: a control token, then either a JSON list or the name and its arguments.
+"""Mistral: a control token, then either a JSON list of calls, or a name and its arguments.
 
 [TOOL_CALLS]get_weather[ARGS]{"city": "Oslo", "days": 3}
 """
@@ -27,17 +27,17 @@ DIALECTS = (
     ),
     Dialect(
         "mistral_args",
-        CallSyntax(("{name} [ARGS]",), NamedCall(), place=Position.LINE),
+        CallSyntax(("{name} [ARGS]",), NamedCall(), position=Position.LINE),
         sample='[TOOL_CALLS]get_weather[ARGS]{"city": "Oslo"}',
         wrap=(TOOL_CALLS,),
-        also=(CallSyntax(("{name}",), NamedCall(), place=Position.WRAPPED, repair="damaged_header"),),
+        also=(CallSyntax(("{name}",), NamedCall(), position=Position.WRAPPED, repair="damaged_header"),),
         teach=AVAILABLE_TOOLS,
         returns="[TOOL_RESULTS]{content}[/TOOL_RESULTS]",
         models=("magistral*", "devstral*", "ministral-3*", "mistral-large-3*"),
     ),
     Dialect(
         "mistral_callid",
-        CallSyntax(("{name} [CALL_ID] {id} [ARGS]",), NamedCall(), place=Position.WRAPPED),
+        CallSyntax(("{name} [CALL_ID] {id} [ARGS]",), NamedCall(), position=Position.WRAPPED),
         sample='[TOOL_CALLS]get_weather[CALL_ID]a1b2c3d40[ARGS]{"city": "Oslo"}',
         wrap=(TOOL_CALLS,),
         teach=AVAILABLE_TOOLS,

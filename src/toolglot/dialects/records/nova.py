@@ -1,4 +1,4 @@
-"""Amazon Nova: the name in the tag, like Qwen3-Coder, with underscores before its words.
+"""Amazon Nova: the tool name inside the tag, like Qwen3-Coder, with underscores before the tag names.
 
 <__function=get_weather><__parameter=city>Oslo</__parameter></__function>
 """
@@ -13,7 +13,7 @@ DIALECTS = (
     Dialect(
         "nova",
         CallSyntax(
-            # <tools> is what a list of definitions begins with as well, so it counts only right before a call
+            # <tools> also opens a list of definitions, so it counts only right before a call
             ("<tools> <__function={q}{name}{q}>", "<__function={q}{name}{q}>"),
             TaggedParameters((Parameter("<__parameter={q}{key}{q}>", ("</__parameter>",)),)),
             ("</__function> </tools>", "</__function>"),

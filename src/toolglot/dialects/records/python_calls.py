@@ -1,4 +1,4 @@
-"""Calls as Python writes them.
+"""Calls in Python syntax: Llama 4, OLMo 3, LFM2 and others.
 
 [get_weather(city="Oslo", days=3)]
 """

@@ -1,4 +1,4 @@
-"""Special tokens around name and arguments: DeepSeek, Kimi, Solar.
+"""Special tokens around the name and the arguments: DeepSeek, Kimi K2, Solar.
 
 <|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>
 {"city": "Oslo"}<|tool_call_end|><|tool_calls_section_end|>
@@ -44,7 +44,7 @@ DIALECTS = (
         "<｜tool▁calls▁end｜>",
         wrap=(DEEPSEEK,),
         also=(
-            # without repair: a damaged header would be asked for behind names that stand alone
+            # no repair: as a damaged header it would also be tried after every bare name
             CallSyntax((f"{{name}}{SEP}",), NamedCall(), (END,), Position.WRAPPED),
             CallSyntax((f"{BEGIN}{{name}}{{before_object}}",), NamedCall(), (END,), repair="damaged_header"),
         ),
@@ -79,7 +79,7 @@ DIALECTS = (
                 Position.LINE,
                 "missing_opener",
             ),
-            replace(OBJECT, header=("<|tool_call_begin|> {{",), place=Position.ANYWHERE),
+            replace(OBJECT, header=("<|tool_call_begin|> {{",), position=Position.ANYWHERE),
         ),
         results=("## Return of functions.",),
         between="",

@@ -1,4 +1,4 @@
-"""The tool's own name as the tag: Roo, Cline, Kilo and every "XML" prompt.
+"""The tool name as the tag: Roo, Cline, Kilo and other "XML" prompts.
 
     <get_weather>
     <city>Oslo</city>
@@ -17,7 +17,7 @@ from toolglot.dialects.shared_marks import FUNCTION_CALLS, FUNCTION_RESULTS
 from toolglot.dialects.spec import CallSyntax, Commitment, Dialect, Region, ToolListing, ToolPromptStyle, Wrap
 
 VERBATIM = PIECES | {"content", "contents", "filetext", "body", "code", "text", "input"}
-"""Parameters that hold files or pieces of them: only one line break on each side is layout, blanks are data."""
+"""Parameters with file content: one line break on each side is trimmed, other whitespace is data."""
 
 PREFIXED = TaggedParameters((Parameter("]<]minimax[>[<{key}>", ("]<]minimax[>[</{key}>", "</{key}>")),))
 ELEMENTS = TaggedParameters(

@@ -69,9 +69,9 @@ def retell_thoughts(conversation: Conversation, rule: Rule) -> Conversation:
 def _retell(part: Part, rule: Rule) -> Part | None:
     if not isinstance(part, Reasoning):
         return part
-    if part.seal and SIGNED_CALLS in rule.quirks:
+    if part.signature and SIGNED_CALLS in rule.quirks:
         return part if rule.reasoning else replace(part, text="")
-    return replace(part, kind=rule.reasoning, seal="") if rule.reasoning and part.text else None
+    return replace(part, kind=rule.reasoning, signature="") if rule.reasoning and part.text else None
 
 
 def hold_to_call(speech: PromptedConversation, rule: Rule, dialect: str, *, parallel: bool) -> PromptedConversation:

@@ -118,7 +118,7 @@ class SignatureCollector:
                     self.said.append(text)
                 case ReasoningDelta(text=text):
                     self.thinking.append(text)
-                case ReasoningSigned(seal=seal, kind=kind):
+                case ReasoningSigned(signature=seal, kind=kind):
                     self.sealed.append((Reasoning("".join(self.thinking), seal, kind), len(self.said)))
                     self.thinking.clear()
                 case CallStarted(index=index, id=call_id, name=name):
@@ -144,7 +144,7 @@ class SignatureCollector:
 
     def keep(self, thoughts: Thoughts, step: tuple[bytes, ...], keys: Iterable[Key]) -> None:
         kept: Kept = (step, thoughts)
-        size = sum(len(thought.text) + len(thought.seal) for thought, _ in thoughts)
+        size = sum(len(thought.text) + len(thought.signature) for thought, _ in thoughts)
         if thoughts:
             for key in keys:
                 self.drawer.keep(key, kept, size)

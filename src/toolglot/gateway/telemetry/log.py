@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from typing import Final, TextIO
 
 from toolglot.core.events import Event
-from toolglot.core.redaction import clean, redact, redact_stream
+from toolglot.core.redaction import make_printable, redact, redact_stream
 from toolglot.gateway.telemetry.metrics import Metrics
 from toolglot.gateway.telemetry.records import BODY_LENGTH, Clock, Record, RequestRecorder
 from toolglot.reading.reader import gather
@@ -98,7 +98,7 @@ class Telemetry:
             blacken = redact_stream if watch.stream and what == "answer" else redact
             text = blacken(data[: 2 * BODY_LENGTH].decode("utf-8", "replace"), self._known_secrets)[:BODY_LENGTH]
             size = len(data) if size is None else size
-            told = {"request_id": clean(watch.request_id), "what": what, "bytes": size, "body": text}
+            told = {"request_id": make_printable(watch.request_id), "what": what, "bytes": size, "body": text}
             self._bodies.info("%s", json.dumps(told, separators=(",", ":")))
 
     def describe_dry_run(self, said: Iterable[str], heard: Iterable[Event]) -> bytes:

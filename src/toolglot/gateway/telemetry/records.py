@@ -28,7 +28,7 @@ from toolglot.core.events import (
     TextDelta,
     Usage,
 )
-from toolglot.core.redaction import tidy
+from toolglot.core.redaction import redact_printable
 
 BODY_LENGTH: Final = 64 << 10
 OWN_ID: Final = re.compile("req_[0-9a-f]{24}")
@@ -316,13 +316,13 @@ class RequestRecorder(msgspec.Struct):
     def rehearsed(self) -> DryRunResult:
         return DryRunResult(
             calls=self.calls,
-            tools=tuple(map(tidy, self.tools)),
+            tools=tuple(map(redact_printable, self.tools)),
             read_as=tuple(self.read_as),
             repairs=tuple(self.repairs),
             rejected=tuple(self.rejected),
             confidences=tuple(self.confidences),
             outcomes=self.outcomes,
-            error=tidy(self.error),
+            error=redact_printable(self.error),
         )
 
     def forget(self) -> None:
@@ -336,12 +336,12 @@ class RequestRecorder(msgspec.Struct):
     def conclude(self, status: int) -> Record:
         """The record, with everything that others chose made fit to be told."""
         return Record(  # in order: it takes twice as long to name all fields
-            self.request_id if OWN_ID.fullmatch(self.request_id) else tidy(self.request_id),
+            self.request_id if OWN_ID.fullmatch(self.request_id) else redact_printable(self.request_id),
             _write_time(self.time),
             self.wire,
-            tidy(self.model),
-            tidy(self.upstream),
-            tidy(self.upstream_model),
+            redact_printable(self.model),
+            redact_printable(self.upstream),
+            redact_printable(self.upstream_model),
             self.mode,
             self.dialect,
             self.client,
@@ -350,23 +350,23 @@ class RequestRecorder(msgspec.Struct):
             self.stripped,
             status,
             self.calls,
-            tuple(map(tidy, self.tools)),
+            tuple(map(redact_printable, self.tools)),
             tuple(self.read_as),
             tuple(self.repairs),
             tuple(self.rejected),
-            tuple(map(tidy, self.notes)),
+            tuple(map(redact_printable, self.notes)),
             self.chunks,
             self.bytes,
             self.first_chunk,
             self.clock() - self.began,
             self.finish,
             _count(self.usage) if self.usage else None,
-            tidy(self.error),
+            redact_printable(self.error),
             self.client_gone,
             self.conversation,
             self.arms,
             self.outcomes,
-            tuple(map(tidy, self.transformed)),
+            tuple(map(redact_printable, self.transformed)),
             tuple(self.confidences),
             tuple(self.complaints),
             self.would.rehearsed() if self.would else None,

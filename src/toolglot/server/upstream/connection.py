@@ -19,7 +19,7 @@ from typing import Final, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-from toolglot.core.errors import SilenceError, UpstreamError
+from toolglot.core.errors import UpstreamError, UpstreamTimeoutError
 from toolglot.server.compression import PACKED, Decompressor
 
 READ_AHEAD: Final = 1 << 16
@@ -213,7 +213,7 @@ class UpstreamResponse:
             self.fail(UpstreamError(f"The connection to the upstream broke {self._when()}."))
 
     def give_up(self) -> None:
-        self.fail(SilenceError(f"The upstream was silent for too long {self._when()}."))
+        self.fail(UpstreamTimeoutError(f"The upstream was silent for too long {self._when()}."))
 
     def _when(self) -> str:
         return "while it was answering" if self.status else "before it answered"

@@ -18,7 +18,7 @@ from typing import Final
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from toolglot.config import Upstream
-from toolglot.core.errors import SilenceError, UnreachableError, UpstreamError
+from toolglot.core.errors import UnreachableError, UpstreamError, UpstreamTimeoutError
 from toolglot.server.upstream.connection import UpstreamConnection, UpstreamResponse
 
 KEEP_ALIVE: Final = 4.0
@@ -111,7 +111,7 @@ class ConnectionPool:
                 return reply
             except UpstreamError as error:
                 connection.release()
-                if kept is None or not reply.unheard or isinstance(error, SilenceError):
+                if kept is None or not reply.unheard or isinstance(error, UpstreamTimeoutError):
                     raise
                 kept = None
             except asyncio.CancelledError:  # perhaps in the moment in which the head came; nobody else will leave
@@ -128,7 +128,7 @@ class ConnectionPool:
                 return (await loop.create_connection(partial(UpstreamConnection, loop), host, port, ssl=tls))[1]
         except TimeoutError:
             problem = f"did not accept a connection within {upstream.connect_timeout:g} s"
-            raise SilenceError(f"{who} {problem}. Check that it is running.") from None
+            raise UpstreamTimeoutError(f"{who} {problem}. Check that it is running.") from None
         except ssl.SSLCertVerificationError as error:
             raise UnreachableError(f"The certificate of {who} was refused: {error.verify_message}.") from None
         except ssl.SSLError as error:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from toolglot.core.errors import RefusedError, ToolglotError
+from toolglot.core.errors import ToolglotError, UpstreamResponseError
 from toolglot.core.json_numbers import encode
 from toolglot.wires.json_fields import parse_reply, text_at
 
@@ -29,18 +29,18 @@ def describe(told: object) -> tuple[str, str]:
     """Kind and message of an error, whichever way a server writes it."""
     inner = told.get("error", told) if isinstance(told, dict) else told
     if not isinstance(inner, dict):
-        return RefusedError.code, str(inner)
+        return UpstreamResponseError.code, str(inner)
     message = text_at(inner, "message") or text_at(inner, "detail") or str(inner)
-    return text_at(inner, "type") or RefusedError.code, message
+    return text_at(inner, "type") or UpstreamResponseError.code, message
 
 
-def decode_error(status: int, body: bytes) -> RefusedError:
+def decode_error(status: int, body: bytes) -> UpstreamResponseError:
     """The error that an upstream answered with."""
     told = parse_reply(body)
     if told is None:
-        return RefusedError(f"The upstream answered with status {status}.", status)
+        return UpstreamResponseError(f"The upstream answered with status {status}.", status)
     kind, message = describe(told)
-    return RefusedError(message, status, kind, kind if kind in KINDS.values() else None)
+    return UpstreamResponseError(message, status, kind, kind if kind in KINDS.values() else None)
 
 
 def encode_error(error: ToolglotError) -> bytes:

@@ -141,9 +141,9 @@ class Turns:
 def _encode_thought(thought: Reasoning) -> list[Block]:
     """Only thinking that this wire itself has signed may go back to it."""
     if thought.kind == REDACTED:
-        return [{"type": "redacted_thinking", "data": thought.seal}]
-    if thought.kind == NAME and thought.seal:
-        return [{"type": "thinking", "thinking": thought.text, "signature": thought.seal}]
+        return [{"type": "redacted_thinking", "data": thought.signature}]
+    if thought.kind == NAME and thought.signature:
+        return [{"type": "thinking", "thinking": thought.text, "signature": thought.signature}]
     return []
 
 

@@ -124,10 +124,10 @@ class StreamEncoder:
 
     def seal(self, event: ReasoningSigned, out: list[bytes]) -> None:
         if event.kind == REDACTED:
-            block = self.add(Block("redacted", {"type": "redacted_thinking", "data": event.seal}), out)
+            block = self.add(Block("redacted", {"type": "redacted_thinking", "data": event.signature}), out)
         else:
             block = self.going_on("thinking", THINKING, out)
-            signature = write_signature(event.kind, event.seal)
+            signature = write_signature(event.kind, event.signature)
             self.put(block, b'"type":"signature_delta","signature":' + encode(signature), out)
         self.complete(block, out)
 
@@ -243,9 +243,9 @@ def encode_reply(events: Iterable[Event], answerer: ResponseIdentity, asked: Cli
                 _last(content, "text", {"type": "text", "text": ""})["text"] += text
             case ReasoningDelta(text=text):
                 _last(content, "thinking", THINKING)["thinking"] += text
-            case ReasoningSigned(seal=seal, kind=kind) if kind == REDACTED:
+            case ReasoningSigned(signature=seal, kind=kind) if kind == REDACTED:
                 content.append({"type": "redacted_thinking", "data": seal})
-            case ReasoningSigned(seal=seal, kind=kind):
+            case ReasoningSigned(signature=seal, kind=kind):
                 _last(content, "thinking", THINKING)["signature"] = write_signature(kind, seal)
             case CallStarted(index=index):
                 cut[index] = {"type": "tool_use", "id": ids.give(event.id), "name": event.name, "input": {}}
@@ -286,10 +286,10 @@ def _frame(answerer: ResponseIdentity) -> dict[str, Any]:
 def _tell_usage(usage: Usage | None) -> dict[str, Any]:
     """What came from a cache is told apart here, and what was thought."""
     usage = usage or Usage()
-    caches = {key: usage.told[key] for key in CACHES if isinstance(usage.told.get(key), int)}
-    if not caches and (cached := count_told(usage.told, CACHED)):
+    caches = {key: usage.reported[key] for key in CACHES if isinstance(usage.reported.get(key), int)}
+    if not caches and (cached := count_told(usage.reported, CACHED)):
         caches = {CACHES[1]: cached}
     given = max(0, usage.input_tokens - sum(caches.values()))
     told: dict[str, Any] = {"input_tokens": given, "output_tokens": usage.output_tokens, **caches}
-    thought = count_told(usage.told, THOUGHT)
+    thought = count_told(usage.reported, THOUGHT)
     return told | {"output_tokens_details": {"thinking_tokens": thought}} if thought else told

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolglot.core.errors import RefusedError, ToolglotError, UpstreamError
+from toolglot.core.errors import ToolglotError, UpstreamError, UpstreamResponseError
 from toolglot.core.json_numbers import encode
 from toolglot.wires.json_fields import dicts_in, text_at
 
@@ -31,12 +31,12 @@ def describe(told: object) -> tuple[str, str]:
     if isinstance(told, list) and told:
         return describe(told[0])
     if not isinstance(told, dict):
-        return RefusedError.code, str(told)
+        return UpstreamResponseError.code, str(told)
     inner = told.get("error")
     if isinstance(inner, (dict, str)):
         return describe(inner)
     reasons = [text_at(detail, "reason") for detail in dicts_in(told.get("details"))]
-    code = next(filter(None, reasons), "") or text_at(told, "status") or RefusedError.code
+    code = next(filter(None, reasons), "") or text_at(told, "status") or UpstreamResponseError.code
     return code, text_at(told, "message") or str(told)
 
 

@@ -195,8 +195,8 @@ class Transcript:
 
     def think(self, text: str, seal: str, kind: str) -> None:
         last = self.said[-1] if self.said else None
-        if isinstance(last, Reasoning) and not last.seal:
-            self.said[-1] = replace(last, text=last.text + text, seal=seal, kind=kind)
+        if isinstance(last, Reasoning) and not last.signature:
+            self.said[-1] = replace(last, text=last.text + text, signature=seal, kind=kind)
         elif text or seal:
             self.said.append(Reasoning(text, seal, kind))
 

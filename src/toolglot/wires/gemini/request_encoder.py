@@ -113,7 +113,7 @@ def _encode_turn(parts: Iterable[Part]) -> list[dict[str, Any]]:
     for part in parts:
         if isinstance(part, Reasoning):
             if part.kind == NAME:
-                seal = part.seal or seal
+                seal = part.signature or seal
                 encoded += [{"text": part.text, "thought": True}] if part.text else []
             continue
         told = _encode_call(part) if isinstance(part, ToolCall) else _encode_part(part)

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from toolglot.core.errors import RefusedError
+from toolglot.core.errors import UpstreamResponseError
 from toolglot.core.events import (
     CallArguments,
     CallStarted,
@@ -176,13 +176,13 @@ def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
     return read_reply(body, new_id).events
 
 
-def decode_error(status: int, body: bytes) -> RefusedError:
+def decode_error(status: int, body: bytes) -> UpstreamResponseError:
     """The error that an upstream answered with."""
     told = next(iter(_parse_list(body)), parse_reply(body))
     if told is None:
-        return RefusedError(f"The upstream answered with status {status}.", status)
+        return UpstreamResponseError(f"The upstream answered with status {status}.", status)
     code, message = describe(told)
-    return RefusedError(message, status, code)
+    return UpstreamResponseError(message, status, code)
 
 
 def _parse_list(data: bytes) -> list[dict[str, Any]]:

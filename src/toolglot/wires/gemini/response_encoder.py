@@ -71,7 +71,7 @@ class EventEncoder:
 
     def keep_seal(self, event: ReasoningSigned) -> list[Part]:
         """A seal waits for the part behind the thoughts. If another one comes first, it has a part of its own."""
-        waiting, self.seal = self.seal, write_seal(event.seal, event.kind)
+        waiting, self.seal = self.seal, write_seal(event.signature, event.kind)
         return [{**NOTHING, "thoughtSignature": waiting}] if waiting else []
 
     def start(self, event: CallStarted) -> None:
@@ -202,7 +202,7 @@ def _join(last: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, Any] | 
 
 def tell_usage(usage: Usage | None) -> dict[str, Any]:
     usage = usage or Usage()
-    thought, cached = count_told(usage.told, THOUGHT), count_told(usage.told, CACHED)
+    thought, cached = count_told(usage.reported, THOUGHT), count_told(usage.reported, CACHED)
     told = {
         "promptTokenCount": usage.input_tokens,
         "candidatesTokenCount": max(0, usage.output_tokens - thought),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from toolglot.core.errors import RefusedError
+from toolglot.core.errors import UpstreamResponseError
 from toolglot.core.events import (
     CallArguments,
     CallStarted,
@@ -74,7 +74,7 @@ class StreamDecoder:
             text = line.decode(errors="replace")[:80]
             self.fail(events, "upstream_invalid", f"The upstream sent no reply but {text!r}.")
         elif told.get("error"):
-            self.fail(events, RefusedError.code, str(told["error"]))
+            self.fail(events, UpstreamResponseError.code, str(told["error"]))
         else:
             self.take(told, events)
 
@@ -133,7 +133,7 @@ def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
     return read_reply(body, new_id).events
 
 
-def decode_error(status: int, body: bytes) -> RefusedError:
+def decode_error(status: int, body: bytes) -> UpstreamResponseError:
     """The error that an upstream answered with."""
     told = parse_reply(body) or {}
-    return RefusedError(text_at(told, "error") or f"The upstream answered with status {status}.", status)
+    return UpstreamResponseError(text_at(told, "error") or f"The upstream answered with status {status}.", status)

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from toolglot.core.errors import RefusedError, ToolglotError
+from toolglot.core.errors import ToolglotError, UpstreamResponseError
 from toolglot.core.json_numbers import encode
 
 SERVER_KIND = "server_error"
@@ -27,25 +27,25 @@ def _kind_of(status: int) -> str:
 def describe(error: object) -> tuple[str, str]:
     """Code and message of an error, whichever way a server writes it."""
     if not isinstance(error, dict):
-        return RefusedError.code, str(error)
+        return UpstreamResponseError.code, str(error)
     inner = error.get("error")
     if isinstance(inner, (dict, str)):
         return describe(inner)
     message = error.get("message") or error.get("detail") or error.get("msg")
-    code = error.get("code") or error.get("type") or RefusedError.code
+    code = error.get("code") or error.get("type") or UpstreamResponseError.code
     return str(code), message if isinstance(message, str) else json.dumps(error)
 
 
-def decode_error(status: int, body: bytes) -> RefusedError:
+def decode_error(status: int, body: bytes) -> UpstreamResponseError:
     """The error that an upstream answered with."""
     try:
         told = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return RefusedError(f"The upstream answered with status {status}.", status)
+        return UpstreamResponseError(f"The upstream answered with status {status}.", status)
     code, message = describe(told)
     inner = told.get("error", told) if isinstance(told, dict) else {}
     kind = inner.get("type") if isinstance(inner, dict) else None
-    return RefusedError(message, status, code, kind if isinstance(kind, str) else None)
+    return UpstreamResponseError(message, status, code, kind if isinstance(kind, str) else None)
 
 
 def encode_error(error: ToolglotError) -> bytes:

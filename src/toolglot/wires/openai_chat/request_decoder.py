@@ -322,7 +322,7 @@ def _encode_calls(parts: Iterable[Part]) -> dict[str, Any]:
     calls, seal = [], ""
     for part in parts:
         if isinstance(part, Reasoning) and part.kind == NAME:
-            seal = part.seal
+            seal = part.signature
         elif isinstance(part, ToolCall):
             function = {"name": part.name, "arguments": part.arguments}
             calls.append({"id": part.id, "type": "function", "function": function} | write_signature(seal))

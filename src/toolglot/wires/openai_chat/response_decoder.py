@@ -32,7 +32,7 @@ from toolglot.core.events import (
     Usage,
 )
 from toolglot.core.json_numbers import decode as decode_json
-from toolglot.core.json_numbers import decode_anything
+from toolglot.core.json_numbers import decode_allowing_nan
 from toolglot.wires.json_fields import end_call, find_fault, write_arguments
 from toolglot.wires.openai_chat.chunk_template import ChunkTemplate, cast
 from toolglot.wires.openai_chat.errors import describe
@@ -316,7 +316,7 @@ def _read_patiently(data: bytes) -> Reply:
     """A reply with something unusual in it: what fits is taken."""
     text = data.decode(errors="replace")
     try:
-        told = decode_anything(text)
+        told = decode_allowing_nan(text)
     except (ValueError, RecursionError):
         told = None
     if not isinstance(told, dict):

@@ -93,7 +93,7 @@ class StreamEncoder:
 
     def keep_seal(self, event: ReasoningSigned) -> bytes:
         """A signature of this wire waits for the call behind it; those of others have no place here."""
-        self.seal = event.seal if event.kind == NAME else self.seal
+        self.seal = event.signature if event.kind == NAME else self.seal
         return b""
 
     def carry(self, event: ProviderEvent) -> bytes:
@@ -133,7 +133,7 @@ def encode_reply(events: Iterable[Event], answerer: ResponseIdentity, asked: Cli
             case TextDelta() | ReasoningDelta():
                 texts[type(event)].append(event.text)
             case ReasoningSigned(kind=kind) if kind == NAME:
-                seal = event.seal
+                seal = event.signature
             case ProviderEvent(wire=wire, data=data) if wire == NAME:
                 others |= data
             case CallStarted():
@@ -175,10 +175,10 @@ def _tell_usage(usage: Usage | None) -> dict[str, Any]:
         "completion_tokens": usage.output_tokens,
         "total_tokens": usage.total_tokens or usage.input_tokens + usage.output_tokens,
     }
-    if "prompt_tokens" in usage.told:
-        return told | {**usage.told}
-    if cached := count_told(usage.told, CACHED):
+    if "prompt_tokens" in usage.reported:
+        return told | {**usage.reported}
+    if cached := count_told(usage.reported, CACHED):
         told["prompt_tokens_details"] = {"cached_tokens": cached}
-    if thought := count_told(usage.told, THOUGHT):
+    if thought := count_told(usage.reported, THOUGHT):
         told["completion_tokens_details"] = {"reasoning_tokens": thought}
     return told

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from toolglot.core.json_numbers import read_float
+from toolglot.core.json_numbers import parse_float
 
 
 class Function(msgspec.Struct):
@@ -47,4 +47,4 @@ class Reply(msgspec.Struct):
     error: Any = None
 
 
-decode = msgspec.json.Decoder(Reply, float_hook=read_float).decode
+decode = msgspec.json.Decoder(Reply, float_hook=parse_float).decode

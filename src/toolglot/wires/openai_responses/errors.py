@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from toolglot.core.errors import RefusedError, ToolglotError
+from toolglot.core.errors import ToolglotError, UpstreamResponseError
 from toolglot.core.json_numbers import encode
 from toolglot.wires.json_fields import parse_reply, text_at
 from toolglot.wires.translation import table_at
@@ -20,23 +20,23 @@ KINDS = {401: "authentication_error", 403: "permission_error", 404: "not_found_e
 def describe(told: object) -> tuple[str, str, str | None]:
     """Code, message and kind of an error, nested or flat."""
     if not isinstance(told, dict):
-        return RefusedError.code, str(told), None
+        return UpstreamResponseError.code, str(told), None
     inner = told.get("error")
     if isinstance(inner, (dict, str)):
         return describe(inner)
     kind = text_at(told, "type")
     kind = "" if kind == "error" else kind
     message = text_at(told, "message") or text_at(told, "detail") or json.dumps(told)
-    return str(told.get("code") or kind or RefusedError.code), message, kind or None
+    return str(told.get("code") or kind or UpstreamResponseError.code), message, kind or None
 
 
-def decode_error(status: int, body: bytes) -> RefusedError:
+def decode_error(status: int, body: bytes) -> UpstreamResponseError:
     """The error that an upstream answered with."""
     told = parse_reply(body)
     if told is None:
-        return RefusedError(f"The upstream answered with status {status}.", status)
+        return UpstreamResponseError(f"The upstream answered with status {status}.", status)
     code, message, kind = describe(told)
-    return RefusedError(message, status, code, kind)
+    return UpstreamResponseError(message, status, code, kind)
 
 
 def encode_error(error: ToolglotError) -> bytes:

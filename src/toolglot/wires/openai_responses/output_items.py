@@ -288,7 +288,7 @@ class OutputItems:
 
     def seal(self, event: ReasoningSigned) -> list[Step]:
         steps, thought = self.start_thought()
-        thought.seal = lend_seal(event.seal, event.kind, NAME)
+        thought.seal = lend_seal(event.signature, event.kind, NAME)
         return [*steps, *self.pause()]
 
     def call(self, event: CallStarted) -> list[Step]:
@@ -370,8 +370,8 @@ def tell_usage(usage: Usage | None) -> dict[str, Any]:
     usage = usage or Usage()
     return {
         "input_tokens": usage.input_tokens,
-        "input_tokens_details": {"cached_tokens": count_told(usage.told, CACHED)},
+        "input_tokens_details": {"cached_tokens": count_told(usage.reported, CACHED)},
         "output_tokens": usage.output_tokens,
-        "output_tokens_details": {"reasoning_tokens": count_told(usage.told, THOUGHT)},
+        "output_tokens_details": {"reasoning_tokens": count_told(usage.reported, THOUGHT)},
         "total_tokens": usage.total_tokens or usage.input_tokens + usage.output_tokens,
     }

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
-from toolglot.core.errors import SizeError
+from toolglot.core.errors import RequestSizeError
 from toolglot.core.json_numbers import decode, encode
 from toolglot.wires.json_fields import dicts_in, parse_body, text_at
 
@@ -94,8 +94,8 @@ class _PreviousResponse:
         return self.answers[output].get(item_id)
 
 
-def _refuse(limit: int) -> SizeError:
-    return SizeError(f"With the answers that it refers to, the request has more than {limit} bytes.")
+def _refuse(limit: int) -> RequestSizeError:
+    return RequestSizeError(f"With the answers that it refers to, the request has more than {limit} bytes.")
 
 
 def _strip(item: Item) -> Item:

@@ -84,7 +84,7 @@ def _encode_reasoning(thought: Reasoning) -> dict[str, Any] | None:
     if thought.kind != NAME:
         return None
     summary = [{"type": "summary_text", "text": thought.text}] if thought.text else []
-    sealed = {"encrypted_content": thought.seal} if thought.seal else {}
+    sealed = {"encrypted_content": thought.signature} if thought.signature else {}
     return {"type": "reasoning", "summary": summary, **sealed}
 
 
