@@ -29,7 +29,7 @@ from toolglot.dialects.codecs.json_envelope import JsonEnvelope
 from toolglot.dialects.codecs.sample_templates import HARD_JSON, TOOL, write_encoded
 from toolglot.dialects.patterns import Mark
 from toolglot.dialects.spec import Dialect
-from toolglot.reading.reader import read, vocabulary
+from toolglot.reading.reader import dialect_index, read
 
 _Key: TypeAlias = tuple[str, str, str, Tool]
 """All that the text of a call depends on: dialect, name, arguments and tool."""
@@ -48,10 +48,10 @@ _TOGETHER: Final = 32
 @lru_cache(maxsize=256)
 def record_of(dialect: str) -> Dialect:
     """The record of that name, or of the dialect that a model of that name speaks."""
-    name = vocabulary().resolve_hint(dialect)
+    name = dialect_index().resolve_hint(dialect)
     if not name:
         raise UsageError(f"{dialect!r} is neither a dialect nor a model that is known to speak one")
-    return vocabulary().by_name[name]
+    return dialect_index().by_name[name]
 
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}\Z")
@@ -66,18 +66,18 @@ def _marking_words() -> frozenset[str]:
     marks = [mark for wrap in _all("wrap") for mark in (*wrap.open, *wrap.close)]
     marks += [mark for region in _all("regions") for mark in (*region.open, *region.close)]
     marks += [mark for call in _all("calls") for mark in (*call.header, *call.close)]
-    marks += [*_all("results"), *_all("noise"), *(record.sample for record in vocabulary().dialects)]
+    marks += [*_all("results"), *_all("noise"), *(record.sample for record in dialect_index().dialects)]
     return frozenset(word.lower() for mark in marks for word in re.findall(r"[A-Za-z0-9_]+", mark)) - {"get_weather"}
 
 
 def _all(field: str) -> Iterator[Any]:
-    return chain.from_iterable(getattr(record, field) for record in vocabulary().dialects)
+    return chain.from_iterable(getattr(record, field) for record in dialect_index().dialects)
 
 
 @lru_cache(maxsize=1024)
 def can_name(dialect: str, name: str) -> bool:
     """Whether the dialect can call a tool of that name: it is written as such names are, and it reads back."""
-    record = vocabulary().by_name[dialect]
+    record = dialect_index().by_name[dialect]
     if isinstance(record.call.body, JsonEnvelope):
         spelling = _JSON_NAME
     else:
@@ -177,7 +177,7 @@ def _write(dialect: str, name: str, arguments: str, tool: Tool) -> str:
     values = parse_arguments(arguments)
     wanted = dump(values)
     forms: dict[str, None] = {}
-    for text in _forms(vocabulary().by_name[dialect], name, values):
+    for text in _forms(dialect_index().by_name[dialect], name, values):
         # the first usually does, and the others need not be written then
         if text not in forms and _reads_back(text, name, wanted, define(tool)):
             return text
@@ -223,14 +223,14 @@ def _forms(record: Dialect, name: str, arguments: Mapping[str, Value]) -> Iterat
     if own and head:
         for text in (HARD_JSON.write(dict(arguments)), write_encoded(arguments)):
             yield f'{head.replace(TOOL, name)}\n{{"name": "{name}", "arguments": {text}}}\n{tail}'
-    plain = vocabulary().by_name[FALLBACK]
+    plain = dialect_index().by_name[FALLBACK]
     yield from plain.call.body.write(plain.sample, name, arguments)
 
 
 @lru_cache(maxsize=128)
 def _wrapper(dialect: str) -> tuple[str, str]:
     """What the sample has around its call; nothing when it stands alone."""
-    record = vocabulary().by_name[dialect]
+    record = dialect_index().by_name[dialect]
     for wrap in record.wrap:
         found = Mark(*wrap.open).at(record.sample, 0, True)
         if isinstance(found, re.Match):

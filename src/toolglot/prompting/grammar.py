@@ -21,7 +21,7 @@ from toolglot.core.errors import ToolSchemaError
 from toolglot.core.lenient_json import dump
 from toolglot.core.schema.compile import compile_schema
 from toolglot.core.schema.types import ANY, SchemaType
-from toolglot.reading.reader import vocabulary
+from toolglot.reading.reader import dialect_index
 
 _NAME, _KEY, _VALUE = "get_weather", "city", "Oslo"
 _OBJECT = f'{{"{_KEY}": "{_VALUE}"}}'
@@ -59,7 +59,7 @@ def grammar(tools: tuple[Tool, ...], dialect: str, *, required: bool, parallel: 
     Unless a call is ``required`` the answer may be text, with or without a call behind it. ``parallel`` allows several
     calls, one below the other. ``dialect`` is the name of one, or of a model that speaks it.
     """
-    form = _take_apart(vocabulary().resolve_hint(dialect) or "")
+    form = _take_apart(dialect_index().resolve_hint(dialect) or "")
     if form is None or not tools:
         return None
     rules = _Rules()
@@ -292,7 +292,7 @@ def _shape_of(tool: Tool) -> SchemaType:
 
 @cache
 def _take_apart(dialect: str) -> _Form | None:
-    record = vocabulary().by_name.get(dialect)
+    record = dialect_index().by_name.get(dialect)
     if record is None:
         return None
     sample = record.sample

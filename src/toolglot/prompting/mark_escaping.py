@@ -26,7 +26,7 @@ from toolglot.dialects.codecs.tagged_parameters import TaggedParameters
 from toolglot.dialects.mark_templates import expression
 from toolglot.dialects.spec import Commitment, Dialect, Position
 from toolglot.prompting.named_calls import LED, NamedCalls, Span
-from toolglot.reading.reader import vocabulary
+from toolglot.reading.reader import dialect_index
 
 _PRIVATE = (*range(0xE000, 0xF900), *range(0xF0000, 0xFFFFE))
 _REMEMBERED = 1 << 14
@@ -161,7 +161,7 @@ _Compiled = tuple[re.Pattern[str], tuple[tuple[str, re.Pattern[str]], ...], tupl
 def _compile(dialect: str) -> _Compiled:
     """What finds the marks of a dialect: an expression, others for marks behind blanks with a word that they hold, and
     the marks that hold the name of a tool. A group in the expression says that it is the mark of a chat template."""
-    every = _templates(vocabulary().by_name[dialect])
+    every = _templates(dialect_index().by_name[dialect])
     templates = dict.fromkeys(template for template in every if len(template.strip()) > 2)
     named = [template for template in templates if "{name}" in template and template != LED]
     floating = [template.lstrip() for template in templates if template[0].isspace()]
@@ -193,7 +193,7 @@ def _choice(alternatives: list[str]) -> str:
 
 def _templates(spoken: Dialect) -> Iterator[str]:
     """Everything that may open a call, of all dialects; and what closes calls and results in the spoken one."""
-    for record in vocabulary().dialects:
+    for record in dialect_index().dialects:
         yield from _wrappers(record)
         yield from _headers(record)
         for region in record.regions:

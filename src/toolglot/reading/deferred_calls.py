@@ -19,71 +19,71 @@ PROMOTED = "promoted_from_reasoning"
 
 @dataclass(slots=True)
 class DeferredCalls:
-    sink: EventBuffer
-    frames: list[CallBlock] = field(default_factory=list)
+    buffer: EventBuffer
+    blocks: list[CallBlock] = field(default_factory=list)
     items: list[CallBlock | str] = field(default_factory=list)
     """The frames, and what passed behind them."""
     reasoning: bool = False
-    aside: bool = False
+    reasoning_as_text: bool = False
     """Whether that reasoning stays in the text."""
     closed: bool = False
     undecided: bool = False
     """Whether a call waits that is a quotation unless nothing else is said."""
 
     def __bool__(self) -> bool:
-        return bool(self.frames)
+        return bool(self.blocks)
 
-    def take(self, frame: CallBlock, reasoning: bool, last: bool) -> bool:
+    def defer(self, block: CallBlock, reasoning: bool, last: bool) -> bool:
         """Hold a frame that counts only at the end (``last``, a quotation) or was put into reasoning.
 
         Returns: whether it waits there. A frame that is held for another reason counts at once, unless it follows one
         that counts only if nothing else is said.
         """
-        last = last or any(other.alone for other in self.frames)
-        if frame.held:
-            frame.undecided = not reasoning and frame.is_only_call()
-            self.add(frame, reasoning)
-        return reasoning or (frame.held and (last or frame.undecided))
+        last = last or any(other.alone for other in self.blocks)
+        if block.held:
+            block.undecided = not reasoning and block.is_only_call()
+            self.add(block, reasoning)
+        return reasoning or (block.held and (last or block.undecided))
 
-    def add(self, frame: CallBlock, reasoning: bool) -> None:
-        self.frames.append(frame)
-        self.items.append(frame)
-        self.reasoning, self.aside = reasoning, self.sink.aside
-        self.undecided = frame.undecided
+    def add(self, block: CallBlock, reasoning: bool) -> None:
+        self.blocks.append(block)
+        self.items.append(block)
+        self.reasoning, self.reasoning_as_text = reasoning, self.buffer.aside
+        self.undecided = block.undecided
 
-    def is_over(self, thinking: bool) -> bool:
+    def is_superseded(self, thinking: bool) -> bool:
         """Whether a frame that begins now is something else, behind which what waits is no call."""
-        return self.undecided or (self.reasoning and not thinking and bool(self.frames))
+        return self.undecided or (self.reasoning and not thinking and bool(self.blocks))
 
-    def pass_by(self, raw: str) -> None:
+    def append(self, raw: str) -> None:
         """Blanks or stray marks: they neither count as an answer nor get lost."""
         self.items.append(raw)
 
     def close(self, mark: str) -> None:
         """The reasoning is over. Its mark stays behind the calls in it that wait, if it is text."""
-        if self.sink.aside and self.frames:
-            self.pass_by(mark)
+        if self.buffer.aside and self.blocks:
+            self.append(mark)
         else:
-            self.sink.pass_mark(mark)
-        self.sink.aside = False
-        self.closed = bool(self.frames)
+            self.buffer.pass_mark(mark)
+        self.buffer.aside = False
+        self.closed = bool(self.blocks)
 
-    def drop(self) -> None:
+    def discard(self) -> None:
         """Something followed: what waited was no call."""
         if self.undecided:
             self._leave_as_quotation()
             return
         text = "".join([item if isinstance(item, str) else item.raw or "" for item in self.items])
-        if self.reasoning and not self.aside:
-            self.sink.reasoning(text)
+        if self.reasoning and not self.reasoning_as_text:
+            self.buffer.reasoning(text)
         else:
-            self.sink.text(text)
+            self.buffer.text(text)
         self._reset()
 
     @property
     def has_quotation(self) -> bool:
         """Whether one of the calls that wait is a quotation."""
-        return self.undecided or any(draft.is_quoted for frame in self.frames for draft in frame.drafts)
+        return self.undecided or any(call.is_quoted for block in self.blocks for call in block.drafts)
 
     def _leave_as_quotation(self) -> None:
         """The calls that waited are text, and so is what passed behind them."""
@@ -91,43 +91,43 @@ class DeferredCalls:
         self._reset()
         for item in items:
             if isinstance(item, str):
-                self.sink.text(item)
+                self.buffer.text(item)
             else:
                 item.decide_as_quotation()
 
-    def promote(self, alone: bool = False) -> None:
+    def accept(self, alone: bool = False) -> None:
         """What waits are calls; ``alone``: the answer is nothing else."""
-        if not alone and not self.reasoning and all(map(_is_quotation, self.frames)):
+        if not alone and not self.reasoning and all(map(_is_quotation, self.blocks)):
             self._leave_as_quotation()
             return
-        frames, note = self.frames, PROMOTED if self.reasoning else ""
+        blocks, note = self.blocks, PROMOTED if self.reasoning else ""
         self._reset()
-        for frame in frames:
-            frame.promote(note, alone)
+        for block in blocks:
+            block.promote(note, alone)
 
     def end(self, truncated: bool) -> None:
         """The answer is over: what waited counts if it is complete. Reasoning that was cut might have gone on."""
-        if not self.frames:
+        if not self.blocks:
             return
         if self._is_unfit(truncated) or (self.undecided and truncated):
-            self.drop()
+            self.discard()
         else:
-            self.promote(alone=self.undecided)
+            self.accept(alone=self.undecided)
 
     def _is_unfit(self, truncated: bool) -> bool:
         """Whether what waited does not count at the end either. A quotation in reasoning never does."""
         if not self.reasoning:
-            sound = not truncated and all(frame.is_sound for frame in self.frames)
-            return not sound and any(frame.alone for frame in self.frames)
-        complete = not truncated and all(draft.complete for frame in self.frames for draft in frame.drafts)
-        marked = all(frame.marked for frame in self.frames)
+            sound = not truncated and all(block.is_sound for block in self.blocks)
+            return not sound and any(block.alone for block in self.blocks)
+        complete = not truncated and all(call.complete for block in self.blocks for call in block.drafts)
+        marked = all(block.marked for block in self.blocks)
         fit = complete and (marked or not self.closed)
         return not fit or self.has_quotation
 
     def _reset(self) -> None:
-        self.frames, self.items = [], []
-        self.reasoning = self.aside = self.closed = self.undecided = False
+        self.blocks, self.items = [], []
+        self.reasoning = self.reasoning_as_text = self.closed = self.undecided = False
 
 
-def _is_quotation(frame: CallBlock) -> bool:
-    return bool(frame.drafts) and all(draft.is_quoted for draft in frame.drafts)
+def _is_quotation(block: CallBlock) -> bool:
+    return bool(block.drafts) and all(call.is_quoted for call in block.drafts)

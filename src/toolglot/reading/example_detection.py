@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-TAIL = 240
+TAIL_SIZE = 240
 """How much of the text before a place can introduce an example there."""
 
 _PARTS = re.compile(r"(.*\w)?(\W*)", re.DOTALL)
@@ -141,7 +141,7 @@ def announces_example(text: str) -> bool:
     Parameters: ``text`` is what was said before a call.
     Returns: True if what follows is shown, and not meant.
     """
-    said, rest = _split(text[-TAIL:])
+    said, rest = _split(text[-TAIL_SIZE:])
     line, signs = said.rpartition("\n")[2], rest.partition("\n")[0]
     if _HEADING.fullmatch(line) is not None:
         return True
@@ -180,7 +180,7 @@ def _begin_sentence(line: str) -> int:
     return start
 
 
-_LONGEST_INTRODUCTION = 200
+_MAX_INTRODUCTION = 200
 _ENDS_IN_COLON = re.compile(r"[:：][*_\s]*\Z")
 _ACTS = re.compile(
     r"\W*(?:(?:sure|okay|ok|certainly|of course|great|now|first|yes|alright|got it)\b[^.!?\n]{0,40}[,.!]\s*)?"
@@ -206,6 +206,6 @@ def introduces_call(text: str) -> bool:
     said = text.strip()
     if not said:
         return True
-    if len(said) > _LONGEST_INTRODUCTION or "\n" in said or _TEACHES.search(said) is not None:
+    if len(said) > _MAX_INTRODUCTION or "\n" in said or _TEACHES.search(said) is not None:
         return False
     return _ENDS_IN_COLON.search(said) is not None or _ACTS.match(said) is not None

@@ -16,7 +16,7 @@ from toolglot.dialects.partial_call import CallBlock
 from toolglot.dialects.spec import Commitment, Wrap
 from toolglot.reading.dialect_index import ELEMENTS, Header
 
-LONGEST = 2048
+MAX_ELEMENT = 2048
 """How much of an element is waited for to find its closing tag."""
 
 _ARGUMENT = re.compile(r"=\s*\Z|\{")
@@ -30,16 +30,16 @@ _PARTIAL_CHILD = re.compile(r"\s*(?:<(?:[A-Za-z_][\w.-]{0,80})?)?\Z")
 _CHILDREN = re.compile(r"<([A-Za-z_][\w.-]*)>(?:(?!</\1>).)*</\1>\s*", re.DOTALL)
 
 
-def is_near_miss(frame: CallBlock, wrap: Wrap | None, header: Header, read: str, following: str) -> bool:
+def is_near_miss(block: CallBlock, wrap: Wrap | None, header: Header, read: str, following: str) -> bool:
     """Whether a frame that failed was meant as a call.
 
     ``read`` is its text as far as it was read, ``following`` the text that has come behind it.
     """
-    if frame.known is None:
+    if block.known is None:
         marked = wrap is not None and wrap.commitment is Commitment.MARKED
-        return "{" in read and ((marked and frame.at_line) or _TOOL_FENCE.match(read) is not None)
+        return "{" in read and ((marked and block.at_line) or _TOOL_FENCE.match(read) is not None)
     if header in ELEMENTS:
-        return following.lstrip()[:1] == "<" or (frame.at_line and following[:1] == "\n")
+        return following.lstrip()[:1] == "<" or (block.at_line and following[:1] == "\n")
     return _ARGUMENT.search(read) is not None and _DEFINITION.search(read) is None
 
 
@@ -56,7 +56,7 @@ def skip_closers(text: str, at: int) -> int:
     return found.end() if found is not None else at
 
 
-def begins_child(text: str, at: int) -> re.Match[str] | None:
+def match_child(text: str, at: int) -> re.Match[str] | None:
     """The opening tag of a child element that stands there, behind blanks."""
     return _CHILD.match(text, at)
 

@@ -65,7 +65,7 @@ def read_pairs(text: str) -> dict[str, str] | None:
     return found if pairs and len(found) == len(pairs) else None
 
 
-def take_attributes(draft: PartialCall, header: Match, certain: bool) -> bool:
+def take_attributes(call: PartialCall, header: Match, certain: bool) -> bool:
     """Add what stands in the header; False if that is no call, because nothing does that the tool has asked for."""
     written = header.groupdict().get("attributes")
     if not written or "=" not in written:
@@ -74,32 +74,32 @@ def take_attributes(draft: PartialCall, header: Match, certain: bool) -> bool:
         written = written.removesuffix("/")
     attributes = _read_attributes(written)
     if attributes is None:
-        if any(draft.declares(found[1]) for found in _ASSIGNED.finditer(written)):
-            draft.flaw(Reason.MALFORMED, "call", "attributes that cannot be told apart", "one parameter for each value")
+        if any(call.declares(found[1]) for found in _ASSIGNED.finditer(written)):
+            call.flaw(Reason.MALFORMED, "call", "attributes that cannot be told apart", "one parameter for each value")
         return certain
-    if _tells_types(draft, attributes) or not all([_take(draft, key, value, certain) for key, value in attributes]):
+    if _declares_types(call, attributes) or not all([_take(call, key, value, certain) for key, value in attributes]):
         return False
-    if draft.keys:
-        draft.repair("arguments_in_tag")
-    return certain or bool(draft.keys)
+    if call.keys:
+        call.repair("arguments_in_tag")
+    return certain or bool(call.keys)
 
 
-def _tells_types(draft: PartialCall, attributes: list[tuple[str, str]]) -> bool:
+def _declares_types(call: PartialCall, attributes: list[tuple[str, str]]) -> bool:
     """Whether this says what a tool takes, and not what it is given."""
-    given = [value for key, value in attributes if draft.declares(key) or key not in _ABOUT_THE_CALL]
+    given = [value for key, value in attributes if call.declares(key) or key not in _ABOUT_THE_CALL]
     return bool(given) and _TYPES.issuperset(given)
 
 
-def _take(draft: PartialCall, key: str, value: str, certain: bool) -> bool:
+def _take(call: PartialCall, key: str, value: str, certain: bool) -> bool:
     """Add one attribute; False if only what is certainly a call may have it."""
-    if draft.declares(key):
-        draft.add(key, read_text(value, draft.shape(key), f"argument {key}"))
+    if call.declares(key):
+        call.add(key, read_text(value, call.shape(key), f"argument {key}"))
     elif key in ENVELOPES and (members := parse_object(value)) is not None:
-        draft.add_members(members.value)
+        call.add_members(members.value)
     elif not certain or key in _ABOUT_THE_CALL:
         return certain
-    elif draft.is_open_ended:
-        draft.add(key, read_text(value, draft.shape(key), f"argument {key}"))
+    elif call.is_open_ended:
+        call.add(key, read_text(value, call.shape(key), f"argument {key}"))
     else:
-        draft.flaw(Reason.MALFORMED, "call", f'the attribute "{key}"', "arguments that the tool has")
+        call.flaw(Reason.MALFORMED, "call", f'the attribute "{key}"', "arguments that the tool has")
     return True

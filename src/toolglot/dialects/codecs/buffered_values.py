@@ -21,7 +21,7 @@ _STRUCTURE = re.compile(r"""["'<\[\]{}(),]""")
 
 
 @dataclass(slots=True)
-class _Gathering:
+class _ValueCollector:
     """Where a scan over a nested value stands."""
 
     closers: list[str] = field(default_factory=list)
@@ -42,9 +42,11 @@ class _Gathering:
         self.take(source, source.pos + 1)
 
 
-def gather(source: Source, ends: str, closing: MarkChoice, quotes: tuple[str, ...] = QUOTES) -> Steps[str | None]:
+def collect_value(
+    source: Source, ends: str, closing: MarkChoice, quotes: tuple[str, ...] = QUOTES
+) -> Steps[str | None]:
     """The text up to one of ``ends`` outside brackets and strings (not consumed); None when the text ends first."""
-    state = _Gathering()
+    state = _ValueCollector()
     while True:
         found = _STRUCTURE.search(source.text, source.pos)
         state.take(source, len(source.text) if found is None else found.start())
@@ -60,11 +62,11 @@ def gather(source: Source, ends: str, closing: MarkChoice, quotes: tuple[str, ..
         quote = (yield from find_quote(source, quotes)) if state.last in ":=,[{(" else ""
         if not quote:
             state.take_bracket(source, source.text[source.pos])
-        elif not (yield from _gather_string(source, quote, state)):
+        elif not (yield from _collect_string(source, quote, state)):
             return None
 
 
-def gather_up_to(source: Source, close: Mark, head: str = "<", other: str = "") -> Steps[str | None]:
+def collect_up_to(source: Source, close: Mark, head: str = "<", other: str = "") -> Steps[str | None]:
     """The text up to a mark, which is consumed and begins with ``head``.
 
     None when the text ends first, or ``other`` comes before the mark.
@@ -113,7 +115,7 @@ def _string_stops(quote: str) -> re.Pattern[str]:
     return re.compile(f"[{re.escape(quote[0])}\\\\]" if quote in QUOTES else re.escape(quote[0]))
 
 
-def _gather_string(source: Source, quote: str, state: _Gathering) -> Steps[bool]:
+def _collect_string(source: Source, quote: str, state: _ValueCollector) -> Steps[bool]:
     """Move one string, quotes and all, from the source to the pieces; False when the text ends inside it."""
     stops = _string_stops(quote)
     state.take(source, source.pos + len(quote))
@@ -157,7 +159,7 @@ def parse_object(text: str, literals: Literals = JSON) -> Parsed | None:
     return None
 
 
-def decode(out: Collector) -> str:
+def decode_string(out: Collector) -> str:
     """The text that a collected JSON string stands for."""
     value = parse('"' + "".join(out.pieces) + '"').value
     return value if isinstance(value, str) else ""

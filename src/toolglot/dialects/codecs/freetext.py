@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from toolglot.core.lenient_json import Value
 from toolglot.core.schema.toolset import read_text
-from toolglot.dialects.codecs.buffered_values import gather_up_to
+from toolglot.dialects.codecs.buffered_values import collect_up_to
 from toolglot.dialects.partial_call import CallBlock
 from toolglot.dialects.patterns import Mark, MarkChoice, Match, mark
 from toolglot.dialects.scanner import Steps
@@ -32,41 +32,41 @@ class FreeText:
     def accepts(self, head: str) -> bool:
         return head not in ("", "{", "`")
 
-    def read(self, frame: CallBlock, call: CallSyntax, found: Match) -> Steps[bool]:
-        source = frame.source
+    def read(self, block: CallBlock, syntax: CallSyntax, found: Match) -> Steps[bool]:
+        source = block.source
         start = source.here
         source.pos = found.end()
-        tool = frame.toolbox.find(found["name"])
+        tool = block.toolbox.find(found["name"])
         if tool is None:
             return False
         yield from source.skip_blanks()
         if not tool.required and (yield from source.match(_NOTHING)) is not None:
-            return frame.begin(found["name"], start) is not None
+            return block.begin(found["name"], start) is not None
         key = tool.sole_text_parameter
-        draft = frame.begin(found["name"], start) if key else None
-        if draft is None or key is None:
+        call = block.begin(found["name"], start) if key else None
+        if call is None or key is None:
             return False
-        draft.repair("free_text_argument")
-        shape = draft.shape(key)
+        call.repair("free_text_argument")
+        shape = call.shape(key)
         if shape.streams or not shape.kinds:
-            draft.sure()
-            draft.open_text(key)
-            yield from self._text(frame, draft.text)
-            draft.close_text()
+            call.sure()
+            call.open_text(key)
+            yield from self._text(block, call.text)
+            call.close_text()
         else:
             pieces: list[str] = []
-            yield from self._text(frame, pieces.append)
-            draft.add(key, read_text("".join(pieces), shape, f"argument {key}"))
+            yield from self._text(block, pieces.append)
+            call.add(key, read_text("".join(pieces), shape, f"argument {key}"))
         if source.truncated:
-            draft.truncate()
+            call.truncate()
         return True
 
     def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
         """None: the object that the same dialects write says more."""
         return iter(())
 
-    def _text(self, frame: CallBlock, say: Callable[[str], None]) -> Steps[None]:
-        source = frame.source
+    def _text(self, block: CallBlock, say: Callable[[str], None]) -> Steps[None]:
+        source = block.source
         ends = _choose(self.ends)
         while True:
             end = source.text.find("\n", source.pos)
@@ -98,18 +98,18 @@ class Enclosed:
     def accepts(self, head: str) -> bool:
         return head not in ("", "{", "<")
 
-    def read(self, frame: CallBlock, call: CallSyntax, found: Match) -> Steps[bool]:
-        source = frame.source
+    def read(self, block: CallBlock, syntax: CallSyntax, found: Match) -> Steps[bool]:
+        source = block.source
         start = source.here
         source.pos = found.end()
-        tool = frame.toolbox.find(found["name"]) if self.kind.search(found[0]) else None
+        tool = block.toolbox.find(found["name"]) if self.kind.search(found[0]) else None
         key = tool.sole_text_parameter if tool is not None else None
-        text = (yield from gather_up_to(source, mark((self.close,)), other="<|")) if key else None
-        draft = frame.begin(found["name"], start) if text is not None else None
-        if draft is None or key is None or text is None:
+        text = (yield from collect_up_to(source, mark((self.close,)), other="<|")) if key else None
+        call = block.begin(found["name"], start) if text is not None else None
+        if call is None or key is None or text is None:
             return False
-        draft.repair("free_text_argument")
-        draft.add(key, read_text(text, draft.shape(key), f"argument {key}"))
+        call.repair("free_text_argument")
+        call.add(key, read_text(text, call.shape(key), f"argument {key}"))
         return True
 
     def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:

@@ -76,7 +76,7 @@ LEADING_KEYS = frozenset(
 )
 """Keys that real envelopes put before the name."""
 
-WORDS = frozenset(("reason", "explanation", "comment"))
+EXPLANATION_KEYS = frozenset(("reason", "explanation", "comment"))
 """Those of them that may just as well be arguments, where they stand behind it."""
 
 RESULT_KEYS = frozenset(("result", "output", "exit_code", "stdout", "stderr", "ok", "error", "at", "duration_ms"))

@@ -16,8 +16,8 @@ from functools import lru_cache, partial
 from toolglot.core.events import Reason
 from toolglot.core.lenient_json import JSON, PYTHON, Literals, NotJsonError, Parsed, parse
 from toolglot.core.schema.toolset import SchemaType, conform, read_text
-from toolglot.dialects.codecs.buffered_values import QUOTES, decode, find_quote, gather
-from toolglot.dialects.codecs.streamed_strings import Around, Collector, Confirm, Receiver, read_string
+from toolglot.dialects.codecs.buffered_values import QUOTES, collect_value, decode_string, find_quote
+from toolglot.dialects.codecs.streamed_strings import Collector, Confirm, EnclosingMarks, Receiver, read_string
 from toolglot.dialects.partial_call import CallBlock, PartialCall
 from toolglot.dialects.patterns import MORE, Mark, Match
 from toolglot.dialects.scanner import Source, Steps
@@ -109,90 +109,90 @@ class ObjectMembers:
         object.__setattr__(self, "usual_member", re.compile(f"({comma})?{key}" if self.closer == "}" else "(?!)"))
         object.__setattr__(self, "usual_end", re.compile(f"{comma}{key}|{closer}"))
 
-    def read(self, frame: CallBlock, draft: PartialCall) -> Steps[bool]:
+    def read(self, block: CallBlock, call: PartialCall) -> Steps[bool]:
         """Read the members up to the closer (the opener is consumed); False when this is not such a list."""
-        source = frame.source
+        source = block.source
         while True:
             usual = self.usual_member.match(source.text, source.pos)
-            if usual is not None and (draft.keys or not usual[1]):
+            if usual is not None and (call.keys or not usual[1]):
                 source.pos, key = usual.end(), usual[2]
             else:
-                found = yield from self._find_key(frame, draft)
+                found = yield from self._find_key(block, call)
                 if isinstance(found, bool):
                     return found
                 key = found
-            if key in _AROUND and (yield from self._is_wrapped(source, draft, key)):
-                goes_on = yield from self._unwrap(frame, draft, key)
-            elif not self._admit(frame, draft, key):
+            if key in _AROUND and (yield from self._is_wrapped(source, call, key)):
+                goes_on = yield from self._unwrap(block, call, key)
+            elif not self._admit(block, call, key):
                 return False
             else:
-                goes_on = yield from self.value(frame, draft, key)
+                goes_on = yield from self.value(block, call, key)
             if not goes_on:
                 return True
 
-    def _find_key(self, frame: CallBlock, draft: PartialCall) -> Steps[str | bool]:
+    def _find_key(self, block: CallBlock, call: PartialCall) -> Steps[str | bool]:
         """The key of the next member; when there is none, whether this is such a list."""
-        source = frame.source
+        source = block.source
         while True:
-            head = yield from self._skip_layout(source, draft)
-            if head == self.separator and draft.keys:
-                head = yield from self._pass_separator(source, draft)
+            head = yield from self._skip_layout(source, call)
+            if head == self.separator and call.keys:
+                head = yield from self._pass_separator(source, call)
             if head == self.closer:
                 source.pos += 1
                 return True
-            if head in frame.closing.starts and (yield from self._is_over(frame, draft, head)):
+            if head in block.closing.starts and (yield from self._is_over(block, call, head)):
                 return True
-            if head == self.opener == "{" and not draft.keys and _DOUBLED not in draft.repairs:
-                draft.repair(_DOUBLED)
+            if head == self.opener == "{" and not call.keys and _DOUBLED not in call.repairs:
+                call.repair(_DOUBLED)
                 source.pos += 1
-                if not (yield from self.read(frame, draft)) or draft.cut:
-                    return draft.cut
-            elif draft.keys or not (yield from self._unkeyed(frame, draft, head)):
+                if not (yield from self.read(block, call)) or call.cut:
+                    return call.cut
+            elif call.keys or not (yield from self._unkeyed(block, call, head)):
                 key = yield from self.key(source)
-                return self._broken(draft, head) if key is None else key
+                return self._broken(call, head) if key is None else key
 
-    def _pass_separator(self, source: Source, draft: PartialCall) -> Steps[str]:
+    def _pass_separator(self, source: Source, call: PartialCall) -> Steps[str]:
         source.pos += 1
-        head = yield from self._skip_layout(source, draft)
+        head = yield from self._skip_layout(source, call)
         if head == self.closer:
-            draft.repair("trailing_comma")
+            call.repair("trailing_comma")
         return head
 
-    def _skip_layout(self, source: Source, draft: PartialCall) -> Steps[str]:
+    def _skip_layout(self, source: Source, call: PartialCall) -> Steps[str]:
         """Step over blanks and comments; the character behind them."""
         while (head := (yield from source.skip_blanks())) in COMMENT_HEADS and (yield from skip_comment(source)):
-            draft.repair("comment")
+            call.repair("comment")
         return head
 
-    def _is_over(self, frame: CallBlock, draft: PartialCall, head: str) -> Steps[bool]:
+    def _is_over(self, block: CallBlock, call: PartialCall, head: str) -> Steps[bool]:
         """The text ends here, or the mark that closes the whole call stands here and only our closer is missing."""
         if not head:
-            draft.truncate()
+            call.truncate()
             return True
-        if (yield from frame.source.choose(frame.closing)) is None:
+        if (yield from block.source.choose(block.closing)) is None:
             return False
-        draft.repair("missing_bracket")
+        call.repair("missing_bracket")
         return True
 
-    def _unkeyed(self, frame: CallBlock, draft: PartialCall, head: str) -> Steps[bool]:
+    def _unkeyed(self, block: CallBlock, call: PartialCall, head: str) -> Steps[bool]:
         """Arguments of a function call without a name: a whole object of them, or the only text the tool takes."""
         if self.closer != ")":
             return False
-        source = frame.source
+        source = block.source
         if head == "*" and (yield from source.peek(3)) == "**{":
             source.pos, head = source.pos + 2, "{"
         if head == "{":
             source.pos += 1
-            return (yield from OBJECT.read(frame, draft))
-        sole = draft.tool.sole_text_parameter if draft.tool is not None else None
-        return head in QUOTES and sole is not None and (yield from self._positional(frame, draft, sole))
+            return (yield from OBJECT.read(block, call))
+        sole = call.tool.sole_text_parameter if call.tool is not None else None
+        return head in QUOTES and sole is not None and (yield from self._positional(block, call, sole))
 
-    def _positional(self, frame: CallBlock, draft: PartialCall, key: str) -> Steps[bool]:
+    def _positional(self, block: CallBlock, call: PartialCall, key: str) -> Steps[bool]:
         """The only text that the tool takes, without its name; further arguments must have theirs."""
-        source = frame.source
-        text = yield from gather(source, self.separator + self.closer, frame.closing, self.literals.quotes)
+        source = block.source
+        text = yield from collect_value(source, self.separator + self.closer, block.closing, self.literals.quotes)
         if text is None:
-            draft.truncate()
+            call.truncate()
             return True
         try:
             parsed = parse(text, self.literals)
@@ -205,47 +205,47 @@ class ObjectMembers:
             named = _next_key(self.assign, self.closer, (), "{key_plain}")
             if (yield from source.look(named, gap)) is None:
                 return False
-        draft.repair("positional_argument")
-        draft.sure()
-        draft.add(key, conform(parsed.value, draft.shape(key), f"argument {key}"))
+        call.repair("positional_argument")
+        call.sure()
+        call.add(key, conform(parsed.value, call.shape(key), f"argument {key}"))
         return True
 
-    def _is_wrapped(self, source: Source, draft: PartialCall, key: str) -> Steps[bool]:
+    def _is_wrapped(self, source: Source, call: PartialCall, key: str) -> Steps[bool]:
         """The arguments are wrapped once more, under a name that is none of them; or the whole call is, with its name.
 
         What is around them is stepped over.
         """
-        if draft.keys or draft.is_open_ended or draft.declares(key):
+        if call.keys or call.is_open_ended or call.declares(key):
             return False
         head = yield from source.skip_blanks()
         if key != _NAME:
             source.pos += head == self.opener
             return head == self.opener
         found = yield from source.look(_NAME_AGAIN)
-        if found is None or draft.frame.toolbox.find(found["name"]) is not draft.tool:
+        if found is None or call.frame.toolbox.find(found["name"]) is not call.tool:
             return False
         source.pos = found.end()
         return True
 
-    def _unwrap(self, frame: CallBlock, draft: PartialCall, key: str) -> Steps[bool]:
-        draft.repair("unwrapped_arguments")
-        return key == _NAME or ((yield from self.read(frame, draft)) and not draft.cut)
+    def _unwrap(self, block: CallBlock, call: PartialCall, key: str) -> Steps[bool]:
+        call.repair("unwrapped_arguments")
+        return key == _NAME or ((yield from self.read(block, call)) and not call.cut)
 
-    def _broken(self, draft: PartialCall, head: str) -> bool:
-        if is_cut_in_key(draft.frame.source):
-            draft.truncate()
+    def _broken(self, call: PartialCall, head: str) -> bool:
+        if is_cut_in_key(call.frame.source):
+            call.truncate()
             return True
-        if not draft.live and (not draft.frame.marked or draft.tool is None):
+        if not call.live and (not call.frame.marked or call.tool is None):
             return False
-        draft.flaw(Reason.MALFORMED, "arguments", f"{head!r} where a key was due", f"a key or {self.closer!r}")
+        call.flaw(Reason.MALFORMED, "arguments", f"{head!r} where a key was due", f"a key or {self.closer!r}")
         return True
 
-    def _admit(self, frame: CallBlock, draft: PartialCall, key: str) -> bool:
+    def _admit(self, block: CallBlock, call: PartialCall, key: str) -> bool:
         """Whether the call may go on with this key; the first right one makes a tentative call sure."""
-        if not frame.marked and not draft.keys and key in _DEFINITION and not draft.declares(key):
+        if not block.marked and not call.keys and key in _DEFINITION and not call.declares(key):
             return False
-        if frame.marked or draft.declares(key) or draft.is_open_ended:
-            draft.sure()
+        if block.marked or call.declares(key) or call.is_open_ended:
+            call.sure()
         return True
 
     # -- keys --------------------------------------------------------------------------------------------------------
@@ -271,39 +271,39 @@ class ObjectMembers:
 
     # -- values ------------------------------------------------------------------------------------------------------
 
-    def value(self, frame: CallBlock, draft: PartialCall, key: str) -> Steps[bool]:
+    def value(self, block: CallBlock, call: PartialCall, key: str) -> Steps[bool]:
         """Read the value of one member into the draft; False when the text ended inside it."""
-        source, quote, shape = frame.source, self.literals.quotes[0], draft.shape(key)
+        source, quote, shape = block.source, self.literals.quotes[0], call.shape(key)
         if not source.text.startswith(quote, source.pos):
             yield from source.skip_blanks()
             quote = yield from find_quote(source, self.literals.quotes)
         if not quote:
-            return (yield from self._bare_value(frame, draft, key, shape))
+            return (yield from self._bare_value(block, call, key, shape))
         source.pos += len(quote)
         if quote == '"' and source.text[source.pos : source.pos + 1] in _MORE_QUOTES:
-            quote = yield from self._tripled(source, draft)
+            quote = yield from self._tripled(source, call)
         if quote == "'" and "single_quotes" not in self.literals.native:
-            draft.repair("single_quotes")
-        confirm = partial(self._ends_value, frame, draft, len(quote) > 1 and self.is_loose)
-        around = self._around(frame) if len(quote) > 1 else None
+            call.repair("single_quotes")
+        confirm = partial(self._ends_value, block, call, len(quote) > 1 and self.is_loose)
+        around = self._around(block) if len(quote) > 1 else None
         if shape.streams or shape.nullable_text or not shape.kinds:
-            draft.open_text(key)
-            if not (yield from self._strings(source, quote, draft, confirm, around)):
-                draft.truncate()
+            call.open_text(key)
+            if not (yield from self._strings(source, quote, call, confirm, around)):
+                call.truncate()
                 return False
-            draft.close_text()
+            call.close_text()
             return True
         out = Collector()
         if not (yield from self._strings(source, quote, out, confirm, around)):
-            draft.truncate()
+            call.truncate()
             return False
         for name in out.repairs:
-            draft.repair(name)
-        draft.add(key, conform(decode(out), shape, f"argument {key}"))
+            call.repair(name)
+        call.add(key, conform(decode_string(out), shape, f"argument {key}"))
         return True
 
     def _strings(
-        self, source: Source, quote: str, out: Receiver, confirm: Confirm, around: Around | None
+        self, source: Source, quote: str, out: Receiver, confirm: Confirm, around: EnclosingMarks | None
     ) -> Steps[bool]:
         """Read a string, and in Python those behind it that are one with it; False when the text ends first."""
         whole = yield from read_string(source, quote, self.literals, out, confirm, around)
@@ -317,26 +317,26 @@ class ObjectMembers:
             whole = yield from read_string(source, quote, self.literals, out, confirm, around)
         return whole
 
-    def _tripled(self, source: Source, draft: PartialCall) -> Steps[str]:
+    def _tripled(self, source: Source, call: PartialCall) -> Steps[str]:
         """The quote of a value, of which one was read: Python's three are no part of the text."""
         if (yield from source.peek(2)) != '""':
             return '"'
         source.pos += 2
-        draft.repair("triple_quotes")
+        call.repair("triple_quotes")
         return '"""'
 
-    def _around(self, frame: CallBlock) -> Around:
+    def _around(self, block: CallBlock) -> EnclosingMarks:
         """The marks of calls around a string; where its quotes are marks too, a call may be quoted in it as it is."""
-        quotable = self.is_loose and frame.wrap_open
-        return Around(frame.closing, _headers(frame.wrap_open, frame.headers) if quotable else None)
+        quotable = self.is_loose and block.wrap_open
+        return EnclosingMarks(block.closing, _headers(block.wrap_open, block.headers) if quotable else None)
 
-    def _ends_value(self, frame: CallBlock, draft: PartialCall, marked: bool, ahead: int, doubted: bool) -> Steps[bool]:
+    def _ends_value(self, block: CallBlock, call: PartialCall, marked: bool, ahead: int, doubted: bool) -> Steps[bool]:
         """Whether a quote that ends ``ahead`` characters from here ends its value.
 
         Once a quote turned out to be part of the value, the next one must be followed by a declared key, or by the
         brackets that close the call. Behind a quote that is a mark, any key will do.
         """
-        source = frame.source
+        source = block.source
         if not doubted and self.usual_end.match(source.text, source.pos + ahead) is not None:
             return True
         gap = yield from source.find_nonblank(ahead)
@@ -344,22 +344,22 @@ class ObjectMembers:
         if not head:
             return not doubted
         if head == self.closer:
-            return (yield from self._end_follows(frame, draft, gap + 1, doubted))
+            return (yield from self._end_follows(block, call, gap + 1, doubted))
         if not (doubted or self.is_loose) and (yield from self._is_operand(source, ahead, gap, head)):
             return True  # what follows is no member, and breaks the call
         if head == self.separator:
-            return (yield from self._key_follows(source, draft, gap + 1, doubted and not marked))
+            return (yield from self._key_follows(source, call, gap + 1, doubted and not marked))
         if head in QUOTES:
-            return (yield from self._string_follows(source, draft, ahead, gap, doubted))
+            return (yield from self._string_follows(source, call, ahead, gap, doubted))
         if head in COMMENT_HEADS:
-            return not doubted and (yield from self._comment_follows(source, draft, gap))
-        if head not in frame.closing.starts:
+            return not doubted and (yield from self._comment_follows(source, call, gap))
+        if head not in block.closing.starts:
             return False
-        ending = yield from source.choose(frame.closing, gap)
+        ending = yield from source.choose(block.closing, gap)
         # between marks, those of another call are text
         return ending == 0 if self.is_loose else ending is not None
 
-    def _string_follows(self, source: Source, draft: PartialCall, ahead: int, gap: int, doubted: bool) -> Steps[bool]:
+    def _string_follows(self, source: Source, call: PartialCall, ahead: int, gap: int, doubted: bool) -> Steps[bool]:
         """Whether the string behind a quote is one with that before it, or a key before which a comma is missing.
 
         Such a key stands apart, best on a new line.
@@ -367,8 +367,8 @@ class ObjectMembers:
         if self.literals is PYTHON:
             return True
         apart = "\n" in source.text[source.pos + ahead : source.pos + gap]
-        apart = apart or (gap > ahead and not doubted and not draft.is_open_ended)
-        return apart and (yield from self._key_follows(source, draft, gap, True))
+        apart = apart or (gap > ahead and not doubted and not call.is_open_ended)
+        return apart and (yield from self._key_follows(source, call, gap, True))
 
     def _is_operand(self, source: Source, ahead: int, gap: int, head: str) -> Steps[bool]:
         """Whether the string is part of an expression, or a further argument of Python follows that has no name."""
@@ -377,43 +377,43 @@ class ObjectMembers:
             return (yield from source.look(operators, ahead)) is not None
         return self.literals is PYTHON and (yield from source.look(_POSITIONAL, gap + 1)) is not None
 
-    def _comment_follows(self, source: Source, draft: PartialCall, ahead: int) -> Steps[bool]:
+    def _comment_follows(self, source: Source, call: PartialCall, ahead: int) -> Steps[bool]:
         """Whether a comment stands there, and a key or the end behind it."""
         comment = yield from source.look(_COMMENT, ahead)
         if comment is None:
             return False
         behind = comment.end() - source.pos + source.text.startswith(",", comment.end())
-        return (yield from self._key_follows(source, draft, behind, True))
+        return (yield from self._key_follows(source, call, behind, True))
 
-    def _key_follows(self, source: Source, draft: PartialCall, ahead: int, declared: bool) -> Steps[bool]:
+    def _key_follows(self, source: Source, call: PartialCall, ahead: int, declared: bool) -> Steps[bool]:
         while declared or self.usual_key.match(source.text, source.pos + ahead) is None:
             bare = "{key_loose}" if self.is_loose else "{key_plain}"
             following = _next_key(self.assign, self.closer, self.literals.quotes, bare)
             found = following.at(source.text, source.pos + ahead, source.final)
             if found is not MORE:
-                return found is not None and self._is_due(draft, found, declared)
+                return found is not None and self._is_due(call, found, declared)
             yield
         return True
 
-    def _is_due(self, draft: PartialCall, found: Match, declared: bool) -> bool:
+    def _is_due(self, call: PartialCall, found: Match, declared: bool) -> bool:
         """Whether the key may follow; words without quotes are a key only if the tool declares it, or the quotes of
         values are marks that text does not hold."""
         key = found.groupdict().get("key")
         if key is None:
             return True
         if _WORDS.search(key.strip()) and (declared or len(self.literals.quotes[0]) == 1):
-            return draft.declares(key.strip())
-        return not declared or draft.declares(key) or draft.is_open_ended
+            return call.declares(key.strip())
+        return not declared or call.declares(key) or call.is_open_ended
 
-    def _end_follows(self, frame: CallBlock, draft: PartialCall, ahead: int, doubted: bool) -> Steps[bool]:
+    def _end_follows(self, block: CallBlock, call: PartialCall, ahead: int, doubted: bool) -> Steps[bool]:
         """Whether the call ends behind the closer; with a quote behind it, only if it was quoted."""
-        source = frame.source
+        source = block.source
         if doubted:
             return (yield from self._all_closes(source, ahead))
         while len(source.text) <= source.pos + ahead and not source.final:
             yield
         behind = source.text[source.pos + ahead : source.pos + ahead + 1]
-        if behind in QUOTES and draft.stood(source.here + ahead):
+        if behind in QUOTES and call.stood(source.here + ahead):
             return True
         return not (behind.isalnum() or behind in ('"', "'", "\\", "$"))
 
@@ -427,20 +427,20 @@ class ObjectMembers:
                 return head in _BEHIND_CALLS or (not head and brackets > 1)
             ahead, brackets = ahead + 1, brackets + 1
 
-    def _bare_value(self, frame: CallBlock, draft: PartialCall, key: str, shape: SchemaType) -> Steps[bool]:
-        text = yield from gather(frame.source, self.separator + self.closer, frame.closing, self.literals.quotes)
+    def _bare_value(self, block: CallBlock, call: PartialCall, key: str, shape: SchemaType) -> Steps[bool]:
+        text = yield from collect_value(block.source, self.separator + self.closer, block.closing, self.literals.quotes)
         if text is None:
-            draft.truncate()
+            call.truncate()
             return False
         where = f"argument {key}"
         try:
             parsed = self._parse(text)
         except NotJsonError:
-            self._unquoted(draft, key, text.strip(), shape)
+            self._unquoted(call, key, text.strip(), shape)
             return True
         for name in parsed.repairs:
-            draft.repair(name)
-        draft.add(key, conform(parsed.value, shape, where))
+            call.repair(name)
+        call.add(key, conform(parsed.value, shape, where))
         return True
 
     def _parse(self, text: str) -> Parsed:
@@ -453,17 +453,17 @@ class ObjectMembers:
                 raise
             return parse(text[: comment.start()], self.literals)
 
-    def _unquoted(self, draft: PartialCall, key: str, text: str, shape: SchemaType) -> None:
+    def _unquoted(self, call: PartialCall, key: str, text: str, shape: SchemaType) -> None:
         """Text without quotes, or in quotes that are none here: clear if it is one plain line."""
         quote = _ODD_QUOTES.get(text[:1])
         if quote is not None:
             inside = text[1:-1] if len(text) > 1 and text[-1] == quote else ""
             text = "" if quote in inside or text[0] in inside else inside
         if not text or text == key or _NOT_PLAIN.search(text) or (quote is None and self._is_code(text, shape)):
-            draft.flaw(Reason.INVALID_VALUE, f"argument {key}", text[:80] or "nothing", "a value in quotes")
+            call.flaw(Reason.INVALID_VALUE, f"argument {key}", text[:80] or "nothing", "a value in quotes")
             return
-        draft.add(key, read_text(text, shape, f"argument {key}"))
-        draft.repair("unquoted_value")
+        call.add(key, read_text(text, shape, f"argument {key}"))
+        call.repair("unquoted_value")
 
     def _is_code(self, text: str, shape: SchemaType) -> bool:
         """Whether a text without quotes is code; what is of the right type, or one of a few values, is none."""

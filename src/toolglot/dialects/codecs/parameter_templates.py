@@ -49,7 +49,7 @@ class ParameterTemplate:
 
 
 @lru_cache(maxsize=256)
-def parameter_form(sample: str, parameters: tuple[Parameter, ...]) -> ParameterTemplate | None:
+def parameter_template(sample: str, parameters: tuple[Parameter, ...]) -> ParameterTemplate | None:
     """The form of a sample that marks up its parameters."""
     for start in range(len(sample)):
         for parameter in parameters:
@@ -109,7 +109,7 @@ def _write_element(name: str, value: Value, prefix: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Manner:
+class _ValueStyle:
     """One way of writing the values of a call."""
 
     nested: bool = True
@@ -141,17 +141,17 @@ class _Manner:
         return JSON.write(value)
 
 
-_MANNERS = (_Manner(), _Manner(nested=False, breaks=True), _Manner(nested=False, cdata=True))
+_VALUE_STYLES = (_ValueStyle(), _ValueStyle(nested=False, breaks=True), _ValueStyle(nested=False, cdata=True))
 
 
 def write_parameters(
     sample: str, name: str, arguments: Mapping[str, Value], parameters: tuple[Parameter, ...]
 ) -> Iterator[str]:
     """The call in the form of the sample, then in forms that carry more."""
-    form = parameter_form(sample, parameters)
+    form = parameter_template(sample, parameters)
     if form is None:
         return
-    for manner in _MANNERS:
+    for manner in _VALUE_STYLES:
         yield form.fill(
             name, "".join(form.separator + manner.write(form, key, value) for key, value in arguments.items())
         )

@@ -39,9 +39,9 @@ _TAG = re.compile(r"</ ?((?:\{ns\}|\{bar\}DSML\{bar\})?(?:\{key\}|\w+))")
 """The name in a closing mark."""
 _OPENING_TAG = re.compile(r"<\{key\}(?:\{attributes\})?>")
 _GROUP_END = Mark("</{ns}{name_group}>")
-_MOST_STRAYS = 4
+_MAX_STRAYS = 4
 
-PIECES = frozenset(
+EXCERPT_KEYS = frozenset(
     ("oldstring", "newstring", "oldstr", "newstr", "oldtext", "newtext", "inserttext", "search", "replace", "diff")
 ) | {"patch"}
 """Parameters that hold pieces of files: what they open or close may lie outside of them."""
@@ -111,7 +111,7 @@ def is_mentioned(source: Source, before: str, found: Match) -> Steps[bool]:
     return source.text.startswith(before, source.pos + size)
 
 
-def spell(template: str, key: str) -> str:
+def fill_key(template: str, key: str) -> str:
     return template.replace("{key}", key.replace("{", "{{").replace("}", "}}"))
 
 
@@ -134,33 +134,33 @@ class ValueMarks:
 
 
 @lru_cache(maxsize=1024)
-def mark_value(parameter: Parameter, key: str) -> ValueMarks:
+def value_marks(parameter: Parameter, key: str) -> ValueMarks:
     """The marks for one key; most spellings close all their parameters alike, and then the marks are the same ones."""
     folded = _fold(key)
     trim = Trim.BREAK if folded in parameter.verbatim else parameter.trim
-    return _mark_value(parameter, key if parameter.is_keyed else "", trim, folded in PIECES)
+    return _compile_value_marks(parameter, key if parameter.is_keyed else "", trim, folded in EXCERPT_KEYS)
 
 
 @lru_cache(maxsize=1024)
-def _mark_value(parameter: Parameter, key: str, trim: Trim, piece: bool) -> ValueMarks:
-    closer = Mark(*(spell(close, key) for close in parameter.close))
+def _compile_value_marks(parameter: Parameter, key: str, trim: Trim, piece: bool) -> ValueMarks:
+    closer = Mark(*(fill_key(close, key) for close in parameter.close))
     again = Mark(_OPENING_TAG.sub(lambda _: f"<{key}{{attributes}}>", parameter.open))
     heads = sorted(closer.heads | again.heads | {"<"})
     stops = compile_stops({head: r"(?![\s=]|<<<)" if head == "<" else "" for head in heads})
     layout = r"\s" if trim is Trim.BLANKS else ""
     # a quoted parameter of another dialect is counted if what closes it would close ours
     quoted = _QUOTED_PARAMETER if closer.at("</parameter>", 0, True) is not None else None
-    stray, kin = (None, None) if piece else _strays(parameter.close, key)
+    stray, kin = (None, None) if piece else _stray_marks(parameter.close, key)
     odd = re.compile(f"[{re.escape(''.join(heads))}{ESCAPED}{layout}]")
     return ValueMarks(closer, again, quoted, stray, kin, stops, odd, trim)
 
 
-def _strays(close: tuple[str, ...], key: str) -> tuple[Mark | None, Mark | None]:
+def _stray_marks(close: tuple[str, ...], key: str) -> tuple[Mark | None, Mark | None]:
     tags = [found[1] for closer in close if (found := _TAG.match(closer)) is not None]
     if not _TAG.match(close[0]):
         return None, None
-    closers = [spell(closer, key) for closer in close]
-    return Mark(*closers, named=False), Mark(*(spell(f"<{tag}", key) for tag in tags), named=False)
+    closers = [fill_key(closer, key) for closer in close]
+    return Mark(*closers, named=False), Mark(*(fill_key(f"<{tag}", key) for tag in tags), named=False)
 
 
 def quoted_headers(closer: Mark) -> tuple[Mark, ...]:
@@ -177,11 +177,11 @@ class Goal(Enum):
     UNCLOSED = "the same, if the mark that closes the value is missing: then each parameter is given only once"
 
 
-class Surroundings(Protocol):
+class EnclosingCall(Protocol):
     """The call around a value."""
 
-    frame: CallBlock
-    draft: PartialCall
+    block: CallBlock
+    call: PartialCall
     closer: Mark
 
     def parameter_here(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]: ...
@@ -199,7 +199,7 @@ class Surroundings(Protocol):
 class RawValue:
     """One value while its end is looked for."""
 
-    call: Surroundings
+    reader: EnclosingCall
     parameter: Parameter
     key: str
     take: Callable[[str], None]
@@ -226,12 +226,12 @@ class RawValue:
     trimmer: Trimmer = field(init=False)
 
     def __post_init__(self) -> None:
-        self.marks = mark_value(self.parameter, self.key)
+        self.marks = value_marks(self.parameter, self.key)
         self.trimmer = Trimmer(self.marks.trim)
 
     def read(self) -> Steps[bool]:
         """Hand the value on up to its end, which is consumed; False when the text ends first."""
-        source = self.call.frame.source
+        source = self.reader.block.source
         run: Run | None = None
         while True:
             found = self.marks.stops.search(source.text, source.pos)
@@ -290,7 +290,7 @@ class RawValue:
 
     def ends(self) -> Steps[bool]:
         """Whether the value ends here; its closing mark is consumed."""
-        source = self.call.frame.source
+        source = self.reader.block.source
         while (found := self.marks.closer.at(source.text, source.pos, source.final)) is MORE:
             yield
         if found is not None:
@@ -315,19 +315,19 @@ class RawValue:
         return False
 
     def mentions(self, found: Match) -> Steps[bool]:
-        return is_mentioned(self.call.frame.source, self.before[-1:], found)
+        return is_mentioned(self.reader.block.source, self.before[-1:], found)
 
     def quotes_parameter(self) -> Steps[bool]:
         """Whether the opener of a parameter of another dialect stands here that our closing mark would close."""
         marks = self.marks
-        found = None if marks.quoted is None else (yield from self.call.frame.source.look(marks.quoted))
+        found = None if marks.quoted is None else (yield from self.reader.block.source.look(marks.quoted))
         if found is None or not is_closed_by(found, marks.closer):
             return False
         return not (yield from self.mentions(found))
 
     def ends_with_closer(self, size: int) -> Steps[bool]:
         """Whether the closing mark of that size which stands here ends the value."""
-        source = self.call.frame.source
+        source = self.reader.block.source
         if self.depth:
             ends = yield from self.parses(Goal.CLOSED, size, not self.calls)
             ends = ends and not self.begun  # else the call began anew within the value, and only that one ends here
@@ -345,7 +345,7 @@ class RawValue:
 
     def parses(self, goal: Goal, ahead: int, otherwise: bool = False) -> Steps[bool]:
         """Whether the rest of the call parses ``ahead`` characters from here."""
-        return self.call.rest_parses(goal, ahead, self.key, self.parameter.is_element, otherwise)
+        return self.reader.rest_parses(goal, ahead, self.key, self.parameter.is_element, otherwise)
 
     def ends_twice(self) -> Steps[bool]:
         """Whether a closing mark too many stands here, right before the one that counts; both are consumed.
@@ -353,12 +353,12 @@ class RawValue:
         Not in a value that holds an opener of that name: there it may well close that one. Nor where it is indented
         more than the one that counts, or parted from it by an empty line: a part of a file is.
         """
-        marks, source = self.marks, self.call.frame.source
+        marks, source = self.marks, self.reader.block.source
         if self.kin or marks.stray is None or marks.kin is None:
             return False
         self.kin = (yield from source.look(marks.kin)) is not None
         ahead, margin = 0, ""
-        for strays in range(_MOST_STRAYS):
+        for strays in range(_MAX_STRAYS):
             found = yield from source.look(marks.stray, ahead)
             if self.kin or found is None:
                 return False
@@ -368,7 +368,7 @@ class RawValue:
                 return False
             if closes and (yield from self.structure_follows(end)):
                 source.pos += end
-                self.call.draft.repair("stray_closer")
+                self.reader.call.repair("stray_closer")
                 return True
             ahead = yield from source.find_nonblank(end)
             line, _, margin = source.text[source.pos + end : source.pos + ahead].rpartition("\n")
@@ -382,10 +382,10 @@ class RawValue:
         Not inside a quoted call; and a plain element only right behind text without any mark, because files are full
         of elements that happen to be called like a parameter.
         """
-        draft = self.call.draft
+        call = self.reader.call
         if self.nested or self.calls or not self.line_start or not (self.clean or not self.parameter.is_element):
             return False
-        if not draft.declares(key) or key in draft.keys:
+        if not call.declares(key) or key in call.keys:
             return False
         if not (yield from self.parses(Goal.UNCLOSED, 0)):
             return False
@@ -394,25 +394,25 @@ class RawValue:
 
     def miss_closer(self) -> None:
         """The closing mark is missing; an opener without a value is no parameter."""
-        draft, where = self.call.draft, f"argument {self.key}"
-        draft.repair("missing_parameter_closer")
+        call, where = self.reader.call, f"argument {self.key}"
+        call.repair("missing_parameter_closer")
         if self.blank:
-            draft.flaw(Reason.MALFORMED, where, "neither a value nor a closing mark", "a value and its closing mark")
+            call.flaw(Reason.MALFORMED, where, "neither a value nor a closing mark", "a value and its closing mark")
 
     def ends_with_call(self) -> Steps[bool]:
         """Whether the whole call ends here although the closing mark of the value is missing."""
-        call, source = self.call, self.call.frame.source
-        found = yield from source.look(call.closer)
+        reader, source = self.reader, self.reader.block.source
+        found = yield from source.look(reader.closer)
         if found is not None:
             ahead = found.end() - source.pos
             return not (yield from self.mentions(found)) and (yield from self.ends_unclosed(ahead))
-        if (found := (yield from call.find_header())) is not None:
+        if (found := (yield from reader.find_header())) is not None:
             if (yield from self.mentions(found)):
                 return False
             self.begun = self.begun or (yield from self.opens_call(len(found[0])))
             self.calls += 1
             return False
-        opener = yield from call.parameter_here(0)
+        opener = yield from reader.parameter_here(0)
         if opener is not None and opener[0].is_element == self.parameter.is_element:
             return (yield from self.is_next(read_key(opener[1])))
         return self.clean and not self.nested and (yield from self.wrong_closer())
@@ -421,7 +421,7 @@ class RawValue:
         """Whether the closing mark of the call, which ends ``ahead`` characters from here, ends the value with it."""
         over = yield from self.call_is_over(ahead, self.depth + self.calls > 0)
         if over and not self.begun and not self.doubted:
-            if (yield from self.call.closes_later(self.parameter, self.key, ahead)):
+            if (yield from self.reader.closes_later(self.parameter, self.key, ahead)):
                 return False
             self.miss_closer()
             return True
@@ -431,13 +431,13 @@ class RawValue:
 
     def opens_call(self, ahead: int) -> Steps[bool]:
         """Whether the header of a call is followed by a parameter, as if that call were meant."""
-        gap = yield from self.call.frame.source.find_nonblank(ahead)
-        opener = yield from self.call.find_opener(gap)
-        return opener is not None and (not opener[0].is_element or self.call.draft.declares(read_key(opener[1])))
+        gap = yield from self.reader.block.source.find_nonblank(ahead)
+        opener = yield from self.reader.find_opener(gap)
+        return opener is not None and (not opener[0].is_element or self.reader.call.declares(read_key(opener[1])))
 
     def wrong_closer(self) -> Steps[bool]:
         """A closing mark of another name, right behind a value without any mark in it."""
-        source = self.call.frame.source
+        source = self.reader.block.source
         found = yield from source.look(FOREIGN_CLOSER)
         if found is None:
             return False
@@ -445,31 +445,31 @@ class RawValue:
         if not (yield from self.parses(Goal.UNCLOSED, size)):
             return False
         source.pos += size
-        self.call.draft.repair("wrong_closer")
+        self.reader.call.repair("wrong_closer")
         return True
 
     # -- what follows --------------------------------------------------------------------------------------------------
 
     def structure_follows(self, ahead: int) -> Steps[bool]:
         """Whether the structure goes on behind a mark that ends ``ahead`` characters from here."""
-        call, source = self.call, self.call.frame.source
+        reader, source = self.reader, self.reader.block.source
         gap = yield from source.find_nonblank(ahead)
         if source.pos + gap >= len(source.text):
             return True
-        if (yield from call.parameter_here(gap)) is not None:
+        if (yield from reader.parameter_here(gap)) is not None:
             return True
-        while (found := call.closer.at(source.text, source.pos + gap, source.final)) is MORE:
+        while (found := reader.closer.at(source.text, source.pos + gap, source.final)) is MORE:
             yield
-        if found is not None or (source.final and call.closer.begins(source.text, source.pos + gap)):
+        if found is not None or (source.final and reader.closer.begins(source.text, source.pos + gap)):
             return True
         return (yield from self.wrapper_follows(gap))
 
     def wrapper_follows(self, gap: int) -> Steps[bool]:
         """Whether something else than a parameter goes on with the structure: a group, a wrapper, an odd mark."""
-        source = self.call.frame.source
+        source = self.reader.block.source
         if (yield from source.look(_GROUP_END, gap)) is not None:
             return True
-        if (yield from source.choose(self.call.frame.closing, gap)) is not None:
+        if (yield from source.choose(self.reader.block.closing, gap)) is not None:
             return True
         if self.parameter.is_element and (yield from source.look(_ELEMENT, gap)) is not None:
             return (yield from self.parses(Goal.CONTINUED, gap, True))
@@ -481,10 +481,10 @@ class RawValue:
 
         Strictly: the closing mark of its wrapper, if it has one, and the end of the text.
         """
-        source, closing = self.call.frame.source, self.call.frame.closing
+        source, closing = self.reader.block.source, self.reader.block.closing
         gap = yield from source.find_nonblank(ahead)
         if source.pos + gap >= len(source.text):
-            return not strictly or not self.call.frame.wrap_close
+            return not strictly or not self.reader.block.wrap_close
         if (yield from source.choose(closing, gap)) is None:
             return False
         if not strictly:

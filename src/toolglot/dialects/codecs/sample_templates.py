@@ -121,7 +121,7 @@ class SampleTemplate:
 
 
 @lru_cache(maxsize=256)
-def form_of(sample: str) -> SampleTemplate | None:
+def sample_template(sample: str) -> SampleTemplate | None:
     """The form of a sample that writes its arguments as a list of members."""
     found = _MEMBER.search(sample)
     if found is None:
@@ -143,7 +143,7 @@ def _notation(found: re.Match[str]) -> Notation:
 
 def write_by_sample(sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
     """The call in the form of the sample, then in forms that carry more."""
-    form = form_of(sample)
+    form = sample_template(sample)
     if form is None:
         return
     notation = form.notation

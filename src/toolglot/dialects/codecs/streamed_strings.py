@@ -116,7 +116,7 @@ class Confirm(Protocol):
 
 
 @dataclass(slots=True)
-class Around:
+class EnclosingMarks:
     """What is around a string, and may stand in it too: the marks of calls.
 
     ``closing`` is what ends the whole call, its own closing marks first: at the very end of the text they end the
@@ -139,7 +139,7 @@ class Around:
 
 
 def read_string(
-    source: Source, quote: str, literals: Literals, out: Receiver, confirm: Confirm, outer: Around | None = None
+    source: Source, quote: str, literals: Literals, out: Receiver, confirm: Confirm, outer: EnclosingMarks | None = None
 ) -> Steps[bool]:
     """Read up to the closing quote (the opening one is consumed); False when the text ends first."""
     doubted = False
@@ -198,7 +198,7 @@ def _path_separator(source: Source, out: Receiver) -> Steps[None]:
 
 
 def _at_mark(
-    source: Source, quote: str, out: Receiver, confirm: Confirm, doubted: bool, outer: Around | None
+    source: Source, quote: str, out: Receiver, confirm: Confirm, doubted: bool, outer: EnclosingMarks | None
 ) -> Steps[bool | None]:
     """Consume the first character of a longer quote, or the quote.
 
