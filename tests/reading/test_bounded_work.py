@@ -238,11 +238,11 @@ def test_the_first_request_of_a_process_compiles_little(dialect: str) -> None:
 FIRST_REQUEST = """
 import json, re, sys
 from toolglot.config import load
-from toolglot.core.conversation import Call, Conversation, Message, Result, Text, Tool
-from toolglot.reading.reader import Reader, gather
+from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCall, ToolResult
+from toolglot.reading.reader import Reader, collect
 from toolglot.core.schema.toolset import compile_tools
 from toolglot.server.lifecycle import warm_up
-from toolglot.prompting.conversation import speak
+from toolglot.prompting.conversation import render_as_text
 
 dialect = sys.argv[1]
 warm_up(load({"base_url": "http://127.0.0.1:1/v1", "dialect": dialect}, {}))
@@ -250,12 +250,12 @@ compiled, original = [], re._compiler.compile
 re._compiler.compile = lambda pattern, flags=0: compiled.append(str(pattern)) or original(pattern, flags)
 kinds = {"path": {"type": "string"}, "lines": {"type": "integer"}, "all": {"type": "boolean"}}
 tool = Tool("read", "Reads.", {"type": "object", "properties": kinds, "required": ["path"]})
-call = Call("1", "read", '{"path": "a.py"}')
-result = Result("1", "read", (Text("<b>1</b>\\n"),))
-said = (Message("user", (Text("Go"),)), Message("assistant", (call,)), Message("tool", (result,)))
-spoken = speak(Conversation("", said, (tool,)), dialect).conversation.messages[-2].text
+call = ToolCall("1", "read", '{"path": "a.py"}')
+result = ToolResult("1", "read", (Text("<b>1</b>\\n"),))
+messages = (Message("user", (Text("Go"),)), Message("assistant", (call,)), Message("tool", (result,)))
+written = render_as_text(Conversation("", messages, (tool,)), dialect).conversation.messages[-2].text
 reader = Reader(compile_tools((tool, Tool("write", "", {})), ()), parallel=False)
-events = [event for piece in spoken for event in reader.feed(piece)] + reader.close()
-(made,) = gather(events, spoken).calls
+events = [event for piece in written for event in reader.feed(piece)] + reader.close()
+(made,) = collect(events, written).calls
 print(json.dumps([made.name, json.loads(made.arguments), compiled]))
 """

@@ -1,8 +1,8 @@
-"""Frames: a stretch of text that set out to hold calls, from its opener to its closer.
+"""Reads call blocks: stretches of text that may hold calls, from opener to closer.
 
-Strategy. A wrapper says "calls follow", a header says "a call to this tool follows". Inside a marked wrapper any
-header counts, whichever dialect it belongs to; wrapper, header and the first character of the body together say which
-codec reads on. Noise between calls (separators, doubled wrappers, a fence around the body) is stepped over.
+Strategy. A wrapper announces calls, a header announces a call to one tool. Inside a marked wrapper any header counts,
+whichever dialect it belongs to; wrapper, header and the first character of the body select the codec. Noise between
+calls (separators, doubled wrappers, a fence around the body) is skipped.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ _SENTENCE = Mark("{before_sentence}", named=False)
 _MAX_NOISE = 8
 
 MAX_RESCAN = 4096
-"""A frame that fails after this many characters is text as a whole; shorter ones are looked at again."""
+"""A block that fails after this many characters is text as a whole; a shorter one is scanned again."""
 
 RESCAN_FACTOR = 4
-"""No more than this many times an answer is looked at again, a short one somewhat more; then all that fails is text."""
+"""How many times an answer may be rescanned, a short one somewhat more; then every failed block is text."""
 
 _SEPARATORS = frozenset(",;]})")
 
 
 def consume_mark(source: Source, templates: tuple[str, ...]) -> int:
-    """Step over a mark that is known to stand here; how long it was."""
+    """Consume a mark that is known to be here; return its length."""
     found = mark(templates).match(source.text, source.pos)
     size = found.end() - source.pos if found is not None else 0
     source.pos += size
@@ -57,7 +57,7 @@ def consume_mark(source: Source, templates: tuple[str, ...]) -> int:
 
 @dataclass(slots=True)
 class CallBlockReader:
-    """Reads frames out of one answer."""
+    """Reads the call blocks of one answer."""
 
     source: Source
     buffer: EventBuffer
@@ -69,23 +69,23 @@ class CallBlockReader:
     hint: str = ""
     reached: int = 0
     spared: int = 0
-    """How much of the way there was known before."""
+    """How many characters of ``reached`` were known noise."""
     missed: int = 0
     """Where the last near miss ended, as far as it was read."""
     again: int = 0
-    """How much was looked at again so far."""
+    """How many characters were rescanned so far."""
     wasted: int = 0
-    """How much was read as a call of the client that was none."""
+    """How many characters the client's own parser read in vain."""
     noise: list[int] = field(default_factory=list)
-    """Where a frame stepped over noise, one behind the other: each place, and the one behind the last.
+    """Positions of skipped noise in order, and the position after the last one.
 
-    A frame that fails is looked at again behind its first character: it need not find all of it once more.
+    A failed block is scanned again after its first character; the known noise is not searched again.
     """
 
     def begin(
         self, wrap: Wrap | None, waits: Callable[[], bool], at_line: bool, introduced: Callable[[], bool]
     ) -> CallBlock:
-        """A frame that opens here."""
+        """Begin a block that opens here."""
         start = self.reached = self.source.keep()
         self.spared = 0
         parts = (self.source, self.buffer, self.tools, self.options, self.answer)
@@ -93,11 +93,11 @@ class CallBlockReader:
         return CallBlock(*parts, start, closing, waits, at_line, introduced, first)
 
     def read(self, block: CallBlock, wrap: Wrap | None, header: Header) -> Steps[bool]:
-        """Read its calls; whether all of it was as it must be."""
+        """Read the calls of a block; whether all of it is well-formed."""
         return self._chain(block, header) if wrap is None else self._section(block, wrap)
 
     def end(self, block: CallBlock, taken: bool) -> bool:
-        """Whether the frame, as far as it was read, holds a call."""
+        """End a block; whether it holds a call, as far as it was read."""
         source = self.source
         if not taken and not block.started and not block.drafts:
             self.reached = max(self.reached, source.here)
@@ -107,7 +107,7 @@ class CallBlockReader:
         return True
 
     def may_read_again(self, start: int) -> bool:
-        """Whether the frame that began there and failed may be looked at again."""
+        """Whether the failed block that began at ``start`` may be scanned again."""
         size = self.reached - start
         again = self.again + size - self.spared
         if size >= MAX_RESCAN or again > RESCAN_FACTOR * (start + 4 * MAX_RESCAN):
@@ -116,14 +116,14 @@ class CallBlockReader:
         return True
 
     def is_aside(self, tag: str) -> bool:
-        """Whether this tag of reasoning stays in the text, because the client looks for it there."""
+        """Whether this reasoning tag stays in the text, because the client looks for it there."""
         client = self.options.elements
         return client is not None and tag.strip("</>") in client.asides
 
-    # -- a frame that failed -------------------------------------------------------------------------------------------
+    # -- failed blocks -------------------------------------------------------------------------------------------------
 
     def report_miss(self, block: CallBlock, wrap: Wrap | None, header: Header) -> Steps[bool]:
-        """Count a frame that failed if it was meant as a call; True if it was rejected, so that none of it is text."""
+        """Count a failed block if it was meant as a call; True if it was rejected, so that none of it is text."""
         source, start, reached = self.source, block.start, self.reached
         behind = max(0, reached - source.offset)
         following = source.text[behind : behind + 80]
@@ -145,7 +145,7 @@ class CallBlockReader:
         return False
 
     def _ends_answer(self, reached: int) -> Steps[bool]:
-        """Whether nothing but closing marks stands behind this place."""
+        """Whether nothing but closing marks follows this position."""
         source, size = self.source, 0
         source.rewind(reached)
         while True:
@@ -157,8 +157,8 @@ class CallBlockReader:
             yield
 
     def _reject_element(self, block: CallBlock) -> Steps[bool]:
-        """Report an element of a tool that holds nothing but elements and lacks what the tool needs. It never began to
-        leave, because its first element is none of the tool's; False if it is anything else."""
+        """Reject an element of a tool that holds only elements and lacks required arguments. None of it was emitted,
+        because its first child is no parameter of the tool; False if it is anything else."""
         source, tool = self.source, block.known
         if tool is None or self.options.unknown_tools == "text":
             return False
@@ -181,7 +181,7 @@ class CallBlockReader:
         return self._reject(block, tool, source.offset + end + len(closer), defects)
 
     def _reject(self, block: CallBlock, tool: CompiledTool, end: int, defects: tuple[Defect, ...]) -> bool:
-        """Report a frame that ends there as a call that is none."""
+        """Report a block that ends at ``end`` as a rejected call."""
         source = self.source
         source.rewind(end)
         raw, span = source.since(block.start), (block.start, end)
@@ -190,10 +190,10 @@ class CallBlockReader:
         self.buffer.event(CallRejected(raw, defects[0].reason, tool.name, defects, block.dialect, span))
         return True
 
-    # -- reading one ---------------------------------------------------------------------------------------------------
+    # -- reading a block -----------------------------------------------------------------------------------------------
 
     def _chain(self, block: CallBlock, header: Header) -> Steps[bool]:
-        """Calls that need no wrapper, one behind the other with a separator between them."""
+        """Read calls without a wrapper, one after the other with a separator between them."""
         source = self.source
         calls = 0
         here, before = source.here, block.open
@@ -206,7 +206,7 @@ class CallBlockReader:
                 return True
             next_call = yield from source.find_nonblank(gap + 1)
             if (yield from source.look(mark((header,)), next_call)) is None:
-                # the sign that ends a statement, and nothing behind it
+                # the separator ends a statement, and nothing follows it
                 over = block.alone and (yield from source.look(_LINE_END, gap + 1)) is not None
                 source.pos += gap + 1 if over else 0
                 return True
@@ -222,7 +222,7 @@ class CallBlockReader:
         self.source.rewind(here)
 
     def _section(self, block: CallBlock, wrap: Wrap) -> Steps[bool]:
-        """The calls inside a wrapper."""
+        """Read the calls inside a wrapper."""
         source = self.source
         consume_mark(source, wrap.open)
         calls = 0
@@ -253,7 +253,7 @@ class CallBlockReader:
             return (yield from self._end_open(block, wrap, calls))
 
     def _skip_remark(self, wrap: Wrap) -> Steps[bool]:
-        """Step over a comment between calls in a fence; False if what it says is about calls in general."""
+        """Skip a comment between calls in a fence; False if it is about calls in general."""
         source = self.source
         start = source.here
         if wrap.close != _FENCE_END or (yield from source.match(_COMMENT)) is None:
@@ -265,7 +265,7 @@ class CallBlockReader:
         return False
 
     def _end_open(self, block: CallBlock, wrap: Wrap, calls: int) -> Steps[bool]:
-        """The calls end without the closing mark of their wrapper."""
+        """End calls whose wrapper has no closing mark."""
         if wrap.commitment in (Commitment.WHOLE, Commitment.ALONE):
             ended = calls > 0 and (yield from self._ends_line(block))
             if not ended or wrap.commitment is Commitment.WHOLE:
@@ -275,7 +275,7 @@ class CallBlockReader:
         return calls > 0
 
     def _is_whole(self, block: CallBlock, wrap: Wrap) -> Steps[bool]:
-        """Whether a list that counts as a whole, and is closed, ends its line; of several calls all must be good."""
+        """Whether a closed list that counts only as a whole ends its line; all of its calls must be sound."""
         if wrap.commitment is not Commitment.WHOLE:
             return True
         if block.is_sound or not block.drafts or block.started:
@@ -284,7 +284,7 @@ class CallBlockReader:
         return False
 
     def _ends_line(self, block: CallBlock, also: Mark | None = None) -> Steps[bool]:
-        """What counts only as a whole must be all there is on its line; ``also`` may follow what begins the answer."""
+        """Whether the line ends here, as it must for a whole; ``also`` may follow a block that begins the answer."""
         if (yield from self.source.look(_LINE_END)) is not None:
             return True
         for behind in (self.dialects.leftovers, self.dialects.results):
@@ -296,7 +296,7 @@ class CallBlockReader:
         return False
 
     def _skip_noise(self, calls: int, alone: bool) -> Steps[bool]:
-        """Step over a wrapper inside the wrapper, or a fence around the body."""
+        """Skip a wrapper inside the wrapper, or a fence around the body."""
         source = self.source
         here, wraps = source.here, self.dialects.wraps
         index = yield from source.choose(wraps.choice)
@@ -313,7 +313,7 @@ class CallBlockReader:
         return True
 
     def _pass_known_noise(self, wrap: Wrap) -> Steps[int]:
-        """Step over noise that another frame found here already; how many times."""
+        """Skip noise that an earlier block found here; return how many items."""
         source, known = self.source, self.noise
         yield from source.skip_blanks()
         if wrap.commitment is not Commitment.MARKED or source.here not in known:
@@ -324,7 +324,7 @@ class CallBlockReader:
         return len(known) - 1
 
     def _is_closed(self, wrap: Wrap) -> Steps[bool]:
-        """The closing mark stands here, or what the end of the text left of it, or the opener in its place."""
+        """Whether the closing mark is here, a part of it at the end of the text, or the opener in its place."""
         source = self.source
         if wrap.close and (yield from source.match(mark(wrap.close))) is not None:
             return True
@@ -342,13 +342,13 @@ class CallBlockReader:
         return True
 
     def _find_header(self, block: CallBlock, wrap: Wrap, calls: int) -> Steps[Header | None]:
-        """The header that stands here inside a wrapper."""
+        """The header here, inside a wrapper."""
         source, headers = self.source, self.dialects.inside(wrap)
         while (index := headers.choice.at(source.text, source.pos, source.final)) is MORE:
             yield
         if index is not None:
             header = headers.entries[index]
-            # a bare name fits almost any text: behind another call it counts only if that one began like this too
+            # a bare name matches almost any text: after another call it counts only if that one began like this too
             loose = calls and header.startswith("{name") and header not in block.headers
             return None if loose else header
         element = (yield from source.look(self.elements)) if self.elements is not None else None
@@ -357,7 +357,7 @@ class CallBlockReader:
         return CLOSED_ELEMENT if element[0].endswith("/>") else ELEMENT
 
     def _prepare(self, block: CallBlock, wrap: Wrap | None, header: Header) -> Steps[Steps[bool] | None]:
-        """How to read the call whose header is known to stand here; None when no dialect has it."""
+        """The steps that read the call whose header is here; None if no dialect has it."""
         source = self.source
         spelled = mark((header,))
         found = spelled.match(source.text, source.pos)
@@ -385,8 +385,8 @@ class CallBlockReader:
         return self._read_element(block, chosen.syntax, spelled, self.options.elements)
 
     def _read_element(self, block: CallBlock, syntax: CallSyntax, opener: Mark, elements: ElementCalls) -> Steps[bool]:
-        """A call as the client itself reads it. If the client would not make it, or would complain, as anybody reads
-        it; what nobody else can read either is for the client to complain of."""
+        """Read a call as the client's own parser does. If the client would not accept it, use the codec; if that fails
+        too, deliver it as the client reads it, so that the client reports the error."""
         source, here = self.source, self.source.here
         found = opener.match(source.text, source.pos)
         if found is None:
@@ -413,10 +413,10 @@ class CallBlockReader:
         return call is not None
 
     def _find_element(self, name: str, size: int, elements: ElementCalls) -> Steps[Element | None]:
-        """Go to the end of the call that the client reads here; None if it reads none.
+        """Consume the call that the client reads here; None if it reads none.
 
         Args:
-            size: how long the opening tag is.
+            size: the length of the opening tag.
         """
         source, here = self.source, self.source.here
         boundary = elements.open(name)
@@ -434,12 +434,12 @@ class CallBlockReader:
         return elements.read(source.since(here))
 
     def _weigh(self, chosen: Selection) -> float:
-        """The confidence of a call: that of its dialect, or of the pattern that the dialect belongs to."""
+        """The confidence of a call: that of its dialect, or of the dialect's pattern."""
         dialect, confidences = chosen.dialect, self.options.patterns.confidences
         return dialect.confidence if chosen.marked else confidences.get(dialect.name, dialect.confidence)
 
     def _skip_broken(self, block: CallBlock) -> Steps[None]:
-        """A call that broke in the middle: what is left of it goes up to the mark that closes it."""
+        """Skip the rest of a malformed call, up to the mark that closes it."""
         call = block.open
         if call is None or not call.flaws or not any(flaw.reason is Reason.MALFORMED for flaw in call.flaws):
             return

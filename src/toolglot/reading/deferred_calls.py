@@ -1,10 +1,10 @@
-"""Frames that wait: calls that count only if nothing follows them.
+"""Deferred calls: call blocks that count only if nothing follows them.
 
-Three kinds wait. A call inside reasoning: if the answer ends there it was the action, put in the wrong channel; if the
-reasoning goes on, or an answer or another call follows, it was a rehearsal. And bare JSON after prose: as the last
-thing of an answer it is a call, in the middle of the text it is something that is being shown. And a call that stood
-in the conversation before: it is a quotation, unless the answer is nothing but this call. A quotation inside reasoning
-is never the action.
+Strategy. Three kinds are deferred. A call inside reasoning: if the answer ends there, it is the action, in the wrong
+channel; if the reasoning goes on, or an answer or another call follows, it was only considered. Bare JSON after prose:
+at the end of an answer it is a call, in the middle of the text it is an example. A call that occurs earlier in the
+conversation: it is a quotation, unless the answer is nothing but this call. A quotation inside reasoning is never the
+action.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ class DeferredCalls:
     buffer: EventBuffer
     blocks: list[CallBlock] = field(default_factory=list)
     items: list[CallBlock | str] = field(default_factory=list)
-    """The frames, and what passed behind them."""
+    """The blocks, and the text after each of them."""
     reasoning: bool = False
     reasoning_as_text: bool = False
-    """Whether that reasoning stays in the text."""
+    """Whether the reasoning around the calls stays in the text."""
     closed: bool = False
     undecided: bool = False
-    """Whether a call waits that is a quotation unless nothing else is said."""
+    """Whether a deferred call is a quotation unless the answer holds nothing else."""
 
     def __bool__(self) -> bool:
         return bool(self.blocks)
 
     def defer(self, block: CallBlock, reasoning: bool, last: bool) -> bool:
-        """Hold a frame that counts only at the end (``last``, a quotation) or was put into reasoning.
+        """Defer a block that counts only at the end (``last``, a quotation) or is inside reasoning.
 
-        Returns: whether it waits there. A frame that is held for another reason counts at once, unless it follows one
-        that counts only if nothing else is said.
+        Returns whether it is deferred. A block that is held for another reason counts at once, unless it follows one
+        that counts only if the answer holds nothing else.
         """
         last = last or any(other.alone for other in self.blocks)
         if block.held:
@@ -52,15 +52,15 @@ class DeferredCalls:
         self.undecided = block.undecided
 
     def is_superseded(self, thinking: bool) -> bool:
-        """Whether a frame that begins now is something else, behind which what waits is no call."""
+        """Whether a block that begins now turns the deferred calls into text."""
         return self.undecided or (self.reasoning and not thinking and bool(self.blocks))
 
     def append(self, raw: str) -> None:
-        """Blanks or stray marks: they neither count as an answer nor get lost."""
+        """Keep whitespace or stray marks after a deferred block; they are not an answer."""
         self.items.append(raw)
 
     def close(self, mark: str) -> None:
-        """The reasoning is over. Its mark stays behind the calls in it that wait, if it is text."""
+        """End the reasoning. If it is text, its closing mark stays after the deferred calls in it."""
         if self.buffer.aside and self.blocks:
             self.append(mark)
         else:
@@ -69,7 +69,7 @@ class DeferredCalls:
         self.closed = bool(self.blocks)
 
     def discard(self) -> None:
-        """Something followed: what waited was no call."""
+        """Emit the deferred blocks as text, because something follows them."""
         if self.undecided:
             self._leave_as_quotation()
             return
@@ -82,11 +82,11 @@ class DeferredCalls:
 
     @property
     def has_quotation(self) -> bool:
-        """Whether one of the calls that wait is a quotation."""
+        """Whether one of the deferred calls is a quotation."""
         return self.undecided or any(call.is_quoted for block in self.blocks for call in block.drafts)
 
     def _leave_as_quotation(self) -> None:
-        """The calls that waited are text, and so is what passed behind them."""
+        """Emit the deferred calls, and the text after them, as quotations."""
         items = self.items
         self._reset()
         for item in items:
@@ -96,7 +96,7 @@ class DeferredCalls:
                 item.decide_as_quotation()
 
     def accept(self, alone: bool = False) -> None:
-        """What waits are calls; ``alone``: the answer is nothing else."""
+        """Deliver the deferred calls; ``alone``: the answer is nothing else."""
         if not alone and not self.reasoning and all(map(_is_quotation, self.blocks)):
             self._leave_as_quotation()
             return
@@ -106,7 +106,7 @@ class DeferredCalls:
             block.promote(note, alone)
 
     def end(self, truncated: bool) -> None:
-        """The answer is over: what waited counts if it is complete. Reasoning that was cut might have gone on."""
+        """End the answer: deferred calls count if they are complete. Reasoning that was cut might have gone on."""
         if not self.blocks:
             return
         if self._is_unfit(truncated) or (self.undecided and truncated):
@@ -115,7 +115,7 @@ class DeferredCalls:
             self.accept(alone=self.undecided)
 
     def _is_unfit(self, truncated: bool) -> bool:
-        """Whether what waited does not count at the end either. A quotation in reasoning never does."""
+        """Whether the deferred calls do not count at the end either. A quotation in reasoning never does."""
         if not self.reasoning:
             sound = not truncated and all(block.is_sound for block in self.blocks)
             return not sound and any(block.alone for block in self.blocks)
