@@ -14,19 +14,19 @@ from toolglot.dialects.patterns import Match
 
 _ATTRIBUTE = re.compile(r"""([\w.\-:$]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>{}]++))(?=\s|\Z)""")
 _PAIRS = re.compile(rf"""(?:\s*{_ATTRIBUTE.pattern})++\s*""")
-"""Nothing but attributes: a quote within a value leaves a rest, and nobody knows then where the values end."""
+"""Nothing but attributes: a quote inside a value leaves a remainder, and then the ends of the values are unknown."""
 
 _ASSIGNED = re.compile(r"([\w.\-:$]++)\s*=")
 
 _ABOUT_THE_CALL = frozenset(("id", "call_id", "tool_call_id", "index", "type", "string", "status", "xmlns"))
-"""Attributes that tell of the call and not of what the tool is to do."""
+"""Attributes that describe the call and are no arguments."""
 
 _TYPES = frozenset(("string", "integer", "number", "boolean", "array", "object"))
 
 _KEY = re.compile(r"[\w.\-$]+")
 _LINE_VALUE = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|(.*?\S))\s*""")
 _ENTITY = re.compile(r"&(?:#\w{1,8}|[A-Za-z]\w{1,30});")
-"""Only with its sign at the end: the parts of an address are parted by ``&`` as well."""
+"""Only with the semicolon at the end: ``&`` also separates the parameters of a URL."""
 
 
 def decode_entities(text: str) -> str:
@@ -56,9 +56,9 @@ def _read_lines(text: str) -> list[tuple[str, str]] | None:
 
 
 def read_pairs(text: str) -> dict[str, str] | None:
-    """Keys and values of a text that is nothing but ``key="value"`` pairs, or lines of ``key: value``.
+    """Parse a text that is nothing but ``key="value"`` pairs, or lines of ``key: value``; None if it is not.
 
-    None as well if a key comes twice: the second may be a line of the value before it.
+    None too if a key occurs twice: the second may be a line of the value before it.
     """
     pairs = _read_attributes(text.rstrip().removesuffix(">").removesuffix("/")) or _read_lines(text)
     found = dict(pairs or ())
@@ -66,7 +66,7 @@ def read_pairs(text: str) -> dict[str, str] | None:
 
 
 def take_attributes(call: PartialCall, header: Match, certain: bool) -> bool:
-    """Add what stands in the header; False if that is no call, because nothing does that the tool has asked for."""
+    """Add the arguments in the header; False if this is no call, because the header has no declared argument."""
     written = header.groupdict().get("attributes")
     if not written or "=" not in written:
         return certain
@@ -85,13 +85,13 @@ def take_attributes(call: PartialCall, header: Match, certain: bool) -> bool:
 
 
 def _declares_types(call: PartialCall, attributes: list[tuple[str, str]]) -> bool:
-    """Whether this says what a tool takes, and not what it is given."""
+    """Whether the attributes are a tool definition (types) and no arguments."""
     given = [value for key, value in attributes if call.declares(key) or key not in _ABOUT_THE_CALL]
     return bool(given) and _TYPES.issuperset(given)
 
 
 def _take(call: PartialCall, key: str, value: str, certain: bool) -> bool:
-    """Add one attribute; False if only what is certainly a call may have it."""
+    """Add one attribute; False if only a certain call may have it."""
     if call.declares(key):
         call.add(key, read_text(value, call.shape(key), f"argument {key}"))
     elif key in ENVELOPES and (members := parse_object(value)) is not None:

@@ -1,7 +1,7 @@
-"""Values that are read as a whole: gathered up to their end, and parsed then.
+"""Values that are buffered up to their end and then parsed.
 
-Strategy. Brackets and strings are followed only as far as the end of the value demands it; whether it is one, and what
-it means, is the business of ``jsontext``.
+Strategy. Brackets and strings are tracked only as far as needed to find the end of the value; ``lenient_json``
+validates and parses it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _STRUCTURE = re.compile(r"""["'<\[\]{}(),]""")
 
 @dataclass(slots=True)
 class _ValueCollector:
-    """Where a scan over a nested value stands."""
+    """The state of a scan over a nested value."""
 
     closers: list[str] = field(default_factory=list)
     last: str = ":"
@@ -45,7 +45,7 @@ class _ValueCollector:
 def collect_value(
     source: Source, ends: str, closing: MarkChoice, quotes: tuple[str, ...] = QUOTES
 ) -> Steps[str | None]:
-    """The text up to one of ``ends`` outside brackets and strings (not consumed); None when the text ends first."""
+    """The text up to one of ``ends`` outside brackets and strings (not consumed); None if the text ends first."""
     state = _ValueCollector()
     while True:
         found = _STRUCTURE.search(source.text, source.pos)
@@ -69,7 +69,7 @@ def collect_value(
 def collect_up_to(source: Source, close: Mark, head: str = "<", other: str = "") -> Steps[str | None]:
     """The text up to a mark, which is consumed and begins with ``head``.
 
-    None when the text ends first, or ``other`` comes before the mark.
+    None if the text ends first, or ``other`` comes before the mark.
     """
     pieces: list[str] = []
     while True:
@@ -91,7 +91,7 @@ def collect_up_to(source: Source, close: Mark, head: str = "<", other: str = "")
 
 
 def find_quote(source: Source, quotes: tuple[str, ...]) -> Steps[str]:
-    """The quote that opens a string here, if one does."""
+    """The quote that opens a string here, or ""."""
     for quote in quotes:
         while (here := source.text[source.pos : source.pos + len(quote)]) != quote:
             if source.final or not quote.startswith(here):
@@ -103,7 +103,7 @@ def find_quote(source: Source, quotes: tuple[str, ...]) -> Steps[str]:
 
 
 def may_be_null(source: Source) -> Steps[bool]:
-    """Whether the value that follows begins like a null."""
+    """Whether the value that follows begins like null."""
     gap = yield from source.find_nonblank()
     while len(source.text) - source.pos - gap < 4 and not source.final:
         yield
@@ -116,7 +116,7 @@ def _string_stops(quote: str) -> re.Pattern[str]:
 
 
 def _collect_string(source: Source, quote: str, state: _ValueCollector) -> Steps[bool]:
-    """Move one string, quotes and all, from the source to the pieces; False when the text ends inside it."""
+    """Collect one string with its quotes; False if the text ends inside it."""
     stops = _string_stops(quote)
     state.take(source, source.pos + len(quote))
     while True:
@@ -141,7 +141,7 @@ def _string_ends(source: Source, ahead: int) -> Steps[bool]:
 
 
 def parse_object(text: str, literals: Literals = JSON) -> Parsed | None:
-    """The text as an object, unwrapped if it was encoded once more; None when it is no object."""
+    """Parse the text as an object, also if it is encoded twice; None if it is no object."""
     repairs: tuple[str, ...] = ()
     for _ in range(3):
         try:
@@ -160,6 +160,6 @@ def parse_object(text: str, literals: Literals = JSON) -> Parsed | None:
 
 
 def decode_string(out: Collector) -> str:
-    """The text that a collected JSON string stands for."""
+    """Decode a collected JSON string."""
     value = parse('"' + "".join(out.pieces) + '"').value
     return value if isinstance(value, str) else ""

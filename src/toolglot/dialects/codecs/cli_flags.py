@@ -21,7 +21,7 @@ _MAX_BARE = 400
 
 @dataclass(frozen=True, slots=True)
 class CliFlags(ObjectMembers):
-    """The notation: nothing parts the flags but blanks, and a value without quotes ends with its line."""
+    """The codec: only whitespace separates the flags, and an unquoted value ends with its line."""
 
     assign: tuple[str, ...] = ("", ":", "=")
 
@@ -45,7 +45,7 @@ class CliFlags(ObjectMembers):
                 return False
             yield
         text = source.text[source.pos : end.start()]
-        # flags that the tool does not have belong to the value: a command has flags too
+        # undeclared flags belong to the value: a command has flags too
         following = (found.start() for found in _NEXT_FLAG.finditer(text) if self._may_follow(call, key, found[1]))
         size = next(following, len(text))
         source.pos += size

@@ -1,4 +1,4 @@
-"""One free text as the only argument: what ReAct agents write for tools that take a string."""
+"""Free text as the only argument, as ReAct agents write it for tools that take one string."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _choose(ends: tuple[str, ...]) -> MarkChoice:
 
 @dataclass(frozen=True, slots=True)
 class FreeText:
-    """The text goes up to a line that begins with one of ``ends``, or to the end."""
+    """The codec: the text extends to a line that begins with one of ``ends``, or to the end."""
 
     ends: tuple[str, ...]
 
@@ -62,7 +62,7 @@ class FreeText:
         return True
 
     def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
-        """None: the object that the same dialects write says more."""
+        """None: the same dialects write an object, which can express more."""
         return iter(())
 
     def _text(self, block: CallBlock, say: Callable[[str], None]) -> Steps[None]:
@@ -87,9 +87,9 @@ class FreeText:
 
 @dataclass(frozen=True, slots=True)
 class Enclosed:
-    """The text goes up to the mark ``close``; if another token comes before it, this is no call.
+    """The codec: the text extends to the mark ``close``; if another token comes first, this is no call.
 
-    ``kind`` finds the kind of content in the header: without one, or with JSON, the arguments are due as an object.
+    ``kind`` matches the content type in the header: without one, or with JSON, the arguments must be an object.
     """
 
     close: str
@@ -113,5 +113,5 @@ class Enclosed:
         return True
 
     def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
-        """None: not every text can be told from the mark that ends it."""
+        """None: a text may contain the mark that ends it."""
         return iter(())

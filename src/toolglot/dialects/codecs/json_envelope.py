@@ -1,8 +1,8 @@
 """Calls as JSON objects that name their tool: ``{"name": "read", "arguments": {"path": "a.py"}}``.
 
-Strategy. Models agree on the idea and on nothing else: the keys have many names, the arguments may come before the
-name, stand beside it, be wrapped once more or be encoded twice. The object is walked key by key; as soon as the name
-is known the arguments leave while they come in, and what came before the name is set aside until then.
+Strategy. Models agree only on the idea: the keys have many names, the arguments may come before the name, next to it,
+be wrapped again or be encoded twice. The object is read key by key; as soon as the name is known, arguments are
+streamed, and members before the name are kept until then.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ _PAIR = Mark(
 )
 _FIRST_KEY = Mark('{{ "{quoted}"')
 _DOUBLED_SIGN = Mark('": "{name_id}"')
-"""Key and value run into each other, or the sign between them is quoted and comes twice."""
+"""Key and value are merged, or the colon between them is quoted and doubled."""
 
 
 @dataclass(slots=True)
 class _EnvelopeState:
-    """What one object has told so far."""
+    """What is known of one object so far."""
 
     start: int
     call: PartialCall | None = None
@@ -63,17 +63,17 @@ class _EnvelopeState:
     has_arguments: bool = False
     arguments: dict[str, Value] | None = None
     repairs: tuple[str, ...] = ()
-    aside: dict[str, Value] = field(default_factory=dict)
-    words: set[str] = field(default_factory=set)
-    """Keys among them that stand behind the name."""
+    kept: dict[str, Value] = field(default_factory=dict)
+    explanations: set[str] = field(default_factory=set)
+    """Explanation keys among them that follow the name."""
     calls: int = 0
     offered: bool = False
-    """It is an element of a list that may hold tools on offer."""
+    """Whether it is an element of a list that may hold tool definitions."""
 
     @property
     def is_fresh(self) -> bool:
         """Whether only the opening brace of the object was read."""
-        return self.depth == 1 and not (self.call or self.has_arguments or self.aside or self.calls)
+        return self.depth == 1 and not (self.call or self.has_arguments or self.kept or self.calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,53 +115,53 @@ class JsonEnvelope:
 
     def _object(self, block: CallBlock, offered: bool = False) -> Steps[bool]:
         source = block.source
-        walk = _EnvelopeState(source.here, offered=offered)
+        state = _EnvelopeState(source.here, offered=offered)
         source.pos += 1
         while True:
             usual = self.members.usual_member.match(source.text, source.pos)
             if usual is not None:
                 source.pos, key = usual.end(), usual[2]
             else:
-                found = yield from self._find_key(block, walk)
+                found = yield from self._find_key(block, state)
                 if isinstance(found, bool):
                     return found
                 key = found
             head = yield from source.skip_blanks()
-            call = walk.call
+            call = state.call
             if call is None:
-                taken = yield from self._before_name(block, walk, key, head)
+                taken = yield from self._before_name(block, state, key, head)
             else:
-                taken = yield from self._behind_name(block, walk, call, key, head)
+                taken = yield from self._after_name(block, state, call, key, head)
             if not taken:
-                return walk.calls > 0 and not block.alone
-            if walk.call is not None and walk.call.cut:
+                return state.calls > 0 and not block.alone
+            if state.call is not None and state.call.cut:
                 return True
 
-    def _find_key(self, block: CallBlock, walk: _EnvelopeState) -> Steps[str | bool]:
-        """The key of the next member; when there is none, whether there was a call."""
+    def _find_key(self, block: CallBlock, state: _EnvelopeState) -> Steps[str | bool]:
+        """The key of the next member; if there is none, whether there was a call."""
         source = block.source
         while True:
             head = yield from source.skip_blanks()
             if head in _PUNCTUATION:
                 source.pos += 1
-                walk.depth -= head == "}"
-                if not walk.depth:
-                    return self._finish(block, walk)
+                state.depth -= head == "}"
+                if not state.depth:
+                    return self._finish(block, state)
                 continue
-            if head == "{" and walk.is_fresh:
+            if head == "{" and state.is_fresh:
                 source.pos += 1
-                walk.depth, walk.repairs = 2, ("doubled_braces",)
+                state.depth, state.repairs = 2, ("doubled_braces",)
                 continue
             if head in block.closing.starts and (yield from self._is_over(block, head)):
-                return self._end_early(block, walk, head)
+                return self._end_early(block, state, head)
             if head in COMMENT_HEADS and (yield from skip_comment(source)):
                 continue
             here = source.here
             key = yield from self.members.key(source)
             if key is not None:
                 return key
-            if walk.call is not None or not (yield from self._slipped_name(block, walk, here)):
-                return self._broken(block, walk, head)
+            if state.call is not None or not (yield from self._merged_name(block, state, here)):
+                return self._broken(block, state, head)
 
     def _is_over(self, block: CallBlock, head: str) -> Steps[bool]:
         """Whether the text, or the mark around the call, ends before the object does."""
@@ -169,154 +169,154 @@ class JsonEnvelope:
 
     # -- one member --------------------------------------------------------------------------------------------------
 
-    def _before_name(self, block: CallBlock, walk: _EnvelopeState, key: str, head: str) -> Steps[bool]:
-        """Take in a member, of which the key is read; False when this is no call."""
+    def _before_name(self, block: CallBlock, state: _EnvelopeState, key: str, head: str) -> Steps[bool]:
+        """Read a member whose key is consumed, before the tool is known; False if this is no call."""
         if head == "{" and (key in NAME_KEYS or key in LIST_KEYS):
-            return self._step_inside(block, walk)
+            return self._step_inside(block, state)
         if head in _NAME_QUOTES and (key in NAME_KEYS or key in LIST_KEYS):
-            walk.named_by = key
-            return self._name(block, walk)
+            state.named_by = key
+            return self._name(block, state)
         if head == "[" and key in ANY_LIST_KEYS:
-            return self._calls(block, walk, key in OFFER_KEYS)
-        if key in ARGUMENT_KEYS and not walk.has_arguments:
-            return self._arguments(block, walk, key)
+            return self._calls(block, state, key in OFFER_KEYS)
+        if key in ARGUMENT_KEYS and not state.has_arguments:
+            return self._arguments(block, state, key)
         if head in _ARGUMENT_HEADS and self._is_tool(block, key):
-            return self._tool_as_key(block, walk, key, head)
+            return self._tool_as_key(block, state, key, head)
         if head in _NAME_QUOTES and key in LOOSE_NAME_KEYS:
-            return self._loose_name(block, walk, key)
-        return self._aside(block, walk, key)
+            return self._loose_name(block, state, key)
+        return self._keep_member(block, state, key)
 
-    def _behind_name(
-        self, block: CallBlock, walk: _EnvelopeState, call: PartialCall, key: str, head: str
+    def _after_name(
+        self, block: CallBlock, state: _EnvelopeState, call: PartialCall, key: str, head: str
     ) -> Steps[bool]:
-        """The same when the tool is known."""
-        if not walk.has_arguments:
+        """Read a member whose key is consumed, after the tool is known; False if this is no call."""
+        if not state.has_arguments:
             if key in ARGUMENT_KEYS and not (call.keys and call.declares(key)):
-                if not (block.marked or call.keys or call.declares(key) or walk.aside.keys() <= LEADING_KEYS):
-                    return at_once(False)  # a tool and what is told of it
+                if not (block.marked or call.keys or call.declares(key) or state.kept.keys() <= LEADING_KEYS):
+                    return at_once(False)  # a description of a tool
                 if head == "{" and call.declares(key):
-                    return self._namesake(block, walk, call, key)
-                return self._stream(block, walk, call) if head == "{" else self._arguments(block, walk, key)
-            if call.admits(key) or self._takes_anything(block, walk, call, key):
+                    return self._ambiguous_arguments(block, state, call, key)
+                return self._stream(block, state, call) if head == "{" else self._arguments(block, state, key)
+            if call.admits(key) or self._takes_anything(block, state, call, key):
                 return self._argument(block, call, key)
-        return self._aside(block, walk, key)
+        return self._keep_member(block, state, key)
 
-    def _takes_anything(self, block: CallBlock, walk: _EnvelopeState, call: PartialCall, key: str) -> bool:
+    def _takes_anything(self, block: CallBlock, state: _EnvelopeState, call: PartialCall, key: str) -> bool:
         """Whether a tool that declares nothing may have this argument; in ordinary text many things have a name."""
-        meant = block.marked or (walk.named_by != "name" and key != "description")
+        meant = block.marked or (state.named_by != "name" and key != "description")
         body = key in BODY_KEYS and not call.keys
         return call.is_open_ended and key not in LEADING_KEYS and meant and not body
 
-    def _name(self, block: CallBlock, walk: _EnvelopeState) -> Steps[bool]:
+    def _name(self, block: CallBlock, state: _EnvelopeState) -> Steps[bool]:
         if (doubled := (yield from block.source.match(_DOUBLED_SIGN))) is not None:
-            return self._mend_name(block, walk, doubled["name"])
+            return self._repair_name(block, state, doubled["name"])
         found = yield from block.source.match(_NAME)
         name = _read_name(block, found) if found is not None else None
-        walk.call = block.begin(name, walk.start) if name is not None else None
-        return walk.call is not None
+        state.call = block.begin(name, state.start) if name is not None else None
+        return state.call is not None
 
-    def _loose_name(self, block: CallBlock, walk: _EnvelopeState, key: str) -> Steps[bool]:
+    def _loose_name(self, block: CallBlock, state: _EnvelopeState, key: str) -> Steps[bool]:
         """A key that names the tool, or holds an argument."""
         found = yield from block.source.look(_NAME)
         name = _read_name(block, found) if found is not None else None
         known = name is not None and block.toolbox.find(name) is not None
         if known and key in SOLE_NAME_KEYS and not (block.marked or block.count_alone()):
             return False
-        return (yield from (self._name(block, walk) if known else self._aside(block, walk, key)))
+        return (yield from (self._name(block, state) if known else self._keep_member(block, state, key)))
 
-    def _slipped_name(self, block: CallBlock, walk: _EnvelopeState, here: int) -> Steps[bool]:
-        """Whether what stood there and was no key is one that ran into its value."""
+    def _merged_name(self, block: CallBlock, state: _EnvelopeState, here: int) -> Steps[bool]:
+        """Whether the text at ``here``, which is no key, is a key merged with its value."""
         source = block.source
         reached = source.here
         source.rewind(here)
         found = yield from source.match(_SLIPPED_NAME)
-        if found is not None and self._mend_name(block, walk, found["name"]):
+        if found is not None and self._repair_name(block, state, found["name"]):
             return True
         source.rewind(reached)
         return False
 
-    def _mend_name(self, block: CallBlock, walk: _EnvelopeState, name: str) -> bool:
-        """The name of a damaged envelope counts if it is known."""
-        walk.call = block.begin(name, walk.start) if block.toolbox.find(name) is not None else None
-        if walk.call is not None:
-            walk.call.repair("damaged_key")
-        return walk.call is not None
+    def _repair_name(self, block: CallBlock, state: _EnvelopeState, name: str) -> bool:
+        """Accept the name of a damaged envelope if the tool is known."""
+        state.call = block.begin(name, state.start) if block.toolbox.find(name) is not None else None
+        if state.call is not None:
+            state.call.repair("damaged_key")
+        return state.call is not None
 
-    def _calls(self, block: CallBlock, walk: _EnvelopeState, offered: bool) -> Steps[bool]:
+    def _calls(self, block: CallBlock, state: _EnvelopeState, offered: bool) -> Steps[bool]:
         """A list of calls."""
         if offered and not (block.marked or block.count_alone()):
             return False
         taken = yield from self._list(block, offered)
-        walk.calls += taken
+        state.calls += taken
         return taken
 
-    def _step_inside(self, block: CallBlock, walk: _EnvelopeState) -> Steps[bool]:
-        """The call is wrapped once more."""
+    def _step_inside(self, block: CallBlock, state: _EnvelopeState) -> Steps[bool]:
+        """Enter an object that wraps the call once more."""
         block.source.pos += 1
-        walk.depth += 1
+        state.depth += 1
         return at_once(True)
 
-    def _arguments(self, block: CallBlock, walk: _EnvelopeState, key: str) -> Steps[bool]:
-        text = yield from self._gather(block)
+    def _arguments(self, block: CallBlock, state: _EnvelopeState, key: str) -> Steps[bool]:
+        text = yield from self._collect(block)
         if text is None:
-            return self._cut(walk)
+            return self._cut(state)
         parsed = parse_object(_only_element(text))
         if parsed is not None and isinstance(parsed.value, dict):
-            walk.has_arguments, walk.arguments = True, parsed.value
-            walk.repairs = (*walk.repairs, *parsed.repairs)
+            state.has_arguments, state.arguments = True, parsed.value
+            state.repairs = (*state.repairs, *parsed.repairs)
             return True
-        return self._odd_arguments(block, walk, key, text)
+        return self._handle_non_object(block, state, key, text)
 
-    def _stream(self, block: CallBlock, walk: _EnvelopeState, call: PartialCall) -> Steps[bool]:
-        walk.has_arguments = True
+    def _stream(self, block: CallBlock, state: _EnvelopeState, call: PartialCall) -> Steps[bool]:
+        state.has_arguments = True
         block.source.pos += 1
         if block.marked and call.tool is not None:
             call.sure()
         return self.members.read(block, call)
 
-    def _namesake(self, block: CallBlock, walk: _EnvelopeState, call: PartialCall, key: str) -> Steps[bool]:
-        """An object whose key is that of all arguments, and of one argument too: its first key tells which it is."""
+    def _ambiguous_arguments(self, block: CallBlock, state: _EnvelopeState, call: PartialCall, key: str) -> Steps[bool]:
+        """Read an object whose key means all arguments, or one argument: its first key decides."""
         found = yield from block.source.look(_FIRST_KEY)
         if found is None or call.declares(found["quoted"]):
-            return (yield from self._stream(block, walk, call))
+            return (yield from self._stream(block, state, call))
         return (yield from self._argument(block, call, key))
 
-    def _odd_arguments(self, block: CallBlock, walk: _EnvelopeState, key: str, text: str) -> bool:
-        """Arguments that are no object: none at all, or an argument of that very name."""
+    def _handle_non_object(self, block: CallBlock, state: _EnvelopeState, key: str, text: str) -> bool:
+        """Handle arguments that are no object: none at all, or one argument of that name."""
         value = _value(text)
         if value is None or value == "":
-            walk.has_arguments = text.strip() in ("null", '""', "''")
+            state.has_arguments = text.strip() in ("null", '""', "''")
             return True
-        call = walk.call
+        call = state.call
         if call is None or call.declares(key):
-            walk.aside[key] = value
+            state.kept[key] = value
             return True
         call.flaw(Reason.INVALID_VALUE, key, text[:80], "an object with the arguments by name")
         return block.marked
 
     def _argument(self, block: CallBlock, call: PartialCall, key: str) -> Steps[bool]:
-        """An argument that stands beside the name."""
+        """Read an argument next to the name."""
         call.sure_of(key)
         yield from self.members.value(block, call, key)
         return True
 
     def _is_tool(self, block: CallBlock, name: str) -> bool:
-        """Whether a name that no key introduces is a tool's; in ordinary text the answer must be nothing else."""
+        """Whether a name without a key is a tool's; in ordinary text the answer must be nothing else."""
         return block.toolbox.find(name) is not None and (block.marked or block.count_alone())
 
-    def _tool_as_key(self, block: CallBlock, walk: _EnvelopeState, key: str, head: str) -> Steps[bool]:
-        """The arguments stand under the name of the tool, and further calls under further names."""
-        call = block.begin(key, None if walk.calls else walk.start)
+    def _tool_as_key(self, block: CallBlock, state: _EnvelopeState, key: str, head: str) -> Steps[bool]:
+        """Read arguments whose key is the tool name; further calls follow under further names."""
+        call = block.begin(key, None if state.calls else state.start)
         take = self._take_arguments if head == "{" else self._take_encoded
         if call is None or not (yield from take(block, call)):
             return False
         if call.cut:
-            walk.call = call
-        walk.calls += 1
+            state.call = call
+        state.calls += 1
         return True
 
     def _take_arguments(self, block: CallBlock, call: PartialCall) -> Steps[bool]:
-        """Read the arguments of a call whose name stands for itself."""
+        """Read the arguments object of a call whose name has no key."""
         yield from block.source.skip_blanks()
         block.source.pos += 1
         if block.marked and call.tool is not None:
@@ -324,8 +324,8 @@ class JsonEnvelope:
         return (yield from self.members.read(block, call)) and (block.marked or call.is_exact)
 
     def _take_encoded(self, block: CallBlock, call: PartialCall) -> Steps[bool]:
-        """The same where the arguments were encoded once more."""
-        text = yield from self._gather(block)
+        """Read such arguments encoded as a string."""
+        text = yield from self._collect(block)
         parsed = parse_object(text) if text is not None else None
         if parsed is None or "double_encoded" not in parsed.repairs:
             return False
@@ -334,7 +334,7 @@ class JsonEnvelope:
         return block.marked or call.is_exact
 
     def _pair(self, block: CallBlock) -> Steps[bool]:
-        """A name, and its arguments behind a comma; in a list of its own, or not."""
+        """Read a name and, after a comma, its arguments; in a list of their own, or not."""
         source = block.source
         start = source.here
         found = yield from source.match(_PAIR)
@@ -349,110 +349,110 @@ class JsonEnvelope:
         source.pos += closer == "]"
         return closer == "]"
 
-    def _aside(self, block: CallBlock, walk: _EnvelopeState, key: str) -> Steps[bool]:
-        """Anything else: set aside, it may turn out to be an argument when the name is known."""
-        if not block.marked and key not in LEADING_KEYS and not self._may_be_beside(walk, key):
+    def _keep_member(self, block: CallBlock, state: _EnvelopeState, key: str) -> Steps[bool]:
+        """Keep any other member: it may be an argument when the name is known."""
+        if not block.marked and key not in LEADING_KEYS and not self._may_be_next_to_name(state, key):
             return False
-        text = yield from self._gather(block)
+        text = yield from self._collect(block)
         if text is None:
-            return self._cut(walk)
-        walk.aside[key] = _value(text)
-        if key in EXPLANATION_KEYS and walk.call is not None and not walk.has_arguments:
-            walk.words.add(key)
+            return self._cut(state)
+        state.kept[key] = _value(text)
+        if key in EXPLANATION_KEYS and state.call is not None and not state.has_arguments:
+            state.explanations.add(key)
         return True
 
-    def _may_be_beside(self, walk: _EnvelopeState, key: str) -> bool:
-        """Whether a tentative call may have this key beside its name; what tells of a result makes it a record.
+    def _may_be_next_to_name(self, state: _EnvelopeState, key: str) -> bool:
+        """Whether a tentative call may have this key next to its name; a key of a result makes it a log record.
 
-        Before the first declared argument it may be one only behind a key that says "tool": many things have a name.
+        Before the first declared argument this requires a name key other than "name": many things have a name.
         """
-        call = walk.call
-        if call is None or not (call.keys or walk.named_by != "name" or key in BODY_KEYS):
+        call = state.call
+        if call is None or not (call.keys or state.named_by != "name" or key in BODY_KEYS):
             return False
         if key in RESULT_KEYS:
             call.flaw(Reason.MALFORMED, "call", f'the key "{key}"', "the call alone")
         return True
 
-    def _gather(self, block: CallBlock) -> Steps[str | None]:
+    def _collect(self, block: CallBlock) -> Steps[str | None]:
         return collect_value(block.source, ",}", block.closing)
 
     # -- the end -----------------------------------------------------------------------------------------------------
 
-    def _cut(self, walk: _EnvelopeState) -> bool:
-        if walk.call is None:
+    def _cut(self, state: _EnvelopeState) -> bool:
+        if state.call is None:
             return False
-        if not walk.has_arguments:
-            walk.call.truncate()
-        return walk.has_arguments
+        if not state.has_arguments:
+            state.call.truncate()
+        return state.has_arguments
 
-    def _end_early(self, block: CallBlock, walk: _EnvelopeState, head: str) -> bool:
-        """The text ended, or the mark around the call closed, before the object did."""
-        call = walk.call
+    def _end_early(self, block: CallBlock, state: _EnvelopeState, head: str) -> bool:
+        """End an object that is unfinished at the end of the text or of the wrapper."""
+        call = state.call
         if call is None:
             if block.open is not None:
                 block.open.repair("missing_bracket")
-            return walk.calls > 0 and not block.alone
-        if not head and (not walk.has_arguments or block.source.truncated):
+            return state.calls > 0 and not block.alone
+        if not head and (not state.has_arguments or block.source.truncated):
             call.truncate()
             return True
         call.repair("missing_bracket")
-        return self._finish(block, walk)
+        return self._finish(block, state)
 
-    def _broken(self, block: CallBlock, walk: _EnvelopeState, head: str) -> bool:
-        call = walk.call
+    def _broken(self, block: CallBlock, state: _EnvelopeState, head: str) -> bool:
+        call = state.call
         if is_cut_in_key(block.source):
             block.source.pos = len(block.source.text)
-            return self._end_early(block, walk, "")
+            return self._end_early(block, state, "")
         if call is None or (not call.live and not block.marked):
             return False
-        if walk.has_arguments:
-            return self._finish(block, walk)
+        if state.has_arguments:
+            return self._finish(block, state)
         call.flaw(Reason.MALFORMED, "call", f"{head!r} where a key was due", "a JSON object")
         return True
 
-    def _finish(self, block: CallBlock, walk: _EnvelopeState) -> bool:
-        call = walk.call or self._named_by_type(block, walk)
+    def _finish(self, block: CallBlock, state: _EnvelopeState) -> bool:
+        call = state.call or self._named_by_type(block, state)
         if call is None:
-            return walk.calls > 0
-        given = walk.arguments if walk.arguments is not None else self._flat(walk, call)
-        for name in walk.repairs:
+            return state.calls > 0
+        given = state.arguments if state.arguments is not None else self._flat(state, call)
+        for name in state.repairs:
             call.repair(name)
-        if not walk.has_arguments and (body := _find_body(call, given)) is not None:
+        if not state.has_arguments and (body := _find_body(call, given)) is not None:
             call.repair("unwrapped_arguments")
             call.add_members(body)
             return block.marked or (call.is_exact and block.count_alone())
-        if not block.marked and self._is_told(walk, call, given):
+        if not block.marked and self._describes_tool(state, call, given):
             return False
         if given:
             call.add_members(given)
         return block.marked or call.live or call.is_plausible
 
-    def _is_told(self, walk: _EnvelopeState, call: PartialCall, given: dict[str, Value]) -> bool:
-        """Whether an object in ordinary text offers or defines the tool, or tells something of it."""
-        offers = walk.offered and not (walk.has_arguments or call.keys or given)
+    def _describes_tool(self, state: _EnvelopeState, call: PartialCall, given: dict[str, Value]) -> bool:
+        """Whether an object in ordinary text lists, defines or describes the tool."""
+        offers = state.offered and not (state.has_arguments or call.keys or given)
         if offers or ("properties" in given and not call.declares("properties")):
             return True
-        flat = bool(given) and not walk.has_arguments
+        flat = bool(given) and not state.has_arguments
         return flat and not any(map(call.declares, (*call.keys, *given)))
 
-    def _named_by_type(self, block: CallBlock, walk: _EnvelopeState) -> PartialCall | None:
-        """Some envelopes put the tool where the kind of call belongs."""
-        kind = walk.aside.pop("type", None)
-        if walk.calls or not isinstance(kind, str) or block.toolbox.find(kind) is None:
+    def _named_by_type(self, block: CallBlock, state: _EnvelopeState) -> PartialCall | None:
+        """Begin the call if the tool name is in the "type" member."""
+        kind = state.kept.pop("type", None)
+        if state.calls or not isinstance(kind, str) or block.toolbox.find(kind) is None:
             return None
-        return block.begin(kind, walk.start)
+        return block.begin(kind, state.start)
 
-    def _flat(self, walk: _EnvelopeState, call: PartialCall) -> dict[str, Value]:
-        """Arguments that stood beside the name. What the tool does not declare may have been meant to hold it back."""
-        if walk.has_arguments:
+    def _flat(self, state: _EnvelopeState, call: PartialCall) -> dict[str, Value]:
+        """The arguments next to the name. Undeclared ones count too: they may be meant to restrict the call."""
+        if state.has_arguments:
             return {}
-        beside = {key: value for key, value in walk.aside.items() if key not in call.keys}
-        around = LEADING_KEYS - walk.words
+        beside = {key: value for key, value in state.kept.items() if key not in call.keys}
+        around = LEADING_KEYS - state.explanations
         return {key: value for key, value in beside.items() if call.declares(key) or key not in around}
 
 
 def _find_body(call: PartialCall, given: dict[str, Value]) -> dict[str, Value] | None:
-    """The arguments, where an object of them is all that stands beside the name, under a key of its own."""
+    """The arguments, if an object of them under a body key is the only member next to the name."""
     if call.keys or call.tool is None or len(given) != 1:
         return None
     ((key, value),) = given.items()
@@ -465,7 +465,7 @@ def _find_body(call: PartialCall, given: dict[str, Value]) -> dict[str, Value] |
 
 
 def _read_name(block: CallBlock, found: Match) -> str | None:
-    """The name as JSON means it; one that holds what names do not hold must be known."""
+    """Decode the name as JSON; a name with unusual characters must be a known tool."""
     name = found.groupdict().get("name")
     if name is not None and "\\u" not in name:
         return name
@@ -475,7 +475,7 @@ def _read_name(block: CallBlock, found: Match) -> str | None:
 
 
 def _only_element(text: str) -> str:
-    """The object in a list of one; any other text as it is."""
+    """The object in a list of one; any other text unchanged."""
     value = _value(text) if text.startswith("[") else None
     return dump(value[0]) if isinstance(value, list) and len(value) == 1 else text
 
