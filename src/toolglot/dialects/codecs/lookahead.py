@@ -1,10 +1,10 @@
-"""Whether the rest of a call parses behind a mark that may end a value.
+"""Lookahead: whether the rest of a call parses after a mark that may end a value.
 
-Strategy. A mark that may end a value is sometimes not proved by what stands right behind it: an undeclared element
-follows, or the value has quoted openers of its own. Then the rest of the call is read on trial. Each parameter is tried
-with its earliest closing mark first, up to the closing mark of the call. If the value has quoted openers, the text
-behind the call counts too: a closing mark without its call there shows that the mark belongs to a quotation. The trial
-has no effect on the call; the text is held meanwhile, and read again afterwards.
+Strategy. What follows a mark does not always prove that it ends the value: an undeclared element follows, or the value
+contains quoted openers. Then the rest of the call is parsed ahead. Each parameter is tried with its earliest closing
+mark first, up to the closing mark of the call. If the value contains quoted openers, the text after the call counts
+too: a closing mark without its call there shows that the mark belongs to a quotation. The lookahead has no effect on
+the call; the text is held meanwhile and read again afterwards.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from toolglot.dialects.patterns import Mark, Match
 from toolglot.dialects.scanner import Source, Steps
 
 MAX_LOOKAHEAD = 1 << 16
-"""How far a trial goes."""
+"""The length of a lookahead, in characters."""
 
 _MAX_NEAR_LOOKAHEAD = 1 << 11
-"""How far one goes whose goal is near."""
+"""The length of a lookahead whose goal is near."""
 
 _MAX_PARAMETERS = 64
 _MAX_FURTHER_CALLS = 8
-"""How many calls behind this one are read on trial."""
+"""How many calls after this one are parsed ahead."""
 
 _LINE_END = Mark("{before_break}", "{before_mark}", named=False)
 
 _EARLY = (Goal.CONTINUED, Goal.DECLARED)
-"""Goals that are reached before the call is over."""
+"""Goals that are reached before the end of the call."""
 
 
 class _LimitReached(Exception):
-    """The trial went as far as trials go."""
+    """The lookahead reached its limit."""
 
 
 class LookaheadCall(Protocol):
-    """The call whose rest is tried."""
+    """The reader of the call that is parsed ahead."""
 
     block: CallBlock
     call: PartialCall
@@ -66,17 +66,17 @@ class LookaheadCall(Protocol):
 
 @dataclass(slots=True)
 class LookaheadResult:
-    """What the trials of one call have shown."""
+    """What the lookaheads in one call have found."""
 
     unopened: int = -1
-    """Where the call is closed once more than it was opened, if that is known."""
+    """The position of a closing mark without a call, or -1."""
     openers: set[int] = field(default_factory=set)
-    """Where parameters begin that have parsed."""
+    """Start positions of parameters that parsed."""
 
 
 @dataclass(slots=True)
 class Lookahead:
-    """One trial, from the mark in question on.
+    """One lookahead, starting at the mark in question.
 
     ``key`` names the value in question; ``elements`` says whether an undeclared element may be a parameter.
     """
@@ -89,21 +89,21 @@ class Lookahead:
     end: int = 0
     failed: set[int] = field(default_factory=set)
     work: int = 0
-    """How many characters were passed, again and again."""
+    """How many characters were scanned, rescans included."""
     openers: list[int] = field(default_factory=list)
-    """Where parameters begin if the trial succeeds."""
+    """Start positions of parameters if the lookahead succeeds."""
     before: str = ""
-    """The character before what was found last."""
+    """The character before the last match."""
     further: int = 0
-    """How many calls behind this one are being read; their values end with the first mark that closes them."""
+    """How many calls after this one are being parsed; their values end at the first closing mark."""
 
     def __post_init__(self) -> None:
         self.source = self.reader.block.source
 
     def read(self, ahead: int, otherwise: bool, marks: ValueMarks | None = None) -> Steps[bool]:
-        """Whether the goal is reached ``ahead`` characters from here; with marks, behind one that closes the value.
+        """Whether the goal is reached ``ahead`` characters from here; with marks, after one that closes the value.
 
-        Returns ``otherwise`` if that takes too long to find out.
+        Returns ``otherwise`` if the limit is reached first.
         """
         source, ledger = self.source, self.reader.block.ledger
         if ledger.tried > 4 * (MAX_LOOKAHEAD + source.here):
@@ -163,9 +163,9 @@ class Lookahead:
         return (yield from self.parameter_parses(*opener, given))
 
     def admits(self, parameter: Parameter, found: Match, given: Collection[str]) -> bool:
-        """Whether this can be a parameter; one that was given already is wrong, but no part of a value either.
+        """Whether this can be a parameter; a repeated one is an error, but no part of a value either.
 
-        If the value has quoted openers, one that is spelled in another way than its own belongs to the quotation.
+        If the value contains quoted openers, one in another spelling than its own belongs to the quotation.
         """
         if self.goal is Goal.CLOSED and read_spelling(found) != self.reader.spelling:
             return False
@@ -220,11 +220,10 @@ class Lookahead:
         return False
 
     def find_closer(self, marks: ValueMarks, calls: int, balanced: bool) -> Steps[int]:
-        """Step behind the next closing mark of a value.
+        """Move past the next closing mark of a value.
 
-        ``calls`` counts the headers of calls that were quoted in the value and not closed yet. ``balanced`` asks for
-        the mark that closes as many elements as were opened. Returns the new count, or -1 if the call or the text ends
-        first.
+        ``calls`` counts quoted headers of calls in the value that are not closed yet. ``balanced``: find the mark that
+        closes as many elements as were opened. Returns the new count, or -1 if the call or the text ends first.
         """
         source, reader, depth = self.source, self.reader, 0
         while (yield from self.find_mark(marks.stops)):
@@ -252,7 +251,7 @@ class Lookahead:
     # -- the text ------------------------------------------------------------------------------------------------------
 
     def find_mark(self, stops: re.Pattern[str]) -> Steps[bool]:
-        """Step to where the next mark may begin; False if the text ends first."""
+        """Move to where the next mark may begin; False if the text ends first."""
         source = self.source
         while True:
             found = stops.search(source.text, source.pos)
@@ -271,7 +270,7 @@ class Lookahead:
         return is_mentioned(self.source, self.before, found)
 
     def ends_text(self, ahead: int) -> Steps[bool]:
-        """Whether the text, or the wrapper of the call, ends behind its closing mark."""
+        """Whether the text, or the wrapper of the call, ends after its closing mark."""
         source = self.source
         gap = yield from source.find_nonblank(ahead)
         return source.pos + gap >= len(source.text) or (
@@ -279,7 +278,7 @@ class Lookahead:
         )
 
     def is_over(self) -> Steps[bool]:
-        """Whether the call ends here; for some goals nothing behind it may close a call that was not opened."""
+        """Whether the call ends here; for some goals no closing mark without its call may follow."""
         source, tried = self.source, self.reader.tried
         if self.goal in _EARLY:
             return self.goal is Goal.CONTINUED

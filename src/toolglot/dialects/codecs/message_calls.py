@@ -1,4 +1,4 @@
-"""Messages addressed to a tool, and the one address that stands for several of them."""
+"""Messages addressed to a tool, and the recipient that means several calls."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _FENCE = Mark("```{language}\n", "```{language} ", "json\n")
 
 @lru_cache(maxsize=64)
 def _close_with(closing: MarkChoice, close: tuple[str, ...]) -> MarkChoice:
-    """What ends a call without a wrapper: its own closing mark too."""
+    """The marks that end a call without a wrapper, its own closing mark first."""
     return MarkChoice([close, *closing.marks])
 
 
@@ -49,7 +49,7 @@ class NamedCall:
         head = yield from source.skip_blanks()
         members = next((members for members in self.members if members.opener == head), None)
         if members is None:
-            text = self._shown(block, inside) if fenced else self._encoded(block) if head == '"' else at_once(None)
+            text = self._fenced(block, inside) if fenced else self._encoded(block) if head == '"' else at_once(None)
             return (yield from self._irregular(block, syntax, found, start, text))
         call = block.begin(_find_name(block, found["name"]) if members is KEYWORDS else found["name"], start)
         if call is None:
@@ -77,7 +77,7 @@ class NamedCall:
     def _irregular(
         self, block: CallBlock, syntax: CallSyntax, found: Match, start: int, body: Steps[str | None]
     ) -> Steps[bool]:
-        """No members follow: no arguments at all, arguments encoded as a string, or the one text the tool takes."""
+        """Read a call without members: no arguments, arguments encoded as a string, or the tool's only text."""
         empty = bool(syntax.close) and (yield from block.source.look(mark(syntax.close))) is not None
         text = "{}" if empty else (yield from body)
         call = block.begin(found["name"], start) if text is not None else None
@@ -87,7 +87,7 @@ class NamedCall:
         return True
 
     def _encoded(self, block: CallBlock) -> Steps[str | None]:
-        """Arguments that were encoded once more, as a string."""
+        """Read arguments encoded as a string."""
         source = block.source
         out = Collector()
 
@@ -99,8 +99,8 @@ class NamedCall:
         source.pos += 1
         return decode_string(out) if (yield from read_string(source, '"', JSON, out, confirm)) else None
 
-    def _shown(self, block: CallBlock, inside: int) -> Steps[str | None]:
-        """A text in a fence, which must be closed."""
+    def _fenced(self, block: CallBlock, inside: int) -> Steps[str | None]:
+        """Read the text of a fence, which must be closed."""
         block.source.rewind(inside)
         return (yield from collect_up_to(block.source, _FENCE_END, "\n"))
 
@@ -114,12 +114,12 @@ class NamedCall:
 
 
 def _may_count(block: CallBlock, call: PartialCall) -> bool:
-    """Whether arguments in ordinary text may be meant for the tool."""
+    """Whether arguments in ordinary text fit the tool well enough for a call."""
     return block.marked or (call.is_exact if block.alone else call.is_plausible)
 
 
 def _fill(call: PartialCall, text: str) -> bool:
-    """Take the arguments out of a text, or the text as the only one that the tool can mean."""
+    """Add the arguments in a text, or the text itself as the tool's only text parameter."""
     parsed = parse_object(text)
     if parsed is not None:
         call.repair("double_encoded")
@@ -135,7 +135,7 @@ def _fill(call: PartialCall, text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class QuotedName:
-    """The codec for Python calls as strings of a list; nothing leaves before the string is read."""
+    """The codec for Python calls as strings in a list; nothing is emitted before the string is complete."""
 
     def accepts(self, head: str) -> bool:
         return True
@@ -165,7 +165,7 @@ class QuotedName:
 
 
 def _find_name(block: CallBlock, written: str) -> str:
-    """The name of a tool without the module that stands before it, where only that one is offered."""
+    """The tool name without its module prefix, if only the short name is known."""
     short = written.rpartition(".")[2]
     return short if block.toolbox.find(written) is None and block.toolbox.find(short) is not None else written
 
@@ -183,10 +183,10 @@ PYTHON_CALL = CallSyntax(
 SOLE_CALL = CallSyntax(
     ("{name}{before_parenthesis}", "Action: {name}{before_parenthesis}"), NamedCall((KEYWORDS,)), place=Position.LINE
 )
-"""A Python call that is all an answer says."""
+"""A Python call that is the whole answer."""
 SHOWN_CALL = CallSyntax(
     ("{name}{before_parenthesis}", "[ {name}{before_parenthesis}", "{item}{name}{before_parenthesis}"),
     SOLE_CALL.body,
     place=Position.WRAPPED,
 )
-"""The same, inside marks."""
+"""Such a call inside marks."""

@@ -2,9 +2,9 @@
 
     {"path": "a.py", "limit": 5}        (path="a.py", limit=5)        {path:<|"|>a.py<|"|>,limit:5}
 
-Strategy. The three differ only in brackets, in the sign between key and value and in how strings are quoted, so one
-reader serves them all. A string whose parameter takes any text leaves while it comes in; every other value is
-gathered up to the comma or bracket that ends it, parsed once, and typed by the schema.
+Strategy. The three differ only in brackets, in the sign between key and value and in the quoting of strings, so one
+reader handles them all. A string whose parameter takes any text is streamed; every other value is buffered up to the
+comma or bracket that ends it, parsed once, and typed by the schema.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from toolglot.dialects.patterns import MORE, Mark, Match
 from toolglot.dialects.scanner import Source, Steps
 
 ENVELOPES = ("arguments", "parameters", "args", "params", "input")
-"""Names of an argument that holds all the others."""
+"""Keys of an argument that wraps all the others."""
 
 _DEFINITION = ("type", "properties", "$schema")
-"""First keys of a tool's definition, where a call has its arguments."""
+"""First keys of a tool definition, in place of arguments."""
 
 _CLOSING_BRACKETS = ("}", "]", ")")
 _BEHIND_CALLS = ("<", "`", ",", ";")
 _NOT_PLAIN = re.compile(r"[\"<>{}\[\]\n]")
 _EXPRESSION = re.compile(r"[()]|\.\.\.|…")
-"""What makes a value without quotes code, or a place to be filled in."""
+"""What makes an unquoted value code, or a placeholder."""
 _OPERAND = r"(?:(?:not|await|lambda|yield)\s+|[-+~]\s?)*(?:[^\W\d]\w*|\d[\w.]*)(?:\.[^\W\d]\w*)*"
 _OPERATION = r"\s*(?:[-+*/%@|&^<>=!]{1,2}|\b(?:or|and|if|else|in|is|not in|is not|for)\b)\s*"
 _CODE = re.compile(rf"(?![\d:./-]+\Z){_OPERAND}(?:{_OPERATION}{_OPERAND})*\Z|lambda\b|.*(?:(?<!\w)'|'(?!\w)|[:=]=)")
-"""What Python takes for code, where a value has no quotes: names, what they are joined by, strings among them."""
+"""Unquoted values that are Python code: names, operators, strings among them."""
 _POSITIONAL = Mark(' "', " '", " *", named=False)
 _JOINING = Mark(' + "', " + '", named=False)
 _OPERATORS = Mark(" {operator}", named=False)
@@ -50,12 +50,12 @@ _AROUND = (*ENVELOPES, _NAME)
 _QUOTED_KEYS = ('"{quoted}"', "'{quoted_once}'", "“{key_plain}”", '<|"|>{key}<|"|>', "<escape>{key}<escape>")
 _KEY = Mark(*_QUOTED_KEYS, "{key_plain}")
 _LOOSE_KEY = Mark(*_QUOTED_KEYS, "{key_loose}")
-"""The same where keys need no quotes, and may hold blanks."""
+"""Keys where quotes are optional and spaces are allowed."""
 
 
 @lru_cache(maxsize=64)
 def _next_key(assign: tuple[str, ...], closer: str, quotes: tuple[str, ...], bare: str) -> Mark:
-    """What may stand behind a comma: the next key, or the closer (a comma too many)."""
+    """What may follow a comma: the next key, or the closer (a trailing comma)."""
     closing = "}}" if closer == "}" else closer
     keys = [bare, *(f"{quote}{{key_plain}}{quote}" for quote in quotes), '"{quoted}"']
     return Mark(*(f" {{comment}}{key} {sign}" for sign in assign for key in keys), f" {{comment}}{closing}")
@@ -67,24 +67,24 @@ _TRAILING_COMMENT = re.compile(r"\s*(?:(?://|#)[^\n]*|/\*[^*]*\*/)\s*\Z")
 
 
 def skip_comment(source: Source) -> Steps[bool]:
-    """Step over a comment that stands here; False if none does."""
+    """Skip a comment here; False if there is none."""
     return (yield from source.match(_COMMENT)) is not None
 
 
 @lru_cache(maxsize=64)
 def _headers(openers: tuple[str, ...], headers: tuple[str, ...]) -> Mark:
-    """How a call begins, wrapper and header."""
+    """The beginning of a call, wrapper and header."""
     return Mark(*(f"{opener} {header}" for opener in openers for header in headers), named=False)
 
 
 def is_cut_in_key(source: Source) -> bool:
-    """Whether the text ended inside a key, or right behind it."""
+    """Whether the text ends inside a key, or right after it."""
     return source.at_end or (source.final and _KEY.at(source.text, source.pos, False) is MORE)
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectMembers:
-    """The notation of one such list; a sign between key and value is one character, or none."""
+    """The codec of one such notation; the sign between key and value is one character, or none."""
 
     opener: str = "{"
     closer: str = "}"
@@ -92,13 +92,13 @@ class ObjectMembers:
     literals: Literals = JSON
     separator: str = ","
     is_loose: bool = field(init=False)
-    """Whether keys without quotes are usual, and may hold blanks."""
+    """Whether unquoted keys are usual, and may contain spaces."""
     usual_key: re.Pattern[str] = field(init=False)
-    """A key in quotes, plainly written, with the sign behind it."""
+    """A quoted key without escapes, and the sign after it."""
     usual_member: re.Pattern[str] = field(init=False)
-    """Such a key with the separator before it, if there is one; nothing where a string may be an argument."""
+    """Such a key with an optional separator before it; matches nothing where a string may be an argument."""
     usual_end: re.Pattern[str] = field(init=False)
-    """What stands behind most values: the next such key, or the closer and no text."""
+    """What follows most values: the next such key, or the closer and no text."""
 
     def __post_init__(self) -> None:
         sign = f"[{re.escape(''.join(self.assign))}]" if any(self.assign) else "(?!)"
@@ -110,7 +110,7 @@ class ObjectMembers:
         object.__setattr__(self, "usual_end", re.compile(f"{comma}{key}|{closer}"))
 
     def read(self, block: CallBlock, call: PartialCall) -> Steps[bool]:
-        """Read the members up to the closer (the opener is consumed); False when this is not such a list."""
+        """Read the members up to the closer (the opener is consumed); False if this is no such list."""
         source = block.source
         while True:
             usual = self.usual_member.match(source.text, source.pos)
@@ -131,7 +131,7 @@ class ObjectMembers:
                 return True
 
     def _find_key(self, block: CallBlock, call: PartialCall) -> Steps[str | bool]:
-        """The key of the next member; when there is none, whether this is such a list."""
+        """The key of the next member; if there is none, whether this is such a list."""
         source = block.source
         while True:
             head = yield from self._skip_layout(source, call)
@@ -159,13 +159,13 @@ class ObjectMembers:
         return head
 
     def _skip_layout(self, source: Source, call: PartialCall) -> Steps[str]:
-        """Step over blanks and comments; the character behind them."""
+        """Skip whitespace and comments; return the character after them."""
         while (head := (yield from source.skip_blanks())) in COMMENT_HEADS and (yield from skip_comment(source)):
             call.repair("comment")
         return head
 
     def _is_over(self, block: CallBlock, call: PartialCall, head: str) -> Steps[bool]:
-        """The text ends here, or the mark that closes the whole call stands here and only our closer is missing."""
+        """Whether the text ends here, or the mark that closes the whole call is here and only our closer is missing."""
         if not head:
             call.truncate()
             return True
@@ -175,7 +175,7 @@ class ObjectMembers:
         return True
 
     def _unkeyed(self, block: CallBlock, call: PartialCall, head: str) -> Steps[bool]:
-        """Arguments of a function call without a name: a whole object of them, or the only text the tool takes."""
+        """Read arguments of a function call without a key: an object of all of them, or the tool's only text."""
         if self.closer != ")":
             return False
         source = block.source
@@ -188,7 +188,7 @@ class ObjectMembers:
         return head in QUOTES and sole is not None and (yield from self._positional(block, call, sole))
 
     def _positional(self, block: CallBlock, call: PartialCall, key: str) -> Steps[bool]:
-        """The only text that the tool takes, without its name; further arguments must have theirs."""
+        """Read the tool's only text without its key; further arguments must have theirs."""
         source = block.source
         text = yield from collect_value(source, self.separator + self.closer, block.closing, self.literals.quotes)
         if text is None:
@@ -211,9 +211,9 @@ class ObjectMembers:
         return True
 
     def _is_wrapped(self, source: Source, call: PartialCall, key: str) -> Steps[bool]:
-        """The arguments are wrapped once more, under a name that is none of them; or the whole call is, with its name.
+        """Whether the arguments are wrapped again under an undeclared key, or the whole call is, with its name.
 
-        What is around them is stepped over.
+        The wrapping is consumed.
         """
         if call.keys or call.is_open_ended or call.declares(key):
             return False
@@ -241,7 +241,7 @@ class ObjectMembers:
         return True
 
     def _admit(self, block: CallBlock, call: PartialCall, key: str) -> bool:
-        """Whether the call may go on with this key; the first right one makes a tentative call sure."""
+        """Whether the call may continue with this key; the first declared one confirms a tentative call."""
         if not block.marked and not call.keys and key in _DEFINITION and not call.declares(key):
             return False
         if block.marked or call.declares(key) or call.is_open_ended:
@@ -251,7 +251,7 @@ class ObjectMembers:
     # -- keys --------------------------------------------------------------------------------------------------------
 
     def key(self, source: Source) -> Steps[str | None]:
-        """The key that stands here, and the sign behind it."""
+        """Consume the key here and the sign after it."""
         while (usual := self.usual_key.match(source.text, source.pos)) is None:
             found = (_LOOSE_KEY if self.is_loose else _KEY).at(source.text, source.pos, source.final)
             if found is not MORE:
@@ -272,7 +272,7 @@ class ObjectMembers:
     # -- values ------------------------------------------------------------------------------------------------------
 
     def value(self, block: CallBlock, call: PartialCall, key: str) -> Steps[bool]:
-        """Read the value of one member into the draft; False when the text ended inside it."""
+        """Read the value of one member into the call; False if the text ends inside it."""
         source, quote, shape = block.source, self.literals.quotes[0], call.shape(key)
         if not source.text.startswith(quote, source.pos):
             yield from source.skip_blanks()
@@ -305,7 +305,7 @@ class ObjectMembers:
     def _strings(
         self, source: Source, quote: str, out: Receiver, confirm: Confirm, around: EnclosingMarks | None
     ) -> Steps[bool]:
-        """Read a string, and in Python those behind it that are one with it; False when the text ends first."""
+        """Read a string, and in Python the adjacent ones joined to it; False if the text ends first."""
         whole = yield from read_string(source, quote, self.literals, out, confirm, around)
         while whole and self.literals is PYTHON and "unescaped_quote" not in out.repairs:
             gap = yield from source.find_nonblank()
@@ -318,7 +318,7 @@ class ObjectMembers:
         return whole
 
     def _tripled(self, source: Source, call: PartialCall) -> Steps[str]:
-        """The quote of a value, of which one was read: Python's three are no part of the text."""
+        """The opening quote, of which one character is consumed: Python's triple quotes are no part of the text."""
         if (yield from source.peek(2)) != '""':
             return '"'
         source.pos += 2
@@ -326,7 +326,7 @@ class ObjectMembers:
         return '"""'
 
     def _around(self, block: CallBlock) -> EnclosingMarks:
-        """The marks of calls around a string; where its quotes are marks too, a call may be quoted in it as it is."""
+        """The marks of calls around a string; if its quotes are marks too, it may contain an unescaped quoted call."""
         quotable = self.is_loose and block.wrap_open
         return EnclosingMarks(block.closing, _headers(block.wrap_open, block.headers) if quotable else None)
 
@@ -334,7 +334,7 @@ class ObjectMembers:
         """Whether a quote that ends ``ahead`` characters from here ends its value.
 
         Once a quote turned out to be part of the value, the next one must be followed by a declared key, or by the
-        brackets that close the call. Behind a quote that is a mark, any key will do.
+        brackets that close the call. After a quote that is a mark, any key will do.
         """
         source = block.source
         if not doubted and self.usual_end.match(source.text, source.pos + ahead) is not None:
@@ -356,13 +356,13 @@ class ObjectMembers:
         if head not in block.closing.starts:
             return False
         ending = yield from source.choose(block.closing, gap)
-        # between marks, those of another call are text
+        # between marks, the marks of another call are text
         return ending == 0 if self.is_loose else ending is not None
 
     def _string_follows(self, source: Source, call: PartialCall, ahead: int, gap: int, doubted: bool) -> Steps[bool]:
-        """Whether the string behind a quote is one with that before it, or a key before which a comma is missing.
+        """Whether the next string is joined to the one before it, or is a key with a missing comma.
 
-        Such a key stands apart, best on a new line.
+        Such a key is separated by whitespace, best by a line break.
         """
         if self.literals is PYTHON:
             return True
@@ -371,14 +371,14 @@ class ObjectMembers:
         return apart and (yield from self._key_follows(source, call, gap, True))
 
     def _is_operand(self, source: Source, ahead: int, gap: int, head: str) -> Steps[bool]:
-        """Whether the string is part of an expression, or a further argument of Python follows that has no name."""
+        """Whether the string is part of an expression, or a positional Python argument follows."""
         if head != self.separator:
             operators = _OPERATORS if self.literals is PYTHON else _JOINING
             return (yield from source.look(operators, ahead)) is not None
         return self.literals is PYTHON and (yield from source.look(_POSITIONAL, gap + 1)) is not None
 
     def _comment_follows(self, source: Source, call: PartialCall, ahead: int) -> Steps[bool]:
-        """Whether a comment stands there, and a key or the end behind it."""
+        """Whether a comment is there, followed by a key or the end."""
         comment = yield from source.look(_COMMENT, ahead)
         if comment is None:
             return False
@@ -396,8 +396,8 @@ class ObjectMembers:
         return True
 
     def _is_due(self, call: PartialCall, found: Match, declared: bool) -> bool:
-        """Whether the key may follow; words without quotes are a key only if the tool declares it, or the quotes of
-        values are marks that text does not hold."""
+        """Whether the key may follow; unquoted words are a key only if the tool declares it, or if the quotes of values
+        are marks that text does not contain."""
         key = found.groupdict().get("key")
         if key is None:
             return True
@@ -406,7 +406,7 @@ class ObjectMembers:
         return not declared or call.declares(key) or call.is_open_ended
 
     def _end_follows(self, block: CallBlock, call: PartialCall, ahead: int, doubted: bool) -> Steps[bool]:
-        """Whether the call ends behind the closer; with a quote behind it, only if it was quoted."""
+        """Whether the call ends after the closer; with a quote after it, only if the call is a quotation."""
         source = block.source
         if doubted:
             return (yield from self._all_closes(source, ahead))
@@ -418,7 +418,7 @@ class ObjectMembers:
         return not (behind.isalnum() or behind in ('"', "'", "\\", "$"))
 
     def _all_closes(self, source: Source, ahead: int) -> Steps[bool]:
-        """Whether nothing but closing brackets follows, up to what comes after calls."""
+        """Whether only closing brackets follow, up to what comes after calls."""
         brackets = 1
         while True:
             ahead = yield from source.find_nonblank(ahead)
@@ -444,7 +444,7 @@ class ObjectMembers:
         return True
 
     def _parse(self, text: str) -> Parsed:
-        """The value, with a comment behind it or without. Raises ``NotJsonError`` if it is neither."""
+        """Parse the value, with or without a trailing comment. Raises ``NotJsonError`` if neither parses."""
         try:
             return parse(text, self.literals)
         except NotJsonError:
@@ -454,7 +454,7 @@ class ObjectMembers:
             return parse(text[: comment.start()], self.literals)
 
     def _unquoted(self, call: PartialCall, key: str, text: str, shape: SchemaType) -> None:
-        """Text without quotes, or in quotes that are none here: clear if it is one plain line."""
+        """Add text without quotes, or in unusual quotes: accepted if it is one plain line."""
         quote = _ODD_QUOTES.get(text[:1])
         if quote is not None:
             inside = text[1:-1] if len(text) > 1 and text[-1] == quote else ""
@@ -466,14 +466,14 @@ class ObjectMembers:
         call.repair("unquoted_value")
 
     def _is_code(self, text: str, shape: SchemaType) -> bool:
-        """Whether a text without quotes is code; what is of the right type, or one of a few values, is none."""
+        """Whether an unquoted text is code; a value of a declared type that is not free text is not."""
         proved = bool(shape.kinds) and not (shape.streams or shape.nullable_text)
         named = self.literals is PYTHON and not proved and _CODE.match(text) is not None
         return named or _EXPRESSION.search(text) is not None
 
 
 def _decode_key(written: str) -> str:
-    """A key without its escapes; those that are none in JSON are markdown's and mean nothing."""
+    """Unescape a key; escapes that JSON does not have are Markdown's and are dropped."""
     if "\\" not in written:
         return written
     try:
