@@ -65,13 +65,13 @@ class FreeText:
         """None: the same dialects write an object, which can express more."""
         return iter(())
 
-    def _text(self, block: CallBlock, say: Callable[[str], None]) -> Steps[None]:
+    def _text(self, block: CallBlock, emit: Callable[[str], None]) -> Steps[None]:
         source = block.source
         ends = _choose(self.ends)
         while True:
             end = source.text.find("\n", source.pos)
             stop = len(source.text) if end < 0 else end
-            say(source.text[source.pos : stop])
+            emit(source.text[source.pos : stop])
             source.pos = stop
             if source.at_end:
                 return
@@ -81,7 +81,7 @@ class FreeText:
             gap = yield from source.find_nonblank()
             if source.pos + gap >= len(source.text) or (yield from source.choose(ends, gap)) is not None:
                 return
-            say(source.text[source.pos : source.pos + gap])
+            emit(source.text[source.pos : source.pos + gap])
             source.pos += gap
 
 

@@ -235,7 +235,7 @@ class Lookahead:
                     return calls
                 depth -= not talked_about
                 continue
-            if balanced and (found := (yield from source.look(marks.again))) is not None:
+            if balanced and (found := (yield from source.look(marks.opener))) is not None:
                 depth += not (yield from self.mentions(found))
             elif (found := (yield from source.look(reader.closer))) is not None:
                 size = len(found[0])

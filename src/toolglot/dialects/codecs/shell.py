@@ -1,13 +1,13 @@
-"""A shell fence as a call to the tool that runs commands. Off unless the caller lists the commands that may run.
+"""Shell fences as calls to the tool that runs commands. Off unless the caller lists the allowed commands.
 
     ```bash
     git status
     ```
 
-Only one plain command counts: its first word is on the list, and nothing in it pipes, redirects, substitutes or chains
-unless that is allowed too. Then every command in the line must be on the list. Quotes do not help: a line that only
-looks as if it did more than it may stays text. Where an explicit working directory is required, a fence counts only if
-one is set and the tool can be told.
+Only one plain command counts: its first word is on the list, and it does not pipe, redirect, substitute or chain unless
+that is allowed too. Then every command in the line must be on the list. Quotes make no difference: a line that only
+looks as if it did more than allowed stays text. If an explicit working directory is required, a fence counts only if
+one is set and the tool has a parameter for it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _COMMANDS = re.compile(r"[|&;`()]+|\$\(")
 
 
 def _find_runner(toolbox: CompiledTools) -> CompiledTool | None:
-    """The one tool on offer that takes a command; of several, the one with a usual name."""
+    """The only offered tool that takes a command; of several, the one with a usual name."""
     tools = [tool for tool in map(toolbox.find, toolbox.names) if tool is not None and tool.declares(COMMAND)]
     if len(tools) > 1:
         tools = [tool for tool in tools if tool.name in USUAL_NAMES]
@@ -49,7 +49,7 @@ def _find_runner(toolbox: CompiledTools) -> CompiledTool | None:
 
 
 def is_allowed(line: str, options: Options) -> bool:
-    """Whether a line does nothing but what the caller has listed."""
+    """Whether a line does only what the caller allows."""
     if _NEVER.search(line):
         return False
     if any(sign.search(line) for name, sign in _SYNTAX.items() if name not in options.shell_syntax):

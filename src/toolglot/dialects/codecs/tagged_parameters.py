@@ -1,8 +1,8 @@
-"""Arguments as marked-up parameters: ``<parameter=path>a.py</parameter>`` and all its relatives.
+"""Arguments as tagged parameters: ``<parameter=path>a.py</parameter>`` and its variants.
 
-Strategy. Between header and closing mark stand parameters, and whatever models put there by mistake. The reader tries
-one kind of thing after the other (a parameter, the closing mark, a JSON body, the end of the text, a stray mark, loose
-text) and goes on or stops; where a value ends is the business of ``values``.
+Strategy. Between header and closing mark are parameters, and whatever models put there by mistake. The reader tries one
+construct after the other (a parameter, the closing mark, a JSON body, the end of the text, a stray mark, loose text)
+and continues or stops; ``raw_values`` finds the end of a value.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ __all__ = ["Parameter", "TaggedParameters", "Trim"]
 _HTML = frozenset(
     ("a", "b", "i", "p", "br", "hr", "li", "ol", "ul", "td", "th", "tr", "div", "img", "pre", "span", "code")
 ) | {"form", "input", "title", "label", "table", "button"}
-"""Elements that are no undeclared parameter but a page."""
+"""Elements that are HTML and no undeclared parameters."""
 
 _MAX_PAIRS = 2048
 _NO_TEXT = ("", "<")
@@ -69,11 +69,11 @@ BORROWED = (
     ("<{key}>", ("</ {key} >",)),
     ("<{key}{attributes}>", ("</ {key} >",)),
 )
-"""How others write parameters: models mix these into any call that is made of tags."""
+"""Spellings of other dialects: models mix them into any call that is made of tags."""
 
 
 def _spellings(own: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
-    """The dialect's own spellings, then everybody else's with its layout; plain elements last, for any tag is one."""
+    """The dialect's own spellings, then all others with its trimming; plain elements last, for any tag matches them."""
     known = {parameter.open for parameter in own}
     borrowed = (
         Parameter(opener, close, own[0].trim, own[0].verbatim, decode=unescape if opener.endswith('"') else None)
@@ -84,7 +84,7 @@ def _spellings(own: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
 
 
 class _CallMarks(NamedTuple):
-    """What may close a call of one name, and the headers of further calls that would be closed with it."""
+    """The marks that close a call of one name, and the headers of calls that they would close too."""
 
     closer: Mark
     header: Mark
@@ -95,9 +95,9 @@ class _CallMarks(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _headers(headers: tuple[str, ...], wrap_open: tuple[str, ...]) -> tuple[str, ...]:
-    """The headers of a call as they look inside a value: one that begins with a name is known by its wrapper.
+    """The headers of a call inside a value: one that begins with a name is recognised by its wrapper.
 
-    Without the name it counts too, for other calls may have the same wrapper.
+    The wrapper counts without the name too, because other calls may have the same wrapper.
     """
     marked = tuple(header for header in headers if not header.startswith("{name"))
     openers = tuple(opener for opener in wrap_open if "{before" not in opener)
@@ -118,7 +118,7 @@ def _call_marks(close: tuple[str, ...], header: tuple[str, ...], name: str) -> _
 class TaggedParameters:
     """The codec, given the spellings of its parameters, the usual one first.
 
-    ``heads`` are the characters such a body begins with; none means that anything but JSON will do.
+    ``heads`` are the characters such a body may begin with; "" means anything but JSON.
     """
 
     parameters: tuple[Parameter, ...]
@@ -153,18 +153,18 @@ class TaggedParameters:
 
 
 def _ignore(piece: str) -> None:
-    """Take a piece of a value that is read in another way."""
+    """Ignore a fragment of a value that is read elsewhere."""
 
 
 class _Next(Enum):
-    GO_ON = "the thing was taken, more may follow"
+    GO_ON = "the construct was read, more may follow"
     DONE = "the call is over"
     REFUSED = "this is no call after all"
 
 
 @dataclass(slots=True)
 class _ParameterReader:
-    """One call while its parameters are read."""
+    """Reads the parameters of one call."""
 
     markup: TaggedParameters
     block: CallBlock
@@ -176,15 +176,15 @@ class _ParameterReader:
     stops: re.Pattern[str]
     behind_parameter: bool = False
     looked: tuple[str, int, tuple[Parameter, Match] | None] = ("", -1, None)
-    """Where the opener of a parameter was looked for last, and which one stands there."""
+    """Cache of ``find_opener``: text, position and result."""
     tried: LookaheadResult = field(default_factory=LookaheadResult)
     given: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Where the parameters stand that were read, from their values on."""
+    """The positions of the values that were read, by key."""
     spelling: str = ""
-    """How the parameter is spelled that is read now."""
+    """The spelling of the current parameter."""
 
     def read(self) -> Steps[bool]:
-        attempts: tuple[Callable[[str], Steps[_Next | None]], ...] = (
+        constructs: tuple[Callable[[str], Steps[_Next | None]], ...] = (
             self.group,
             self.parameter,
             self.end,
@@ -198,8 +198,8 @@ class _ParameterReader:
         while True:
             head = yield from self.block.source.skip_blanks()
             self.behind_parameter = self.call.live and bool(self.call.keys)
-            for attempt in attempts:
-                outcome = yield from attempt(head)
+            for read_construct in constructs:
+                outcome = yield from read_construct(head)
                 if outcome is not None:
                     break
             else:
@@ -207,16 +207,16 @@ class _ParameterReader:
             if outcome is not _Next.GO_ON:
                 return outcome is _Next.DONE
 
-    # -- what may stand between header and closing mark ----------------------------------------------------------------
+    # -- constructs between header and closing mark --------------------------------------------------------------------
 
     def group(self, head: str) -> Steps[_Next | None]:
-        """An element that only groups the parameters and is none itself."""
+        """Skip an element that only groups the parameters."""
         size = yield from self.find_group()
         self.block.source.pos += size
         return _Next.GO_ON if size else None
 
     def find_group(self) -> Steps[int]:
-        """How long the mark of such an element that stands here is; 0 if there is none."""
+        """The length of the mark of such an element here; 0 if there is none."""
         source = self.block.source
         opener = yield from self.find_opener(0)
         if opener is not None and not opener[0].is_element:
@@ -254,7 +254,7 @@ class _ParameterReader:
         return _Next.DONE if self.call.cut else _Next.GO_ON
 
     def repeated(self, parameter: Parameter, key: str, before: tuple[int, int]) -> Steps[None]:
-        """A parameter that was given before: nothing new if the tool does not declare it, or the value is the same."""
+        """Read a repeated parameter: dropped if the tool does not declare it or the value is the same."""
         source, call = self.block.source, self.call
         start = source.here
         if not (yield from RawValue(self, parameter, key, _ignore).read()):
@@ -265,7 +265,7 @@ class _ParameterReader:
             call.flaw(Reason.DUPLICATE_ARGUMENT, f"argument {key}", "a second value", "one value")
 
     def no_value(self, key: str) -> Steps[_Next]:
-        """A key without a value; the value may have been cut off."""
+        """Handle a key without a value; the value may have been cut off."""
         source = self.block.source
         yield from source.find_nonblank()
         if source.final and ">" not in source.text[source.pos :]:
@@ -276,7 +276,7 @@ class _ParameterReader:
         return _Next.GO_ON
 
     def undeclared_first(self) -> Steps[tuple[Parameter, Match] | None]:
-        """An undeclared element that stands first, before a declared one; another call that begins here is none."""
+        """Find an undeclared element before the first declared one; another call that begins here is none."""
         opener, call = (yield from self.find_opener(0)), self.call
         if opener is None or call.keys or call.tool is None or not self.markup.parameters[0].is_element:
             return None
@@ -311,7 +311,7 @@ class _ParameterReader:
         return _Next.DONE if self.call.cut else _Next.GO_ON
 
     def bare_pairs(self, head: str) -> Steps[_Next | None]:
-        """Nothing but pairs of key and value up to the end of the call, all of them declared."""
+        """Read a call that holds nothing but pairs of key and value, all of them declared."""
         source, call = self.block.source, self.call
         if call.keys or call.tool is None or not head.isalpha() or not self.block.marked:
             return None
@@ -334,7 +334,7 @@ class _ParameterReader:
         return _Next.GO_ON
 
     def end_of_text(self, head: str) -> Steps[_Next | None]:
-        """The text is over, perhaps inside the closing mark: harmless if nothing but that mark is missing."""
+        """Handle the end of the text, perhaps inside the closing mark: harmless if only that mark is missing."""
         yield from ()
         source, call = self.block.source, self.call
         if not source.final or not (not head or self.closer.begins(source.text, source.pos)):
@@ -354,7 +354,7 @@ class _ParameterReader:
         return _Next.DONE
 
     def loose_text(self, head: str) -> Steps[_Next | None]:
-        """Text without a parameter around it: clear if the tool takes one text and nothing else."""
+        """Read text without a parameter around it: accepted if the tool takes one text and nothing else."""
         call = self.call
         key = call.tool.sole_text_parameter if call.tool is not None else None
         tagged = self.block.marked and self.syntax.header[0].startswith("<")
@@ -404,11 +404,11 @@ class _ParameterReader:
 
     def closes_later(self, parameter: Parameter, key: str, ahead: int) -> Steps[bool]:
         """Whether the value of ``key`` is closed further on, and the rest of the call parses from there."""
-        trial = Lookahead(self, Goal.CLOSED, key, parameter.is_element)
-        return trial.read(ahead, False, value_marks(parameter, key))
+        lookahead = Lookahead(self, Goal.CLOSED, key, parameter.is_element)
+        return lookahead.read(ahead, False, value_marks(parameter, key))
 
     def find_header(self) -> Steps[Match | None]:
-        """The header of a further call that stands here and would be closed as this one is."""
+        """The header of a further call here that the closing mark of this one would close."""
         source = self.block.source
         found = yield from source.look(self.header)
         for header in self.quoted if found is None else ():
@@ -418,7 +418,7 @@ class _ParameterReader:
         return found
 
     def find_opener(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]:
-        """The opener of a parameter that stands there; it is asked for several times, and looked for once."""
+        """The opener of a parameter there; cached, because several callers ask for it."""
         source, markup = self.block.source, self.markup
         text, at, seen = self.looked
         if text is source.text and at == source.pos + ahead:
@@ -434,7 +434,7 @@ class _ParameterReader:
         return opener
 
     def admits(self, parameter: Parameter, key: str) -> bool:
-        """A plain element is a parameter only once, and the first one only if the tool declares it."""
+        """Whether this may be a parameter: a plain element only once, and the first one only if declared."""
         call = self.call
         if call.admits(key):
             return not parameter.is_element or key not in call.keys
@@ -444,7 +444,7 @@ class _ParameterReader:
         return self.block.marked or call.live or call.is_open_ended
 
     def shape_of(self, parameter: Parameter, key: str, word: str | None) -> SchemaType:
-        """The type of a parameter: what the schema says, else what the mark says."""
+        """The type of a parameter, from the schema, else from the mark."""
         shape = self.call.shape(key)
         if shape.kinds or self.call.declares(key):
             return shape
@@ -453,7 +453,7 @@ class _ParameterReader:
         return UNTYPED if word and word.lower() not in parameter.texts else shape
 
     def value(self, parameter: Parameter, key: str, shape: SchemaType) -> Steps[None]:
-        """One value; if it takes any text, it leaves while it comes in."""
+        """Read one value; it is streamed if it takes any text."""
         self.behind_parameter = False
         sections = yield from read_sections(RawValue(self, parameter, key, _ignore))
         if sections is not None:
@@ -463,7 +463,7 @@ class _ParameterReader:
         if shape.nullable_text:
             streams = not (yield from may_be_null(self.block.source))
         if not streams or parameter.decode is not None:
-            yield from self.gather(parameter, key, shape)
+            yield from self.collect(parameter, key, shape)
             return
         call = self.call
         call.open_text(key)
@@ -472,8 +472,8 @@ class _ParameterReader:
         else:
             call.truncate()
 
-    def gather(self, parameter: Parameter, key: str, shape: SchemaType) -> Steps[None]:
-        """A value that does not take any text is typed when it is complete."""
+    def collect(self, parameter: Parameter, key: str, shape: SchemaType) -> Steps[None]:
+        """Read a value that is typed when it is complete."""
         pieces: list[str] = []
         nested = bool(shape.kinds & {"array", "object"})
         if (yield from RawValue(self, parameter, key, pieces.append, nested=nested).read()):
@@ -483,7 +483,7 @@ class _ParameterReader:
             self.call.truncate()
 
     def add(self, key: str, text: str, shape: SchemaType) -> None:
-        """One value that was gathered whole."""
+        """Add one complete value."""
         call, where = self.call, f"argument {key}"
         if key in ENVELOPES and not call.declares(key) and (parsed := parse_object(text)) is not None:
             call.repair("unwrapped_arguments")

@@ -5,8 +5,8 @@
     limit: 5
     </query_db>
 
-The whole body is needed before anything is known, so nothing streams. Scalars are taken as the text that was written
-and typed by the schema, because YAML's own guesses (no, 0123, 1_000) are not what the model meant.
+YAML can be parsed only when the body is complete, so nothing streams. Scalars are read as text and typed by the schema,
+because YAML's own guesses (no, 0123, 1_000) are not what the model means.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _KEY = Mark(" {key} :")
 
 
 class _Dumper(yaml.SafeDumper):
-    """Numbers as they were written, texts of several lines as blocks."""
+    """Keeps the spelling of numbers; writes multi-line text as block scalars."""
 
 
 def _represent_number(dumper: yaml.SafeDumper, value: Number) -> yaml.Node:
