@@ -78,7 +78,7 @@ class LookaheadResult:
 class Lookahead:
     """One lookahead, starting at the mark in question.
 
-    ``key`` names the value in question; ``elements`` says whether an undeclared element may be a parameter.
+    ``key`` names the value in question; ``elements``: whether an undeclared element may be a parameter.
     """
 
     reader: LookaheadCall
