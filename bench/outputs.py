@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import toolglot
-from toolglot.reading.reader import gather
+from toolglot.reading.reader import collect
 
 Call = tuple[str, Any]
 VERDICTS = ("right", "missed", "wrong", "invented")
@@ -127,7 +127,7 @@ def read_pieces(pieces: Iterable[str], output: Output) -> toolglot.Reading:
     """What toolglot reads, with automatic detection."""
     reader = toolglot.Reader(tools=output.tools)
     events = [event for piece in pieces for event in reader.feed(piece)]
-    return gather([*events, *reader.close(output.is_cut)])
+    return collect([*events, *reader.close(output.is_cut)])
 
 
 def count_outputs(outputs: Sequence[Output], rounds: int) -> tuple[dict[str, dict[str, Counter[str]]], list[str]]:

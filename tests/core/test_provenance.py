@@ -20,7 +20,7 @@ from toolglot.core.provenance import find_quotations, normal_forms
 from toolglot.core.text_cache import TextCache
 from toolglot.prompting.call_writer import to_definition, write_calls
 from toolglot.prompting.mark_escaping import get_mark_escaper
-from toolglot.reading.reader import Reader, Reading, gather, read, vocabulary
+from toolglot.reading.reader import Reader, Reading, collect, dialect_index, read
 
 STRING = {"type": "string"}
 TOOLS = Tools(
@@ -36,7 +36,7 @@ CALLS = (
     ("read_file", {"path": "src/main.py"}),
     ("write_to_file", {"path": "a.md", "content": "# Title\n\n- item\n- if (a < b) { say('hi & \"bye\"') }\n"}),
 )
-DIALECTS = [record.name for record in vocabulary().dialects]
+DIALECTS = [record.name for record in dialect_index().dialects]
 
 
 def prefix(text: str, head: Callable[[int], str]) -> str:
@@ -105,7 +105,7 @@ def write(dialect: str, name: str, arguments: dict[str, Any]) -> str:
 
 def read_pieces(text: str, quoted: list[str], **options: Any) -> Reading:
     reader = Reader(DEFINED, quoted=quoted, **options)
-    return gather([*(event for char in text for event in reader.feed(char)), *reader.close()], text)
+    return collect([*(event for char in text for event in reader.feed(char)), *reader.close()], text)
 
 
 def summarise(reading: Reading) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ import pytest
 from support.samples import random_cuts, read_events
 
 import toolglot
-from toolglot.reading.reader import gather
+from toolglot.reading.reader import collect
 
 TEXT = {"type": "string"}
 TOOLS = [
@@ -80,7 +80,7 @@ def read_calls(text: str) -> list[tuple[str, Any]]:
     whole = read_events([text], tools=TOOLS)
     assert read_events(list(text), tools=TOOLS) == whole
     assert read_events(random_cuts(text, 3), tools=TOOLS) == whole
-    return [(call.name, json.loads(call.arguments)) for call in gather(whole).calls]
+    return [(call.name, json.loads(call.arguments)) for call in collect(whole).calls]
 
 
 @pytest.mark.parametrize("form", FORMS)

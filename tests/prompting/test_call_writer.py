@@ -16,7 +16,7 @@ from toolglot.core.lenient_json import dump, parse
 from toolglot.core.text_cache import TextCache
 from toolglot.prompting import call_writer as writing
 from toolglot.prompting.call_writer import can_name, parse_tools, write_call, write_calls
-from toolglot.reading.reader import vocabulary
+from toolglot.reading.reader import dialect_index
 
 NAMES = [dialect.name for dialect in toolglot.list_dialects()]
 WEATHER = parse_tools(
@@ -338,7 +338,7 @@ HARD = (
 )
 
 
-@pytest.mark.parametrize("dialect", [record.name for record in vocabulary().dialects])
+@pytest.mark.parametrize("dialect", [record.name for record in dialect_index().dialects])
 def test_calls_are_the_same_whether_they_are_written_ahead(dialect: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kinds = {"path": {"type": "string"}, "content": {"type": "string"}}
     tools = Tools([Tool("write_file", "", {"type": "object", "properties": kinds})])

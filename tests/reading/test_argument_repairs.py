@@ -9,7 +9,7 @@ import pytest
 from support.samples import random_cuts, read_events
 
 import toolglot
-from toolglot.reading.reader import gather
+from toolglot.reading.reader import collect
 
 PROPERTIES = {
     "step": {"type": "integer"},
@@ -44,7 +44,7 @@ def read_call(text: str) -> tuple[str, Any, set[str]]:
     whole = read_events([text], tools=TOOLS)
     assert read_events(list(text), tools=TOOLS) == whole
     assert read_events(random_cuts(text, 2), tools=TOOLS) == whole
-    (call,) = gather(whole).calls
+    (call,) = collect(whole).calls
     return call.name, json.loads(call.arguments), set(call.repairs)
 
 

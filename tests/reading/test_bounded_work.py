@@ -17,13 +17,13 @@ from toolglot.config import DEFAULT_DIALECT
 from toolglot.core import offload
 from toolglot.core.conversation import Tool
 from toolglot.core.schema.toolset import compile_tool, compile_tools
-from toolglot.dialects.codecs.raw_values import mark_value
+from toolglot.dialects.codecs.raw_values import value_marks
 from toolglot.gateway.exchange import Exchange
 from toolglot.prompting import call_writer as writing
 from toolglot.prompting import mark_escaping
 from toolglot.prompting.mark_escaping import get_mark_escaper
 from toolglot.prompting.named_calls import NAME_LINE
-from toolglot.reading.reader import vocabulary
+from toolglot.reading.reader import dialect_index
 from toolglot.server import app as server
 
 LARGE = {**ASK, "messages": [{"role": "user", "content": "x" * offload.LARGE_REQUEST}]}
@@ -113,8 +113,8 @@ def test_names_are_found_as_one_expression_would(form: str, name: str) -> None:
 
 def test_one_mark_alone_begins_with_the_name_of_a_tool() -> None:
     """Where that changes, ``named_marks`` has to learn of it."""
-    for dialect in vocabulary().by_name:
-        templates = [one for one in mark_escaping._templates(vocabulary().by_name[dialect]) if len(one.strip()) > 2]
+    for dialect in dialect_index().by_name:
+        templates = [one for one in mark_escaping._templates(dialect_index().by_name[dialect]) if len(one.strip()) > 2]
         assert {one for one in templates if one.startswith("{name}")} <= {NAME_LINE}
         assert not [one for one in templates if "{name_id}" in one]
 
@@ -127,12 +127,12 @@ def test_marks_of_texts_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_keys_share_their_marks_where_the_spelling_does_not_name_them() -> None:
-    body: Any = vocabulary().by_name["qwen3_coder"].call.body
+    body: Any = dialect_index().by_name["qwen3_coder"].call.body
     own = body.parameters[0]
-    assert mark_value(own, "a") is mark_value(own, "b")
-    assert mark_value(own, "a") is not mark_value(own, "old_string")
-    element: Any = vocabulary().by_name["roo_xml"].call.body
-    assert mark_value(element.parameters[0], "a") is not mark_value(element.parameters[0], "b")
+    assert value_marks(own, "a") is value_marks(own, "b")
+    assert value_marks(own, "a") is not value_marks(own, "old_string")
+    element: Any = dialect_index().by_name["roo_xml"].call.body
+    assert value_marks(element.parameters[0], "a") is not value_marks(element.parameters[0], "b")
 
 
 def test_a_call_is_written_in_one_form_if_that_reads_back(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,7 +239,7 @@ FIRST_REQUEST = """
 import json, re, sys
 from toolglot.config import load
 from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCall, ToolResult
-from toolglot.reading.reader import Reader, gather
+from toolglot.reading.reader import Reader, collect
 from toolglot.core.schema.toolset import compile_tools
 from toolglot.server.lifecycle import warm_up
 from toolglot.prompting.conversation import render_as_text
@@ -252,10 +252,10 @@ kinds = {"path": {"type": "string"}, "lines": {"type": "integer"}, "all": {"type
 tool = Tool("read", "Reads.", {"type": "object", "properties": kinds, "required": ["path"]})
 call = ToolCall("1", "read", '{"path": "a.py"}')
 result = ToolResult("1", "read", (Text("<b>1</b>\\n"),))
-said = (Message("user", (Text("Go"),)), Message("assistant", (call,)), Message("tool", (result,)))
-spoken = render_as_text(Conversation("", said, (tool,)), dialect).conversation.messages[-2].text
+messages = (Message("user", (Text("Go"),)), Message("assistant", (call,)), Message("tool", (result,)))
+written = render_as_text(Conversation("", messages, (tool,)), dialect).conversation.messages[-2].text
 reader = Reader(compile_tools((tool, Tool("write", "", {})), ()), parallel=False)
-events = [event for piece in spoken for event in reader.feed(piece)] + reader.close()
-(made,) = gather(events, spoken).calls
+events = [event for piece in written for event in reader.feed(piece)] + reader.close()
+(made,) = collect(events, written).calls
 print(json.dumps([made.name, json.loads(made.arguments), compiled]))
 """

@@ -6,7 +6,7 @@ import pytest
 from support.samples import random_cuts, read_events
 
 import toolglot
-from toolglot.reading.reader import gather
+from toolglot.reading.reader import collect
 
 TOOLS = [
     {
@@ -34,7 +34,7 @@ def read(text: str) -> toolglot.Reading:
     whole = read_events([text], tools=TOOLS)
     assert read_events(list(text), tools=TOOLS) == whole
     assert read_events(random_cuts(text, 7), tools=TOOLS) == whole
-    return gather(whole)
+    return collect(whole)
 
 
 @pytest.mark.parametrize("closer", CLOSERS)

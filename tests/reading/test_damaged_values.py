@@ -9,7 +9,7 @@ import pytest
 from support.samples import random_cuts, read_events
 
 import toolglot
-from toolglot.reading.reader import gather
+from toolglot.reading.reader import collect
 
 TEXT = {"type": "string"}
 ITEM = {"type": "object", "properties": {"option": TEXT, "mode": TEXT}, "required": ["option"]}
@@ -67,7 +67,7 @@ def read_calls(text: str) -> list[tuple[str, Any]]:
     whole = read_events([text], tools=TOOLS)
     for pieces in (list(text), random_cuts(text, 1), random_cuts(text, 2)):
         assert read_events(pieces, tools=TOOLS) == whole
-    return [(call.name, json.loads(call.arguments)) for call in gather(whole).calls]
+    return [(call.name, json.loads(call.arguments)) for call in collect(whole).calls]
 
 
 def envelope(arguments: str) -> str:

@@ -8,7 +8,7 @@ from time import process_time
 import pytest
 
 import toolglot
-from toolglot.reading.example_detection import TAIL, announces_example
+from toolglot.reading.example_detection import TAIL_SIZE, announces_example
 
 VERBS = (
     "Now let me run",
@@ -327,7 +327,7 @@ def test_every_call_of_an_example_is_shown(way: str) -> None:
     "unit", ["\n", "example\n", " \n x", "for example ", "é:", "looks like: ", "-", "\n例 ", "the ", "a "]
 )
 def test_a_look_takes_no_time(unit: str) -> None:
-    for text in (unit * TAIL, unit * TAIL + "x:"):
+    for text in (unit * TAIL_SIZE, unit * TAIL_SIZE + "x:"):
         begun = process_time()
         for _ in range(200):
             announces_example(text)

@@ -26,7 +26,7 @@ from toolglot.gateway.telemetry.log import Telemetry
 from toolglot.gateway.tool_results import match_results
 from toolglot.prompting.conversation import render_as_text
 from toolglot.reading.dialect_index import STRAY_THINKING
-from toolglot.reading.reader import vocabulary
+from toolglot.reading.reader import dialect_index
 
 HOUSE = load_tools("house")
 SMALL, LARGE = 8_000, 80_000
@@ -240,11 +240,11 @@ def test_a_call_behind_frames_that_fail_is_read() -> None:
 @pytest.mark.parametrize("rough", [False, True])
 def test_no_mark_is_passed_without_a_look(rough: bool) -> None:
     """The quick look says yes wherever the marks themselves say yes, or that they need more."""
-    known = vocabulary()
+    known = dialect_index()
     samples = load_samples()
     for sample in samples[:: max(1, len(samples) // 300)]:
         names = tuple(tool.get("function", tool)["name"] for tool in load_tools(sample.tools))
-        marks = known._find_landmarks(names, False, rough)
+        marks = known._compile_marks(names, False, rough)
         for end in (*range(1, min(len(sample.text), 120)), len(sample.text)):
             text = sample.text[:end]
             for pos in range(max(0, end - 60), end):
@@ -257,7 +257,7 @@ def test_no_mark_is_passed_without_a_look(rough: bool) -> None:
 
 def test_no_mark_has_four_signs_of_a_tag_in_a_row() -> None:
     """Values rely on it: a run of them cannot end there."""
-    for dialect in vocabulary().dialects:
+    for dialect in dialect_index().dialects:
         marks = [mark for call in dialect.calls for mark in (*call.header, *call.close)]
         assert not [
             mark for mark in (*marks, *(close for wrap in dialect.wrap for close in wrap.close)) if "<<<<" in mark

@@ -10,7 +10,7 @@ from gateway.test_experiment import Records, records  # noqa: F401
 from support.gateway import ASK, READ, gateway, run
 
 import toolglot
-from toolglot.reading.reader import Reading, gather
+from toolglot.reading.reader import Reading, collect
 from toolglot.sim import ScriptedAnswer, SimOptions
 from toolglot.sim.answer import Answer
 
@@ -66,7 +66,7 @@ def read(text: str, cuts: list[int], **options: Any) -> tuple[Reading, list[str]
         events += reader.feed(text[at:cut])
         at = cut
     events += reader.close()
-    return gather(events, text), [*reader.missed, *(dialect for dialect, _ in reader.left)]
+    return collect(events, text), [*reader.missed, *(dialect for dialect, _ in reader.left)]
 
 
 def every_way(text: str) -> list[list[int]]:

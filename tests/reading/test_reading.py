@@ -9,7 +9,7 @@ import toolglot
 from toolglot.core.conversation import Tool
 from toolglot.core.events import CallArguments
 from toolglot.core.schema.toolset import compile_tools
-from toolglot.reading.reader import vocabulary
+from toolglot.reading.reader import dialect_index
 
 OPEN_ENDED = [{"name": "log", "parameters": {"type": "object"}}]
 WRITE = [
@@ -125,4 +125,4 @@ def test_the_kind_of_content_is_part_of_a_name_that_is_offered() -> None:
     ],
 )
 def test_of_two_globs_the_narrower_tells_the_dialect_of_a_model(model: str, dialect: str) -> None:
-    assert vocabulary().resolve_hint(model) == dialect
+    assert dialect_index().resolve_hint(model) == dialect

@@ -10,7 +10,7 @@ from support.samples import random_cuts, read_events
 
 import toolglot
 from toolglot.reading.example_detection import introduces_call
-from toolglot.reading.reader import gather
+from toolglot.reading.reader import collect
 
 TEXT, WHOLE = {"type": "string"}, {"type": "integer"}
 
@@ -290,7 +290,7 @@ TEXTS = [
 
 
 def read_calls(events: list[Any]) -> list[tuple[str, Any]]:
-    return [(call.name, json.loads(call.arguments)) for call in gather(events).calls]
+    return [(call.name, json.loads(call.arguments)) for call in collect(events).calls]
 
 
 @pytest.mark.parametrize(("text", "calls"), CALLS)
@@ -308,7 +308,7 @@ def test_what_only_looks_like_a_call_stays_text(text: str, truncated: bool) -> N
     for pieces in ([text], list(text), random_cuts(text, 1)):
         reader = toolglot.Reader(TOOLS)
         events = [event for piece in pieces for event in reader.feed(piece)]
-        reading = gather([*events, *reader.close(truncated)])
+        reading = collect([*events, *reader.close(truncated)])
         assert (reading.text, reading.calls, reading.rejected) == (text, [], [])
 
 
@@ -319,8 +319,8 @@ def test_an_answer_that_was_cut_is_not_known_to_be_whole(text: str) -> None:
 
 def test_prose_is_not_held_back_for_a_call_that_needs_the_whole_answer() -> None:
     reader = toolglot.Reader(TOOLS)
-    assert gather(reader.feed("Counting is easy. ")).text == "Counting is easy. "
-    assert gather(reader.feed("\ncount(step=1) and more")).text.endswith("and more")
+    assert collect(reader.feed("Counting is easy. ")).text == "Counting is easy. "
+    assert collect(reader.feed("\ncount(step=1) and more")).text.endswith("and more")
 
 
 @pytest.mark.parametrize(

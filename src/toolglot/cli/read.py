@@ -20,7 +20,7 @@ from toolglot.cli.exit_codes import EXIT_CODES, OK, ONLY_REJECTED, Commands
 from toolglot.core.errors import UsageError
 from toolglot.core.events import CallEnded, CallRejected, Event, ReasoningDelta, Span, merge_deltas
 from toolglot.dialects.codecs.json_envelope_keys import ARGUMENT_KEYS, LIST_KEYS, LOOSE_NAME_KEYS, NAME_KEYS
-from toolglot.reading.reader import Reading, gather, vocabulary
+from toolglot.reading.reader import Reading, collect, dialect_index
 
 READ_EXAMPLES = """\
 examples:
@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
             rejected += isinstance(event, CallRejected)
             calls += isinstance(event, CallEnded)
         return ONLY_REJECTED if rejected and not calls else OK
-    reading = gather(merge_deltas(events), text)
+    reading = collect(merge_deltas(events), text)
     named = bool(arguments.tools or arguments.tool)
     unread = [] if named or reading.calls else find_unread(text, arguments.truncated)
     if arguments.json:
@@ -144,7 +144,7 @@ def load_tools(name: str) -> list[Any]:
 
 def check_dialect(name: str) -> None:
     """Check a hint. Raises: ``UsageError`` with the closest names if it is neither a dialect nor a known model."""
-    if vocabulary().resolve_hint(name) is not None:
+    if dialect_index().resolve_hint(name) is not None:
         return
     near = difflib.get_close_matches(name, [dialect.name for dialect in toolglot.list_dialects()])
     hint = f"did you mean {' or '.join(near)}?" if near else "'toolglot dialects' lists them all"

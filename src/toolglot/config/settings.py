@@ -42,7 +42,7 @@ from toolglot.config.value_types import (
 from toolglot.core.call_patterns import Patterns, read_patterns
 from toolglot.core.errors import UnknownModelError
 from toolglot.core.options import SHELL_SYNTAX, UNKNOWN_TOOLS, Options, make_options
-from toolglot.reading.reader import vocabulary
+from toolglot.reading.reader import dialect_index
 from toolglot.wires import wire_names
 
 MODES: Final = ("auto", "native", "text", "off")
@@ -495,4 +495,4 @@ def _pattern(name: str) -> re.Pattern[str]:
 @lru_cache(maxsize=1024)
 def known_dialect(*names: str) -> str:
     """The dialect that models of one of these names are known to write."""
-    return next(filter(None, map(vocabulary().resolve_hint, names)), DEFAULT_DIALECT)
+    return next(filter(None, map(dialect_index().resolve_hint, names)), DEFAULT_DIALECT)

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 from toolglot.config.keys import MASK, KeyHash, Secret
 from toolglot.config.rollout import Plan, read_plan
 from toolglot.core.errors import UsageError
-from toolglot.reading.reader import vocabulary
+from toolglot.reading.reader import dialect_index
 
 TRUE = frozenset({"true", "1", "yes", "on"})
 FALSE = frozenset({"false", "0", "no", "off"})
@@ -111,7 +111,7 @@ def _headers(raw: object) -> dict[str, str]:
 
 
 def _dialect(raw: object) -> str:
-    found = vocabulary().resolve_hint(_text(raw).strip())
+    found = dialect_index().resolve_hint(_text(raw).strip())
     if found is None:
         raise ValueError(raw)
     return found

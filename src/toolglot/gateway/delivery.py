@@ -224,7 +224,7 @@ class Delivery:
     def let_go(self, out: list[Event]) -> None:
         """Text that waits goes out before a call or a thought that comes behind it."""
         if self.reader is not None and self.overheard is None:
-            for read in self.reader.tell_waiting():
+            for read in self.reader.flush_text():
                 self.pass_on(read, READ, out)
 
     def give_back(self, out: list[Event]) -> None:
@@ -234,7 +234,7 @@ class Delivery:
         self.overheard = []
         waiting, self.waiting = self.waiting or [], None
         self.overhear(event for event, origin in waiting if origin is READ)
-        out += self.reader.tell_as_text("".join(self.source))
+        out += self.reader.emit_all_as_text("".join(self.source))
         self.source.clear()
         self.quotes = False
         for event, origin in waiting:

@@ -28,7 +28,7 @@ from toolglot.gateway.capabilities.learned import LearnedFailure, LearnedFailure
 from toolglot.gateway.capabilities.profiles import NO_FACTS, Facts, Profiles, Rule
 from toolglot.gateway.capabilities.workarounds import add_fields
 from toolglot.gateway.sessions.ttl_store import TtlStore
-from toolglot.reading.reader import vocabulary
+from toolglot.reading.reader import dialect_index
 
 AUTO: Final = "auto"
 KNOWN: Final = 512
@@ -269,4 +269,4 @@ def _wanted(conversation: Conversation, settings: Settings) -> bool | None:
 @lru_cache(maxsize=256)
 def _own_dialect(model: str) -> str | None:
     """Asked for every request, of a handful of models; the patterns of all dialects are tried for each."""
-    return vocabulary().resolve_hint(model)
+    return dialect_index().resolve_hint(model)

@@ -29,7 +29,7 @@ from toolglot.dialects.codecs.json_envelope import JsonEnvelope
 from toolglot.dialects.codecs.sample_templates import HARD_JSON, TOOL, write_encoded
 from toolglot.dialects.patterns import Mark
 from toolglot.dialects.spec import Dialect
-from toolglot.reading.reader import read, vocabulary
+from toolglot.reading.reader import dialect_index, read
 
 _CallKey: TypeAlias = tuple[str, str, str, Tool]
 """All that the text of a call depends on: dialect, name, arguments and tool."""
@@ -51,10 +51,10 @@ def resolve_dialect(dialect: str) -> Dialect:
 
     Raises: ``UsageError`` if ``dialect`` is neither.
     """
-    name = vocabulary().resolve_hint(dialect)
+    name = dialect_index().resolve_hint(dialect)
     if not name:
         raise UsageError(f"{dialect!r} is neither a dialect nor a known model")
-    return vocabulary().by_name[name]
+    return dialect_index().by_name[name]
 
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}\Z")
@@ -69,18 +69,18 @@ def _mark_words() -> frozenset[str]:
     marks = [mark for wrap in _collect("wrap") for mark in (*wrap.open, *wrap.close)]
     marks += [mark for region in _collect("regions") for mark in (*region.open, *region.close)]
     marks += [mark for call in _collect("calls") for mark in (*call.header, *call.close)]
-    marks += [*_collect("results"), *_collect("noise"), *(record.sample for record in vocabulary().dialects)]
+    marks += [*_collect("results"), *_collect("noise"), *(record.sample for record in dialect_index().dialects)]
     return frozenset(word.lower() for mark in marks for word in re.findall(r"[A-Za-z0-9_]+", mark)) - {"get_weather"}
 
 
 def _collect(field: str) -> Iterator[Any]:
-    return chain.from_iterable(getattr(record, field) for record in vocabulary().dialects)
+    return chain.from_iterable(getattr(record, field) for record in dialect_index().dialects)
 
 
 @lru_cache(maxsize=1024)
 def can_name(dialect: str, name: str) -> bool:
     """Whether a call to a tool of that name can be written in the dialect: the name is well-formed and reads back."""
-    record = vocabulary().by_name[dialect]
+    record = dialect_index().by_name[dialect]
     if isinstance(record.call.body, JsonEnvelope):
         spelling = _JSON_NAME
     else:
@@ -193,7 +193,7 @@ def _write(dialect: str, name: str, arguments: str, tool: Tool) -> str:
     values = parse_arguments(arguments)
     wanted = dump(values)
     forms: dict[str, None] = {}
-    for text in _write_forms(vocabulary().by_name[dialect], name, values):
+    for text in _write_forms(dialect_index().by_name[dialect], name, values):
         # the first form usually reads back; later ones are then never written
         if text not in forms and _reads_back(text, name, wanted, to_definition(tool)):
             return text
@@ -243,14 +243,14 @@ def _write_forms(record: Dialect, name: str, arguments: Mapping[str, Value]) -> 
     if has_own_form and head:
         for text in (HARD_JSON.write(dict(arguments)), write_encoded(arguments)):
             yield f'{head.replace(TOOL, name)}\n{{"name": "{name}", "arguments": {text}}}\n{tail}'
-    plain = vocabulary().by_name[FALLBACK_DIALECT]
+    plain = dialect_index().by_name[FALLBACK_DIALECT]
     yield from plain.call.body.write(plain.sample, name, arguments)
 
 
 @lru_cache(maxsize=128)
 def _find_wrapper(dialect: str) -> tuple[str, str]:
     """The opening and closing mark around the call in the sample; two empty strings if there is no wrapper."""
-    record = vocabulary().by_name[dialect]
+    record = dialect_index().by_name[dialect]
     for wrap in record.wrap:
         found = Mark(*wrap.open).at(record.sample, 0, True)
         if isinstance(found, re.Match):

@@ -21,7 +21,7 @@ from toolglot.core.errors import ToolSchemaError
 from toolglot.core.lenient_json import dump
 from toolglot.core.schema.compile import compile_schema
 from toolglot.core.schema.types import ANY, SchemaType
-from toolglot.reading.reader import vocabulary
+from toolglot.reading.reader import dialect_index
 
 _NAME, _KEY, _VALUE = "get_weather", "city", "Oslo"
 _OBJECT = f'{{"{_KEY}": "{_VALUE}"}}'
@@ -61,7 +61,7 @@ def build_grammar(tools: tuple[Tool, ...], dialect: str, *, required: bool, para
 
     Returns: GBNF, or None if the dialect or a parameter cannot be written as a grammar or there are no tools.
     """
-    form = _parse_sample(vocabulary().resolve_hint(dialect) or "")
+    form = _parse_sample(dialect_index().resolve_hint(dialect) or "")
     if form is None or not tools:
         return None
     rules = _Rules()
@@ -296,7 +296,7 @@ def _shape_of(tool: Tool) -> SchemaType:
 
 @cache
 def _parse_sample(dialect: str) -> _CallForm | None:
-    record = vocabulary().by_name.get(dialect)
+    record = dialect_index().by_name.get(dialect)
     if record is None:
         return None
     sample = record.sample

@@ -26,7 +26,7 @@ from toolglot.dialects.codecs.tagged_parameters import TaggedParameters
 from toolglot.dialects.mark_templates import template_regex
 from toolglot.dialects.spec import Commitment, Dialect, Position
 from toolglot.prompting.named_calls import NAME_LINE, NamedCallFinder, Span
-from toolglot.reading.reader import vocabulary
+from toolglot.reading.reader import dialect_index
 
 _PRIVATE_USE = (*range(0xE000, 0xF900), *range(0xF0000, 0xFFFFE))
 _MOST_TEXTS = 1 << 14
@@ -169,7 +169,7 @@ def _compile(dialect: str) -> _Compiled:
     """Compile the marks of a dialect. Returns a pattern for most of them, a literal and a pattern for each mark that
     begins with whitespace, and the templates that contain a tool name. In the first pattern, a match with a group is
     the mark of a chat template."""
-    every = _templates(vocabulary().by_name[dialect])
+    every = _templates(dialect_index().by_name[dialect])
     templates = dict.fromkeys(template for template in every if len(template.strip()) > 2)
     named = [template for template in templates if "{name}" in template and template != NAME_LINE]
     floating = [template.lstrip() for template in templates if template[0].isspace()]
@@ -201,7 +201,7 @@ def _alternatives(alternatives: list[str]) -> str:
 
 def _templates(prompted: Dialect) -> Iterator[str]:
     """All marks that may open a call in any dialect, and those that close calls and results in the prompted one."""
-    for record in vocabulary().dialects:
+    for record in dialect_index().dialects:
         yield from _wrappers(record)
         yield from _headers(record)
         for region in record.regions:

@@ -1,8 +1,8 @@
-"""Frames: a stretch of text that set out to hold calls, from its opener to its closer.
+"""Reads call blocks: stretches of text that may hold calls, from opener to closer.
 
-Strategy. A wrapper says "calls follow", a header says "a call to this tool follows". Inside a marked wrapper any
-header counts, whichever dialect it belongs to; wrapper, header and the first character of the body together say which
-codec reads on. Noise between calls (separators, doubled wrappers, a fence around the body) is stepped over.
+Strategy. A wrapper announces calls, a header announces a call to one tool. Inside a marked wrapper any header counts,
+whichever dialect it belongs to; wrapper, header and the first character of the body select the codec. Noise between
+calls (separators, doubled wrappers, a fence around the body) is skipped.
 """
 
 from __future__ import annotations
@@ -18,37 +18,37 @@ from toolglot.dialects.partial_call import AnswerState, CallBlock
 from toolglot.dialects.patterns import MORE, Mark, MarkIndex, mark
 from toolglot.dialects.scanner import Source, Steps
 from toolglot.dialects.spec import CallSyntax, Commitment, Wrap
-from toolglot.reading.dialect_index import CLOSED_ELEMENT, ELEMENT, ELEMENTS, Choosing, DialectIndex, Header
+from toolglot.reading.dialect_index import CLOSED_ELEMENT, ELEMENT, ELEMENTS, DialectIndex, Header, Selection
 from toolglot.reading.example_detection import announces_example, introduces_call
 from toolglot.reading.near_misses import (
-    LONGEST,
-    begins_child,
+    MAX_ELEMENT,
     find_defects,
     is_near_miss,
     is_python_call,
+    match_child,
     may_begin_child,
     skip_closers,
 )
 
 _LACKING = (Defect(Reason.MISSING_ARGUMENT, "call", "too little", "all that the client needs"),)
 _NOISE = Mark("```{language}\n", "```{language} ", "json\n", "</think>", "<?xml {attributes}?>", named=False)
-_REMARK = Mark("{one_comment}", named=False)
+_COMMENT = Mark("{one_comment}", named=False)
 _FENCE_END = ("```",)
 _LINE_END = Mark("{before_break}", named=False)
 _SENTENCE = Mark("{before_sentence}", named=False)
-_MOST_NOISE = 8
+_MAX_NOISE = 8
 
-RESCAN = 4096
-"""A frame that fails after this many characters is text as a whole; shorter ones are looked at again."""
+MAX_RESCAN = 4096
+"""A block that fails after this many characters is text as a whole; a shorter one is scanned again."""
 
-AGAIN = 4
-"""No more than this many times an answer is looked at again, a short one somewhat more; then all that fails is text."""
+RESCAN_FACTOR = 4
+"""How many times an answer may be rescanned, a short one somewhat more; then every failed block is text."""
 
 _SEPARATORS = frozenset(",;]})")
 
 
-def consume(source: Source, templates: tuple[str, ...]) -> int:
-    """Step over a mark that is known to stand here; how long it was."""
+def consume_mark(source: Source, templates: tuple[str, ...]) -> int:
+    """Consume a mark that is known to be here; return its length."""
     found = mark(templates).match(source.text, source.pos)
     size = found.end() - source.pos if found is not None else 0
     source.pos += size
@@ -57,169 +57,162 @@ def consume(source: Source, templates: tuple[str, ...]) -> int:
 
 @dataclass(slots=True)
 class CallBlockReader:
-    """Reads frames out of one answer."""
+    """Reads the call blocks of one answer."""
 
     source: Source
-    sink: EventBuffer
-    vocabulary: DialectIndex
-    toolbox: CompiledTools
+    buffer: EventBuffer
+    dialects: DialectIndex
+    tools: CompiledTools
     options: Options
-    ledger: AnswerState
+    answer: AnswerState
     elements: MarkIndex | None
     hint: str = ""
     reached: int = 0
     spared: int = 0
-    """How much of the way there was known before."""
+    """How many characters of ``reached`` were known noise."""
     missed: int = 0
     """Where the last near miss ended, as far as it was read."""
     again: int = 0
-    """How much was looked at again so far."""
+    """How many characters were rescanned so far."""
     wasted: int = 0
-    """How much was read as a call of the client that was none."""
+    """How many characters the client's own parser read in vain."""
     noise: list[int] = field(default_factory=list)
-    """Where a frame stepped over noise, one behind the other: each place, and the one behind the last.
+    """Positions of skipped noise in order, and the position after the last one.
 
-    A frame that fails is looked at again behind its first character: it need not find all of it once more.
+    A failed block is scanned again after its first character; the known noise is not searched again.
     """
 
     def begin(
         self, wrap: Wrap | None, waits: Callable[[], bool], at_line: bool, introduced: Callable[[], bool]
     ) -> CallBlock:
-        """A frame that opens here."""
+        """Begin a block that opens here."""
         start = self.reached = self.source.keep()
         self.spared = 0
-        parts = (self.source, self.sink, self.toolbox, self.options, self.ledger)
-        closing, first = self.vocabulary.closing(wrap), not self.sink.text_emitted
+        parts = (self.source, self.buffer, self.tools, self.options, self.answer)
+        closing, first = self.dialects.closing(wrap), not self.buffer.text_emitted
         return CallBlock(*parts, start, closing, waits, at_line, introduced, first)
 
-    def read(self, frame: CallBlock, wrap: Wrap | None, header: Header) -> Steps[bool]:
-        """Read its calls; whether all of it was as it must be."""
-        return self._chain(frame, header) if wrap is None else self._section(frame, wrap)
+    def read(self, block: CallBlock, wrap: Wrap | None, header: Header) -> Steps[bool]:
+        """Read the calls of a block; whether all of it is well-formed."""
+        return self._chain(block, header) if wrap is None else self._section(block, wrap)
 
-    def end(self, frame: CallBlock, taken: bool) -> bool:
-        """Whether the frame, as far as it was read, holds a call."""
+    def end(self, block: CallBlock, taken: bool) -> bool:
+        """End a block; whether it holds a call, as far as it was read."""
         source = self.source
-        if not taken and not frame.has_started and not frame.calls:
+        if not taken and not block.has_started and not block.calls:
             self.reached = max(self.reached, source.here)
             return False
-        frame.close_call()
-        frame.raw = source.since(frame.start) if frame.held else None
+        block.close_call()
+        block.raw = source.since(block.start) if block.held else None
         return True
 
-    def find_result(self) -> Steps[bool]:
-        """Whether there is anything behind the mark of a result that stands here, or the answer was cut there."""
-        source = self.source
-        found = mark(self.vocabulary.results.marks[0]).match(source.text, source.pos)
-        gap = yield from source.find_nonblank(found.end() - source.pos if found is not None else 0)
-        return source.truncated or source.pos + gap < len(source.text)
-
     def may_read_again(self, start: int) -> bool:
-        """Whether the frame that began there and failed may be looked at again."""
+        """Whether the failed block that began at ``start`` may be scanned again."""
         size = self.reached - start
         again = self.again + size - self.spared
-        if size >= RESCAN or again > AGAIN * (start + 4 * RESCAN):
+        if size >= MAX_RESCAN or again > RESCAN_FACTOR * (start + 4 * MAX_RESCAN):
             return False
         self.again = again
         return True
 
     def is_aside(self, tag: str) -> bool:
-        """Whether this tag of reasoning stays in the text, because the client looks for it there."""
+        """Whether this reasoning tag stays in the text, because the client looks for it there."""
         client = self.options.elements
         return client is not None and tag.strip("</>") in client.reasoning_tags
 
-    # -- a frame that failed -------------------------------------------------------------------------------------------
+    # -- failed blocks -------------------------------------------------------------------------------------------------
 
-    def report_miss(self, frame: CallBlock, wrap: Wrap | None, header: Header) -> Steps[bool]:
-        """Count a frame that failed if it was meant as a call; True if it was rejected, so that none of it is text."""
-        source, start, reached = self.source, frame.start, self.reached
+    def report_miss(self, block: CallBlock, wrap: Wrap | None, header: Header) -> Steps[bool]:
+        """Count a failed block if it was meant as a call; True if it was rejected, so that none of it is text."""
+        source, start, reached = self.source, block.start, self.reached
         behind = max(0, reached - source.offset)
         following = source.text[behind : behind + 80]
         read = source.since(start, reached)
         if start < self.missed:
             return False
-        if frame.incomplete_element is not None and frame.known_tool is not None:
-            end, given = frame.incomplete_element
-            return self._reject(frame, frame.known_tool, end, frame.known_tool.missing(given) or _LACKING)
-        if frame.alone and frame.known_tool is not None and is_python_call(read):
+        if block.incomplete_element is not None and block.known_tool is not None:
+            end, given = block.incomplete_element
+            return self._reject(block, block.known_tool, end, block.known_tool.missing(given) or _LACKING)
+        if block.alone and block.known_tool is not None and is_python_call(read):
             if not (yield from self._ends_answer(reached)):
                 return False
-        elif not is_near_miss(frame, wrap, header, read, following):
+        elif not is_near_miss(block, wrap, header, read, following):
             return False
-        if header == ELEMENT and wrap is None and (yield from self._reject_element(frame)):
+        if header == ELEMENT and wrap is None and (yield from self._reject_element(block)):
             return True
-        self.ledger.near_misses.append(frame.dialect)
+        self.answer.near_misses.append(block.dialect)
         self.missed = reached
         return False
 
     def _ends_answer(self, reached: int) -> Steps[bool]:
-        """Whether nothing but closing marks stands behind this place."""
+        """Whether nothing but closing marks follows this position."""
         source, size = self.source, 0
         source.rewind(reached)
         while True:
             size = skip_closers(source.text, source.pos + size) - source.pos
-            if source.pos + size < len(source.text) or size > LONGEST:
+            if source.pos + size < len(source.text) or size > MAX_ELEMENT:
                 return False
             if source.final:
                 return True
             yield
 
-    def _reject_element(self, frame: CallBlock) -> Steps[bool]:
-        """Report an element of a tool that holds nothing but elements and lacks what the tool needs. It never began to
-        leave, because its first element is none of the tool's; False if it is anything else."""
-        source, tool = self.source, frame.known_tool
+    def _reject_element(self, block: CallBlock) -> Steps[bool]:
+        """Reject an element of a tool that holds only elements and lacks required arguments. None of it was emitted,
+        because its first child is no parameter of the tool; False if it is anything else."""
+        source, tool = self.source, block.known_tool
         if tool is None or self.options.unknown_tools == "text":
             return False
-        source.rewind(frame.start)
+        source.rewind(block.start)
         size = source.text.find(">", source.pos) + 1 - source.pos
-        while (child := begins_child(source.text, source.pos + size)) is None:
+        while (child := match_child(source.text, source.pos + size)) is None:
             if source.final or not may_begin_child(source.text, source.pos + size):
                 return False
             yield
-        if self.toolbox.find(child["key"]) is not None:
+        if self.tools.find(child["key"]) is not None:
             return False
         closer = f"</{source.text[source.pos + 1 : source.pos + size - 1]}>"
-        while (end := source.text.find(closer, source.pos + size, source.pos + LONGEST)) < 0:
-            if source.final or len(source.text) - source.pos >= LONGEST:
+        while (end := source.text.find(closer, source.pos + size, source.pos + MAX_ELEMENT)) < 0:
+            if source.final or len(source.text) - source.pos >= MAX_ELEMENT:
                 return False
             yield
         defects = find_defects(tool, source.text[source.pos + size : end])
         if not defects:
             return False
-        return self._reject(frame, tool, source.offset + end + len(closer), defects)
+        return self._reject(block, tool, source.offset + end + len(closer), defects)
 
-    def _reject(self, frame: CallBlock, tool: CompiledTool, end: int, defects: tuple[Defect, ...]) -> bool:
-        """Report a frame that ends there as a call that is none."""
+    def _reject(self, block: CallBlock, tool: CompiledTool, end: int, defects: tuple[Defect, ...]) -> bool:
+        """Report a block that ends at ``end`` as a rejected call."""
         source = self.source
         source.rewind(end)
-        raw, span = source.since(frame.start), (frame.start, end)
+        raw, span = source.since(block.start), (block.start, end)
         source.release()
-        self.sink.release_whitespace()
-        self.sink.add_event(CallRejected(raw, defects[0].reason, tool.name, defects, frame.dialect, span))
+        self.buffer.release_whitespace()
+        self.buffer.add_event(CallRejected(raw, defects[0].reason, tool.name, defects, block.dialect, span))
         return True
 
-    # -- reading one ---------------------------------------------------------------------------------------------------
+    # -- reading a block -----------------------------------------------------------------------------------------------
 
-    def _chain(self, frame: CallBlock, header: Header) -> Steps[bool]:
-        """Calls that need no wrapper, one behind the other with a separator between them."""
+    def _chain(self, block: CallBlock, header: Header) -> Steps[bool]:
+        """Read calls without a wrapper, one after the other with a separator between them."""
         source = self.source
         calls = 0
-        here, before = source.here, frame.open_call
-        while (body := (yield from self._prepare(frame, None, header))) is not None and (yield from body):
+        here, before = source.here, block.open_call
+        while (body := (yield from self._prepare(block, None, header))) is not None and (yield from body):
             calls += 1
-            frame.body_end = source.here
-            yield from self._skip_broken(frame)
+            block.body_end = source.here
+            yield from self._skip_broken(block)
             gap = yield from source.find_nonblank()
             if source.text[source.pos + gap : source.pos + gap + 1] not in (",", ";"):
                 return True
             next_call = yield from source.find_nonblank(gap + 1)
             if (yield from source.look(mark((header,)), next_call)) is None:
-                # the sign that ends a statement, and nothing behind it
-                over = frame.alone and (yield from source.look(_LINE_END, gap + 1)) is not None
+                # the separator ends a statement, and nothing follows it
+                over = block.alone and (yield from source.look(_LINE_END, gap + 1)) is not None
                 source.pos += gap + 1 if over else 0
                 return True
-            here, before = source.here, frame.open_call
+            here, before = source.here, block.open_call
             source.pos += next_call
-        frame.discard_after(before)
+        block.discard_after(before)
         if calls:
             self._rewind(here)
         return calls > 0
@@ -228,42 +221,42 @@ class CallBlockReader:
         self.reached = max(self.reached, self.source.here)
         self.source.rewind(here)
 
-    def _section(self, frame: CallBlock, wrap: Wrap) -> Steps[bool]:
-        """The calls inside a wrapper."""
+    def _section(self, block: CallBlock, wrap: Wrap) -> Steps[bool]:
+        """Read the calls inside a wrapper."""
         source = self.source
-        consume(source, wrap.open)
+        consume_mark(source, wrap.open)
         calls = 0
         noise = (yield from self._pass_known_noise(wrap)) if self.noise else 0
         while True:
             head = yield from source.skip_blanks()
             if calls and (yield from self._is_closed(wrap)):
-                return (yield from self._is_whole(frame, wrap))
+                return (yield from self._is_whole(block, wrap))
             if head == "#" and (yield from self._skip_remark(wrap)):
                 continue
-            here, before = source.here, frame.open_call
-            header = yield from self._find_header(frame, wrap, calls)
-            body = (yield from self._prepare(frame, wrap, header)) if header is not None else None
+            here, before = source.here, block.open_call
+            header = yield from self._find_header(block, wrap, calls)
+            body = (yield from self._prepare(block, wrap, header)) if header is not None else None
             if body is not None and (yield from body):
                 calls += 1
-                frame.body_end = source.here
-                yield from self._skip_broken(frame)
+                block.body_end = source.here
+                yield from self._skip_broken(block)
                 continue
-            frame.discard_after(before)
+            block.discard_after(before)
             self._rewind(here)
             if calls and head in _SEPARATORS:
                 source.pos += 1
                 continue
-            may_be_noise = wrap.commitment is Commitment.MARKED and noise < _MOST_NOISE
+            may_be_noise = wrap.commitment is Commitment.MARKED and noise < _MAX_NOISE
             if may_be_noise and (yield from self._skip_noise(calls, header is None)):
                 noise += 1
                 continue
-            return (yield from self._end_open(frame, wrap, calls))
+            return (yield from self._end_open(block, wrap, calls))
 
     def _skip_remark(self, wrap: Wrap) -> Steps[bool]:
-        """Step over a comment between calls in a fence; False if what it says is about calls in general."""
+        """Skip a comment between calls in a fence; False if it is about calls in general."""
         source = self.source
         start = source.here
-        if wrap.close != _FENCE_END or (yield from source.match(_REMARK)) is None:
+        if wrap.close != _FENCE_END or (yield from source.match(_COMMENT)) is None:
             return False
         remark = source.since(start).strip() + ":"
         if introduces_call(remark) and not announces_example(remark):
@@ -271,44 +264,44 @@ class CallBlockReader:
         self._rewind(start)
         return False
 
-    def _end_open(self, frame: CallBlock, wrap: Wrap, calls: int) -> Steps[bool]:
-        """The calls end without the closing mark of their wrapper."""
+    def _end_open(self, block: CallBlock, wrap: Wrap, calls: int) -> Steps[bool]:
+        """End calls whose wrapper has no closing mark."""
         if wrap.commitment in (Commitment.WHOLE, Commitment.ALONE):
-            ended = calls > 0 and (yield from self._ends_line(frame))
+            ended = calls > 0 and (yield from self._ends_line(block))
             if not ended or wrap.commitment is Commitment.WHOLE:
-                return ended and not (frame.alone and wrap.close)
-        if wrap.close and frame.open_call is not None:
-            frame.open_call.repair("missing_closer")
+                return ended and not (block.alone and wrap.close)
+        if wrap.close and block.open_call is not None:
+            block.open_call.repair("missing_closer")
         return calls > 0
 
-    def _is_whole(self, frame: CallBlock, wrap: Wrap) -> Steps[bool]:
-        """Whether a list that counts as a whole, and is closed, ends its line; of several calls all must be good."""
+    def _is_whole(self, block: CallBlock, wrap: Wrap) -> Steps[bool]:
+        """Whether a closed list that counts only as a whole ends its line; all of its calls must be sound."""
         if wrap.commitment is not Commitment.WHOLE:
             return True
-        if frame.is_complete or not frame.calls or frame.has_started:
-            return (yield from self._ends_line(frame, _SENTENCE))
-        frame.clear()
+        if block.is_complete or not block.calls or block.has_started:
+            return (yield from self._ends_line(block, _SENTENCE))
+        block.clear()
         return False
 
-    def _ends_line(self, frame: CallBlock, also: Mark | None = None) -> Steps[bool]:
-        """What counts only as a whole must be all there is on its line; ``also`` may follow what begins the answer."""
+    def _ends_line(self, block: CallBlock, also: Mark | None = None) -> Steps[bool]:
+        """Whether the line ends here, as it must for a whole; ``also`` may follow a block that begins the answer."""
         if (yield from self.source.look(_LINE_END)) is not None:
             return True
-        for behind in (self.vocabulary.leftovers, self.vocabulary.results):
+        for behind in (self.dialects.leftovers, self.dialects.results):
             if (yield from self.source.choose(behind)) is not None:
                 return True
-        if also is not None and frame.is_introduced() and (yield from self.source.look(also)) is not None:
+        if also is not None and block.is_introduced() and (yield from self.source.look(also)) is not None:
             return True
-        frame.clear()
+        block.clear()
         return False
 
     def _skip_noise(self, calls: int, alone: bool) -> Steps[bool]:
-        """Step over a wrapper inside the wrapper, or a fence around the body."""
+        """Skip a wrapper inside the wrapper, or a fence around the body."""
         source = self.source
-        here, wraps = source.here, self.vocabulary.wraps
+        here, wraps = source.here, self.dialects.wraps
         index = yield from source.choose(wraps.choice)
         if index is not None and not calls:
-            consume(source, wraps.entries[index].open)
+            consume_mark(source, wraps.entries[index].open)
         elif (yield from source.match(_NOISE)) is None:
             return False
         yield from source.skip_blanks()
@@ -320,7 +313,7 @@ class CallBlockReader:
         return True
 
     def _pass_known_noise(self, wrap: Wrap) -> Steps[int]:
-        """Step over noise that another frame found here already; how many times."""
+        """Skip noise that an earlier block found here; return how many items."""
         source, known = self.source, self.noise
         yield from source.skip_blanks()
         if wrap.commitment is not Commitment.MARKED or source.here not in known:
@@ -331,7 +324,7 @@ class CallBlockReader:
         return len(known) - 1
 
     def _is_closed(self, wrap: Wrap) -> Steps[bool]:
-        """The closing mark stands here, or what the end of the text left of it, or the opener in its place."""
+        """Whether the closing mark is here, a part of it at the end of the text, or the opener in its place."""
         source = self.source
         if wrap.close and (yield from source.match(mark(wrap.close))) is not None:
             return True
@@ -348,23 +341,23 @@ class CallBlockReader:
         source.pos += size
         return True
 
-    def _find_header(self, frame: CallBlock, wrap: Wrap, calls: int) -> Steps[Header | None]:
-        """The header that stands here inside a wrapper."""
-        source, headers = self.source, self.vocabulary.inside(wrap)
+    def _find_header(self, block: CallBlock, wrap: Wrap, calls: int) -> Steps[Header | None]:
+        """The header here, inside a wrapper."""
+        source, headers = self.source, self.dialects.inside(wrap)
         while (index := headers.choice.at(source.text, source.pos, source.final)) is MORE:
             yield
         if index is not None:
             header = headers.entries[index]
-            # a bare name fits almost any text: behind another call it counts only if that one began like this too
-            loose = calls and header.startswith("{name") and header not in frame.headers
+            # a bare name matches almost any text: after another call it counts only if that one began like this too
+            loose = calls and header.startswith("{name") and header not in block.headers
             return None if loose else header
         element = (yield from source.look(self.elements)) if self.elements is not None else None
         if element is None:
             return None
         return CLOSED_ELEMENT if element[0].endswith("/>") else ELEMENT
 
-    def _prepare(self, frame: CallBlock, wrap: Wrap | None, header: Header) -> Steps[Steps[bool] | None]:
-        """How to read the call whose header is known to stand here; None when no dialect has it."""
+    def _prepare(self, block: CallBlock, wrap: Wrap | None, header: Header) -> Steps[Steps[bool] | None]:
+        """The steps that read the call whose header is here; None if no dialect has it."""
         source = self.source
         spelled = mark((header,))
         found = spelled.match(source.text, source.pos)
@@ -372,28 +365,28 @@ class CallBlockReader:
             return None
         gap = yield from source.find_nonblank(found.end() - source.pos)
         head = source.text[source.pos + gap : source.pos + gap + 1]
-        chosen = self.vocabulary.select(wrap, header, head, self.hint)
+        chosen = self.dialects.select(wrap, header, head, self.hint)
         if found.string is not source.text:  # more has arrived meanwhile
             found = spelled.match(source.text, source.pos)
         if chosen is None or found is None:
             return None
-        if chosen.dialect.commitment is Commitment.ALONE and not frame.require_alone():
+        if chosen.dialect.commitment is Commitment.ALONE and not block.require_alone():
             return None
-        frame.header_start = source.here
-        frame.dialect = chosen.dialect.name
-        frame.headers = chosen.call.header
-        frame.confidence = self._weigh(chosen)
-        frame.repairs = chosen.repairs
-        unknown = header in ELEMENTS and self.toolbox.find(found["name"]) is None
-        frame.marked = chosen.marked or (unknown and self.options.unknown_tools == "reject")
-        frame.wrap_open, frame.wrap_close = (wrap.open, wrap.close) if wrap is not None else ((), ())
+        block.header_start = source.here
+        block.dialect = chosen.dialect.name
+        block.headers = chosen.syntax.header
+        block.confidence = self._weigh(chosen)
+        block.repairs = chosen.repairs
+        unknown = header in ELEMENTS and self.tools.find(found["name"]) is None
+        block.marked = chosen.marked or (unknown and self.options.unknown_tools == "reject")
+        block.wrap_open, block.wrap_close = (wrap.open, wrap.close) if wrap is not None else ((), ())
         if self.options.elements is None or header != ELEMENT or unknown:
-            return chosen.call.body.read(frame, chosen.call, found)
-        return self._read_element(frame, chosen.call, spelled, self.options.elements)
+            return chosen.syntax.body.read(block, chosen.syntax, found)
+        return self._read_element(block, chosen.syntax, spelled, self.options.elements)
 
-    def _read_element(self, frame: CallBlock, call: CallSyntax, opener: Mark, elements: ElementCalls) -> Steps[bool]:
-        """A call as the client itself reads it. If the client would not make it, or would complain, as anybody reads
-        it; what nobody else can read either is for the client to complain of."""
+    def _read_element(self, block: CallBlock, syntax: CallSyntax, opener: Mark, elements: ElementCalls) -> Steps[bool]:
+        """Read a call as the client's own parser does. If the client would not accept it, use the codec; if that fails
+        too, deliver it as the client reads it, so that the client reports the error."""
         source, here = self.source, self.source.here
         found = opener.match(source.text, source.pos)
         if found is None:
@@ -404,32 +397,32 @@ class CallBlockReader:
         if element is None or not element.is_valid:
             self.wasted += end - here
             source.rewind(here)
-            found, before = opener.match(source.text, source.pos), frame.open_call
-            if found is not None and (yield from call.body.read(frame, call, found)):
+            found, before = opener.match(source.text, source.pos), block.open_call
+            if found is not None and (yield from syntax.body.read(block, syntax, found)):
                 return True
-            if element is None or frame.has_started:
+            if element is None or block.has_started:
                 return False
-            frame.discard_after(before)
+            block.discard_after(before)
             if element.is_incomplete:
-                frame.incomplete_element = (end, tuple(element.values))
+                block.incomplete_element = (end, tuple(element.values))
                 return False
             source.rewind(end)
-        draft = frame.begin(name)
-        if draft is not None:
-            draft.add_client_values(element.values)
-        return draft is not None
+        call = block.begin(name)
+        if call is not None:
+            call.add_client_values(element.values)
+        return call is not None
 
     def _find_element(self, name: str, size: int, elements: ElementCalls) -> Steps[Element | None]:
-        """Go to the end of the call that the client reads here; None if it reads none.
+        """Consume the call that the client reads here; None if it reads none.
 
         Args:
-            size: how long the opening tag is.
+            size: the length of the opening tag.
         """
         source, here = self.source, self.source.here
         boundary = elements.open(name)
         head = yield from source.find_nonblank(size)
         mentioned = not source.text.startswith("<", source.pos + head)
-        if boundary is None or mentioned or self.wasted > AGAIN * (here + 4 * RESCAN):
+        if boundary is None or mentioned or self.wasted > RESCAN_FACTOR * (here + 4 * MAX_RESCAN):
             return None
         source.pos += size
         while (used := boundary.feed(source.text[source.pos :])) < 0:
@@ -440,17 +433,17 @@ class CallBlockReader:
         source.pos += used
         return elements.read(source.since(here))
 
-    def _weigh(self, chosen: Choosing) -> float:
-        """The confidence of a call: that of its dialect, or of the pattern that the dialect belongs to."""
+    def _weigh(self, chosen: Selection) -> float:
+        """The confidence of a call: that of its dialect, or of the dialect's pattern."""
         dialect, confidences = chosen.dialect, self.options.patterns.confidences
         return dialect.confidence if chosen.marked else confidences.get(dialect.name, dialect.confidence)
 
-    def _skip_broken(self, frame: CallBlock) -> Steps[None]:
-        """A call that broke in the middle: what is left of it goes up to the mark that closes it."""
-        draft = frame.open_call
-        if draft is None or not draft.defects or not any(flaw.reason is Reason.MALFORMED for flaw in draft.defects):
+    def _skip_broken(self, block: CallBlock) -> Steps[None]:
+        """Skip the rest of a malformed call, up to the mark that closes it."""
+        call = block.open_call
+        if call is None or not call.defects or not any(flaw.reason is Reason.MALFORMED for flaw in call.defects):
             return
-        source, closing = self.source, frame.closing
+        source, closing = self.source, block.closing
         while not source.at_end:
             if source.pos >= len(source.text):
                 yield

@@ -1,4 +1,4 @@
-"""Markdown code that is open somewhere in an answer: code fences and inline code. Calls in it are only shown."""
+"""Tracks open Markdown code, fences and inline, in an answer. Calls inside code are examples."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ class CodeSpans:
         self._begins_with_mark = False
 
     def pass_fence(self, ticks: str, label: str) -> None:
-        """A fence with a label opens, inside another one too; without a label it closes what is open."""
+        """Process a fence: with a label it opens, also inside another one; without a label it closes the open one."""
         if not self.fences or (label and not label.isspace()):
             self.fences.append(ticks)
         elif ticks.startswith(self.fences[-1]):
             self.fences.pop()
 
     def pass_ticks(self, ticks: str, following: str) -> None:
-        """As many backticks as opened inline code close it."""
+        """Process backticks: inline code is closed by as many as opened it."""
         if not self.fences and ticks[0] == "`":
             self.inline = "" if self.inline == ticks else self.inline or ticks
             self._begins_with_mark = following in _MARKS
 
     def end_line(self, paragraph: bool) -> None:
-        """Inline code ends with its line, unless it began with a mark and the paragraph goes on."""
+        """End inline code with its line, unless it began with a mark and the paragraph goes on."""
         if paragraph or not self._begins_with_mark:
             self.inline = ""
 

@@ -1,10 +1,10 @@
-"""Frames that wait: calls that count only if nothing follows them.
+"""Deferred calls: call blocks that count only if nothing follows them.
 
-Three kinds wait. A call inside reasoning: if the answer ends there it was the action, put in the wrong channel; if the
-reasoning goes on, or an answer or another call follows, it was a rehearsal. And bare JSON after prose: as the last
-thing of an answer it is a call, in the middle of the text it is something that is being shown. And a call that stood
-in the conversation before: it is a quotation, unless the answer is nothing but this call. A quotation inside reasoning
-is never the action.
+Strategy. Three kinds are deferred. A call inside reasoning: if the answer ends there, it is the action, in the wrong
+channel; if the reasoning goes on, or an answer or another call follows, it was only considered. Bare JSON after prose:
+at the end of an answer it is a call, in the middle of the text it is an example. A call that occurs earlier in the
+conversation: it is a quotation, unless the answer is nothing but this call. A quotation inside reasoning is never the
+action.
 """
 
 from __future__ import annotations
@@ -19,115 +19,115 @@ PROMOTED = "promoted_from_reasoning"
 
 @dataclass(slots=True)
 class DeferredCalls:
-    sink: EventBuffer
-    frames: list[CallBlock] = field(default_factory=list)
+    buffer: EventBuffer
+    blocks: list[CallBlock] = field(default_factory=list)
     items: list[CallBlock | str] = field(default_factory=list)
-    """The frames, and what passed behind them."""
+    """The blocks, and the text after each of them."""
     reasoning: bool = False
-    aside: bool = False
-    """Whether that reasoning stays in the text."""
+    reasoning_as_text: bool = False
+    """Whether the reasoning around the calls stays in the text."""
     closed: bool = False
     undecided: bool = False
-    """Whether a call waits that is a quotation unless nothing else is said."""
+    """Whether a deferred call is a quotation unless the answer holds nothing else."""
 
     def __bool__(self) -> bool:
-        return bool(self.frames)
+        return bool(self.blocks)
 
-    def take(self, frame: CallBlock, reasoning: bool, last: bool) -> bool:
-        """Hold a frame that counts only at the end (``last``, a quotation) or was put into reasoning.
+    def defer(self, block: CallBlock, reasoning: bool, last: bool) -> bool:
+        """Defer a block that counts only at the end (``last``, a quotation) or is inside reasoning.
 
-        Returns: whether it waits there. A frame that is held for another reason counts at once, unless it follows one
-        that counts only if nothing else is said.
+        Returns whether it is deferred. A block that is held for another reason counts at once, unless it follows one
+        that counts only if the answer holds nothing else.
         """
-        last = last or any(other.alone for other in self.frames)
-        if frame.held:
-            frame.undecided = not reasoning and frame.is_only_call()
-            self.add(frame, reasoning)
-        return reasoning or (frame.held and (last or frame.undecided))
+        last = last or any(other.alone for other in self.blocks)
+        if block.held:
+            block.undecided = not reasoning and block.is_only_call()
+            self.add(block, reasoning)
+        return reasoning or (block.held and (last or block.undecided))
 
-    def add(self, frame: CallBlock, reasoning: bool) -> None:
-        self.frames.append(frame)
-        self.items.append(frame)
-        self.reasoning, self.aside = reasoning, self.sink.reasoning_as_text
-        self.undecided = frame.undecided
+    def add(self, block: CallBlock, reasoning: bool) -> None:
+        self.blocks.append(block)
+        self.items.append(block)
+        self.reasoning, self.reasoning_as_text = reasoning, self.buffer.reasoning_as_text
+        self.undecided = block.undecided
 
-    def is_over(self, thinking: bool) -> bool:
-        """Whether a frame that begins now is something else, behind which what waits is no call."""
-        return self.undecided or (self.reasoning and not thinking and bool(self.frames))
+    def is_superseded(self, thinking: bool) -> bool:
+        """Whether a block that begins now turns the deferred calls into text."""
+        return self.undecided or (self.reasoning and not thinking and bool(self.blocks))
 
-    def pass_by(self, raw: str) -> None:
-        """Blanks or stray marks: they neither count as an answer nor get lost."""
+    def append(self, raw: str) -> None:
+        """Keep whitespace or stray marks after a deferred block; they are not an answer."""
         self.items.append(raw)
 
     def close(self, mark: str) -> None:
-        """The reasoning is over. Its mark stays behind the calls in it that wait, if it is text."""
-        if self.sink.reasoning_as_text and self.frames:
-            self.pass_by(mark)
+        """End the reasoning. If it is text, its closing mark stays after the deferred calls in it."""
+        if self.buffer.reasoning_as_text and self.blocks:
+            self.append(mark)
         else:
-            self.sink.skip_mark(mark)
-        self.sink.reasoning_as_text = False
-        self.closed = bool(self.frames)
+            self.buffer.skip_mark(mark)
+        self.buffer.reasoning_as_text = False
+        self.closed = bool(self.blocks)
 
-    def drop(self) -> None:
-        """Something followed: what waited was no call."""
+    def discard(self) -> None:
+        """Emit the deferred blocks as text, because something follows them."""
         if self.undecided:
             self._leave_as_quotation()
             return
         text = "".join([item if isinstance(item, str) else item.raw or "" for item in self.items])
-        if self.reasoning and not self.aside:
-            self.sink.add_reasoning(text)
+        if self.reasoning and not self.reasoning_as_text:
+            self.buffer.add_reasoning(text)
         else:
-            self.sink.add_text(text)
+            self.buffer.add_text(text)
         self._reset()
 
     @property
     def has_quotation(self) -> bool:
-        """Whether one of the calls that wait is a quotation."""
-        return self.undecided or any(draft.is_quoted for frame in self.frames for draft in frame.calls)
+        """Whether one of the deferred calls is a quotation."""
+        return self.undecided or any(call.is_quoted for block in self.blocks for call in block.calls)
 
     def _leave_as_quotation(self) -> None:
-        """The calls that waited are text, and so is what passed behind them."""
+        """Emit the deferred calls, and the text after them, as quotations."""
         items = self.items
         self._reset()
         for item in items:
             if isinstance(item, str):
-                self.sink.add_text(item)
+                self.buffer.add_text(item)
             else:
                 item.return_quotation()
 
-    def promote(self, alone: bool = False) -> None:
-        """What waits are calls; ``alone``: the answer is nothing else."""
-        if not alone and not self.reasoning and all(map(_is_quotation, self.frames)):
+    def accept(self, alone: bool = False) -> None:
+        """Deliver the deferred calls; ``alone``: the answer is nothing else."""
+        if not alone and not self.reasoning and all(map(_is_quotation, self.blocks)):
             self._leave_as_quotation()
             return
-        frames, note = self.frames, PROMOTED if self.reasoning else ""
+        blocks, note = self.blocks, PROMOTED if self.reasoning else ""
         self._reset()
-        for frame in frames:
-            frame.accept(note, alone)
+        for block in blocks:
+            block.accept(note, alone)
 
     def end(self, truncated: bool) -> None:
-        """The answer is over: what waited counts if it is complete. Reasoning that was cut might have gone on."""
-        if not self.frames:
+        """End the answer: deferred calls count if they are complete. Reasoning that was cut might have gone on."""
+        if not self.blocks:
             return
         if self._is_unfit(truncated) or (self.undecided and truncated):
-            self.drop()
+            self.discard()
         else:
-            self.promote(alone=self.undecided)
+            self.accept(alone=self.undecided)
 
     def _is_unfit(self, truncated: bool) -> bool:
-        """Whether what waited does not count at the end either. A quotation in reasoning never does."""
+        """Whether the deferred calls do not count at the end either. A quotation in reasoning never does."""
         if not self.reasoning:
-            sound = not truncated and all(frame.is_complete for frame in self.frames)
-            return not sound and any(frame.alone for frame in self.frames)
-        complete = not truncated and all(draft.is_sound for frame in self.frames for draft in frame.calls)
-        marked = all(frame.marked for frame in self.frames)
+            sound = not truncated and all(block.is_complete for block in self.blocks)
+            return not sound and any(block.alone for block in self.blocks)
+        complete = not truncated and all(call.is_sound for block in self.blocks for call in block.calls)
+        marked = all(block.marked for block in self.blocks)
         fit = complete and (marked or not self.closed)
         return not fit or self.has_quotation
 
     def _reset(self) -> None:
-        self.frames, self.items = [], []
-        self.reasoning = self.aside = self.closed = self.undecided = False
+        self.blocks, self.items = [], []
+        self.reasoning = self.reasoning_as_text = self.closed = self.undecided = False
 
 
-def _is_quotation(frame: CallBlock) -> bool:
-    return bool(frame.calls) and all(draft.is_quoted for draft in frame.calls)
+def _is_quotation(block: CallBlock) -> bool:
+    return bool(block.calls) and all(call.is_quoted for call in block.calls)

@@ -1,7 +1,8 @@
-"""All dialects at once: every mark that may open, close or follow a call, compiled for one look.
+"""Index of all dialects: every mark that may open, close or follow a call, compiled for one lookup.
 
-The records are taken apart here. Wrappers, headers, regions, results and noise become choices that the machine asks
-at one place of the text; ``select`` puts wrapper and header together again and says which dialect they are.
+Strategy. The dialect records are split up here. Wrappers, headers, regions, results and noise become choices that the
+state machine matches at one position of the text; ``select`` combines the wrapper and the header that were found and
+returns their dialect.
 """
 
 from __future__ import annotations
@@ -24,41 +25,41 @@ T = TypeVar("T", bound=Opening)
 ELEMENT: Header = "<{name}>"
 CLOSED_ELEMENT: Header = "<{name}{attributes}/>{before_end}"
 ELEMENTS: tuple[Header, ...] = (ELEMENT, CLOSED_ELEMENT)
-"""The headers of dialects that use the tool's own name as a tag; they open a call only for names that are known."""
+"""Headers of dialects that use the tool's name as a tag; they open a call only for known tools."""
 
 _SNAKE: Header = "<{snake}> <{key}>"
-"""A tag that looks like a tool, and what looks like its first parameter."""
+"""A tag that looks like a tool name, followed by what looks like its first parameter."""
 
 COMMAND: Header = "{command}"
-"""The header of a shell command: any line, so it counts only in a wrapper of its own."""
+"""The header of a shell command: it matches any line, so it counts only in its own wrapper."""
 
-_LONGEST_NAME = 160
-"""What the slots for names can hold."""
+_MAX_NAME = 160
+"""The longest name that the placeholders for names match."""
 
 _ROUGH_USES = 4
-"""So many answers with the same tools are read before it pays to compile expressions for these tools."""
+"""How many answers with the same tools are read before compiling expressions for these tools pays off."""
 _ANYTHING = re.compile(r"(?=\S)")
 _NEAR, _FAR = 2, 4
-"""How far a mark is looked at behind its first character, to know that none stands there."""
+"""How many characters after the first one are checked to rule out a mark."""
 
 STRAY_THINKING = Mark("</think{ing}>{before_break}", "</think{ing}>{before_mark}", named=False)
-"""The end of thinking that began in the prompt: the last thing on its line, or right before a mark."""
+"""The end of thinking that began in the prompt: at the end of its line, or right before a mark."""
 
 BARE_JSON: tuple[Header, ...] = ("{{", "[{before_object}", "[{before_pair}")
-"""The headers of calls that are nothing but JSON: shown as often as meant."""
+"""Headers of calls that are nothing but JSON; such text is an example as often as a call."""
 
-SHOWN: tuple[Header, ...] = (*BARE_JSON, CLOSED_ELEMENT)
-"""Headers of what is shown as often as meant: JSON, and elements that might be a page's."""
+AMBIGUOUS: tuple[Header, ...] = (*BARE_JSON, CLOSED_ELEMENT)
+"""Headers of text that is an example as often as a call: JSON, and elements that may be HTML."""
 
 
 def _mark_names(names: tuple[str, ...]) -> MarkIndex | None:
-    """The known names where a line may begin with one, as they are or with other signs between their words."""
+    """Match the known tool names at the start of a line, also with other separators between their parts."""
     spelled = tuple(prefix + _respell(name) for name in _writable(names) for prefix in ("", "functions."))
     return MarkIndex(*spelled) if spelled else None
 
 
 def _mark_elements(names: tuple[str, ...], unknown: bool) -> MarkIndex | None:
-    """The tags that are known tools; and tags that look like one, where those are to be reported."""
+    """Match the tags of known tools; with ``unknown`` also tags that look like a tool."""
     spelled = [header.replace("{name}", _literal(name)) for name in _writable(names) for header in ELEMENTS]
     if unknown:
         spelled.append(_SNAKE)
@@ -66,42 +67,42 @@ def _mark_elements(names: tuple[str, ...], unknown: bool) -> MarkIndex | None:
 
 
 def _begin_names(names: tuple[str, ...], depth: int) -> Iterable[str]:
-    """How the known names begin, as far as they are looked at."""
+    """The first characters of the known names, as many as are checked."""
     spelled = (prefix + name.replace(" ", "") for name in _writable(names) for prefix in ("", "functions."))
     return dict.fromkeys(_respell(spelling[: depth + 1]) for spelling in spelled)
 
 
 def _begin_elements(names: tuple[str, ...], unknown: bool, depth: int) -> Iterable[str]:
-    """The same for the tags that are known tools."""
+    """The first characters of the tags of known tools."""
     tags = dict.fromkeys(f"<{_literal(name)}"[: depth + 1] for name in _writable(names))
     return (*tags, _SNAKE) if unknown else tags
 
 
 def _begin_lists(names: tuple[str, ...], depth: int) -> Iterable[str]:
-    """The same for lists of calls to them."""
+    """The first characters of lists of calls to known tools."""
     return dict.fromkeys(f"[{_respell(name.replace(' ', '')[:depth])}" for name in _writable(names))
 
 
 def _writable(names: tuple[str, ...]) -> Iterable[str]:
-    """The names that a header can hold."""
-    return (name for name in names if len(name) <= _LONGEST_NAME)
+    """The names that a header can match."""
+    return (name for name in names if len(name) <= _MAX_NAME)
 
 
 def _literal(name: str) -> str:
     return name.replace("{", "{{").replace("}", "}}").replace(" ", "")
 
 
-_SIGN = re.compile(r"(?<=.)[._]")
+_NAME_SEPARATOR = re.compile(r"(?<=.)[._]")
 
 
 def _respell(name: str) -> str:
-    """A name in which dots and underscores stand for each other, as in names that lead through modules."""
-    return _SIGN.sub("{sign}", _literal(name))
+    """A template for a name in which dots and underscores are interchangeable, as in qualified names."""
+    return _NAME_SEPARATOR.sub("{sign}", _literal(name))
 
 
 @dataclass(slots=True)
 class Openings(Generic[T]):
-    """What may open at one kind of place, and the choice over it."""
+    """What may open at one kind of position, and the choice that matches it."""
 
     entries: list[T]
     choice: MarkChoice
@@ -112,23 +113,23 @@ class Openings(Generic[T]):
         return cls(unique, MarkChoice([(entry,) if isinstance(entry, str) else entry.open for entry in unique]))
 
 
-class Landmarks(NamedTuple):
-    """Where to stop in an answer, with certain tools on offer."""
+class ToolMarks(NamedTuple):
+    """The marks of one set of tools, and where to stop in an answer."""
 
     names: MarkIndex | None
     elements: MarkIndex | None
     heads: re.Pattern[str]
-    """What may begin a line, as far as a quick look tells."""
+    """What may begin a line; a quick check that can match too much."""
     stops: re.Pattern[str]
     line_stops: re.Pattern[str]
-    """The same where every line break matters."""
+    """Stops where every line break matters."""
 
 
-class Choosing(NamedTuple):
-    """What was found at one place."""
+class Selection(NamedTuple):
+    """The dialect that was recognised at one position."""
 
     dialect: Dialect
-    call: CallSyntax
+    syntax: CallSyntax
     marked: bool
     repairs: tuple[str, ...]
 
@@ -137,16 +138,16 @@ def _belongs(dialect: Dialect, wrap: Wrap | None) -> bool:
     return wrap in dialect.wrap if wrap is not None else not dialect.wrap
 
 
-def _stands_alone(dialect: Dialect, call: CallSyntax) -> bool:
+def _is_marked(dialect: Dialect, call: CallSyntax) -> bool:
     return call.position is Position.ANYWHERE and dialect.commitment is Commitment.MARKED
 
 
-def _list_damage(wrap: Wrap | None, call: CallSyntax) -> tuple[str, ...]:
+def _list_repairs(wrap: Wrap | None, call: CallSyntax) -> tuple[str, ...]:
     return tuple(filter(None, (wrap.repair if wrap is not None else "", call.repair)))
 
 
 class DialectIndex:
-    """The records, compiled."""
+    """The compiled dialect records."""
 
     def __init__(self, dialects: Sequence[Dialect]) -> None:
         self.dialects = tuple(dialects)
@@ -158,7 +159,7 @@ class DialectIndex:
                     self._by_header.setdefault(header, []).append((dialect, call))
         self._inside: dict[Wrap | None, Openings[Header]] = {}
         self._closing: dict[Wrap | None, MarkChoice] = {}
-        self._find_once = lru_cache(maxsize=256)(self._find_landmarks)
+        self._compile_once = lru_cache(maxsize=256)(self._compile_marks)
         self._uses = lru_cache(maxsize=256)(lambda tools, unknown: count(1))
         self.commitment = lru_cache(maxsize=1024)(self._find_commitment)
         self.select = lru_cache(maxsize=4096)(self._select)
@@ -194,11 +195,11 @@ class DialectIndex:
 
     @cached_property
     def named(self) -> Openings[Header]:
-        """Headers that begin with the name of the tool itself."""
+        """Headers that begin with the tool's name."""
         return Openings.of(header for header in self._headers(Position.LINE) if header.startswith("{name"))
 
     def inside(self, wrap: Wrap) -> Openings[Header]:
-        """Headers inside a wrapper, the loosest last; a wrapper that is ordinary text holds only its own."""
+        """Headers inside a wrapper, the loosest last. A wrapper that may be ordinary text allows only its own."""
         owner = wrap if wrap.commitment is not Commitment.MARKED else None
         found = self._inside.get(owner)
         if found is None:
@@ -215,7 +216,7 @@ class DialectIndex:
 
     @cached_property
     def leftovers(self) -> MarkChoice:
-        """What may follow a call and means nothing: closing marks without an opener, ends of turns."""
+        """What may follow a call and is dropped: closing marks without an opener, ends of turns."""
         found: dict[str, None] = {}
         for dialect in self.dialects:
             for close in (
@@ -235,32 +236,32 @@ class DialectIndex:
 
     @cached_property
     def lone_heads(self) -> re.Pattern[str]:
-        """Where a mark that opens nothing may stand: the beginnings of turns and of the end of thinking."""
+        """The first characters of marks that open nothing: turn marks and the end of thinking."""
         return compile_stops(find_stops((*self.turns.marks[0], *STRAY_THINKING.templates), _FAR))
 
     @cached_property
     def results(self) -> MarkChoice:
-        """Marks of a tool's result: behind a call, the model has made it up."""
+        """Marks of a tool result: after a call, the model has fabricated it."""
         return MarkChoice([tuple(dict.fromkeys(result for dialect in self.dialects for result in dialect.results))])
 
-    def landmarks(self, tools: tuple[str, ...], unknown: bool) -> Landmarks:
-        """The landmarks with these tools; ``unknown`` if tags that merely look like one are to be reported.
+    def marks_for_tools(self, tools: tuple[str, ...], unknown: bool) -> ToolMarks:
+        """The marks for these tool names; ``unknown``: tags that only look like a tool are reported.
 
-        To compile them takes as long as to read many answers, so the first ones get rough landmarks, with more stops.
+        Compiling them takes as long as reading many answers, so the first answers get rough marks, with more stops.
         """
-        return self._find_once(tools, unknown, next(self._uses(tools, unknown)) <= _ROUGH_USES)
+        return self._compile_once(tools, unknown, next(self._uses(tools, unknown)) <= _ROUGH_USES)
 
-    def _find_landmarks(self, tools: tuple[str, ...], unknown: bool, rough: bool) -> Landmarks:
-        """A line that begins like nothing known is text, and so is the line break before it."""
+    def _compile_marks(self, tools: tuple[str, ...], unknown: bool, rough: bool) -> ToolMarks:
+        """A line that begins like no mark is text, and so is the line break before it."""
         names, elements = _mark_names(tools), _mark_elements(tools, unknown)
         if rough:
-            return Landmarks(names, elements, _ANYTHING, self._rough_stops, self._line_stops)
+            return ToolMarks(names, elements, _ANYTHING, self._rough_stops, self._line_stops)
         marks = (*self._at_lines, *_begin_names(tools, _NEAR), *_begin_elements(tools, unknown, _NEAR))
         heads = compile_stops(find_stops(marks, _NEAR))
         known = (*_begin_elements(tools, unknown, _FAR), *_begin_lists(tools, _FAR))
         stops = find_stops((*self._within_lines, *known), _FAR)
         in_text = compile_stops({"\n": rf"(?!\s{{0,16}}+(?!{heads.pattern})\S)", **stops, "`": ""})
-        return Landmarks(names, elements, heads, in_text, self._line_stops)
+        return ToolMarks(names, elements, heads, in_text, self._line_stops)
 
     @cached_property
     def _rough_stops(self) -> re.Pattern[str]:
@@ -272,12 +273,12 @@ class DialectIndex:
 
     @cached_property
     def _at_lines(self) -> tuple[str, ...]:
-        """What may begin at the start of a line, beside the names and tags of tools."""
+        """What may begin at the start of a line, besides the names and tags of tools."""
         opening = (spelling for entry in self.at_line.entries for spelling in self._spell_out(entry))
         return ("`", "~", *self._within_lines, *opening, *self.leftovers.marks[0], *self.results.marks[0])
 
     def _spell_out(self, opening: Opening) -> Iterable[str]:
-        """How something may open; a wrapper that is ordinary text only together with a header of its own."""
+        """The spellings of an opening; a wrapper that may be ordinary text is combined with its own headers."""
         if isinstance(opening, str):
             return (opening,)
         if not isinstance(opening, Wrap) or opening.commitment is Commitment.MARKED:
@@ -286,13 +287,13 @@ class DialectIndex:
 
     @cached_property
     def _within_lines(self) -> tuple[str, ...]:
-        """What may begin, or end, in the middle of a line, beside the tags of tools."""
+        """What may begin, or end, in the middle of a line, besides the tags of tools."""
         opening = (spelling for group in self.anywhere.choice.marks for spelling in group)
         closing = (close for dialect in self.dialects for region in dialect.regions for close in region.close)
         return (*opening, *closing, *self.turns.marks[0])
 
     def closing(self, wrap: Wrap | None) -> MarkChoice:
-        """What ends the calls of a wrapper: its own closing marks, or the opener of the next."""
+        """What ends the calls in a wrapper: its closing marks, or the opener of the next wrapper."""
         found = self._closing.get(wrap)
         if found is None:
             closers = wrap.close if wrap is not None and wrap.close else self.all_closers
@@ -310,7 +311,7 @@ class DialectIndex:
         return all(call.repair for _, call in self._by_header[header])
 
     def _find_commitment(self, header: Header) -> Commitment:
-        """A header is tentative when one of its dialects is, or when it counts only at the start of a line."""
+        """A header is tentative if one of its dialects is, or if it counts only at the start of a line."""
         users = self._by_header.get(header, ())
         if any(dialect.commitment is Commitment.ALONE and call.position is Position.LINE for dialect, call in users):
             return Commitment.ALONE
@@ -319,34 +320,34 @@ class DialectIndex:
         )
         return Commitment.TENTATIVE if tentative else Commitment.MARKED
 
-    def _select(self, wrap: Wrap | None, header: Header, head: str, hint: str) -> Choosing | None:
-        """The dialect that wrapper, header and the first character of the body make together.
+    def _select(self, wrap: Wrap | None, header: Header, head: str, hint: str) -> Selection | None:
+        """The dialect identified by wrapper, header and the first character of the body.
 
-        It is marked, so that it may call tools nobody offered, when these belong together, or when the header alone is
-        never ordinary text.
+        It is marked, and so may call tools that were not offered, if wrapper and header belong together or if the
+        header alone is never ordinary text.
         """
         sharing = self._by_header.get(header, [])
         fitting = [pair for pair in sharing if pair[1].body.accepts(head)] or sharing
         own = [pair for pair in fitting if _belongs(pair[0], wrap)]
-        open_minded = wrap is None or wrap.commitment is Commitment.MARKED
-        candidates = own or (fitting if open_minded else [])
+        any_header = wrap is None or wrap.commitment is Commitment.MARKED
+        candidates = own or (fitting if any_header else [])
         if not candidates:
             return None
         dialect, call = next((pair for pair in candidates if pair[0].name == hint), candidates[0])
-        wrapped = wrap is not None and open_minded and bool(own)
-        return Choosing(dialect, call, wrapped or _stands_alone(dialect, call), _list_damage(wrap, call))
+        wrapped = wrap is not None and any_header and bool(own)
+        return Selection(dialect, call, wrapped or _is_marked(dialect, call), _list_repairs(wrap, call))
 
     def resolve_hint(self, hint: str) -> str | None:
-        """A dialect's name for a dialect name or a model id; None when nothing knows it."""
+        """The dialect name for a dialect name or a model id; "" for "auto", None if the hint is unknown."""
         if hint in ("", "auto"):
             return ""
-        return hint if hint in self.by_name else self._find_speaker(hint)
+        return hint if hint in self.by_name else self._find_by_model(hint)
 
-    @lru_cache(maxsize=256)  # noqa: B019 - there is one vocabulary, and it lives as long as the process
-    def _find_speaker(self, model: str) -> str | None:
-        """The dialect that a model of this name is known to speak.
+    @lru_cache(maxsize=256)  # noqa: B019 - there is one index, and it exists as long as the process
+    def _find_by_model(self, model: str) -> str | None:
+        """The dialect that a model of this name is known to write.
 
-        The first glob that fits counts, unless another one is narrower: ``claude-2*`` is narrower than ``claude*``.
+        The first glob that matches wins, unless a later one is narrower: ``claude-2*`` is narrower than ``claude*``.
         """
         name = model.lower().rsplit("/", 1)[-1]
         known = "*"

@@ -1,23 +1,22 @@
-"""Phrases that introduce an example: the call behind one is shown, and not meant.
+"""Detects phrases that introduce an example: the call after one is not executed.
 
 Strategy. Words before a call are weak evidence: a model that runs an example file, fills in a placeholder or looks at
-what a test printed says these words and means its call. So single words count for nothing. What counts is a phrase that
-has no other purpose than to introduce an example, and only at the end of the last sentence ("for example:", "a call
-looks like this:"), as a heading of its own ("Example:"), or at the beginning of that sentence ("For example, to read a
-file you would write:"). A sentence in which the model says what it does now ("let me", "I'll") introduces an example
-only if it says that it shows one. Signs behind the phrase are taken off first, in one step, so that no pattern has to
-try every place where they might begin.
+the output of a test uses such words and means its call. So single words do not count. What counts is a phrase that
+only introduces an example, and only at the end of the last sentence ("for example:", "a call looks like this:"), as a
+heading ("Example:"), or at the beginning of that sentence ("For example, to read a file you would write:"). A sentence
+in which the model states its next action ("let me", "I'll") introduces an example only if the action is to show one.
+Punctuation after the phrase is stripped first, in one step, so that no pattern backtracks over it.
 """
 
 from __future__ import annotations
 
 import re
 
-TAIL = 240
-"""How much of the text before a place can introduce an example there."""
+TAIL_SIZE = 240
+"""How many characters before a position can introduce an example there."""
 
 _PARTS = re.compile(r"(.*\w)?(\W*)", re.DOTALL)
-"""The text up to its last word, and the signs after it."""
+"""The text up to its last word, and the punctuation after it."""
 
 _SENTENCE_END = re.compile(r"[.!?][*_\"')]*\s|[。！？\n]")
 
@@ -42,7 +41,7 @@ _HEADING = re.compile(
     r"(?:\s*\([^()\n]{1,60})?",
     re.IGNORECASE,
 )
-"""A line of its own that introduces an example; what stands in brackets behind it has lost the closing one."""
+"""A whole line that introduces an example; a parenthesis after it has lost its closing bracket."""
 
 _ABBREVIATED = re.compile(r"(?<!\w)(?:e\.g|z\. ?b|p\. ?ej|p\. ?ex)\Z", re.IGNORECASE)
 """Phrases that end with a full stop."""
@@ -81,7 +80,7 @@ _CLOSING_CJK = re.compile(
     r"|(?:这|下面|以下|这里)(?:就)?是一?个?[^我让，,、。]{0,8}(?:示例|例子|范例)\Z|调用(?:看起来|长得)?(?:就)?像这样\Z"
     r"|(?:你|您|用户|模型|助手)(?:可以|会|应该|能)这样(?:写|调用)\Z"
 )
-"""The same in languages that do not part words by blanks."""
+"""The same for languages without spaces between words."""
 
 _SUPPOSING = re.compile(
     r"\W*+(?:(?:so|and|but|thus|then|first|again|for example|for instance|(?:in )?general(?:ly)?|usually|typically"
@@ -112,37 +111,37 @@ _SUPPOSING = re.compile(
     r")",
     re.IGNORECASE,
 )
-"""Sentences about what somebody would write, wrote, or what it looks like, if they do not say what is done now."""
+"""Sentences about what a call would be or looks like, unless they state the model's next action."""
 
 _ACTING = re.compile(
     r"(?<!\w)(?:let me|let us|let's|let’s|lets|i'll|i’ll|i will|i am|i'm|i’m|i need|i want|i have to|i should|i shall"
     r"|i can now|we'll|we’ll|we will|we need|we should|now|going to|ich werde|lass mich|je vais|voy a)(?!\w)|我|让",
     re.IGNORECASE,
 )
-"""Words by which a model says what it does now."""
+"""Phrases that state the model's next action."""
 
 _LOOKING = re.compile(
     rf"(?:{_ACTING.pattern}).*\b(?:see|check|look|find|learn|know|understand|verify|confirm|read|inspect|examine|review"
     r"|figure|determine)\b|[我让].*[读看查检]",
     re.IGNORECASE,
 )
-"""Words by which a model says that it finds something out now."""
+"""Phrases that state that the model looks something up now."""
 
 _QUOTES = {"'": "'", '"': '"', "`": "`", "‘": "’", "“": "”", "„": "“”", "«": "»", "「": "」"}
-"""Signs that a phrase stands between where it is spoken of, and what closes them."""
+"""Opening quotes around a phrase that is only mentioned, and their closing quotes."""
 _COLON = re.compile(r"[:：]")
 _SIGNS = re.compile(r"[:,：，、]")
-"""Signs that may follow such a phrase."""
+"""Punctuation that may follow such a phrase."""
 
 
 def announces_example(text: str) -> bool:
-    """Tell whether the end of a text introduces an example.
+    """Whether the end of a text introduces an example.
 
-    Parameters: ``text`` is what was said before a call.
-    Returns: True if what follows is shown, and not meant.
+    Parameters: ``text`` is the text before a call.
+    Returns: True if the call that follows is an example.
     """
-    said, rest = _split(text[-TAIL:])
-    line, signs = said.rpartition("\n")[2], rest.partition("\n")[0]
+    written, rest = _split(text[-TAIL_SIZE:])
+    line, signs = written.rpartition("\n")[2], rest.partition("\n")[0]
     if _HEADING.fullmatch(line) is not None:
         return True
     if signs[:1] == "." and _ABBREVIATED.search(line, max(0, len(line) - 8)) is not None:
@@ -161,14 +160,14 @@ def announces_example(text: str) -> bool:
 
 
 def _is_quoted(before: str, behind: str) -> bool:
-    """Whether a phrase stands in quotes: then it is spoken of, and introduces nothing."""
+    """Whether a phrase is in quotes: then it is only mentioned and introduces nothing."""
     return before[-1:] in _QUOTES and behind[:1] in _QUOTES[before[-1:]]
 
 
 def _split(text: str) -> tuple[str, str]:
     found = _PARTS.match(text)
-    said = (found and found[1]) or ""
-    return said, text[len(said) :]
+    written = (found and found[1]) or ""
+    return written, text[len(written) :]
 
 
 def _begin_sentence(line: str) -> int:
@@ -180,7 +179,7 @@ def _begin_sentence(line: str) -> int:
     return start
 
 
-_LONGEST_INTRODUCTION = 200
+_MAX_INTRODUCTION = 200
 _ENDS_IN_COLON = re.compile(r"[:：][*_\s]*\Z")
 _ACTS = re.compile(
     r"\W*(?:(?:sure|okay|ok|certainly|of course|great|now|first|yes|alright|got it)\b[^.!?\n]{0,40}[,.!]\s*)?"
@@ -188,7 +187,7 @@ _ACTS = re.compile(
     r"|(?:i|let me|let's|let’s)\b)",
     re.IGNORECASE,
 )
-"""A sentence in which the model says what it does now."""
+"""A sentence in which the model states its next action."""
 _TEACHES = re.compile(
     r"\A(?:for|while|if|elif|else|def|class|with|try|except|finally|async|match|case|return)\b.*:"
     r"|\b(?i:would|could|syntax|signature|usage|documentation|docs|manual|readme|logs?|transcript|definition|how to"
@@ -198,14 +197,14 @@ _TEACHES = re.compile(
 
 
 def introduces_call(text: str) -> bool:
-    """Tell whether a text says no more than that a call follows.
+    """Whether a text does no more than introduce a call.
 
-    Parameters: ``text`` is all that was said before a call.
-    Returns: True if it is empty, or one short line that ends in a colon or says what the model does now.
+    Parameters: ``text`` is all the text before a call.
+    Returns: True if it is empty, or one short line that ends in a colon or states the model's next action.
     """
-    said = text.strip()
-    if not said:
+    written = text.strip()
+    if not written:
         return True
-    if len(said) > _LONGEST_INTRODUCTION or "\n" in said or _TEACHES.search(said) is not None:
+    if len(written) > _MAX_INTRODUCTION or "\n" in written or _TEACHES.search(written) is not None:
         return False
-    return _ENDS_IN_COLON.search(said) is not None or _ACTS.match(said) is not None
+    return _ENDS_IN_COLON.search(written) is not None or _ACTS.match(written) is not None

@@ -1,9 +1,9 @@
-"""Text that was meant as a call and is none: a near miss, which is counted, or an element that can be reported.
+"""Detects near misses: text that was meant as a call but cannot be read as one. They are counted or rejected.
 
-A frame that failed is a near miss if it looks like a call to a known tool beyond its name: a JSON object, an argument
-with its sign, an element inside the tool's element. Prose that only mentions a tool, links and definitions of tools are
-none. So is a frame that announces a call by its marks alone (``<tool_call>`` on a new line, a ``tool_code`` fence) and
-holds an object that cannot be read, and a Python call with a keyword if the answer is nothing else.
+A failed block is a near miss if more than its name looks like a call to a known tool: a JSON object, an argument with
+its assignment sign, an element inside the tool's element. Prose that only mentions a tool, links and tool definitions
+are not. A block whose marks alone announce a call (``<tool_call>`` on a new line, a ``tool_code`` fence) and that holds
+an unreadable object is a near miss too, and so is a Python call with a keyword if the answer is nothing else.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from toolglot.dialects.partial_call import CallBlock
 from toolglot.dialects.spec import Commitment, Wrap
 from toolglot.reading.dialect_index import ELEMENTS, Header
 
-LONGEST = 2048
-"""How much of an element is waited for to find its closing tag."""
+MAX_ELEMENT = 2048
+"""How many characters to wait for the closing tag of an element."""
 
 _ARGUMENT = re.compile(r"=\s*\Z|\{")
-"""What a call has and a mention has not: the sign behind the key of an argument, or an object."""
+"""What distinguishes a call from a mention: the sign after an argument's key, or an object."""
 _DEFINITION = re.compile(r'"(?:description|parameters|input_?schema|properties|type|strict)"\s*:\s*\Z', re.IGNORECASE)
-"""The key at which a definition of a tool shows that it is no call."""
+"""Keys that identify a tool definition, which is no call."""
 _TOOL_FENCE = re.compile(r"[`~]{3,}[ \t]*tool")
 _CLOSERS = re.compile(r"""[\s\]`"';]*""")
 _CHILD = re.compile(r"\s*<(?P<key>[A-Za-z_][\w.-]*)>")
@@ -30,44 +30,44 @@ _PARTIAL_CHILD = re.compile(r"\s*(?:<(?:[A-Za-z_][\w.-]{0,80})?)?\Z")
 _CHILDREN = re.compile(r"<([A-Za-z_][\w.-]*)>(?:(?!</\1>).)*</\1>\s*", re.DOTALL)
 
 
-def is_near_miss(frame: CallBlock, wrap: Wrap | None, header: Header, read: str, following: str) -> bool:
-    """Whether a frame that failed was meant as a call.
+def is_near_miss(block: CallBlock, wrap: Wrap | None, header: Header, read: str, following: str) -> bool:
+    """Whether a failed block was meant as a call.
 
-    ``read`` is its text as far as it was read, ``following`` the text that has come behind it.
+    ``read`` is its text as far as it was read, ``following`` the text that has arrived after it.
     """
-    if frame.known_tool is None:
+    if block.known_tool is None:
         marked = wrap is not None and wrap.commitment is Commitment.MARKED
-        return "{" in read and ((marked and frame.at_line) or _TOOL_FENCE.match(read) is not None)
+        return "{" in read and ((marked and block.at_line) or _TOOL_FENCE.match(read) is not None)
     if header in ELEMENTS:
-        return following.lstrip()[:1] == "<" or (frame.at_line and following[:1] == "\n")
+        return following.lstrip()[:1] == "<" or (block.at_line and following[:1] == "\n")
     return _ARGUMENT.search(read) is not None and _DEFINITION.search(read) is None
 
 
 def is_python_call(read: str) -> bool:
-    """Whether a frame that failed is a Python call with a keyword. It was meant as a call only if nothing else is
-    said."""
+    """Whether a failed block is a Python call with a keyword. It is meant as a call only if the answer holds nothing
+    else."""
     opened = read.find("(")
     return opened >= 0 and read.endswith((")", ")'", ')"')) and "=" in read[opened:]
 
 
 def skip_closers(text: str, at: int) -> int:
-    """The end of the blanks and closing marks that stand there."""
+    """The end of the whitespace and closing marks at this position."""
     found = _CLOSERS.match(text, at)
     return found.end() if found is not None else at
 
 
-def begins_child(text: str, at: int) -> re.Match[str] | None:
-    """The opening tag of a child element that stands there, behind blanks."""
+def match_child(text: str, at: int) -> re.Match[str] | None:
+    """The opening tag of a child element at this position, after optional whitespace."""
     return _CHILD.match(text, at)
 
 
 def may_begin_child(text: str, at: int) -> bool:
-    """Whether more text may make one."""
+    """Whether more text may complete such a tag."""
     return _PARTIAL_CHILD.match(text, at) is not None
 
 
 def find_defects(tool: CompiledTool, body: str) -> tuple[Defect, ...]:
-    """What is wrong with an element of a tool that holds nothing but elements; nothing if it holds anything else."""
+    """The defects of a tool's element that holds only elements; none if it holds anything else."""
     keys: list[str] = []
     at = len(body) - len(body.lstrip())
     while (child := _CHILDREN.match(body, at)) is not None:

@@ -1,6 +1,6 @@
-"""Text in, calls out: the public face of reading.
+"""The public API of reading: text in, calls out.
 
-Whole text and streams are the same code: ``read`` feeds everything and closes.
+Whole texts and streams use the same code: ``read`` feeds everything and closes.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from toolglot.core.call_patterns import read_patterns
 from toolglot.core.errors import UsageError
@@ -35,86 +35,110 @@ from toolglot.reading.state_machine import StateMachine
 
 
 @cache
-def vocabulary() -> DialectIndex:
-    """All dialects, compiled once."""
+def dialect_index() -> DialectIndex:
+    """The index of all dialects, compiled once."""
     return DialectIndex(all_dialects())
 
 
+class ReadOptions(TypedDict, total=False):
+    """The keyword arguments of ``Reader`` and ``read`` that make up ``Options``; explained there."""
+
+    unknown_tools: str
+    min_confidence: float
+    parallel: bool
+    supported_tools: Collection[str]
+    shell: Collection[str]
+    shell_syntax: Collection[str]
+    shell_cwd: str
+    thresholds: Mapping[str, float] | None
+    patterns: Mapping[str, bool | float | None] | None
+
+
+def build_options(
+    *,
+    supported_tools: Collection[str] = (),
+    shell: Collection[str] = (),
+    shell_syntax: Collection[str] = (),
+    thresholds: Mapping[str, float] | None = None,
+    patterns: Mapping[str, bool | float | None] | None = None,
+    **others: Any,
+) -> Options:
+    """Build ``Options`` from keyword arguments. Raises ``UsageError`` for a wrong value."""
+    unknown = others.keys() - ReadOptions.__annotations__
+    if unknown:
+        raise TypeError(f"Reader() got an unexpected keyword argument {min(unknown)!r}")
+    return Options(
+        supported_tools=check_names(supported_tools, "supported_tools"),
+        shell=check_names(shell, "shell"),
+        shell_syntax=check_names(shell_syntax, "shell_syntax"),
+        thresholds=thresholds or {},
+        patterns=read_patterns(patterns),
+        **others,
+    )
+
+
 class Reader:
-    """Reads one answer as it arrives: ``feed`` the pieces, then ``close``; both return the events so far.
+    """Reads one answer as it arrives: ``feed`` the chunks, then ``close``; both return the new events.
 
     ``tools`` is the OpenAI tools array (plain function objects will do), or a ``CompiledTools`` of them. ``dialect`` is
-    ``"auto"``, the name of a dialect or a model id; a name only breaks ties. The options are explained at
-    ``toolglot.Options``. ``new_id`` makes the ids of calls; by default they count: ``call_1``, ``call_2``. ``quoted``
-    are texts that the answer may quote, such as the tool results and user messages of the conversation: a call that
-    stands in one of them stays text, unless the answer is nothing but this call.
+    ``"auto"``, the name of a dialect or a model id; a name only breaks ties. ``options`` is an ``Options`` object, or
+    its fields are given as keyword arguments. ``new_id`` makes the ids of calls; by default they count: ``call_1``,
+    ``call_2``. ``quoted`` are texts that the answer may quote, such as the tool results and user messages of the
+    conversation: a call that occurs in one of them stays text, unless the answer is nothing but this call.
+
+    Raises ``UsageError`` for wrong options and ``ToolSchemaError`` for tools that cannot be compiled.
     """
 
     def __init__(
         self,
         tools: Sequence[Mapping[str, Any]] | CompiledTools | None = None,
         dialect: str = "auto",
+        options: Options | None = None,
         *,
-        unknown_tools: str = "allow",
-        min_confidence: float = 0.9,
-        parallel: bool = True,
-        supported_tools: Collection[str] = (),
-        shell: Collection[str] = (),
-        shell_syntax: Collection[str] = (),
-        shell_cwd: str = "",
-        thresholds: Mapping[str, float] | None = None,
-        patterns: Mapping[str, bool | float | None] | None = None,
         new_id: Callable[[], str] | None = None,
         quoted: Collection[str] = (),
+        **keywords: Unpack[ReadOptions],
     ) -> None:
         if not isinstance(dialect, str):
             raise UsageError(f"dialect is the name of a dialect or a model, not {dialect!r}")
-        options = Options(
-            unknown_tools,
-            min_confidence,
-            parallel,
-            check_names(supported_tools, "supported_tools"),
-            check_names(shell, "shell"),
-            check_names(shell_syntax, "shell_syntax"),
-            shell_cwd,
-            thresholds or {},
-            read_patterns(patterns),
-        )
+        if options is not None and keywords:
+            raise UsageError("options are given as an Options object or as keyword arguments, not as both")
+        options = options or build_options(**keywords)
         numbers = count(1)
-        toolbox = tools if isinstance(tools, CompiledTools) else compile_declared(tools, options.supported_tools)
-        found = find_quotations(check_names(quoted, "quoted"), toolbox.names, bool(options.shell))
-        self._begin(toolbox, dialect, options, new_id or (lambda: f"call_{next(numbers)}"), found)
+        compiled = tools if isinstance(tools, CompiledTools) else compile_declared(tools, options.supported_tools)
+        found = find_quotations(check_names(quoted, "quoted"), compiled.names, bool(options.shell))
+        self._start(compiled, dialect, options, new_id or (lambda: f"call_{next(numbers)}"), found)
 
     @classmethod
     def prepared(
         cls,
-        toolbox: CompiledTools,
+        tools: CompiledTools,
         dialect: str,
         options: Options,
         new_id: Callable[[], str],
         quotations: Quotations = NO_QUOTATIONS,
     ) -> Reader:
-        """A reader with tools that are compiled, options that are checked and quotations that are found."""
+        """Make a reader from compiled tools, checked options and quotations found before."""
         reader = cls.__new__(cls)
-        reader._begin(toolbox, dialect, options, new_id, quotations)
+        reader._start(tools, dialect, options, new_id, quotations)
         return reader
 
-    def _begin(
-        self, toolbox: CompiledTools, dialect: str, options: Options, new_id: Callable[[], str], quotations: Quotations
+    def _start(
+        self, tools: CompiledTools, dialect: str, options: Options, new_id: Callable[[], str], quotations: Quotations
     ) -> None:
-        known = vocabulary()
-        self._ledger = AnswerState(new_id, quotations)
-        machine = StateMachine(known, toolbox, options, self._ledger, known.resolve_hint(dialect) or "")
+        dialects = dialect_index()
+        self._answer = AnswerState(new_id, quotations)
+        machine = StateMachine(dialects, tools, options, self._answer, dialects.resolve_hint(dialect) or "")
         self._machine = machine
         self._source = machine.source
-        self._sink = machine.sink
+        self._buffer = machine.buffer
         self._steps = machine.run()
         self._closed = False
         self.audited = bool(options.shell)
-        """Whether calls may be read for which somebody has to answer."""
+        """Whether shell fences may be read as calls, which are logged."""
 
     def feed(self, chunk: str) -> list[Event]:
-        """Take the next piece of the answer; what it made known."""
+        """Read the next chunk of the answer and return the new events. Raises ``UsageError`` after ``close``."""
         source = self._source
         try:
             run = source.run
@@ -130,55 +154,60 @@ class Reader:
         if chunk:
             source.push(chunk)
             next(self._steps, None)
-        return self._sink.drain()
+        return self._buffer.drain()
 
     def close(self, truncated: bool = False) -> list[Event]:
-        """The answer is over; ``truncated`` when the upstream says that it was cut. What that made known."""
+        """End the answer and return the last events; ``truncated``: the upstream reports that it was cut."""
         if self._closed:
             raise UsageError("the reader is closed: one reader reads one answer")
         self._closed = True
         self._source.end(truncated)
         next(self._steps, None)
-        return self._sink.drain()
+        return self._buffer.drain()
 
-    def tell_as_text(self, source: str) -> list[Event]:
-        """Tell as text all that was not told as text or reasoning so far, calls included.
+    def emit_all_as_text(self, source: str) -> list[Event]:
+        """Return as text all that was not emitted as text or reasoning so far, calls included.
 
         For callers that hold calls back and then find that they do not count. ``source`` is everything that was fed.
         """
-        return self._machine.tell_as_text(source)
+        return self._machine.emit_all_as_text(source)
 
-    def tell_waiting(self) -> list[Event]:
-        """Tell text that waits for what comes next, because what comes next is no text; then read on behind it.
+    def flush_text(self) -> list[Event]:
+        """Return pending text because what comes next in the stream is not text; reading goes on after it.
 
-        What may still become a call waits on.
+        Text that may still become a call stays pending.
         """
-        source, sink, machine = self._source, self._sink, self._machine
+        source, buffer, machine = self._source, self._buffer, self._machine
         unread = source.left or source.pos < len(source.text)
-        if not (unread or sink.held_whitespace) or source.is_kept or machine.region is not None or machine.held.frames:
+        if (
+            not (unread or buffer.held_whitespace)
+            or source.is_kept
+            or machine.region is not None
+            or machine.deferred.blocks
+        ):
             return []
         if rest := source.take_rest():
-            machine.say(rest)
+            machine.emit_text(rest)
             machine.line_start = False
-        sink.release_whitespace()
+        buffer.release_whitespace()
         source.run = None
         self._steps = machine.run()
-        return sink.drain()
+        return buffer.drain()
 
     @property
     def left(self) -> list[tuple[str, Reason]]:
-        """Calls that were left in the text without a word: their dialects, and why."""
-        return self._ledger.left_as_text
+        """Calls that stayed in the text without an event: their dialects, and why."""
+        return self._answer.left_as_text
 
     @property
     def missed(self) -> list[str]:
-        """The dialects of near misses: text that was meant as a call and cannot be read as one."""
-        return self._ledger.near_misses
+        """The dialects of near misses: text that was meant as a call but cannot be read as one."""
+        return self._answer.near_misses
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedCall:
-    """A complete call. ``arguments`` is compact JSON text, keys in the order the model wrote."""
+    """A complete call. ``arguments`` is compact JSON text, keys in the order of the model."""
 
     id: str
     name: str
@@ -191,7 +220,7 @@ class ParsedCall:
 
 @dataclass(frozen=True, slots=True)
 class RejectedCall:
-    """Text that set out to be a call and was not delivered, and why."""
+    """Text that began as a call and was not delivered, and why."""
 
     raw: str
     reason: Reason
@@ -203,7 +232,7 @@ class RejectedCall:
 
 @dataclass(slots=True)
 class Reading:
-    """What an answer said."""
+    """The content of an answer."""
 
     text: str = ""
     reasoning: str = ""
@@ -212,8 +241,8 @@ class Reading:
     events: list[Event] = field(default_factory=list)
 
 
-class _Gathering:
-    """A reading while its events are gathered."""
+class _EventCollector:
+    """Collects events into a ``Reading``."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -241,8 +270,8 @@ class _Gathering:
 
     def end(self, event: CallEnded) -> None:
         call, arguments = self.started[event.index], "".join(self.fragments[event.index])
-        manner = (event.dialect, event.confidence, event.repairs, event.span)
-        self.calls.append(ParsedCall(call.id, call.name, arguments, *manner))
+        details = (event.dialect, event.confidence, event.repairs, event.span)
+        self.calls.append(ParsedCall(call.id, call.name, arguments, *details))
 
     def reject(self, event: CallRejected) -> None:
         raw, span = event.raw, event.span
@@ -250,14 +279,14 @@ class _Gathering:
         self.rejected.append(RejectedCall(whole, event.reason, event.tool, event.defects, event.dialect, span))
 
 
-def gather(events: Iterable[Event], source: str = "") -> Reading:
-    """What a sequence of events says; with the source text, rejected calls show all of theirs."""
-    gathering = _Gathering(source)
-    told = list(events)
-    for event in told:
-        gathering.take(event)
-    text, reasoning = "".join(gathering.text), "".join(gathering.reasoning)
-    return Reading(text, reasoning, gathering.calls, gathering.rejected, told)
+def collect(events: Iterable[Event], source: str = "") -> Reading:
+    """Collect events into a ``Reading``; with the source text, rejected calls have their whole text."""
+    collector = _EventCollector(source)
+    collected = list(events)
+    for event in collected:
+        collector.take(event)
+    text, reasoning = "".join(collector.text), "".join(collector.reasoning)
+    return Reading(text, reasoning, collector.calls, collector.rejected, collected)
 
 
 def read(
@@ -265,9 +294,10 @@ def read(
     tools: Sequence[Mapping[str, Any]] | CompiledTools | None = None,
     dialect: str = "auto",
     truncated: bool = False,
-    **options: Any,
+    options: Options | None = None,
+    **keywords: Any,
 ) -> Reading:
-    """Read a whole answer. The options are those of ``Reader``."""
-    reader = Reader(tools, dialect, **options)
+    """Read a whole answer. ``options`` and the keyword arguments are those of ``Reader``."""
+    reader = Reader(tools, dialect, options, **keywords)
     events = reader.feed(text)
-    return gather([*events, *reader.close(truncated)], text)
+    return collect([*events, *reader.close(truncated)], text)

@@ -1,9 +1,9 @@
-"""The reader's machine: walks through an answer and decides what is text, what is reasoning and what is a call.
+"""The state machine of the reader: splits an answer into text, reasoning and calls.
 
-Strategy. Ordinary text leaves at once; the machine stops only at characters that can begin a mark, asks whether one
-stands there (yes, no, or wait for more), and tries to read a frame of calls. A frame that turns out to be no call is
-wound back and its first character goes out as text, so nothing is lost. Three shields keep quoted marks from being
-executed: inline code, code fences, and JSON that is an answer.
+Strategy. Ordinary text is emitted at once. The machine stops only at characters that can begin a mark, checks for one
+(yes, no, or wait for more text), and tries to read a block of calls. If the block is no call, the machine rewinds and
+emits its first character as text, so nothing is lost. Quoted marks are not executed: inline code, code fences and JSON
+that is an answer are text.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from toolglot.core.events import CallRejected, Defect, Event, Reason, TextDelta
+from toolglot.core.events import Event, TextDelta
 from toolglot.core.options import Options
 from toolglot.core.schema.toolset import CompiledTools
 from toolglot.dialects.event_buffer import EventBuffer
-from toolglot.dialects.partial_call import RAW_LIMIT, AnswerState, CallBlock
+from toolglot.dialects.partial_call import AnswerState, CallBlock
 from toolglot.dialects.patterns import MORE, MarkIndex, mark
 from toolglot.dialects.scanner import Source, Steps, at_once
 from toolglot.dialects.spec import Channel, Commitment, Region, Wrap
-from toolglot.reading.call_blocks import CallBlockReader, consume
+from toolglot.reading.call_blocks import CallBlockReader, consume_mark
 from toolglot.reading.code_spans import CodeSpans
 from toolglot.reading.deferred_calls import DeferredCalls
 from toolglot.reading.dialect_index import (
+    AMBIGUOUS,
     BARE_JSON,
     CLOSED_ELEMENT,
     ELEMENT,
-    SHOWN,
     STRAY_THINKING,
     DialectIndex,
     Header,
@@ -34,90 +34,91 @@ from toolglot.reading.dialect_index import (
     Openings,
     T,
 )
-from toolglot.reading.example_detection import TAIL, announces_example, introduces_call
+from toolglot.reading.example_detection import TAIL_SIZE, announces_example, introduces_call
+from toolglot.reading.fabricated_results import drop_to_end, has_content
 
 TAIL_LIMIT = 450
-"""The last text is remembered, and cut back to ``TAIL`` when it has grown to this."""
+"""The remembered end of the text is cut back to ``TAIL_SIZE`` when it reaches this size."""
 
 _LIST_ITEM = re.compile(r"(?:\A|\n)[ \t]*(?:[-*+>]|\d+[.)])[ \t]+\Z")
-_MARGIN = (" ", "\t")
+_INDENT = (" ", "\t")
 _BLANKS = re.compile(r"\s+")
 _JSON_STOPS = re.compile(r'["{}\[\]\\\n]')
-_SHOWN_STOPS = re.compile("[\n`]")
+_CODE_STOPS = re.compile("[\n`]")
 
 
 def _is_json(opening: Wrap | Header) -> bool:
-    """Whether something opens that may hold JSON and is ordinary text."""
+    """Whether this opening may hold JSON that is ordinary text."""
     return opening in BARE_JSON if isinstance(opening, str) else opening.commitment is not Commitment.MARKED
 
 
 class StateMachine:
-    """One answer being read."""
+    """Reads one answer."""
 
     def __init__(
-        self, vocabulary: DialectIndex, toolbox: CompiledTools, options: Options, ledger: AnswerState, hint: str = ""
+        self, dialects: DialectIndex, tools: CompiledTools, options: Options, answer: AnswerState, hint: str = ""
     ) -> None:
-        self.vocabulary = vocabulary
-        self.ledger = ledger
+        self.dialects = dialects
+        self.answer = answer
         self.source = Source()
-        self.sink = EventBuffer()
-        self.held = DeferredCalls(self.sink)
-        marks = vocabulary.landmarks(toolbox.names, options.unknown_tools == "reject")
+        self.buffer = EventBuffer()
+        self.deferred = DeferredCalls(self.buffer)
+        marks = dialects.marks_for_tools(tools.names, options.unknown_tools == "reject")
         self.names, self.elements, self.heads, self.stops, self.line_stops = marks
-        self.frames = CallBlockReader(self.source, self.sink, vocabulary, toolbox, options, ledger, self.elements, hint)
+        self.blocks = CallBlockReader(self.source, self.buffer, dialects, tools, options, answer, self.elements, hint)
         self.region: Region | None = None
         self.thinking = False
         self.code = CodeSpans()
         self.line_start = True
         self.after_call = False
-        self.example = False
+        self.is_example = False
         self.tail = ""
 
     # -- text ----------------------------------------------------------------------------------------------------------
 
-    def say(self, piece: str) -> None:
-        """Text that is not part of a call."""
-        if self.held.frames:
-            self.held.drop()
+    def emit_text(self, piece: str) -> None:
+        """Emit text that is not part of a call."""
+        if self.deferred.blocks:
+            self.deferred.discard()
         self.after_call = False
         if self.thinking:
-            self.sink.add_reasoning(piece)
+            self.buffer.add_reasoning(piece)
         else:
-            self.sink.add_text(piece)
-            self.remember(piece)
+            self.buffer.add_text(piece)
+            self.remember_tail(piece)
 
-    def pass_piece(self, piece: str) -> list[Event] | None:
-        """Text from the middle of a line on, without anything that could matter."""
+    def pass_text_chunk(self, piece: str) -> list[Event] | None:
+        """Fast path: emit a chunk without stops, in the middle of a line, as text; None if it has a stop."""
         if self.stops.search(piece) is not None:
             return None
         self.tail = tail = self.tail + piece
         if len(tail) > TAIL_LIMIT:
-            self.tail = tail[-TAIL:]
+            self.tail = tail[-TAIL_SIZE:]
         return [TextDelta(piece)]
 
-    def pass_reasoning(self, piece: str) -> list[Event] | None:
-        return None if self.stops.search(piece) is not None else [self.sink.make_reasoning_event(piece)]
+    def pass_reasoning_chunk(self, piece: str) -> list[Event] | None:
+        return None if self.stops.search(piece) is not None else [self.buffer.make_reasoning_event(piece)]
 
-    def remember(self, piece: str) -> None:
+    def remember_tail(self, piece: str) -> None:
         tail = self.tail + piece
-        self.tail = tail if len(tail) <= TAIL_LIMIT else tail[-TAIL:]
+        self.tail = tail if len(tail) <= TAIL_LIMIT else tail[-TAIL_SIZE:]
 
-    def say_up_to(self, end: int) -> None:
+    def emit_text_up_to(self, end: int) -> None:
         source = self.source
         if end > source.pos:
             piece = source.text[source.pos : end]
             source.pos = end
-            self.say(piece)
+            self.emit_text(piece)
 
-    def pass_blanks(self, piece: str) -> None:
-        """Blanks after a line break: layout if a call comes next, text otherwise."""
-        if self.held:
-            self.held.pass_by(piece)
+    def pass_whitespace(self, piece: str) -> None:
+        """Hold whitespace after a line break: dropped before a call, text otherwise."""
+        if self.deferred:
+            self.deferred.append(piece)
         elif self.thinking:
-            self.sink.add_reasoning(piece)
+            self.buffer.add_reasoning(piece)
         else:
-            self.sink.hold_whitespace(piece)
-            self.remember(piece)
+            self.buffer.hold_whitespace(piece)
+            self.remember_tail(piece)
 
     def run(self) -> Steps[None]:
         source = self.source
@@ -125,37 +126,37 @@ class StateMachine:
         while not source.at_end:
             if not self.line_start or source.pos == len(source.text):
                 yield from self.pass_text(ahead)
-            ahead = (yield from self.stop()) if source.pos < len(source.text) else 0
-        self.held.end(source.truncated)
-        self.sink.finish()
+            ahead = (yield from self.inspect()) if source.pos < len(source.text) else 0
+        self.deferred.end(source.truncated)
+        self.buffer.finish()
 
     def pass_text(self, ahead: int) -> Steps[None]:
-        """Let text go by up to a character that could matter; those ``ahead`` do not."""
+        """Emit text up to the next stop, which is searched ``ahead`` characters from here."""
         source = self.source
         while not (self.line_start and source.pos < len(source.text)):
-            stops = self.stops_here() if self.code.fences or self.code.inline else self.stops
+            stops = self.current_stops() if self.code.fences or self.code.inline else self.stops
             found = stops.search(source.text, source.pos + ahead)
             ahead = 0
-            self.say_up_to(len(source.text) if found is None else found.start())
+            self.emit_text_up_to(len(source.text) if found is None else found.start())
             if found is not None or source.final:
                 return
-            if stops is self.stops and not self.line_start and not self.held.frames:
-                source.run = self.pass_reasoning if self.thinking else self.pass_piece
+            if stops is self.stops and not self.line_start and not self.deferred.blocks:
+                source.run = self.pass_reasoning_chunk if self.thinking else self.pass_text_chunk
             yield
             source.run = None
 
-    def stops_here(self) -> re.Pattern[str]:
-        """What could matter here; inside code that is only shown, little does."""
+    def current_stops(self) -> re.Pattern[str]:
+        """The stops that apply here; inside code few do."""
         if self.region is None:
-            return _SHOWN_STOPS
+            return _CODE_STOPS
         return self.line_stops if self.code.inline else self.stops
 
-    def stop(self) -> Steps[int]:
-        """Something that could matter stands here; how many characters of it turned out to be text."""
+    def inspect(self) -> Steps[int]:
+        """Process the stop found here; return how many characters of it are text."""
         source = self.source
         head = source.text[source.pos]
         if head == "\n" or (self.line_start and head.isspace()):
-            self.pass_layout()
+            self.pass_line_end()
         elif self.region is not None and (yield from self.close_region(self.region)):
             pass
         elif head == "`" or (head == "~" and self.line_start):
@@ -164,14 +165,14 @@ class StateMachine:
             self.code.fences
             or self.code.inline
             or ((self.tail or self.thinking) and not self.heads.match(source.text, source.pos))
-            or not (yield from self.open())
+            or not (yield from self.try_open())
         ):
             self.line_start = False
             return 1
         return 0
 
-    def pass_layout(self) -> None:
-        """Blanks from the end of a line on."""
+    def pass_line_end(self) -> None:
+        """Consume whitespace at the end, or the start, of a line."""
         source = self.source
         start = source.pos
         found = _BLANKS.match(source.text, start)
@@ -180,32 +181,32 @@ class StateMachine:
         if "\n" in blanks:
             self.code.end_line(paragraph=self.line_start or blanks.count("\n") > 1)
             self.line_start = True
-        self.pass_blanks(blanks)
+        self.pass_whitespace(blanks)
 
-    def tell_as_text(self, text: str) -> list[Event]:
-        """Tell what waits as the text that it is; ``text`` is everything that has come."""
-        if self.ledger.first_call is not None:
-            blanks, start = self.ledger.first_call
-            self.sink.drop_whitespace()
-            self.sink.add_text(blanks + text[start:])
+    def emit_all_as_text(self, text: str) -> list[Event]:
+        """Emit everything pending as text; ``text`` is all the text that was fed."""
+        if self.answer.first_call is not None:
+            blanks, start = self.answer.first_call
+            self.buffer.drop_whitespace()
+            self.buffer.add_text(blanks + text[start:])
         else:
-            if self.held.frames:
-                self.held.drop()
+            if self.deferred.blocks:
+                self.deferred.discard()
             rest = text[self.source.unread :]
             if self.thinking:
-                self.sink.add_reasoning(rest)
+                self.buffer.add_reasoning(rest)
             else:
-                self.sink.add_text(rest)
-        return self.sink.drain()
+                self.buffer.add_text(rest)
+        return self.buffer.drain()
 
-    # -- what is only shown --------------------------------------------------------------------------------------------
+    # -- code and JSON that is text ------------------------------------------------------------------------------------
 
     def pass_backticks(self) -> Steps[None]:
-        """A run of backticks (or tildes) opens or closes a fence or inline code."""
+        """Process a run of backticks or tildes, which opens or closes a fence or inline code."""
         source = self.source
         ticks = yield from source.peek_run(source.text[source.pos])
         is_fence = len(ticks) >= 3 and (self.line_start or _LIST_ITEM.search(self.tail) is not None)
-        if (is_fence or not self.tail) and not self.code.fences and (yield from self.open()):
+        if (is_fence or not self.tail) and not self.code.fences and (yield from self.try_open()):
             return
         label = (yield from source.peek(len(ticks) + 1))[len(ticks) :]
         source.pos += len(ticks)
@@ -213,23 +214,23 @@ class StateMachine:
             self.code.pass_fence(ticks, label)
         else:
             self.code.pass_ticks(ticks, label)
-        self.say(ticks)
+        self.emit_text(ticks)
         self.line_start = False
 
     def pass_json(self) -> Steps[None]:
-        """JSON that is an answer: up to its last bracket, or the end of the paragraph, nothing in it is a call."""
+        """Emit JSON that is an answer as text, up to its last bracket or the end of the paragraph."""
         source = self.source
         depth, quoted, line_end = 0, False, -1
         while not source.at_end:
             found = _JSON_STOPS.search(source.text, source.pos)
-            self.say_up_to(len(source.text) if found is None else found.end())
+            self.emit_text_up_to(len(source.text) if found is None else found.end())
             if found is None:
                 if not source.final:
                     yield
                 continue
             head = found[0]
             if head == "\\":
-                self.say((yield from source.peek()))
+                self.emit_text((yield from source.peek()))
                 source.pos = min(source.pos + 1, len(source.text))
             elif head == '"':
                 quoted = not quoted
@@ -243,10 +244,10 @@ class StateMachine:
                     break
         self.line_start = False
 
-    def part_messages(self, region: Region) -> None:
-        """Text outside and inside of a message is not one word, even if nothing but marks parts them."""
+    def separate_messages(self, region: Region) -> None:
+        """Keep the texts outside and inside a message apart if only marks are between them."""
         if region.channel is not Channel.REASONING and self.tail and not self.tail[-1].isspace():
-            self.sink.end_message()
+            self.buffer.end_message()
 
     # -- marks ---------------------------------------------------------------------------------------------------------
 
@@ -256,100 +257,101 @@ class StateMachine:
         found = (yield from source.match(mark(region.close))) if region.close else None
         if found is None:
             return False
-        self.part_messages(region)
-        self.held.close(found[0])
+        self.separate_messages(region)
+        self.deferred.close(found[0])
         self.region, self.thinking = None, False
         self.code.clear()
         self.line_start = source.here > start
         return True
 
-    def open(self) -> Steps[bool]:
-        """Try everything that may open here; True when something was consumed."""
-        if (self.after_call or self.held.frames or self.ledger.delivered) and (yield from self.pass_aftermath()):
+    def try_open(self) -> Steps[bool]:
+        """Try everything that may open here; True if something was consumed."""
+        if (self.after_call or self.deferred.blocks or self.answer.delivered) and (yield from self.skip_after_call()):
             return True
-        opening = yield from self.find_opening(self.vocabulary.anywhere)
-        if opening is not None and (yield from self.begin(opening)):
+        opening = yield from self.find_opening(self.dialects.anywhere)
+        if opening is not None and (yield from self.open_at(opening)):
             return True
-        if (self.line_start or self.may_list()) and (yield from self.open_line()):
+        if (self.line_start or self.may_open_list()) and (yield from self.open_at_line_start()):
             return True
-        lone = self.vocabulary.lone_heads.match(self.source.text, self.source.pos)
-        if lone and ((yield from self.pass_stray_end()) or (yield from self.pass_turn())):
+        lone = self.dialects.lone_heads.match(self.source.text, self.source.pos)
+        if lone and ((yield from self.skip_stray_thinking_end()) or (yield from self.skip_turn_mark())):
             return True
         return self.elements is not None and (yield from self.open_element(self.elements))
 
     def open_element(self, elements: MarkIndex) -> Steps[bool]:
-        """An element that is named after a tool."""
+        """Read an element that is named after a tool."""
         element = yield from self.source.look(elements)
         if element is None:
             return False
         if not element[0].endswith("/>"):
-            return (yield from self.open_frame(None, ELEMENT))
-        return self.line_start and self.tail[-1:] not in _MARGIN and (yield from self.open_frame(None, CLOSED_ELEMENT))
+            return (yield from self.open_block(None, ELEMENT))
+        return self.line_start and self.tail[-1:] not in _INDENT and (yield from self.open_block(None, CLOSED_ELEMENT))
 
-    def pass_stray_end(self) -> Steps[bool]:
-        """The end of thinking that began in the prompt; behind a blank it is a word of a sentence about the mark."""
-        word = self.region is not None or (self.tail[-1:] in _MARGIN and not self.line_start)
-        if word or (found := (yield from self.source.look(STRAY_THINKING))) is None or self.frames.is_aside(found[0]):
+    def skip_stray_thinking_end(self) -> Steps[bool]:
+        """Skip the end of thinking that began in the prompt. After a space it is part of a sentence about the mark."""
+        in_sentence = self.region is not None or (self.tail[-1:] in _INDENT and not self.line_start)
+        found = None if in_sentence else (yield from self.source.look(STRAY_THINKING))
+        if found is None or self.blocks.is_aside(found[0]):
             return False
         self.source.pos += len(found[0])
-        self.sink.skip_mark(found[0])
+        self.buffer.skip_mark(found[0])
         self.line_start = True
         return True
 
-    def pass_turn(self) -> Steps[bool]:
-        """The end of a turn, or the beginning of one of the model's own: nothing before a call, text otherwise.
+    def skip_turn_mark(self) -> Steps[bool]:
+        """Skip a mark that ends a turn, or begins one of the model's own: dropped before a call, text otherwise.
 
-        Behind a blank it is a word of a sentence about the mark.
+        After a space it is part of a sentence about the mark.
         """
-        source, turns = self.source, self.vocabulary.turns
-        word = self.tail[-1:] in _MARGIN and not self.line_start
-        if word or self.thinking or self.held.frames or (yield from source.choose(turns)) is None:
+        source, turns = self.source, self.dialects.turns
+        in_sentence = self.tail[-1:] in _INDENT and not self.line_start
+        if in_sentence or self.thinking or self.deferred.blocks or (yield from source.choose(turns)) is None:
             return False
-        size = consume(source, turns.marks[0])
-        self.sink.hold_whitespace(source.text[source.pos - size : source.pos])
+        size = consume_mark(source, turns.marks[0])
+        self.buffer.hold_whitespace(source.text[source.pos - size : source.pos])
         self.after_call = False
         self.line_start = True
         return True
 
-    def open_line(self) -> Steps[bool]:
-        """What may open only at the start of a line, or where a list of calls is introduced."""
-        if not (self.line_start or (yield from self.opens_list())):
+    def open_at_line_start(self) -> Steps[bool]:
+        """Read what may open only at the start of a line, or a list of calls that the text introduces."""
+        if not (self.line_start or (yield from self.is_call_list())):
             return False
-        opening = yield from self.find_opening(self.vocabulary.at_line)
-        if opening is not None and (yield from self.begin(opening)):
+        opening = yield from self.find_opening(self.dialects.at_line)
+        if opening is not None and (yield from self.open_at(opening)):
             return True
-        if not self.tail and (label := (yield from self.find_opening(self.vocabulary.at_start))) is not None:
-            return (yield from self.begin(label))
+        if not self.tail and (label := (yield from self.find_opening(self.dialects.at_start))) is not None:
+            return (yield from self.open_at(label))
         if self.names is None or (yield from self.source.look(self.names)) is None:
             return False
-        opening = yield from self.find_opening(self.vocabulary.named)
-        return opening is not None and (yield from self.begin(opening))
+        opening = yield from self.find_opening(self.dialects.named)
+        return opening is not None and (yield from self.open_at(opening))
 
-    def may_list(self) -> bool:
+    def may_open_list(self) -> bool:
         return self.names is not None and self.source.text[self.source.pos] == "["
 
-    def opens_list(self) -> Steps[bool]:
-        """Whether a list of calls stands here, on the same line as the words that introduce it."""
+    def is_call_list(self) -> Steps[bool]:
+        """Whether a list of calls begins here, on the same line as the text that introduces it."""
         if self.names is None or not self.is_introduced():
             return False
         return (yield from self.source.look(self.names, 1)) is not None
 
-    def pass_aftermath(self) -> Steps[bool]:
-        """What may follow a call and is no answer: stray marks, and results the model made up."""
-        source, vocabulary = self.source, self.vocabulary
-        if (self.after_call or self.held) and (yield from source.choose(vocabulary.leftovers)) is not None:
-            self.pass_leftover()
+    def skip_after_call(self) -> Steps[bool]:
+        """Skip what may follow a call and is no answer: stray marks and fabricated results."""
+        source, dialects = self.source, self.dialects
+        if (self.after_call or self.deferred) and (yield from source.choose(dialects.leftovers)) is not None:
+            self.skip_leftover()
             return True
-        if self.thinking or self.held.reasoning or not self.line_start:
+        if self.thinking or self.deferred.reasoning or not self.line_start:
             return False
-        if (yield from source.choose(vocabulary.results)) is None or (
-            yield from source.choose(vocabulary.turns)
+        if (yield from source.choose(dialects.results)) is None or (
+            yield from source.choose(dialects.turns)
         ) is not None:
             return False
-        if self.held.undecided and (yield from self.frames.find_result()):
-            self.held.drop()  # a quoted call with its result is a quoted conversation
+        if self.deferred.undecided and (yield from has_content(self.source, mark(dialects.results.marks[0]))):
+            self.deferred.discard()  # a quoted call with its result is a quoted conversation
             return False
-        yield from self.swallow_result()
+        yield from self.drop_fabricated_result()
         return True
 
     def find_opening(self, openings: Openings[T]) -> Steps[T | None]:
@@ -358,142 +360,126 @@ class StateMachine:
             yield
         return None if index is None else openings.entries[index]
 
-    def begin(self, opening: Opening) -> Steps[bool]:
-        """Read what opens here; False when it is none of that and nothing was consumed."""
+    def open_at(self, opening: Opening) -> Steps[bool]:
+        """Read what opens here; False if it is something else and nothing was consumed."""
         if isinstance(opening, Region):
-            return self.enter(opening)
+            return self.enter_region(opening)
         if self.region is not None and self.region.channel is Channel.ANSWER and _is_json(opening):
             return self.pass_answer(opening)
         if self.commitment_of(opening) is Commitment.ALONE and not self.is_introduced():
             return at_once(False)
-        return self.open_frame(opening, "") if isinstance(opening, Wrap) else self.open_frame(None, opening)
+        return self.open_block(opening, "") if isinstance(opening, Wrap) else self.open_block(None, opening)
 
     def commitment_of(self, opening: Wrap | Header) -> Commitment:
-        return opening.commitment if isinstance(opening, Wrap) else self.vocabulary.commitment(opening)
+        return opening.commitment if isinstance(opening, Wrap) else self.dialects.commitment(opening)
 
     def is_introduced(self) -> bool:
-        """Whether nothing of substance was said before this place."""
-        indented = bool(self.tail.strip()) and self.line_start and self.tail[-1:] in _MARGIN
-        told = self.region is not None or self.ledger.delivered > 0 or indented
-        return not told and introduces_call(self.tail)
+        """Whether the text before this position is empty or does no more than introduce a call."""
+        indented = bool(self.tail.strip()) and self.line_start and self.tail[-1:] in _INDENT
+        answered = self.region is not None or self.answer.delivered > 0 or indented
+        return not answered and introduces_call(self.tail)
 
     def pass_answer(self, opening: Wrap | Header) -> Steps[bool]:
-        """JSON in a message to the user is text; a fence around it is passed like any other."""
+        """Emit JSON in a message to the user as text; a fence around it is read like any other fence."""
         if isinstance(opening, Wrap):
             return False
         yield from self.pass_json()
         return True
 
-    def enter(self, region: Region) -> Steps[bool]:
-        """Begin a region; behind visible text, a tag begins reasoning only where it has a line of its own."""
+    def enter_region(self, region: Region) -> Steps[bool]:
+        """Enter a region. After visible text, a tag opens reasoning only on a line of its own."""
         source = self.source
-        size = consume(source, region.open)
+        size = consume_mark(source, region.open)
         tag = region.commitment is not Commitment.MARKED
-        if self.sink.text_emitted and tag and region.channel is Channel.REASONING:
+        if self.buffer.text_emitted and tag and region.channel is Channel.REASONING:
             source.pos -= size
             following = (yield from source.peek(size + 1))[size:]
             if (following and not following.isspace()) or following == " ":
                 return False
             source.pos += size
-        if self.held:
-            self.held.drop()
-        self.part_messages(region)
-        self.sink.skip_mark(opened := source.text[source.pos - size : source.pos], self.frames.is_aside(opened))
+        if self.deferred:
+            self.deferred.discard()
+        self.separate_messages(region)
+        self.buffer.skip_mark(opened := source.text[source.pos - size : source.pos], self.blocks.is_aside(opened))
         self.region, self.thinking = region, region.channel is Channel.REASONING
         self.line_start = True
         return True
 
-    def pass_leftover(self) -> None:
-        """A closing mark without an opener, or an end of turn, right behind a call: it means nothing.
+    def skip_leftover(self) -> None:
+        """Skip a closing mark without an opener, or an end of turn, right after a call.
 
-        The closing mark of a wrapper says that what waits before it was meant as a call.
+        The closing mark of a wrapper shows that the deferred calls before it are meant as calls.
         """
         source = self.source
         start = source.pos
-        closed = mark(self.vocabulary.all_closers).match(source.text, start) is not None
-        consume(source, self.vocabulary.leftovers.marks[0])
-        if self.held and closed and not self.held.reasoning and not self.held.has_quotation:
-            self.held.promote()
+        closed = mark(self.dialects.all_closers).match(source.text, start) is not None
+        consume_mark(source, self.dialects.leftovers.marks[0])
+        if self.deferred and closed and not self.deferred.reasoning and not self.deferred.has_quotation:
+            self.deferred.accept()
             self.after_call = True
-        elif self.held:
-            self.held.pass_by(source.text[start : source.pos])
+        elif self.deferred:
+            self.deferred.append(source.text[start : source.pos])
         self.line_start = True
 
-    def swallow_result(self) -> Steps[None]:
-        """The model made up a tool's result: that, and all that rests on it, is dropped and reported."""
-        if self.held:
-            self.held.promote(alone=self.held.undecided)
-        source = self.source
-        start = source.here
-        size = consume(source, self.vocabulary.results.marks[0])
-        pieces = [source.text[source.pos - size : source.pos]]
-        kept = 0
-        while True:
-            piece = source.text[source.pos :]
-            if kept < RAW_LIMIT:
-                pieces.append(piece)
-                kept += len(piece)
-            source.pos = len(source.text)
-            if source.final:
-                break
-            yield
-        raw = "".join(pieces)[:RAW_LIMIT]
-        if raw[size:].strip():
-            reason = Reason.FABRICATED_RESULT
-            flaw = Defect(reason, "answer", "a tool result written by the model", "the call alone")
-            self.sink.add_event(CallRejected(raw, reason, None, (flaw,), span=(start, source.here)))
+    def drop_fabricated_result(self) -> Steps[None]:
+        """Drop and report a tool result that the model made up, and everything after it."""
+        if self.deferred:
+            self.deferred.accept(alone=self.deferred.undecided)
+        rejected = yield from drop_to_end(self.source, mark(self.dialects.results.marks[0]))
+        if rejected is not None:
+            self.buffer.add_event(rejected)
 
-    def open_frame(self, wrap: Wrap | None, header: Header) -> Steps[bool]:
-        """Read a frame of calls that opens here; False when it is none and nothing was consumed."""
+    def open_block(self, wrap: Wrap | None, header: Header) -> Steps[bool]:
+        """Read a block of calls that opens here; False if it is none and nothing was consumed."""
         source = self.source
         bare = header in BARE_JSON
-        last = bare or (header in SHOWN and self.tail != "")
-        if self.held.is_over(self.thinking):
-            self.held.drop()
+        last = bare or (header in AMBIGUOUS and self.tail != "")
+        if self.deferred.is_superseded(self.thinking):
+            self.deferred.discard()
         start = source.here
-        self.example = False
-        frame = self.frames.begin(wrap, partial(self.must_wait, wrap, header), self.line_start, self.is_introduced)
-        taken = yield from self.frames.read(frame, wrap, header)
-        if not self.frames.end(frame, taken):
-            return (yield from self.fail(frame, wrap, header, start))
+        self.is_example = False
+        block = self.blocks.begin(wrap, partial(self.must_defer, wrap, header), self.line_start, self.is_introduced)
+        taken = yield from self.blocks.read(block, wrap, header)
+        if not self.blocks.end(block, taken):
+            return (yield from self.fail_block(block, wrap, header, start))
         source.release()
-        if self.example:
+        if self.is_example:
             introduction = self.tail
-            self.say(frame.raw or "")
-            self.tail = introduction  # it introduces the next call as well, if nothing stands between them
+            self.emit_text(block.raw or "")
+            self.tail = introduction  # it introduces the next call too, if nothing is between them
             return True
         self.line_start = True
-        if not self.held.take(frame, self.thinking, last or frame.alone):
-            frame.truncate_if_cut(source.truncated)
-            if self.held.frames:
-                self.held.promote()
-            self.after_call, self.line_start = not frame.is_text, frame.ends_line
+        if not self.deferred.defer(block, self.thinking, last or block.alone):
+            block.truncate_if_cut(source.truncated)
+            if self.deferred.blocks:
+                self.deferred.accept()
+            self.after_call, self.line_start = not block.is_text, block.ends_line
         return True
 
-    def fail(self, frame: CallBlock, wrap: Wrap | None, header: Header, start: int) -> Steps[bool]:
-        """A frame is none; whether all of it is told: as text, or as rejected."""
-        meant = frame.dialect and not self.thinking and (wrap or frame.known_tool) and not announces_example(self.tail)
-        if meant and (yield from self.frames.report_miss(frame, wrap, header)):
+    def fail_block(self, block: CallBlock, wrap: Wrap | None, header: Header, start: int) -> Steps[bool]:
+        """Handle a block without calls; True if all of it was emitted, as text or as a rejected call."""
+        meant = block.dialect and not self.thinking and (wrap or block.known_tool) and not announces_example(self.tail)
+        if meant and (yield from self.blocks.report_miss(block, wrap, header)):
             self.line_start = self.after_call = True
             return True
-        return (yield from self.give_back(start, header in BARE_JSON))
+        return (yield from self.return_as_text(start, header in BARE_JSON))
 
-    def must_wait(self, wrap: Wrap | None, header: Header) -> bool:
-        """Whether a frame counts only as a whole, or only if nothing follows it, or never because it is shown."""
+    def must_defer(self, wrap: Wrap | None, header: Header) -> bool:
+        """Whether to defer a block: it counts only as a whole, only if nothing follows, or never (an example)."""
         commitment = self.commitment_of(wrap if wrap is not None else header)
-        self.example = bool(self.tail) and announces_example(self.tail)
-        if self.example or self.thinking or self.held.frames:
+        self.is_example = bool(self.tail) and announces_example(self.tail)
+        if self.is_example or self.thinking or self.deferred.blocks:
             return True
-        return commitment is Commitment.WHOLE or (header in SHOWN and bool(self.tail.strip()))
+        return commitment is Commitment.WHOLE or (header in AMBIGUOUS and bool(self.tail.strip()))
 
-    def give_back(self, start: int, bare: bool) -> Steps[bool]:
-        """What set out to be a frame is text; True when it is told already."""
-        source, reached = self.source, self.frames.reached
-        again = self.frames.may_read_again(start)
+    def return_as_text(self, start: int, bare: bool) -> Steps[bool]:
+        """Return a block without calls to the text; True if it was emitted already."""
+        source, reached = self.source, self.blocks.reached
+        again = self.blocks.may_read_again(start)
         source.rewind(start)
         if not again:
             source.rewind(reached)
-            self.say(source.since(start))
+            self.emit_text(source.since(start))
         source.release()
         if bare and again:
             yield from self.pass_json()

@@ -14,6 +14,7 @@ from typing import Any
 from toolglot.config import DEFAULT_DIALECT, Settings
 from toolglot.core import offload
 from toolglot.core.conversation import Conversation, Message, Text, Tool, ToolCall, ToolResult
+from toolglot.core.options import Options
 from toolglot.core.provenance import find_quotations, list_quotable
 from toolglot.core.schema.toolset import compile_tools
 from toolglot.gateway.telemetry.log import Telemetry, log_to
@@ -91,7 +92,7 @@ def warm_dialect(dialect: str) -> None:
     ask = Conversation("", messages, (tool,))
     find_quotations(list_quotable(messages), (tool.name,))
     written = render_as_text(ask, dialect).conversation.messages[-2].text
-    reader = Reader(compile_tools((tool,), ()), parallel=False)
+    reader = Reader(compile_tools((tool,), ()), options=Options(parallel=False))
     for piece in ("Hello\n", *written):
         reader.feed(piece)
     reader.close()

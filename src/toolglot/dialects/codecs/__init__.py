@@ -1,1 +1,1 @@
-"""The codecs: how the arguments of a call are written, one file each."""
+"""Codecs: read and write the arguments of a call, one notation per file."""

@@ -14,19 +14,19 @@ from toolglot.dialects.patterns import Match
 
 _ATTRIBUTE = re.compile(r"""([\w.\-:$]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>{}]++))(?=\s|\Z)""")
 _PAIRS = re.compile(rf"""(?:\s*{_ATTRIBUTE.pattern})++\s*""")
-"""Nothing but attributes: a quote within a value leaves a rest, and nobody knows then where the values end."""
+"""Nothing but attributes: a quote inside a value leaves a remainder, and then the ends of the values are unknown."""
 
 _ASSIGNED = re.compile(r"([\w.\-:$]++)\s*=")
 
 _ABOUT_THE_CALL = frozenset(("id", "call_id", "tool_call_id", "index", "type", "string", "status", "xmlns"))
-"""Attributes that tell of the call and not of what the tool is to do."""
+"""Attributes that describe the call and are no arguments."""
 
 _TYPES = frozenset(("string", "integer", "number", "boolean", "array", "object"))
 
 _KEY = re.compile(r"[\w.\-$]+")
 _LINE_VALUE = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|(.*?\S))\s*""")
 _ENTITY = re.compile(r"&(?:#\w{1,8}|[A-Za-z]\w{1,30});")
-"""Only with its sign at the end: the parts of an address are parted by ``&`` as well."""
+"""Only with the semicolon at the end: ``&`` also separates the parameters of a URL."""
 
 
 def decode_entities(text: str) -> str:
@@ -56,17 +56,17 @@ def _read_lines(text: str) -> list[tuple[str, str]] | None:
 
 
 def read_pairs(text: str) -> dict[str, str] | None:
-    """Keys and values of a text that is nothing but ``key="value"`` pairs, or lines of ``key: value``.
+    """Parse a text that is nothing but ``key="value"`` pairs, or lines of ``key: value``; None if it is not.
 
-    None as well if a key comes twice: the second may be a line of the value before it.
+    None too if a key occurs twice: the second may be a line of the value before it.
     """
     pairs = _read_attributes(text.rstrip().removesuffix(">").removesuffix("/")) or _read_lines(text)
     found = dict(pairs or ())
     return found if pairs and len(found) == len(pairs) else None
 
 
-def take_attributes(draft: PartialCall, header: Match, certain: bool) -> bool:
-    """Add what stands in the header; False if that is no call, because nothing does that the tool has asked for."""
+def take_attributes(call: PartialCall, header: Match, certain: bool) -> bool:
+    """Add the arguments in the header; False if this is no call, because the header has no declared argument."""
     written = header.groupdict().get("attributes")
     if not written or "=" not in written:
         return certain
@@ -74,34 +74,34 @@ def take_attributes(draft: PartialCall, header: Match, certain: bool) -> bool:
         written = written.removesuffix("/")
     attributes = _read_attributes(written)
     if attributes is None:
-        if any(draft.declares(found[1]) for found in _ASSIGNED.finditer(written)):
-            draft.add_defect(
+        if any(call.declares(found[1]) for found in _ASSIGNED.finditer(written)):
+            call.add_defect(
                 Reason.MALFORMED, "call", "attributes that cannot be told apart", "one parameter for each value"
             )
         return certain
-    if _tells_types(draft, attributes) or not all([_take(draft, key, value, certain) for key, value in attributes]):
+    if _declares_types(call, attributes) or not all([_take(call, key, value, certain) for key, value in attributes]):
         return False
-    if draft.keys:
-        draft.repair("arguments_in_tag")
-    return certain or bool(draft.keys)
+    if call.keys:
+        call.repair("arguments_in_tag")
+    return certain or bool(call.keys)
 
 
-def _tells_types(draft: PartialCall, attributes: list[tuple[str, str]]) -> bool:
-    """Whether this says what a tool takes, and not what it is given."""
-    given = [value for key, value in attributes if draft.declares(key) or key not in _ABOUT_THE_CALL]
+def _declares_types(call: PartialCall, attributes: list[tuple[str, str]]) -> bool:
+    """Whether the attributes are a tool definition (types) and no arguments."""
+    given = [value for key, value in attributes if call.declares(key) or key not in _ABOUT_THE_CALL]
     return bool(given) and _TYPES.issuperset(given)
 
 
-def _take(draft: PartialCall, key: str, value: str, certain: bool) -> bool:
-    """Add one attribute; False if only what is certainly a call may have it."""
-    if draft.declares(key):
-        draft.add(key, coerce_text(value, draft.parameter_type(key), f"argument {key}"))
+def _take(call: PartialCall, key: str, value: str, certain: bool) -> bool:
+    """Add one attribute; False if only a certain call may have it."""
+    if call.declares(key):
+        call.add(key, coerce_text(value, call.parameter_type(key), f"argument {key}"))
     elif key in ENVELOPES and (members := parse_object(value)) is not None:
-        draft.add_members(members.value)
+        call.add_members(members.value)
     elif not certain or key in _ABOUT_THE_CALL:
         return certain
-    elif draft.is_open_ended:
-        draft.add(key, coerce_text(value, draft.parameter_type(key), f"argument {key}"))
+    elif call.is_open_ended:
+        call.add(key, coerce_text(value, call.parameter_type(key), f"argument {key}"))
     else:
-        draft.add_defect(Reason.MALFORMED, "call", f'the attribute "{key}"', "arguments that the tool has")
+        call.add_defect(Reason.MALFORMED, "call", f'the attribute "{key}"', "arguments that the tool has")
     return True

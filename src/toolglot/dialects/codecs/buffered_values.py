@@ -1,7 +1,7 @@
-"""Values that are read as a whole: gathered up to their end, and parsed then.
+"""Values that are buffered up to their end and then parsed.
 
-Strategy. Brackets and strings are followed only as far as the end of the value demands it; whether it is one, and what
-it means, is the business of ``jsontext``.
+Strategy. Brackets and strings are tracked only as far as needed to find the end of the value; ``lenient_json``
+validates and parses it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _STRUCTURE = re.compile(r"""["'<\[\]{}(),]""")
 
 
 @dataclass(slots=True)
-class _Gathering:
-    """Where a scan over a nested value stands."""
+class _ValueCollector:
+    """The state of a scan over a nested value."""
 
     closers: list[str] = field(default_factory=list)
     last: str = ":"
@@ -42,9 +42,11 @@ class _Gathering:
         self.take(source, source.pos + 1)
 
 
-def gather(source: Source, ends: str, closing: MarkChoice, quotes: tuple[str, ...] = QUOTES) -> Steps[str | None]:
-    """The text up to one of ``ends`` outside brackets and strings (not consumed); None when the text ends first."""
-    state = _Gathering()
+def collect_value(
+    source: Source, ends: str, closing: MarkChoice, quotes: tuple[str, ...] = QUOTES
+) -> Steps[str | None]:
+    """The text up to one of ``ends`` outside brackets and strings (not consumed); None if the text ends first."""
+    state = _ValueCollector()
     while True:
         found = _STRUCTURE.search(source.text, source.pos)
         state.take(source, len(source.text) if found is None else found.start())
@@ -60,14 +62,14 @@ def gather(source: Source, ends: str, closing: MarkChoice, quotes: tuple[str, ..
         quote = (yield from find_quote(source, quotes)) if state.last in ":=,[{(" else ""
         if not quote:
             state.take_bracket(source, source.text[source.pos])
-        elif not (yield from _gather_string(source, quote, state)):
+        elif not (yield from _collect_string(source, quote, state)):
             return None
 
 
-def gather_up_to(source: Source, close: Mark, head: str = "<", other: str = "") -> Steps[str | None]:
+def collect_up_to(source: Source, close: Mark, head: str = "<", other: str = "") -> Steps[str | None]:
     """The text up to a mark, which is consumed and begins with ``head``.
 
-    None when the text ends first, or ``other`` comes before the mark.
+    None if the text ends first, or ``other`` comes before the mark.
     """
     pieces: list[str] = []
     while True:
@@ -89,7 +91,7 @@ def gather_up_to(source: Source, close: Mark, head: str = "<", other: str = "") 
 
 
 def find_quote(source: Source, quotes: tuple[str, ...]) -> Steps[str]:
-    """The quote that opens a string here, if one does."""
+    """The quote that opens a string here, or ""."""
     for quote in quotes:
         while (here := source.text[source.pos : source.pos + len(quote)]) != quote:
             if source.final or not quote.startswith(here):
@@ -101,7 +103,7 @@ def find_quote(source: Source, quotes: tuple[str, ...]) -> Steps[str]:
 
 
 def may_be_null(source: Source) -> Steps[bool]:
-    """Whether the value that follows begins like a null."""
+    """Whether the value that follows begins like null."""
     gap = yield from source.find_nonblank()
     while len(source.text) - source.pos - gap < 4 and not source.final:
         yield
@@ -113,8 +115,8 @@ def _string_stops(quote: str) -> re.Pattern[str]:
     return re.compile(f"[{re.escape(quote[0])}\\\\]" if quote in QUOTES else re.escape(quote[0]))
 
 
-def _gather_string(source: Source, quote: str, state: _Gathering) -> Steps[bool]:
-    """Move one string, quotes and all, from the source to the pieces; False when the text ends inside it."""
+def _collect_string(source: Source, quote: str, state: _ValueCollector) -> Steps[bool]:
+    """Collect one string with its quotes; False if the text ends inside it."""
     stops = _string_stops(quote)
     state.take(source, source.pos + len(quote))
     while True:
@@ -139,7 +141,7 @@ def _string_ends(source: Source, ahead: int) -> Steps[bool]:
 
 
 def parse_object(text: str, literals: Literals = JSON) -> Parsed | None:
-    """The text as an object, unwrapped if it was encoded once more; None when it is no object."""
+    """Parse the text as an object, also if it is encoded twice; None if it is no object."""
     repairs: tuple[str, ...] = ()
     for _ in range(3):
         try:
@@ -157,7 +159,7 @@ def parse_object(text: str, literals: Literals = JSON) -> Parsed | None:
     return None
 
 
-def decode(out: Collector) -> str:
-    """The text that a collected JSON string stands for."""
+def decode_string(out: Collector) -> str:
+    """Decode a collected JSON string."""
     value = parse('"' + "".join(out.pieces) + '"').value
     return value if isinstance(value, str) else ""

@@ -1,8 +1,8 @@
 """Values written as CDATA sections: ``<![CDATA[if (a < b)]]>``.
 
 Strategy. The sections are unwrapped only if they are the whole value. So a value that begins with one is held until
-that is known, and is read as plain text if it is not. Inside a section closing marks are text. Adjacent sections are
-joined, because that is how ``]]>`` is written inside of them; models also leave it as it is.
+that is known, and is read as plain text otherwise. Inside a section closing marks are text. Adjacent sections are
+joined, because that is how ``]]>`` is escaped inside them; models also write it unescaped.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _STOPS = re.compile(r"[<\]]")
 
 def read_sections(value: RawValue) -> Steps[str | None]:
     """The text of the sections that are the whole value; None, with nothing consumed, if they are not."""
-    source = value.call.frame.source
+    source = value.reader.block.source
     gap = 0 if value.marks.trim is Trim.NONE else (yield from source.find_nonblank())
     if (yield from source.look(_OPEN, gap)) is None:
         return None
@@ -36,10 +36,10 @@ def read_sections(value: RawValue) -> Steps[str | None]:
 def _read(value: RawValue) -> Steps[str | None]:
     """The text up to the mark that closes the last section and the value.
 
-    A section that opens inside another one, behind a mark that could close the value, must be closed by an escaped mark
-    as well: otherwise the first one was never closed, and both belong to different values.
+    A section that opens inside another one, after a mark that could close the value, must be closed by an escaped mark
+    too: otherwise the first one was never closed, and they belong to different values.
     """
-    source = value.call.frame.source
+    source = value.reader.block.source
     pieces: list[str] = []
     closed = outside = False
     nested = 0
@@ -68,8 +68,8 @@ def _read(value: RawValue) -> Steps[str | None]:
 
 
 def _take_text(value: RawValue, pieces: list[str]) -> Steps[bool]:
-    """Move text up to where a mark may begin to the pieces; False if the text ends first."""
-    source = value.call.frame.source
+    """Collect text up to where a mark may begin; False if the text ends first."""
+    source = value.reader.block.source
     while True:
         found = _STOPS.search(source.text, source.pos)
         end = len(source.text) if found is None else found.start()
@@ -81,9 +81,9 @@ def _take_text(value: RawValue, pieces: list[str]) -> Steps[bool]:
 
 
 def _find_end(value: RawValue, ahead: int) -> Steps[int]:
-    """How far the closing mark of the value reaches that stands ``ahead`` characters from here; 0 if none does."""
-    found = yield from value.call.frame.source.look(value.marks.closer, ahead)
+    """The distance to the end of the value's closing mark that begins ``ahead`` characters from here; 0 if none."""
+    found = yield from value.reader.block.source.look(value.marks.closer, ahead)
     if found is None:
         return 0
-    size = found.end() - value.call.frame.source.pos
+    size = found.end() - value.reader.block.source.pos
     return size if (yield from value.structure_follows(size)) else 0

@@ -16,12 +16,12 @@ from toolglot.dialects.scanner import Source, Steps
 _FLAG = Mark("--{key}")
 _BARE_END = re.compile(r"[\n}]")
 _NEXT_FLAG = re.compile(r"\s--([\w.\-$]+)")
-_LONGEST_BARE = 400
+_MAX_BARE = 400
 
 
 @dataclass(frozen=True, slots=True)
 class CliFlags(ObjectMembers):
-    """The notation: nothing parts the flags but blanks, and a value without quotes ends with its line."""
+    """The codec: only whitespace separates the flags, and an unquoted value ends with its line."""
 
     assign: tuple[str, ...] = ("", ":", "=")
 
@@ -29,35 +29,35 @@ class CliFlags(ObjectMembers):
         key = yield from ObjectMembers.key(self, source)
         return key.removeprefix("--") if key is not None else None
 
-    def _ends_value(self, frame: CallBlock, draft: PartialCall, marked: bool, ahead: int, doubted: bool) -> Steps[bool]:
-        source = frame.source
+    def _ends_value(self, block: CallBlock, call: PartialCall, marked: bool, ahead: int, doubted: bool) -> Steps[bool]:
+        source = block.source
         gap = yield from source.find_nonblank(ahead)
         following = yield from source.look(_FLAG, gap)
         if following is not None:
-            return self._is_due(draft, following, True)
-        return (yield from ObjectMembers._ends_value(self, frame, draft, marked, ahead, doubted))
+            return self._is_due(call, following, True)
+        return (yield from ObjectMembers._ends_value(self, block, call, marked, ahead, doubted))
 
-    def _bare_value(self, frame: CallBlock, draft: PartialCall, key: str, shape: SchemaType) -> Steps[bool]:
-        source = frame.source
+    def _bare_value(self, block: CallBlock, call: PartialCall, key: str, shape: SchemaType) -> Steps[bool]:
+        source = block.source
         while (end := _BARE_END.search(source.text, source.pos)) is None:
-            if source.final or len(source.text) - source.pos > _LONGEST_BARE:
-                draft.truncate()
+            if source.final or len(source.text) - source.pos > _MAX_BARE:
+                call.truncate()
                 return False
             yield
         text = source.text[source.pos : end.start()]
-        # flags that the tool does not have belong to the value: a command has flags too
-        following = (found.start() for found in _NEXT_FLAG.finditer(text) if self._may_follow(draft, key, found[1]))
+        # undeclared flags belong to the value: a command has flags too
+        following = (found.start() for found in _NEXT_FLAG.finditer(text) if self._may_follow(call, key, found[1]))
         size = next(following, len(text))
         source.pos += size
         text = text[:size].strip()
         if text.startswith("--"):
-            draft.add_defect(Reason.INVALID_VALUE, f"argument {key}", "the next flag", "a value")
+            call.add_defect(Reason.INVALID_VALUE, f"argument {key}", "the next flag", "a value")
             return True
         try:
-            draft.add(key, coerce_value(parse(text).value, shape, f"argument {key}"))
+            call.add(key, coerce_value(parse(text).value, shape, f"argument {key}"))
         except NotJsonError:
-            self._unquoted(draft, key, text, shape)
+            self._unquoted(call, key, text, shape)
         return True
 
-    def _may_follow(self, draft: PartialCall, key: str, flag: str) -> bool:
-        return draft.declares(flag) and flag != key and flag not in draft.keys
+    def _may_follow(self, call: PartialCall, key: str, flag: str) -> bool:
+        return call.declares(flag) and flag != key and flag not in call.keys

@@ -14,10 +14,10 @@ _OPEN = re.compile(r"""\s*<([\w:.\-]+)((?:\s+[\w:.\-]+\s*=\s*(?:"[^"<]*"|'[^'<]*
 
 
 def parse_elements(text: str) -> Value | None:
-    """The value that nested elements stand for, its leaves as text; None when the text is not all elements.
+    """Parse nested elements, with leaves as text; None if the text is not all elements.
 
-    Children of one name several times are a list. What is not all elements inside an element is its text. Attributes
-    are members beside the children of their element; a text with attributes is ``AttributedText``.
+    Repeated children of one name become a list. An element whose content is not all elements is text. Attributes become
+    members next to the children of their element; a text with attributes is ``AttributedText``.
     """
     return _children(_PREFIX.sub("", text), 0)
 
@@ -43,7 +43,7 @@ def _children(text: str, depth: int) -> dict[str, Value] | None:
 
 
 def _share_names(items: list[Value]) -> list[Value]:
-    """Texts beside others of the same name that have attributes: these might have had the same ones."""
+    """Give every text in a list the attribute names of its siblings, which it might have had too."""
     names = frozenset(name for item in items if isinstance(item, AttributedText) for name in item.names)
     if not names:
         return items
@@ -70,7 +70,7 @@ def _element(children: dict[str, Value] | None, inner: str, attributes: dict[str
 
 
 def _closer(text: str, name: str, pos: int) -> int:
-    """Where the element of that name closes, elements of the same name inside it counted; -1 if it does not."""
+    """The position of the closing tag, counting nested elements of the same name; -1 if there is none."""
     depth = 1
     for tag in re.compile(rf"<(/?){re.escape(name)}(?:\s[^<>]*(?<!/))?>").finditer(text, pos):
         depth += -1 if tag[1] else 1

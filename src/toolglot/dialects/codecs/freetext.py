@@ -1,4 +1,4 @@
-"""One free text as the only argument: what ReAct agents write for tools that take a string."""
+"""Free text as the only argument, as ReAct agents write it for tools that take one string."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from toolglot.core.lenient_json import Value
 from toolglot.core.schema.toolset import coerce_text
-from toolglot.dialects.codecs.buffered_values import gather_up_to
+from toolglot.dialects.codecs.buffered_values import collect_up_to
 from toolglot.dialects.partial_call import CallBlock
 from toolglot.dialects.patterns import Mark, MarkChoice, Match, mark
 from toolglot.dialects.scanner import Steps
@@ -25,53 +25,53 @@ def _choose(ends: tuple[str, ...]) -> MarkChoice:
 
 @dataclass(frozen=True, slots=True)
 class FreeText:
-    """The text goes up to a line that begins with one of ``ends``, or to the end."""
+    """The codec: the text extends to a line that begins with one of ``ends``, or to the end."""
 
     ends: tuple[str, ...]
 
     def accepts(self, head: str) -> bool:
         return head not in ("", "{", "`")
 
-    def read(self, frame: CallBlock, call: CallSyntax, found: Match) -> Steps[bool]:
-        source = frame.source
+    def read(self, block: CallBlock, syntax: CallSyntax, found: Match) -> Steps[bool]:
+        source = block.source
         start = source.here
         source.pos = found.end()
-        tool = frame.tools.find(found["name"])
+        tool = block.tools.find(found["name"])
         if tool is None:
             return False
         yield from source.skip_blanks()
         if not tool.required and (yield from source.match(_NOTHING)) is not None:
-            return frame.begin(found["name"], start) is not None
+            return block.begin(found["name"], start) is not None
         key = tool.sole_text_parameter
-        draft = frame.begin(found["name"], start) if key else None
-        if draft is None or key is None:
+        call = block.begin(found["name"], start) if key else None
+        if call is None or key is None:
             return False
-        draft.repair("free_text_argument")
-        shape = draft.parameter_type(key)
+        call.repair("free_text_argument")
+        shape = call.parameter_type(key)
         if shape.streams or not shape.kinds:
-            draft.commit()
-            draft.open_text(key)
-            yield from self._text(frame, draft.text)
-            draft.close_text()
+            call.commit()
+            call.open_text(key)
+            yield from self._text(block, call.text)
+            call.close_text()
         else:
             pieces: list[str] = []
-            yield from self._text(frame, pieces.append)
-            draft.add(key, coerce_text("".join(pieces), shape, f"argument {key}"))
+            yield from self._text(block, pieces.append)
+            call.add(key, coerce_text("".join(pieces), shape, f"argument {key}"))
         if source.truncated:
-            draft.truncate()
+            call.truncate()
         return True
 
     def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
-        """None: the object that the same dialects write says more."""
+        """None: the same dialects write an object, which can express more."""
         return iter(())
 
-    def _text(self, frame: CallBlock, say: Callable[[str], None]) -> Steps[None]:
-        source = frame.source
+    def _text(self, block: CallBlock, emit: Callable[[str], None]) -> Steps[None]:
+        source = block.source
         ends = _choose(self.ends)
         while True:
             end = source.text.find("\n", source.pos)
             stop = len(source.text) if end < 0 else end
-            say(source.text[source.pos : stop])
+            emit(source.text[source.pos : stop])
             source.pos = stop
             if source.at_end:
                 return
@@ -81,15 +81,15 @@ class FreeText:
             gap = yield from source.find_nonblank()
             if source.pos + gap >= len(source.text) or (yield from source.choose(ends, gap)) is not None:
                 return
-            say(source.text[source.pos : source.pos + gap])
+            emit(source.text[source.pos : source.pos + gap])
             source.pos += gap
 
 
 @dataclass(frozen=True, slots=True)
 class Enclosed:
-    """The text goes up to the mark ``close``; if another token comes before it, this is no call.
+    """The codec: the text extends to the mark ``close``; if another token comes first, this is no call.
 
-    ``kind`` finds the kind of content in the header: without one, or with JSON, the arguments are due as an object.
+    ``kind`` matches the content type in the header: without one, or with JSON, the arguments must be an object.
     """
 
     close: str
@@ -98,20 +98,20 @@ class Enclosed:
     def accepts(self, head: str) -> bool:
         return head not in ("", "{", "<")
 
-    def read(self, frame: CallBlock, call: CallSyntax, found: Match) -> Steps[bool]:
-        source = frame.source
+    def read(self, block: CallBlock, syntax: CallSyntax, found: Match) -> Steps[bool]:
+        source = block.source
         start = source.here
         source.pos = found.end()
-        tool = frame.tools.find(found["name"]) if self.kind.search(found[0]) else None
+        tool = block.tools.find(found["name"]) if self.kind.search(found[0]) else None
         key = tool.sole_text_parameter if tool is not None else None
-        text = (yield from gather_up_to(source, mark((self.close,)), other="<|")) if key else None
-        draft = frame.begin(found["name"], start) if text is not None else None
-        if draft is None or key is None or text is None:
+        text = (yield from collect_up_to(source, mark((self.close,)), other="<|")) if key else None
+        call = block.begin(found["name"], start) if text is not None else None
+        if call is None or key is None or text is None:
             return False
-        draft.repair("free_text_argument")
-        draft.add(key, coerce_text(text, draft.parameter_type(key), f"argument {key}"))
+        call.repair("free_text_argument")
+        call.add(key, coerce_text(text, call.parameter_type(key), f"argument {key}"))
         return True
 
     def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
-        """None: not every text can be told from the mark that ends it."""
+        """None: a text may contain the mark that ends it."""
         return iter(())

@@ -1,4 +1,4 @@
-"""The keys of JSON objects that are calls, as models spell them."""
+"""Keys of JSON envelopes, in the spellings that models use."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ NAME_KEYS = frozenset(
     ]
 )
 SOLE_NAME_KEYS = frozenset(("plugin", "skill", "fn", "tool_id"))
-"""Keys that hold a name only if it is a tool's and nothing else is said."""
+"""Keys that hold a tool name only if the tool is known and the answer holds nothing else."""
 LOOSE_NAME_KEYS = frozenset(("api", "command", "method", "operation", "tool_use")) | SOLE_NAME_KEYS
-"""Keys that hold a name only if it is a tool's."""
+"""Keys that hold a tool name only if the tool is known."""
 ARGUMENT_KEYS = frozenset(
     [
         "arguments",
@@ -55,7 +55,7 @@ ARGUMENT_KEYS = frozenset(
     ]
 )
 BODY_KEYS = frozenset(("data", "body", "options", "properties", "arguments_json"))
-"""Keys that hold the arguments only if these fit the tool exactly, and nothing else stands beside its name."""
+"""Keys that hold the arguments only if they fit the tool exactly and nothing else is next to the name."""
 
 LEADING_KEYS = frozenset(
     [
@@ -76,11 +76,11 @@ LEADING_KEYS = frozenset(
 )
 """Keys that real envelopes put before the name."""
 
-WORDS = frozenset(("reason", "explanation", "comment"))
-"""Those of them that may just as well be arguments, where they stand behind it."""
+EXPLANATION_KEYS = frozenset(("reason", "explanation", "comment"))
+"""Leading keys that may be arguments when they follow the name."""
 
 RESULT_KEYS = frozenset(("result", "output", "exit_code", "stdout", "stderr", "ok", "error", "at", "duration_ms"))
-"""Keys of a record of past calls."""
+"""Keys of a log record of past calls."""
 
 LIST_KEYS = frozenset(("tool_calls", "toolCalls", "tool_call", "function_call", "function_calls", "calls")) | {
     "tool_uses",
@@ -90,5 +90,5 @@ LIST_KEYS = frozenset(("tool_calls", "toolCalls", "tool_call", "function_call", 
 }
 
 OFFER_KEYS = frozenset(("tools", "functions"))
-"""Keys of lists that hold tools as often as calls of them: every element must have its arguments."""
+"""Keys of lists that hold tool definitions as often as calls: every element must have arguments."""
 ANY_LIST_KEYS = LIST_KEYS | OFFER_KEYS

@@ -1,10 +1,10 @@
-"""Whether the rest of a call parses behind a mark that may end a value.
+"""Lookahead: whether the rest of a call parses after a mark that may end a value.
 
-Strategy. A mark that may end a value is sometimes not proved by what stands right behind it: an undeclared element
-follows, or the value has quoted openers of its own. Then the rest of the call is read on trial. Each parameter is tried
-with its earliest closing mark first, up to the closing mark of the call. If the value has quoted openers, the text
-behind the call counts too: a closing mark without its call there shows that the mark belongs to a quotation. The trial
-has no effect on the call; the text is held meanwhile, and read again afterwards.
+Strategy. What follows a mark does not always prove that it ends the value: an undeclared element follows, or the value
+contains quoted openers. Then the rest of the call is parsed ahead. Each parameter is tried with its earliest closing
+mark first, up to the closing mark of the call. If the value contains quoted openers, the text after the call counts
+too: a closing mark without its call there shows that the mark belongs to a quotation. The lookahead has no effect on
+the call; the text is held meanwhile and read again afterwards.
 """
 
 from __future__ import annotations
@@ -19,39 +19,39 @@ from toolglot.dialects.codecs.raw_values import (
     Parameter,
     ValueMarks,
     is_mentioned,
-    mark_value,
     read_key,
     read_spelling,
+    value_marks,
 )
 from toolglot.dialects.partial_call import CallBlock, PartialCall
 from toolglot.dialects.patterns import Mark, Match
 from toolglot.dialects.scanner import Source, Steps
 
-LONGEST = 1 << 16
-"""How far a trial goes."""
+MAX_LOOKAHEAD = 1 << 16
+"""The length of a lookahead, in characters."""
 
-_SHORTEST = 1 << 11
-"""How far one goes whose goal is near."""
+_MAX_NEAR_LOOKAHEAD = 1 << 11
+"""The length of a lookahead whose goal is near."""
 
-_MOST_PARAMETERS = 64
-_MOST_FURTHER = 8
-"""How many calls behind this one are read on trial."""
+_MAX_PARAMETERS = 64
+_MAX_FURTHER_CALLS = 8
+"""How many calls after this one are parsed ahead."""
 
 _LINE_END = Mark("{before_break}", "{before_mark}", named=False)
 
 _EARLY = (Goal.CONTINUED, Goal.DECLARED)
-"""Goals that are reached before the call is over."""
+"""Goals that are reached before the end of the call."""
 
 
-class _Undecided(Exception):
-    """The trial went as far as trials go."""
+class _LimitReached(Exception):
+    """The lookahead reached its limit."""
 
 
 class LookaheadCall(Protocol):
-    """The call whose rest is tried."""
+    """The reader of the call that is parsed ahead."""
 
-    frame: CallBlock
-    draft: PartialCall
+    block: CallBlock
+    call: PartialCall
     closer: Mark
     stops: re.Pattern[str]
     tried: LookaheadResult
@@ -66,22 +66,22 @@ class LookaheadCall(Protocol):
 
 @dataclass(slots=True)
 class LookaheadResult:
-    """What the trials of one call have shown."""
+    """What the lookaheads in one call have found."""
 
     unopened: int = -1
-    """Where the call is closed once more than it was opened, if that is known."""
+    """The position of a closing mark without a call, or -1."""
     openers: set[int] = field(default_factory=set)
-    """Where parameters begin that have parsed."""
+    """Start positions of parameters that parsed."""
 
 
 @dataclass(slots=True)
 class Lookahead:
-    """One trial, from the mark in question on.
+    """One lookahead, starting at the mark in question.
 
-    ``key`` names the value in question; ``elements`` says whether an undeclared element may be a parameter.
+    ``key`` names the value in question; ``elements``: whether an undeclared element may be a parameter.
     """
 
-    call: LookaheadCall
+    reader: LookaheadCall
     goal: Goal
     key: str
     elements: bool
@@ -89,43 +89,43 @@ class Lookahead:
     end: int = 0
     failed: set[int] = field(default_factory=set)
     work: int = 0
-    """How many characters were passed, again and again."""
+    """How many characters were scanned, rescans included."""
     openers: list[int] = field(default_factory=list)
-    """Where parameters begin if the trial succeeds."""
+    """Start positions of parameters if the lookahead succeeds."""
     before: str = ""
-    """The character before what was found last."""
+    """The character before the last match."""
     further: int = 0
-    """How many calls behind this one are being read; their values end with the first mark that closes them."""
+    """How many calls after this one are being parsed; their values end at the first closing mark."""
 
     def __post_init__(self) -> None:
-        self.source = self.call.frame.source
+        self.source = self.reader.block.source
 
     def read(self, ahead: int, otherwise: bool, marks: ValueMarks | None = None) -> Steps[bool]:
-        """Whether the goal is reached ``ahead`` characters from here; with marks, behind one that closes the value.
+        """Whether the goal is reached ``ahead`` characters from here; with marks, after one that closes the value.
 
-        Returns ``otherwise`` if that takes too long to find out.
+        Returns ``otherwise`` if the limit is reached first.
         """
-        source, ledger = self.source, self.call.frame.answer
-        if ledger.lookahead_characters > 4 * (LONGEST + source.here):
+        source, ledger = self.source, self.reader.block.answer
+        if ledger.lookahead_characters > 4 * (MAX_LOOKAHEAD + source.here):
             return otherwise
         start = source.begin_lookahead()
-        self.end = start + (_SHORTEST if self.goal is Goal.DECLARED else LONGEST)
+        self.end = start + (_MAX_NEAR_LOOKAHEAD if self.goal is Goal.DECLARED else MAX_LOOKAHEAD)
         source.pos += ahead
         try:
-            given = (*self.call.draft.keys, self.key)
+            given = (*self.reader.call.keys, self.key)
             reached = yield from self.parses(given) if marks is None else self.closes_later(marks, given)
             if reached:
-                self.call.tried.openers.update(self.openers)
+                self.reader.tried.openers.update(self.openers)
             return reached
-        except _Undecided:
+        except _LimitReached:
             return otherwise
         finally:
             ledger.lookahead_characters += self.work
             source.end_lookahead(start)
 
     def check(self) -> None:
-        if self.source.here >= self.end or self.work > 2 * LONGEST:
-            raise _Undecided
+        if self.source.here >= self.end or self.work > 2 * MAX_LOOKAHEAD:
+            raise _LimitReached
 
     # -- the call ------------------------------------------------------------------------------------------------------
 
@@ -134,40 +134,40 @@ class Lookahead:
         place = self.source.here
         if place in self.failed:
             return False
-        if len(given) - len(self.call.draft.keys) > _MOST_PARAMETERS:
-            raise _Undecided
+        if len(given) - len(self.reader.call.keys) > _MAX_PARAMETERS:
+            raise _LimitReached
         if (yield from self.goes_on(given)):
             return True
         self.failed.add(place)
         return False
 
     def goes_on(self, given: tuple[str, ...]) -> Steps[bool]:
-        source, call = self.source, self.call
+        source, reader = self.source, self.reader
         head = yield from source.skip_blanks()
-        while head and (size := (yield from call.find_group())):
+        while head and (size := (yield from reader.find_group())):
             source.pos += size
             head = yield from source.skip_blanks()
         self.check()
         if not head:
             return self.goal is Goal.CONTINUED
-        if (found := (yield from source.look(call.closer))) is not None:
+        if (found := (yield from source.look(reader.closer))) is not None:
             source.pos = found.end()
             return (yield from self.is_over())
-        opener = yield from call.find_opener(0)
+        opener = yield from reader.find_opener(0)
         if opener is None or opener[0].is_element:
-            if (yield from source.choose(call.frame.closing)) is not None:
+            if (yield from source.choose(reader.block.closing)) is not None:
                 return (yield from self.is_over())
-            opener = yield from call.find_opener(0)  # more may have arrived meanwhile
+            opener = yield from reader.find_opener(0)  # more may have arrived meanwhile
         if opener is None or not self.admits(*opener, given):
             return False
         return (yield from self.parameter_parses(*opener, given))
 
     def admits(self, parameter: Parameter, found: Match, given: Collection[str]) -> bool:
-        """Whether this can be a parameter; one that was given already is wrong, but no part of a value either.
+        """Whether this can be a parameter; a repeated one is an error, but no part of a value either.
 
-        If the value has quoted openers, one that is spelled in another way than its own belongs to the quotation.
+        If the value contains quoted openers, one in another spelling than its own belongs to the quotation.
         """
-        if self.goal is Goal.CLOSED and read_spelling(found) != self.call.spelling:
+        if self.goal is Goal.CLOSED and read_spelling(found) != self.reader.spelling:
             return False
         key = read_key(found)
         known = key in given
@@ -175,11 +175,11 @@ class Lookahead:
             return False
         if not parameter.is_element or self.elements:
             return True
-        return not known and self.call.draft.declares(key)
+        return not known and self.reader.call.declares(key)
 
     def parameter_parses(self, parameter: Parameter, found: Match, given: tuple[str, ...]) -> Steps[bool]:
         key, source = read_key(found), self.source
-        declared = self.call.draft.declares(key)
+        declared = self.reader.call.declares(key)
         if self.goal in _EARLY and declared and key not in given:
             return True
         start = source.here
@@ -187,7 +187,7 @@ class Lookahead:
         if not parameter.close:
             return (yield from self.parses((*given, key)))
         first = self.goal is Goal.UNCLOSED or self.further > 0 or (parameter.is_element and not declared)
-        marks = mark_value(parameter, key)
+        marks = value_marks(parameter, key)
         calls = 0
         while True:
             calls = yield from self.find_closer(marks, calls, first)
@@ -214,19 +214,18 @@ class Lookahead:
                     return True
                 source.return_to(place)
                 continue
-            if (found := (yield from self.call.find_header())) is not None and not (yield from self.mentions(found)):
+            if (found := (yield from self.reader.find_header())) is not None and not (yield from self.mentions(found)):
                 return False
             source.pos += 1
         return False
 
     def find_closer(self, marks: ValueMarks, calls: int, balanced: bool) -> Steps[int]:
-        """Step behind the next closing mark of a value.
+        """Move past the next closing mark of a value.
 
-        ``calls`` counts the headers of calls that were quoted in the value and not closed yet. ``balanced`` asks for
-        the mark that closes as many elements as were opened. Returns the new count, or -1 if the call or the text ends
-        first.
+        ``calls`` counts quoted headers of calls in the value that are not closed yet. ``balanced``: find the mark that
+        closes as many elements as were opened. Returns the new count, or -1 if the call or the text ends first.
         """
-        source, call, depth = self.source, self.call, 0
+        source, reader, depth = self.source, self.reader, 0
         while (yield from self.find_mark(marks.stops)):
             if (found := (yield from source.look(marks.closer))) is not None:
                 size = len(found[0])
@@ -236,15 +235,15 @@ class Lookahead:
                     return calls
                 depth -= not talked_about
                 continue
-            if balanced and (found := (yield from source.look(marks.again))) is not None:
+            if balanced and (found := (yield from source.look(marks.opener))) is not None:
                 depth += not (yield from self.mentions(found))
-            elif (found := (yield from source.look(call.closer))) is not None:
+            elif (found := (yield from source.look(reader.closer))) is not None:
                 size = len(found[0])
                 if not (yield from self.mentions(found)):
                     if not calls and (yield from self.ends_text(size)):
                         return -1
                     calls = max(0, calls - 1)
-            elif (found := (yield from call.find_header())) is not None:
+            elif (found := (yield from reader.find_header())) is not None:
                 calls += not (yield from self.mentions(found))
             source.pos += 1
         return -1
@@ -252,7 +251,7 @@ class Lookahead:
     # -- the text ------------------------------------------------------------------------------------------------------
 
     def find_mark(self, stops: re.Pattern[str]) -> Steps[bool]:
-        """Step to where the next mark may begin; False if the text ends first."""
+        """Move to where the next mark may begin; False if the text ends first."""
         source = self.source
         while True:
             found = stops.search(source.text, source.pos)
@@ -271,23 +270,23 @@ class Lookahead:
         return is_mentioned(self.source, self.before, found)
 
     def ends_text(self, ahead: int) -> Steps[bool]:
-        """Whether the text, or the wrapper of the call, ends behind its closing mark."""
+        """Whether the text, or the wrapper of the call, ends after its closing mark."""
         source = self.source
         gap = yield from source.find_nonblank(ahead)
         return source.pos + gap >= len(source.text) or (
-            (yield from source.choose(self.call.frame.closing, gap)) is not None
+            (yield from source.choose(self.reader.block.closing, gap)) is not None
         )
 
     def is_over(self) -> Steps[bool]:
-        """Whether the call ends here; for some goals nothing behind it may close a call that was not opened."""
-        source, tried = self.source, self.call.tried
+        """Whether the call ends here; for some goals no closing mark without its call may follow."""
+        source, tried = self.source, self.reader.tried
         if self.goal in _EARLY:
             return self.goal is Goal.CONTINUED
         if source.here <= tried.unopened:
             return False
         calls = 0
-        while (yield from self.find_mark(self.call.stops)):
-            found = yield from source.look(self.call.closer)
+        while (yield from self.find_mark(self.reader.stops)):
+            found = yield from source.look(self.reader.closer)
             if found is not None:
                 size = len(found[0])
                 if not calls and (yield from source.look(_LINE_END, size)) is not None:
@@ -296,7 +295,7 @@ class Lookahead:
                 calls = max(0, calls - (not (yield from self.mentions(found))))
                 source.pos += size
                 continue
-            if (found := (yield from self.call.find_header())) is not None:
+            if (found := (yield from self.reader.find_header())) is not None:
                 size = len(found[0])
                 if not (yield from self.mentions(found)):
                     if (yield from self.next_parses(size)):
@@ -307,7 +306,7 @@ class Lookahead:
 
     def next_parses(self, size: int) -> Steps[bool]:
         """Whether a call with a header of that size begins here, and all parses from there on."""
-        if self.further >= _MOST_FURTHER:
+        if self.further >= _MAX_FURTHER_CALLS:
             return False
         source = self.source
         place = source.here

@@ -1,4 +1,4 @@
-"""Messages addressed to a tool, and the one address that stands for several of them."""
+"""Messages addressed to a tool, and the recipient that means several calls."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _OPENER = Mark("{{")
 class MessageCalls(NamedCall):
     """The codec: the members of a call, or an envelope with a list of calls."""
 
-    def read(self, frame: CallBlock, call: CallSyntax, found: Match) -> Steps[bool]:
-        if found["name"] not in _PARALLEL or frame.tools.find(found["name"]) is not None:
-            return (yield from NamedCall.read(self, frame, call, found))
-        source = frame.source
+    def read(self, block: CallBlock, syntax: CallSyntax, found: Match) -> Steps[bool]:
+        if found["name"] not in _PARALLEL or block.tools.find(found["name"]) is not None:
+            return (yield from NamedCall.read(self, block, syntax, found))
+        source = block.source
         source.pos = found.end()
         yield from source.skip_blanks()
         opener = yield from source.match(_OPENER)
-        return opener is not None and (yield from JsonEnvelope().read(frame, call, opener))
+        return opener is not None and (yield from JsonEnvelope().read(block, syntax, opener))

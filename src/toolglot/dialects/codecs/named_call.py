@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from toolglot.core.lenient_json import JSON, Value, parse_call
 from toolglot.core.schema.toolset import coerce_text
-from toolglot.dialects.codecs.buffered_values import decode, gather_up_to, parse_object
+from toolglot.dialects.codecs.buffered_values import collect_up_to, decode_string, parse_object
 from toolglot.dialects.codecs.object_members import KEYWORDS, OBJECT, ObjectMembers
 from toolglot.dialects.codecs.sample_templates import write_by_sample
 from toolglot.dialects.codecs.streamed_strings import Collector, read_string
@@ -26,7 +26,7 @@ _FENCE = Mark("```{language}\n", "```{language} ", "json\n")
 
 @lru_cache(maxsize=64)
 def _close_with(closing: MarkChoice, close: tuple[str, ...]) -> MarkChoice:
-    """What ends a call without a wrapper: its own closing mark too."""
+    """The marks that end a call without a wrapper, its own closing mark first."""
     return MarkChoice([close, *closing.marks])
 
 
@@ -39,8 +39,8 @@ class NamedCall:
     def accepts(self, head: str) -> bool:
         return head in ("", '"', "`", "j") or any(head == members.opener for members in self.members)
 
-    def read(self, frame: CallBlock, call: CallSyntax, found: Match) -> Steps[bool]:
-        source = frame.source
+    def read(self, block: CallBlock, syntax: CallSyntax, found: Match) -> Steps[bool]:
+        source = block.source
         start = source.here
         source.pos = found.end()
         yield from source.skip_blanks()
@@ -49,46 +49,46 @@ class NamedCall:
         head = yield from source.skip_blanks()
         members = next((members for members in self.members if members.opener == head), None)
         if members is None:
-            text = self._shown(frame, inside) if fenced else self._encoded(frame) if head == '"' else at_once(None)
-            return (yield from self._irregular(frame, call, found, start, text))
-        draft = frame.begin(_find_name(frame, found["name"]) if members is KEYWORDS else found["name"], start)
-        if draft is None:
+            text = self._fenced(block, inside) if fenced else self._encoded(block) if head == '"' else at_once(None)
+            return (yield from self._irregular(block, syntax, found, start, text))
+        call = block.begin(_find_name(block, found["name"]) if members is KEYWORDS else found["name"], start)
+        if call is None:
             return False
         source.pos += 1
-        if frame.marked:
-            self._begin_marked(frame, call, draft)
-        if not (yield from members.read(frame, draft)) or not _may_count(frame, draft):
+        if block.marked:
+            self._begin_marked(block, syntax, call)
+        if not (yield from members.read(block, call)) or not _may_count(block, call):
             return False
-        if not draft.is_truncated:
-            if frame.marked or draft.has_required:
-                draft.commit()
-            yield from self._close(frame, call, fenced)
+        if not call.is_truncated:
+            if block.marked or call.has_required:
+                call.commit()
+            yield from self._close(block, syntax, fenced)
         return True
 
     def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
         return write_by_sample(sample, name, arguments)
 
-    def _begin_marked(self, frame: CallBlock, call: CallSyntax, draft: PartialCall) -> None:
-        if call.close and not frame.wrap_close:
-            frame.closing = _close_with(frame.closing, call.close)
-        if draft.tool is not None:
-            draft.commit()
+    def _begin_marked(self, block: CallBlock, syntax: CallSyntax, call: PartialCall) -> None:
+        if syntax.close and not block.wrap_close:
+            block.closing = _close_with(block.closing, syntax.close)
+        if call.tool is not None:
+            call.commit()
 
     def _irregular(
-        self, frame: CallBlock, call: CallSyntax, found: Match, start: int, body: Steps[str | None]
+        self, block: CallBlock, syntax: CallSyntax, found: Match, start: int, body: Steps[str | None]
     ) -> Steps[bool]:
-        """No members follow: no arguments at all, arguments encoded as a string, or the one text the tool takes."""
-        empty = bool(call.close) and (yield from frame.source.look(mark(call.close))) is not None
+        """Read a call without members: no arguments, arguments encoded as a string, or the tool's only text."""
+        empty = bool(syntax.close) and (yield from block.source.look(mark(syntax.close))) is not None
         text = "{}" if empty else (yield from body)
-        draft = frame.begin(found["name"], start) if text is not None else None
-        if draft is None or text is None or not (empty or _fill(draft, text)):
+        call = block.begin(found["name"], start) if text is not None else None
+        if call is None or text is None or not (empty or _fill(call, text)):
             return False
-        yield from self._close(frame, call, False)
+        yield from self._close(block, syntax, False)
         return True
 
-    def _encoded(self, frame: CallBlock) -> Steps[str | None]:
-        """Arguments that were encoded once more, as a string."""
-        source = frame.source
+    def _encoded(self, block: CallBlock) -> Steps[str | None]:
+        """Read arguments encoded as a string."""
+        source = block.source
         out = Collector()
 
         def confirm(ahead: int, doubted: bool) -> Steps[bool]:
@@ -97,51 +97,51 @@ class NamedCall:
             return ends_line or source.text[source.pos + gap : source.pos + gap + 1] in ("", "<", "[", ")", "`")
 
         source.pos += 1
-        return decode(out) if (yield from read_string(source, '"', JSON, out, confirm)) else None
+        return decode_string(out) if (yield from read_string(source, '"', JSON, out, confirm)) else None
 
-    def _shown(self, frame: CallBlock, inside: int) -> Steps[str | None]:
-        """A text in a fence, which must be closed."""
-        frame.source.rewind(inside)
-        return (yield from gather_up_to(frame.source, _FENCE_END, "\n"))
+    def _fenced(self, block: CallBlock, inside: int) -> Steps[str | None]:
+        """Read the text of a fence, which must be closed."""
+        block.source.rewind(inside)
+        return (yield from collect_up_to(block.source, _FENCE_END, "\n"))
 
-    def _close(self, frame: CallBlock, call: CallSyntax, fenced: bool) -> Steps[None]:
-        for closers in (call.close, ("```",) if fenced else ()):
+    def _close(self, block: CallBlock, syntax: CallSyntax, fenced: bool) -> Steps[None]:
+        for closers in (syntax.close, ("```",) if fenced else ()):
             if closers:
-                gap = yield from frame.source.find_nonblank()
-                found = yield from frame.source.look(mark(closers), gap)
+                gap = yield from block.source.find_nonblank()
+                found = yield from block.source.look(mark(closers), gap)
                 if found is not None:
-                    frame.source.pos = found.end()
+                    block.source.pos = found.end()
 
 
-def _may_count(frame: CallBlock, draft: PartialCall) -> bool:
-    """Whether arguments in ordinary text may be meant for the tool."""
-    return frame.marked or (draft.is_exact if frame.alone else draft.is_plausible)
+def _may_count(block: CallBlock, call: PartialCall) -> bool:
+    """Whether arguments in ordinary text fit the tool well enough for a call."""
+    return block.marked or (call.is_exact if block.alone else call.is_plausible)
 
 
-def _fill(draft: PartialCall, text: str) -> bool:
-    """Take the arguments out of a text, or the text as the only one that the tool can mean."""
+def _fill(call: PartialCall, text: str) -> bool:
+    """Add the arguments in a text, or the text itself as the tool's only text parameter."""
     parsed = parse_object(text)
     if parsed is not None:
-        draft.repair("double_encoded")
-        draft.add_members(parsed.value)
+        call.repair("double_encoded")
+        call.add_members(parsed.value)
         return True
-    key = draft.tool.sole_text_parameter if draft.tool is not None else None
+    key = call.tool.sole_text_parameter if call.tool is not None else None
     if key is None or text.lstrip().startswith(("{", "[")):
         return False
-    draft.repair("free_text_argument")
-    draft.add(key, coerce_text(text, draft.parameter_type(key), f"argument {key}"))
+    call.repair("free_text_argument")
+    call.add(key, coerce_text(text, call.parameter_type(key), f"argument {key}"))
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class QuotedName:
-    """The codec for Python calls as strings of a list; nothing leaves before the string is read."""
+    """The codec for Python calls as strings in a list; nothing is emitted before the string is complete."""
 
     def accepts(self, head: str) -> bool:
         return True
 
-    def read(self, frame: CallBlock, call: CallSyntax, found: Match) -> Steps[bool]:
-        source = frame.source
+    def read(self, block: CallBlock, syntax: CallSyntax, found: Match) -> Steps[bool]:
+        source = block.source
         start = source.here
         source.pos = found.start("name") - 1
         quote, out = source.text[source.pos], Collector()
@@ -151,23 +151,23 @@ class QuotedName:
             return source.text[source.pos + gap : source.pos + gap + 1] in ("", ",", "]")
 
         source.pos += 1
-        if not frame.require_alone() or not (yield from read_string(source, quote, JSON, out, confirm)):
+        if not block.require_alone() or not (yield from read_string(source, quote, JSON, out, confirm)):
             return False
-        parsed = parse_call(decode(out))
-        draft = frame.begin(_find_name(frame, parsed[0]), start) if parsed is not None else None
-        if parsed is None or draft is None:
+        parsed = parse_call(decode_string(out))
+        call = block.begin(_find_name(block, parsed[0]), start) if parsed is not None else None
+        if parsed is None or call is None:
             return False
-        draft.add_members(parsed[1].value)
-        return draft.is_exact
+        call.add_members(parsed[1].value)
+        return call.is_exact
 
     def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
         return write_by_sample(sample, name, arguments)
 
 
-def _find_name(frame: CallBlock, written: str) -> str:
-    """The name of a tool without the module that stands before it, where only that one is offered."""
+def _find_name(block: CallBlock, written: str) -> str:
+    """The tool name without its module prefix, if only the short name is known."""
     short = written.rpartition(".")[2]
-    return short if frame.tools.find(written) is None and frame.tools.find(short) is not None else written
+    return short if block.tools.find(written) is None and block.tools.find(short) is not None else written
 
 
 QUOTED_CALL = CallSyntax(
@@ -183,10 +183,10 @@ PYTHON_CALL = CallSyntax(
 SOLE_CALL = CallSyntax(
     ("{name}{before_parenthesis}", "Action: {name}{before_parenthesis}"), NamedCall((KEYWORDS,)), position=Position.LINE
 )
-"""A Python call that is all an answer says."""
+"""A Python call that is the whole answer."""
 SHOWN_CALL = CallSyntax(
     ("{name}{before_parenthesis}", "[ {name}{before_parenthesis}", "{item}{name}{before_parenthesis}"),
     SOLE_CALL.body,
     position=Position.WRAPPED,
 )
-"""The same, inside marks."""
+"""Such a call inside marks."""

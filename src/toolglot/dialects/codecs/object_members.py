@@ -2,9 +2,9 @@
 
     {"path": "a.py", "limit": 5}        (path="a.py", limit=5)        {path:<|"|>a.py<|"|>,limit:5}
 
-Strategy. The three differ only in brackets, in the sign between key and value and in how strings are quoted, so one
-reader serves them all. A string whose parameter takes any text leaves while it comes in; every other value is
-gathered up to the comma or bracket that ends it, parsed once, and typed by the schema.
+Strategy. The three differ only in brackets, in the sign between key and value and in the quoting of strings, so one
+reader handles them all. A string whose parameter takes any text is streamed; every other value is buffered up to the
+comma or bracket that ends it, parsed once, and typed by the schema.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from functools import lru_cache, partial
 from toolglot.core.events import Reason
 from toolglot.core.lenient_json import JSON, PYTHON, Literals, NotJsonError, Parsed, parse
 from toolglot.core.schema.toolset import SchemaType, coerce_text, coerce_value
-from toolglot.dialects.codecs.buffered_values import QUOTES, decode, find_quote, gather
-from toolglot.dialects.codecs.streamed_strings import Around, Collector, Confirm, Receiver, read_string
+from toolglot.dialects.codecs.buffered_values import QUOTES, collect_value, decode_string, find_quote
+from toolglot.dialects.codecs.streamed_strings import Collector, Confirm, EnclosingMarks, Receiver, read_string
 from toolglot.dialects.partial_call import CallBlock, PartialCall
 from toolglot.dialects.patterns import MORE, Mark, Match
 from toolglot.dialects.scanner import Source, Steps
 
 ENVELOPES = ("arguments", "parameters", "args", "params", "input")
-"""Names of an argument that holds all the others."""
+"""Keys of an argument that wraps all the others."""
 
 _DEFINITION = ("type", "properties", "$schema")
-"""First keys of a tool's definition, where a call has its arguments."""
+"""First keys of a tool definition, in place of arguments."""
 
 _CLOSING_BRACKETS = ("}", "]", ")")
 _BEHIND_CALLS = ("<", "`", ",", ";")
 _NOT_PLAIN = re.compile(r"[\"<>{}\[\]\n]")
 _EXPRESSION = re.compile(r"[()]|\.\.\.|…")
-"""What makes a value without quotes code, or a place to be filled in."""
+"""What makes an unquoted value code, or a placeholder."""
 _OPERAND = r"(?:(?:not|await|lambda|yield)\s+|[-+~]\s?)*(?:[^\W\d]\w*|\d[\w.]*)(?:\.[^\W\d]\w*)*"
 _OPERATION = r"\s*(?:[-+*/%@|&^<>=!]{1,2}|\b(?:or|and|if|else|in|is|not in|is not|for)\b)\s*"
 _CODE = re.compile(rf"(?![\d:./-]+\Z){_OPERAND}(?:{_OPERATION}{_OPERAND})*\Z|lambda\b|.*(?:(?<!\w)'|'(?!\w)|[:=]=)")
-"""What Python takes for code, where a value has no quotes: names, what they are joined by, strings among them."""
+"""Unquoted values that are Python code: names, operators, strings among them."""
 _POSITIONAL = Mark(' "', " '", " *", named=False)
 _JOINING = Mark(' + "', " + '", named=False)
 _OPERATORS = Mark(" {operator}", named=False)
@@ -50,12 +50,12 @@ _AROUND = (*ENVELOPES, _NAME)
 _QUOTED_KEYS = ('"{quoted}"', "'{quoted_once}'", "“{key_plain}”", '<|"|>{key}<|"|>', "<escape>{key}<escape>")
 _KEY = Mark(*_QUOTED_KEYS, "{key_plain}")
 _LOOSE_KEY = Mark(*_QUOTED_KEYS, "{key_loose}")
-"""The same where keys need no quotes, and may hold blanks."""
+"""Keys where quotes are optional and spaces are allowed."""
 
 
 @lru_cache(maxsize=64)
 def _next_key(assign: tuple[str, ...], closer: str, quotes: tuple[str, ...], bare: str) -> Mark:
-    """What may stand behind a comma: the next key, or the closer (a comma too many)."""
+    """What may follow a comma: the next key, or the closer (a trailing comma)."""
     closing = "}}" if closer == "}" else closer
     keys = [bare, *(f"{quote}{{key_plain}}{quote}" for quote in quotes), '"{quoted}"']
     return Mark(*(f" {{comment}}{key} {sign}" for sign in assign for key in keys), f" {{comment}}{closing}")
@@ -67,24 +67,24 @@ _TRAILING_COMMENT = re.compile(r"\s*(?:(?://|#)[^\n]*|/\*[^*]*\*/)\s*\Z")
 
 
 def skip_comment(source: Source) -> Steps[bool]:
-    """Step over a comment that stands here; False if none does."""
+    """Skip a comment here; False if there is none."""
     return (yield from source.match(_COMMENT)) is not None
 
 
 @lru_cache(maxsize=64)
 def _headers(openers: tuple[str, ...], headers: tuple[str, ...]) -> Mark:
-    """How a call begins, wrapper and header."""
+    """The beginning of a call, wrapper and header."""
     return Mark(*(f"{opener} {header}" for opener in openers for header in headers), named=False)
 
 
 def is_cut_in_key(source: Source) -> bool:
-    """Whether the text ended inside a key, or right behind it."""
+    """Whether the text ends inside a key, or right after it."""
     return source.at_end or (source.final and _KEY.at(source.text, source.pos, False) is MORE)
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectMembers:
-    """The notation of one such list; a sign between key and value is one character, or none."""
+    """The codec of one such notation; the sign between key and value is one character, or none."""
 
     opener: str = "{"
     closer: str = "}"
@@ -92,13 +92,13 @@ class ObjectMembers:
     literals: Literals = JSON
     separator: str = ","
     is_loose: bool = field(init=False)
-    """Whether keys without quotes are usual, and may hold blanks."""
+    """Whether unquoted keys are usual, and may contain spaces."""
     usual_key: re.Pattern[str] = field(init=False)
-    """A key in quotes, plainly written, with the sign behind it."""
+    """A quoted key without escapes, and the sign after it."""
     usual_member: re.Pattern[str] = field(init=False)
-    """Such a key with the separator before it, if there is one; nothing where a string may be an argument."""
+    """Such a key with an optional separator before it; matches nothing where a string may be an argument."""
     usual_end: re.Pattern[str] = field(init=False)
-    """What stands behind most values: the next such key, or the closer and no text."""
+    """What follows most values: the next such key, or the closer and no text."""
 
     def __post_init__(self) -> None:
         sign = f"[{re.escape(''.join(self.assign))}]" if any(self.assign) else "(?!)"
@@ -109,90 +109,90 @@ class ObjectMembers:
         object.__setattr__(self, "usual_member", re.compile(f"({comma})?{key}" if self.closer == "}" else "(?!)"))
         object.__setattr__(self, "usual_end", re.compile(f"{comma}{key}|{closer}"))
 
-    def read(self, frame: CallBlock, draft: PartialCall) -> Steps[bool]:
-        """Read the members up to the closer (the opener is consumed); False when this is not such a list."""
-        source = frame.source
+    def read(self, block: CallBlock, call: PartialCall) -> Steps[bool]:
+        """Read the members up to the closer (the opener is consumed); False if this is no such list."""
+        source = block.source
         while True:
             usual = self.usual_member.match(source.text, source.pos)
-            if usual is not None and (draft.keys or not usual[1]):
+            if usual is not None and (call.keys or not usual[1]):
                 source.pos, key = usual.end(), usual[2]
             else:
-                found = yield from self._find_key(frame, draft)
+                found = yield from self._find_key(block, call)
                 if isinstance(found, bool):
                     return found
                 key = found
-            if key in _AROUND and (yield from self._is_wrapped(source, draft, key)):
-                goes_on = yield from self._unwrap(frame, draft, key)
-            elif not self._admit(frame, draft, key):
+            if key in _AROUND and (yield from self._is_wrapped(source, call, key)):
+                goes_on = yield from self._unwrap(block, call, key)
+            elif not self._admit(block, call, key):
                 return False
             else:
-                goes_on = yield from self.value(frame, draft, key)
+                goes_on = yield from self.value(block, call, key)
             if not goes_on:
                 return True
 
-    def _find_key(self, frame: CallBlock, draft: PartialCall) -> Steps[str | bool]:
-        """The key of the next member; when there is none, whether this is such a list."""
-        source = frame.source
+    def _find_key(self, block: CallBlock, call: PartialCall) -> Steps[str | bool]:
+        """The key of the next member; if there is none, whether this is such a list."""
+        source = block.source
         while True:
-            head = yield from self._skip_layout(source, draft)
-            if head == self.separator and draft.keys:
-                head = yield from self._pass_separator(source, draft)
+            head = yield from self._skip_layout(source, call)
+            if head == self.separator and call.keys:
+                head = yield from self._pass_separator(source, call)
             if head == self.closer:
                 source.pos += 1
                 return True
-            if head in frame.closing.starts and (yield from self._is_over(frame, draft, head)):
+            if head in block.closing.starts and (yield from self._is_over(block, call, head)):
                 return True
-            if head == self.opener == "{" and not draft.keys and _DOUBLED not in draft.repairs:
-                draft.repair(_DOUBLED)
+            if head == self.opener == "{" and not call.keys and _DOUBLED not in call.repairs:
+                call.repair(_DOUBLED)
                 source.pos += 1
-                if not (yield from self.read(frame, draft)) or draft.is_truncated:
-                    return draft.is_truncated
-            elif draft.keys or not (yield from self._unkeyed(frame, draft, head)):
+                if not (yield from self.read(block, call)) or call.is_truncated:
+                    return call.is_truncated
+            elif call.keys or not (yield from self._unkeyed(block, call, head)):
                 key = yield from self.key(source)
-                return self._broken(draft, head) if key is None else key
+                return self._broken(call, head) if key is None else key
 
-    def _pass_separator(self, source: Source, draft: PartialCall) -> Steps[str]:
+    def _pass_separator(self, source: Source, call: PartialCall) -> Steps[str]:
         source.pos += 1
-        head = yield from self._skip_layout(source, draft)
+        head = yield from self._skip_layout(source, call)
         if head == self.closer:
-            draft.repair("trailing_comma")
+            call.repair("trailing_comma")
         return head
 
-    def _skip_layout(self, source: Source, draft: PartialCall) -> Steps[str]:
-        """Step over blanks and comments; the character behind them."""
+    def _skip_layout(self, source: Source, call: PartialCall) -> Steps[str]:
+        """Skip whitespace and comments; return the character after them."""
         while (head := (yield from source.skip_blanks())) in COMMENT_HEADS and (yield from skip_comment(source)):
-            draft.repair("comment")
+            call.repair("comment")
         return head
 
-    def _is_over(self, frame: CallBlock, draft: PartialCall, head: str) -> Steps[bool]:
-        """The text ends here, or the mark that closes the whole call stands here and only our closer is missing."""
+    def _is_over(self, block: CallBlock, call: PartialCall, head: str) -> Steps[bool]:
+        """Whether the text ends here, or the mark that closes the whole call is here and only our closer is missing."""
         if not head:
-            draft.truncate()
+            call.truncate()
             return True
-        if (yield from frame.source.choose(frame.closing)) is None:
+        if (yield from block.source.choose(block.closing)) is None:
             return False
-        draft.repair("missing_bracket")
+        call.repair("missing_bracket")
         return True
 
-    def _unkeyed(self, frame: CallBlock, draft: PartialCall, head: str) -> Steps[bool]:
-        """Arguments of a function call without a name: a whole object of them, or the only text the tool takes."""
+    def _unkeyed(self, block: CallBlock, call: PartialCall, head: str) -> Steps[bool]:
+        """Read arguments of a function call without a key: an object of all of them, or the tool's only text."""
         if self.closer != ")":
             return False
-        source = frame.source
+        source = block.source
         if head == "*" and (yield from source.peek(3)) == "**{":
             source.pos, head = source.pos + 2, "{"
         if head == "{":
             source.pos += 1
-            return (yield from OBJECT.read(frame, draft))
-        sole = draft.tool.sole_text_parameter if draft.tool is not None else None
-        return head in QUOTES and sole is not None and (yield from self._positional(frame, draft, sole))
+            return (yield from OBJECT.read(block, call))
+        sole = call.tool.sole_text_parameter if call.tool is not None else None
+        return head in QUOTES and sole is not None and (yield from self._positional(block, call, sole))
 
-    def _positional(self, frame: CallBlock, draft: PartialCall, key: str) -> Steps[bool]:
-        """The only text that the tool takes, without its name; further arguments must have theirs."""
-        source = frame.source
-        text = yield from gather(source, self.separator + self.closer, frame.closing, self.literals.quotes)
+    def _positional(self, block: CallBlock, call: PartialCall, key: str) -> Steps[bool]:
+        """Read the tool's only text without its key; further arguments must have theirs."""
+        source = block.source
+        text = yield from collect_value(source, self.separator + self.closer, block.closing, self.literals.quotes)
         if text is None:
-            draft.truncate()
+            call.truncate()
             return True
         try:
             parsed = parse(text, self.literals)
@@ -205,53 +205,53 @@ class ObjectMembers:
             named = _next_key(self.assign, self.closer, (), "{key_plain}")
             if (yield from source.look(named, gap)) is None:
                 return False
-        draft.repair("positional_argument")
-        draft.commit()
-        draft.add(key, coerce_value(parsed.value, draft.parameter_type(key), f"argument {key}"))
+        call.repair("positional_argument")
+        call.commit()
+        call.add(key, coerce_value(parsed.value, call.parameter_type(key), f"argument {key}"))
         return True
 
-    def _is_wrapped(self, source: Source, draft: PartialCall, key: str) -> Steps[bool]:
-        """The arguments are wrapped once more, under a name that is none of them; or the whole call is, with its name.
+    def _is_wrapped(self, source: Source, call: PartialCall, key: str) -> Steps[bool]:
+        """Whether the arguments are wrapped again under an undeclared key, or the whole call is, with its name.
 
-        What is around them is stepped over.
+        The wrapping is consumed.
         """
-        if draft.keys or draft.is_open_ended or draft.declares(key):
+        if call.keys or call.is_open_ended or call.declares(key):
             return False
         head = yield from source.skip_blanks()
         if key != _NAME:
             source.pos += head == self.opener
             return head == self.opener
         found = yield from source.look(_NAME_AGAIN)
-        if found is None or draft.block.tools.find(found["name"]) is not draft.tool:
+        if found is None or call.block.tools.find(found["name"]) is not call.tool:
             return False
         source.pos = found.end()
         return True
 
-    def _unwrap(self, frame: CallBlock, draft: PartialCall, key: str) -> Steps[bool]:
-        draft.repair("unwrapped_arguments")
-        return key == _NAME or ((yield from self.read(frame, draft)) and not draft.is_truncated)
+    def _unwrap(self, block: CallBlock, call: PartialCall, key: str) -> Steps[bool]:
+        call.repair("unwrapped_arguments")
+        return key == _NAME or ((yield from self.read(block, call)) and not call.is_truncated)
 
-    def _broken(self, draft: PartialCall, head: str) -> bool:
-        if is_cut_in_key(draft.block.source):
-            draft.truncate()
+    def _broken(self, call: PartialCall, head: str) -> bool:
+        if is_cut_in_key(call.block.source):
+            call.truncate()
             return True
-        if not draft.live and (not draft.block.marked or draft.tool is None):
+        if not call.live and (not call.block.marked or call.tool is None):
             return False
-        draft.add_defect(Reason.MALFORMED, "arguments", f"{head!r} where a key was due", f"a key or {self.closer!r}")
+        call.add_defect(Reason.MALFORMED, "arguments", f"{head!r} where a key was due", f"a key or {self.closer!r}")
         return True
 
-    def _admit(self, frame: CallBlock, draft: PartialCall, key: str) -> bool:
-        """Whether the call may go on with this key; the first right one makes a tentative call sure."""
-        if not frame.marked and not draft.keys and key in _DEFINITION and not draft.declares(key):
+    def _admit(self, block: CallBlock, call: PartialCall, key: str) -> bool:
+        """Whether the call may continue with this key; the first declared one confirms a tentative call."""
+        if not block.marked and not call.keys and key in _DEFINITION and not call.declares(key):
             return False
-        if frame.marked or draft.declares(key) or draft.is_open_ended:
-            draft.commit()
+        if block.marked or call.declares(key) or call.is_open_ended:
+            call.commit()
         return True
 
     # -- keys --------------------------------------------------------------------------------------------------------
 
     def key(self, source: Source) -> Steps[str | None]:
-        """The key that stands here, and the sign behind it."""
+        """Consume the key here and the sign after it."""
         while (usual := self.usual_key.match(source.text, source.pos)) is None:
             found = (_LOOSE_KEY if self.is_loose else _KEY).at(source.text, source.pos, source.final)
             if found is not MORE:
@@ -271,41 +271,41 @@ class ObjectMembers:
 
     # -- values ------------------------------------------------------------------------------------------------------
 
-    def value(self, frame: CallBlock, draft: PartialCall, key: str) -> Steps[bool]:
-        """Read the value of one member into the draft; False when the text ended inside it."""
-        source, quote, shape = frame.source, self.literals.quotes[0], draft.parameter_type(key)
+    def value(self, block: CallBlock, call: PartialCall, key: str) -> Steps[bool]:
+        """Read the value of one member into the call; False if the text ends inside it."""
+        source, quote, shape = block.source, self.literals.quotes[0], call.parameter_type(key)
         if not source.text.startswith(quote, source.pos):
             yield from source.skip_blanks()
             quote = yield from find_quote(source, self.literals.quotes)
         if not quote:
-            return (yield from self._bare_value(frame, draft, key, shape))
+            return (yield from self._bare_value(block, call, key, shape))
         source.pos += len(quote)
         if quote == '"' and source.text[source.pos : source.pos + 1] in _MORE_QUOTES:
-            quote = yield from self._tripled(source, draft)
+            quote = yield from self._tripled(source, call)
         if quote == "'" and "single_quotes" not in self.literals.native:
-            draft.repair("single_quotes")
-        confirm = partial(self._ends_value, frame, draft, len(quote) > 1 and self.is_loose)
-        around = self._around(frame) if len(quote) > 1 else None
+            call.repair("single_quotes")
+        confirm = partial(self._ends_value, block, call, len(quote) > 1 and self.is_loose)
+        around = self._around(block) if len(quote) > 1 else None
         if shape.streams or shape.nullable_text or not shape.kinds:
-            draft.open_text(key)
-            if not (yield from self._strings(source, quote, draft, confirm, around)):
-                draft.truncate()
+            call.open_text(key)
+            if not (yield from self._strings(source, quote, call, confirm, around)):
+                call.truncate()
                 return False
-            draft.close_text()
+            call.close_text()
             return True
         out = Collector()
         if not (yield from self._strings(source, quote, out, confirm, around)):
-            draft.truncate()
+            call.truncate()
             return False
         for name in out.repairs:
-            draft.repair(name)
-        draft.add(key, coerce_value(decode(out), shape, f"argument {key}"))
+            call.repair(name)
+        call.add(key, coerce_value(decode_string(out), shape, f"argument {key}"))
         return True
 
     def _strings(
-        self, source: Source, quote: str, out: Receiver, confirm: Confirm, around: Around | None
+        self, source: Source, quote: str, out: Receiver, confirm: Confirm, around: EnclosingMarks | None
     ) -> Steps[bool]:
-        """Read a string, and in Python those behind it that are one with it; False when the text ends first."""
+        """Read a string, and in Python the adjacent ones joined to it; False if the text ends first."""
         whole = yield from read_string(source, quote, self.literals, out, confirm, around)
         while whole and self.literals is PYTHON and "unescaped_quote" not in out.repairs:
             gap = yield from source.find_nonblank()
@@ -317,26 +317,26 @@ class ObjectMembers:
             whole = yield from read_string(source, quote, self.literals, out, confirm, around)
         return whole
 
-    def _tripled(self, source: Source, draft: PartialCall) -> Steps[str]:
-        """The quote of a value, of which one was read: Python's three are no part of the text."""
+    def _tripled(self, source: Source, call: PartialCall) -> Steps[str]:
+        """The opening quote, of which one character is consumed: Python's triple quotes are no part of the text."""
         if (yield from source.peek(2)) != '""':
             return '"'
         source.pos += 2
-        draft.repair("triple_quotes")
+        call.repair("triple_quotes")
         return '"""'
 
-    def _around(self, frame: CallBlock) -> Around:
-        """The marks of calls around a string; where its quotes are marks too, a call may be quoted in it as it is."""
-        quotable = self.is_loose and frame.wrap_open
-        return Around(frame.closing, _headers(frame.wrap_open, frame.headers) if quotable else None)
+    def _around(self, block: CallBlock) -> EnclosingMarks:
+        """The marks of calls around a string; if its quotes are marks too, it may contain an unescaped quoted call."""
+        quotable = self.is_loose and block.wrap_open
+        return EnclosingMarks(block.closing, _headers(block.wrap_open, block.headers) if quotable else None)
 
-    def _ends_value(self, frame: CallBlock, draft: PartialCall, marked: bool, ahead: int, doubted: bool) -> Steps[bool]:
+    def _ends_value(self, block: CallBlock, call: PartialCall, marked: bool, ahead: int, doubted: bool) -> Steps[bool]:
         """Whether a quote that ends ``ahead`` characters from here ends its value.
 
         Once a quote turned out to be part of the value, the next one must be followed by a declared key, or by the
-        brackets that close the call. Behind a quote that is a mark, any key will do.
+        brackets that close the call. After a quote that is a mark, any key will do.
         """
-        source = frame.source
+        source = block.source
         if not doubted and self.usual_end.match(source.text, source.pos + ahead) is not None:
             return True
         gap = yield from source.find_nonblank(ahead)
@@ -344,81 +344,81 @@ class ObjectMembers:
         if not head:
             return not doubted
         if head == self.closer:
-            return (yield from self._end_follows(frame, draft, gap + 1, doubted))
+            return (yield from self._end_follows(block, call, gap + 1, doubted))
         if not (doubted or self.is_loose) and (yield from self._is_operand(source, ahead, gap, head)):
             return True  # what follows is no member, and breaks the call
         if head == self.separator:
-            return (yield from self._key_follows(source, draft, gap + 1, doubted and not marked))
+            return (yield from self._key_follows(source, call, gap + 1, doubted and not marked))
         if head in QUOTES:
-            return (yield from self._string_follows(source, draft, ahead, gap, doubted))
+            return (yield from self._string_follows(source, call, ahead, gap, doubted))
         if head in COMMENT_HEADS:
-            return not doubted and (yield from self._comment_follows(source, draft, gap))
-        if head not in frame.closing.starts:
+            return not doubted and (yield from self._comment_follows(source, call, gap))
+        if head not in block.closing.starts:
             return False
-        ending = yield from source.choose(frame.closing, gap)
-        # between marks, those of another call are text
+        ending = yield from source.choose(block.closing, gap)
+        # between marks, the marks of another call are text
         return ending == 0 if self.is_loose else ending is not None
 
-    def _string_follows(self, source: Source, draft: PartialCall, ahead: int, gap: int, doubted: bool) -> Steps[bool]:
-        """Whether the string behind a quote is one with that before it, or a key before which a comma is missing.
+    def _string_follows(self, source: Source, call: PartialCall, ahead: int, gap: int, doubted: bool) -> Steps[bool]:
+        """Whether the next string is joined to the one before it, or is a key with a missing comma.
 
-        Such a key stands apart, best on a new line.
+        Such a key is separated by whitespace, best by a line break.
         """
         if self.literals is PYTHON:
             return True
         apart = "\n" in source.text[source.pos + ahead : source.pos + gap]
-        apart = apart or (gap > ahead and not doubted and not draft.is_open_ended)
-        return apart and (yield from self._key_follows(source, draft, gap, True))
+        apart = apart or (gap > ahead and not doubted and not call.is_open_ended)
+        return apart and (yield from self._key_follows(source, call, gap, True))
 
     def _is_operand(self, source: Source, ahead: int, gap: int, head: str) -> Steps[bool]:
-        """Whether the string is part of an expression, or a further argument of Python follows that has no name."""
+        """Whether the string is part of an expression, or a positional Python argument follows."""
         if head != self.separator:
             operators = _OPERATORS if self.literals is PYTHON else _JOINING
             return (yield from source.look(operators, ahead)) is not None
         return self.literals is PYTHON and (yield from source.look(_POSITIONAL, gap + 1)) is not None
 
-    def _comment_follows(self, source: Source, draft: PartialCall, ahead: int) -> Steps[bool]:
-        """Whether a comment stands there, and a key or the end behind it."""
+    def _comment_follows(self, source: Source, call: PartialCall, ahead: int) -> Steps[bool]:
+        """Whether a comment is there, followed by a key or the end."""
         comment = yield from source.look(_COMMENT, ahead)
         if comment is None:
             return False
         behind = comment.end() - source.pos + source.text.startswith(",", comment.end())
-        return (yield from self._key_follows(source, draft, behind, True))
+        return (yield from self._key_follows(source, call, behind, True))
 
-    def _key_follows(self, source: Source, draft: PartialCall, ahead: int, declared: bool) -> Steps[bool]:
+    def _key_follows(self, source: Source, call: PartialCall, ahead: int, declared: bool) -> Steps[bool]:
         while declared or self.usual_key.match(source.text, source.pos + ahead) is None:
             bare = "{key_loose}" if self.is_loose else "{key_plain}"
             following = _next_key(self.assign, self.closer, self.literals.quotes, bare)
             found = following.at(source.text, source.pos + ahead, source.final)
             if found is not MORE:
-                return found is not None and self._is_due(draft, found, declared)
+                return found is not None and self._is_due(call, found, declared)
             yield
         return True
 
-    def _is_due(self, draft: PartialCall, found: Match, declared: bool) -> bool:
-        """Whether the key may follow; words without quotes are a key only if the tool declares it, or the quotes of
-        values are marks that text does not hold."""
+    def _is_due(self, call: PartialCall, found: Match, declared: bool) -> bool:
+        """Whether the key may follow; unquoted words are a key only if the tool declares it, or if the quotes of values
+        are marks that text does not contain."""
         key = found.groupdict().get("key")
         if key is None:
             return True
         if _WORDS.search(key.strip()) and (declared or len(self.literals.quotes[0]) == 1):
-            return draft.declares(key.strip())
-        return not declared or draft.declares(key) or draft.is_open_ended
+            return call.declares(key.strip())
+        return not declared or call.declares(key) or call.is_open_ended
 
-    def _end_follows(self, frame: CallBlock, draft: PartialCall, ahead: int, doubted: bool) -> Steps[bool]:
-        """Whether the call ends behind the closer; with a quote behind it, only if it was quoted."""
-        source = frame.source
+    def _end_follows(self, block: CallBlock, call: PartialCall, ahead: int, doubted: bool) -> Steps[bool]:
+        """Whether the call ends after the closer; with a quote after it, only if the call is a quotation."""
+        source = block.source
         if doubted:
             return (yield from self._all_closes(source, ahead))
         while len(source.text) <= source.pos + ahead and not source.final:
             yield
         behind = source.text[source.pos + ahead : source.pos + ahead + 1]
-        if behind in QUOTES and draft.is_quoted_up_to(source.here + ahead):
+        if behind in QUOTES and call.is_quoted_up_to(source.here + ahead):
             return True
         return not (behind.isalnum() or behind in ('"', "'", "\\", "$"))
 
     def _all_closes(self, source: Source, ahead: int) -> Steps[bool]:
-        """Whether nothing but closing brackets follows, up to what comes after calls."""
+        """Whether only closing brackets follow, up to what comes after calls."""
         brackets = 1
         while True:
             ahead = yield from source.find_nonblank(ahead)
@@ -427,24 +427,24 @@ class ObjectMembers:
                 return head in _BEHIND_CALLS or (not head and brackets > 1)
             ahead, brackets = ahead + 1, brackets + 1
 
-    def _bare_value(self, frame: CallBlock, draft: PartialCall, key: str, shape: SchemaType) -> Steps[bool]:
-        text = yield from gather(frame.source, self.separator + self.closer, frame.closing, self.literals.quotes)
+    def _bare_value(self, block: CallBlock, call: PartialCall, key: str, shape: SchemaType) -> Steps[bool]:
+        text = yield from collect_value(block.source, self.separator + self.closer, block.closing, self.literals.quotes)
         if text is None:
-            draft.truncate()
+            call.truncate()
             return False
         where = f"argument {key}"
         try:
             parsed = self._parse(text)
         except NotJsonError:
-            self._unquoted(draft, key, text.strip(), shape)
+            self._unquoted(call, key, text.strip(), shape)
             return True
         for name in parsed.repairs:
-            draft.repair(name)
-        draft.add(key, coerce_value(parsed.value, shape, where))
+            call.repair(name)
+        call.add(key, coerce_value(parsed.value, shape, where))
         return True
 
     def _parse(self, text: str) -> Parsed:
-        """The value, with a comment behind it or without. Raises ``NotJsonError`` if it is neither."""
+        """Parse the value, with or without a trailing comment. Raises ``NotJsonError`` if neither parses."""
         try:
             return parse(text, self.literals)
         except NotJsonError:
@@ -453,27 +453,27 @@ class ObjectMembers:
                 raise
             return parse(text[: comment.start()], self.literals)
 
-    def _unquoted(self, draft: PartialCall, key: str, text: str, shape: SchemaType) -> None:
-        """Text without quotes, or in quotes that are none here: clear if it is one plain line."""
+    def _unquoted(self, call: PartialCall, key: str, text: str, shape: SchemaType) -> None:
+        """Add text without quotes, or in unusual quotes: accepted if it is one plain line."""
         quote = _ODD_QUOTES.get(text[:1])
         if quote is not None:
             inside = text[1:-1] if len(text) > 1 and text[-1] == quote else ""
             text = "" if quote in inside or text[0] in inside else inside
         if not text or text == key or _NOT_PLAIN.search(text) or (quote is None and self._is_code(text, shape)):
-            draft.add_defect(Reason.INVALID_VALUE, f"argument {key}", text[:80] or "nothing", "a value in quotes")
+            call.add_defect(Reason.INVALID_VALUE, f"argument {key}", text[:80] or "nothing", "a value in quotes")
             return
-        draft.add(key, coerce_text(text, shape, f"argument {key}"))
-        draft.repair("unquoted_value")
+        call.add(key, coerce_text(text, shape, f"argument {key}"))
+        call.repair("unquoted_value")
 
     def _is_code(self, text: str, shape: SchemaType) -> bool:
-        """Whether a text without quotes is code; what is of the right type, or one of a few values, is none."""
+        """Whether an unquoted text is code; a value of a declared type that is not free text is not."""
         proved = bool(shape.kinds) and not (shape.streams or shape.nullable_text)
         named = self.literals is PYTHON and not proved and _CODE.match(text) is not None
         return named or _EXPRESSION.search(text) is not None
 
 
 def _decode_key(written: str) -> str:
-    """A key without its escapes; those that are none in JSON are markdown's and mean nothing."""
+    """Unescape a key; escapes that JSON does not have are Markdown's and are dropped."""
     if "\\" not in written:
         return written
     try:

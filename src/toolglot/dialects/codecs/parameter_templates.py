@@ -1,8 +1,8 @@
-"""Writing marked-up parameters the way a dialect's sample writes them.
+"""Writes tagged parameters in the format of a dialect's sample.
 
-Strategy. The parameter in the sample is found with the same marks that read it; its opener, its closer and the layout
-around the value become the form of every parameter. A value that would not come back as it is gets line breaks around
-it, then a CDATA section; at last the arguments become a JSON body between header and closing mark.
+Strategy. The parameter in the sample is found with the marks that read it; its opener, its closer and the whitespace
+around the value become the template of every parameter. A value that would not read back unchanged is wrapped in line
+breaks, then in a CDATA section; finally the arguments become a JSON body between header and closing mark.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TYPE = re.compile(r'(?<=type=")\w+(?=")|(?<=string=")\w+(?=")')
 
 @dataclass(frozen=True, slots=True)
 class ParameterTemplate:
-    """A sample with its parameter cut out, and the parameter itself: what stands before and behind its value."""
+    """A sample without its parameter, and the parameter itself: the text before and after its value."""
 
     before: str
     after: str
@@ -44,13 +44,13 @@ class ParameterTemplate:
 
     @property
     def prefix(self) -> str:
-        """What every tag of a nested value carries."""
+        """The prefix of every tag of a nested value."""
         return self.open[: -len(KEY) - 2]
 
 
 @lru_cache(maxsize=256)
-def parameter_form(sample: str, parameters: tuple[Parameter, ...]) -> ParameterTemplate | None:
-    """The form of a sample that marks up its parameters."""
+def parameter_template(sample: str, parameters: tuple[Parameter, ...]) -> ParameterTemplate | None:
+    """The template of a sample with tagged parameters."""
     for start in range(len(sample)):
         for parameter in parameters:
             found = Mark(parameter.open).at(sample, start, True)
@@ -83,7 +83,7 @@ def _kind(value: Value) -> str:
 
 
 def _respell(mark: str, key: str, value: Value) -> str:
-    """The sample's mark for another key and another kind of value."""
+    """The sample's mark for another key and another type of value."""
 
     def word(found: re.Match[str]) -> str:
         if found[0] == "true":
@@ -94,7 +94,7 @@ def _respell(mark: str, key: str, value: Value) -> str:
 
 
 def write_elements(value: Value, prefix: str) -> str | None:
-    """A value as nested elements, as far as elements can say it."""
+    """Write a value as nested elements; None if elements cannot express it."""
     if not isinstance(value, (dict, list)):
         return JSON.write(value) if isinstance(value, Number) or not isinstance(value, str) else value
     children = value.items() if isinstance(value, dict) else (("item", item) for item in value)
@@ -103,58 +103,58 @@ def write_elements(value: Value, prefix: str) -> str | None:
 
 
 def _write_element(name: str, value: Value, prefix: str) -> str:
-    """One element, or nothing when there is no such element."""
+    """Write one element; "" if it cannot be written."""
     inside = write_elements(value, prefix) if _ELEMENT_NAME.match(name) else None
     return "" if inside is None else f"{prefix}<{name}>{inside}{prefix}</{name}>"
 
 
 @dataclass(frozen=True, slots=True)
-class _Manner:
-    """One way of writing the values of a call."""
+class _ValueStyle:
+    """One style of writing the values of a call."""
 
     nested: bool = True
     breaks: bool = False
     cdata: bool = False
 
-    def write(self, form: ParameterTemplate, key: str, value: Value) -> str:
-        text = self.text(form, value)
-        if form.parameter.decode is not None:
+    def write(self, template: ParameterTemplate, key: str, value: Value) -> str:
+        text = self.text(template, value)
+        if template.parameter.decode is not None:
             text = escape(text)
         if self.cdata and _kind(value) == "string":
             text = f"<![CDATA[{text.replace(']]>', ']]]]><![CDATA[>')}]]>"
-            opener, closer = form.open.rstrip("\n"), form.close.lstrip("\n")
+            opener, closer = template.open.rstrip("\n"), template.close.lstrip("\n")
         else:
-            opener, closer = form.open, form.close
-            verbatim = form.parameter.trim is not Trim.BREAK
-            layout = form.parameter.trim_for(key) is Trim.BREAK and not form.breaks
+            opener, closer = template.open, template.close
+            verbatim = template.parameter.trim is not Trim.BREAK
+            layout = template.parameter.trim_for(key) is Trim.BREAK and not template.breaks
             if layout and (self.breaks or verbatim or "\n" in text):
                 text = f"\n{text}\n"
         return _respell(opener, key, value) + text + _respell(closer, key, value)
 
-    def text(self, form: ParameterTemplate, value: Value) -> str:
+    def text(self, template: ParameterTemplate, value: Value) -> str:
         if isinstance(value, str):
             return value
-        if isinstance(value, (dict, list)) and "<{key}>" in form.parameter.open and self.nested:
-            elements = write_elements(value, form.prefix)
+        if isinstance(value, (dict, list)) and "<{key}>" in template.parameter.open and self.nested:
+            elements = write_elements(value, template.prefix)
             if elements is not None:
                 return elements
         return JSON.write(value)
 
 
-_MANNERS = (_Manner(), _Manner(nested=False, breaks=True), _Manner(nested=False, cdata=True))
+_VALUE_STYLES = (_ValueStyle(), _ValueStyle(nested=False, breaks=True), _ValueStyle(nested=False, cdata=True))
 
 
 def write_parameters(
     sample: str, name: str, arguments: Mapping[str, Value], parameters: tuple[Parameter, ...]
 ) -> Iterator[str]:
-    """The call in the form of the sample, then in forms that carry more."""
-    form = parameter_form(sample, parameters)
-    if form is None:
+    """The call in the format of the sample, then in formats that can express more."""
+    template = parameter_template(sample, parameters)
+    if template is None:
         return
-    for manner in _MANNERS:
-        yield form.fill(
-            name, "".join(form.separator + manner.write(form, key, value) for key, value in arguments.items())
+    for style in _VALUE_STYLES:
+        yield template.fill(
+            name, "".join(template.separator + style.write(template, key, value) for key, value in arguments.items())
         )
-    layout = "\n" if "\n" in form.separator else ""
+    layout = "\n" if "\n" in template.separator else ""
     for notation in (JSON, HARD_JSON):
-        yield form.fill(name, layout + notation.write(dict(arguments)))
+        yield template.fill(name, layout + notation.write(dict(arguments)))

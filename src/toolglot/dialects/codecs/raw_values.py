@@ -1,11 +1,11 @@
-"""Where a raw value ends.
+"""Finds the end of a raw value.
 
 Strategy. A closing mark counts only if what follows it continues the structure: the next parameter, the end of the
 call, the end of the text. Openers of the same parameter, and headers of calls, inside a value are counted, so a quoted
-example closes its own marks. Where an undeclared element follows, or quoted openers are still open, the rest of the
-call is read on trial (``rest``): the earliest mark after which all of it parses ends the value. When the closing mark
-is missing, the value ends where the structure proves it: before a declared parameter that has not been given yet and
-stands at the start of a line, if the rest parses from there, or before the mark that closes the whole call.
+example closes its own marks. If an undeclared element follows, or quoted openers are still open, the rest of the call
+is parsed ahead (``lookahead``): the earliest mark after which all of it parses ends the value. If the closing mark is
+missing, the value ends where the structure proves it: before a declared parameter that is not given yet and begins a
+line, if the rest parses from there, or before the mark that closes the whole call.
 """
 
 from __future__ import annotations
@@ -39,26 +39,26 @@ _TAG = re.compile(r"</ ?((?:\{ns\}|\{bar\}DSML\{bar\})?(?:\{key\}|\w+))")
 """The name in a closing mark."""
 _OPENING_TAG = re.compile(r"<\{key\}(?:\{attributes\})?>")
 _GROUP_END = Mark("</{ns}{name_group}>")
-_MOST_STRAYS = 4
+_MAX_STRAYS = 4
 
-PIECES = frozenset(
+EXCERPT_KEYS = frozenset(
     ("oldstring", "newstring", "oldstr", "newstr", "oldtext", "newtext", "inserttext", "search", "replace", "diff")
 ) | {"patch"}
-"""Parameters that hold pieces of files: what they open or close may lie outside of them."""
+"""Parameters that hold excerpts of files: what they open may be closed outside of them, and the reverse."""
 
 
 def _fold(key: str) -> str:
-    """The key as it stands in lists of keys, which are spelled in many ways."""
+    """Normalise a key for lookup: keys have many spellings."""
     return key.replace("_", "").lower()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parameter:
-    """How one parameter is written. ``{key}`` in the closing mark is the key of the opening one.
+    """One spelling of a parameter. ``{key}`` in the closing mark is the key of the opening one.
 
-    ``verbatim`` are keys whose values keep their blanks whatever ``trim`` says; ``texts`` are type words in the opening
-    mark that say "this is text", any other word says "this is JSON"; ``repair`` names what is wrong with this spelling.
-    A spelling without a closing mark has no value, which is a defect.
+    ``verbatim`` are keys whose values keep their whitespace whatever ``trim`` is; ``texts`` are type names in the
+    opening mark that mean text, any other means JSON; ``repair`` names the defect of this spelling. A spelling without
+    a closing mark has no value, which is a defect.
     """
 
     open: str
@@ -69,10 +69,10 @@ class Parameter:
     decode: Callable[[str], str] | None = None
     repair: str = ""
     is_element: bool = field(init=False)
-    """Whether the key itself is the tag, as it is for many things that are no parameters."""
+    """Whether the key is the tag, as it is for many elements that are no parameters."""
     opener: Mark = field(init=False)
     is_keyed: bool = field(init=False)
-    """Whether what opens or closes a value depends on its key."""
+    """Whether the marks of a value depend on its key."""
 
     def __post_init__(self) -> None:
         keyed = _OPENING_TAG.search(self.open) is not None or any("{key}" in close for close in self.close)
@@ -85,7 +85,7 @@ class Parameter:
 
 
 def read_key(opener: Match) -> str:
-    """The key in the opening mark of a parameter, without Markdown's backslashes and with its entities resolved."""
+    """The key in the opening mark of a parameter, without Markdown backslashes and with entities decoded."""
     key = opener["key"].strip().replace("\\", "")
     return unescape(key) if "&" in key else key
 
@@ -96,13 +96,13 @@ def read_spelling(opener: Match) -> str:
 
 
 def is_closed_by(quoted: Match, closer: Mark) -> bool:
-    """Whether what closes a quoted tag, in its own namespace, is one of these closing marks too."""
+    """Whether the closing tag of a quoted tag, in its namespace, is one of these closing marks too."""
     tag = _QUOTED_TAG.match(quoted[0])
     return tag is None or closer.at(f"</{tag[1]}>", 0, True) is not None
 
 
 def is_mentioned(source: Source, before: str, found: Match) -> Steps[bool]:
-    """Whether a mark here stands alone between quotes or backticks: talked about, it opens and ends nothing."""
+    """Whether a mark here is alone between quotes or backticks: it is only mentioned and opens or ends nothing."""
     if before not in _MENTIONING:
         return False
     size = len(found[0])
@@ -111,7 +111,7 @@ def is_mentioned(source: Source, before: str, found: Match) -> Steps[bool]:
     return source.text.startswith(before, source.pos + size)
 
 
-def spell(template: str, key: str) -> str:
+def fill_key(template: str, key: str) -> str:
     return template.replace("{key}", key.replace("{", "{{").replace("}", "}}"))
 
 
@@ -120,47 +120,47 @@ class ValueMarks:
     """The marks that matter inside the value of one parameter."""
 
     closer: Mark
-    again: Mark
+    opener: Mark
     quoted: Mark | None
     stray: Mark | None
-    """Closing marks that models write once too often."""
-    kin: Mark | None
-    """Openers of which such a mark may be the end."""
+    """Closing marks that models repeat."""
+    stray_openers: Mark | None
+    """Openers that such a mark may close."""
     stops: re.Pattern[str]
-    """Where one may begin; the sign of a comparison is none, and no mark has four of them."""
-    odd: re.Pattern[str]
-    """What keeps a piece from passing as it is: stops, layout, and characters that JSON escapes."""
+    """Where a mark may begin; a comparison operator is none, and no mark begins with ``<<<<``."""
+    not_plain: re.Pattern[str]
+    """What keeps a chunk off the fast path: stops, whitespace to trim, and characters that JSON escapes."""
     trim: Trim
 
 
 @lru_cache(maxsize=1024)
-def mark_value(parameter: Parameter, key: str) -> ValueMarks:
-    """The marks for one key; most spellings close all their parameters alike, and then the marks are the same ones."""
+def value_marks(parameter: Parameter, key: str) -> ValueMarks:
+    """The marks for one key; most spellings close all parameters alike and share one set of marks."""
     folded = _fold(key)
     trim = Trim.BREAK if folded in parameter.verbatim else parameter.trim
-    return _mark_value(parameter, key if parameter.is_keyed else "", trim, folded in PIECES)
+    return _compile_value_marks(parameter, key if parameter.is_keyed else "", trim, folded in EXCERPT_KEYS)
 
 
 @lru_cache(maxsize=1024)
-def _mark_value(parameter: Parameter, key: str, trim: Trim, piece: bool) -> ValueMarks:
-    closer = Mark(*(spell(close, key) for close in parameter.close))
-    again = Mark(_OPENING_TAG.sub(lambda _: f"<{key}{{attributes}}>", parameter.open))
-    heads = sorted(closer.heads | again.heads | {"<"})
+def _compile_value_marks(parameter: Parameter, key: str, trim: Trim, piece: bool) -> ValueMarks:
+    closer = Mark(*(fill_key(close, key) for close in parameter.close))
+    opener = Mark(_OPENING_TAG.sub(lambda _: f"<{key}{{attributes}}>", parameter.open))
+    heads = sorted(closer.heads | opener.heads | {"<"})
     stops = compile_stops({head: r"(?![\s=]|<<<)" if head == "<" else "" for head in heads})
     layout = r"\s" if trim is Trim.BLANKS else ""
     # a quoted parameter of another dialect is counted if what closes it would close ours
     quoted = _QUOTED_PARAMETER if closer.at("</parameter>", 0, True) is not None else None
-    stray, kin = (None, None) if piece else _strays(parameter.close, key)
-    odd = re.compile(f"[{re.escape(''.join(heads))}{ESCAPED_CHARACTERS}{layout}]")
-    return ValueMarks(closer, again, quoted, stray, kin, stops, odd, trim)
+    stray, stray_openers = (None, None) if piece else _stray_marks(parameter.close, key)
+    not_plain = re.compile(f"[{re.escape(''.join(heads))}{ESCAPED_CHARACTERS}{layout}]")
+    return ValueMarks(closer, opener, quoted, stray, stray_openers, stops, not_plain, trim)
 
 
-def _strays(close: tuple[str, ...], key: str) -> tuple[Mark | None, Mark | None]:
+def _stray_marks(close: tuple[str, ...], key: str) -> tuple[Mark | None, Mark | None]:
     tags = [found[1] for closer in close if (found := _TAG.match(closer)) is not None]
     if not _TAG.match(close[0]):
         return None, None
-    closers = [spell(closer, key) for closer in close]
-    return Mark(*closers, named=False), Mark(*(spell(f"<{tag}", key) for tag in tags), named=False)
+    closers = [fill_key(closer, key) for closer in close]
+    return Mark(*closers, named=False), Mark(*(fill_key(f"<{tag}", key) for tag in tags), named=False)
 
 
 def quoted_headers(closer: Mark) -> tuple[Mark, ...]:
@@ -169,19 +169,19 @@ def quoted_headers(closer: Mark) -> tuple[Mark, ...]:
 
 
 class Goal(Enum):
-    """What must stand behind a mark that may end a value."""
+    """What must follow a mark that may end a value."""
 
     DECLARED = "a declared parameter"
     CONTINUED = "a declared parameter, or the end of the call"
-    CLOSED = "the end of the call, and behind it no closing mark without its call"
+    CLOSED = "the end of the call, and after it no closing mark without its call"
     UNCLOSED = "the same, if the mark that closes the value is missing: then each parameter is given only once"
 
 
-class Surroundings(Protocol):
-    """The call around a value."""
+class EnclosingCall(Protocol):
+    """The reader of the call around a value."""
 
-    frame: CallBlock
-    draft: PartialCall
+    block: CallBlock
+    call: PartialCall
     closer: Mark
 
     def parameter_here(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]: ...
@@ -197,9 +197,9 @@ class Surroundings(Protocol):
 
 @dataclass(slots=True)
 class RawValue:
-    """One value while its end is looked for."""
+    """Reads one value and finds its end."""
 
-    call: Surroundings
+    reader: EnclosingCall
     parameter: Parameter
     key: str
     take: Callable[[str], None]
@@ -208,30 +208,30 @@ class RawValue:
     depth: int = 0
     calls: int = 0
     begun: bool = False
-    """The call that was quoted last began like a call."""
+    """Whether the last quoted call begins like a call."""
     doubted: bool = False
-    """A closing mark was taken for text although no opener stands before it."""
+    """Whether a closing mark was taken for text although no opener precedes it."""
     refused: int = 1
-    """How many characters are text because no mark begins here, or one that does not count."""
+    """How many characters here are text: no mark begins, or one that does not count."""
     blank: bool = True
-    """Nothing but blanks so far."""
+    """Whether the value is only whitespace so far."""
     clean: bool = True
-    kin: bool = False
+    has_stray_opener: bool = False
     line_start: bool = True
     before: str = ""
-    """The piece before what comes next."""
+    """The chunk before the current position."""
     margin: str = ""
-    """The blanks before what comes next, if nothing else stands on its line."""
+    """The whitespace before the current position, if nothing else is on its line."""
     marks: ValueMarks = field(init=False)
     trimmer: Trimmer = field(init=False)
 
     def __post_init__(self) -> None:
-        self.marks = mark_value(self.parameter, self.key)
+        self.marks = value_marks(self.parameter, self.key)
         self.trimmer = Trimmer(self.marks.trim)
 
     def read(self) -> Steps[bool]:
-        """Hand the value on up to its end, which is consumed; False when the text ends first."""
-        source = self.call.frame.source
+        """Emit the value up to its end, which is consumed; False if the text ends first."""
+        source = self.reader.block.source
         run: PassThrough | None = None
         while True:
             found = self.marks.stops.search(source.text, source.pos)
@@ -259,10 +259,10 @@ class RawValue:
                 self.refused = 1
 
     def make_run(self, index: int) -> PassThrough:
-        odd, stop, trimmer = self.marks.odd.search, self.marks.stops.search, self.trimmer
+        not_plain, stop, trimmer = self.marks.not_plain.search, self.marks.stops.search, self.trimmer
 
         def take(piece: str) -> list[Event] | None:
-            if odd(piece) is None and trimmer.idle:
+            if not_plain(piece) is None and trimmer.idle:
                 self.before = piece
                 if self.line_start:
                     self.line_start = not piece.strip(" \t")
@@ -277,7 +277,7 @@ class RawValue:
         return take
 
     def trim(self, piece: str) -> str:
-        """What of the next piece may leave; what it means for marks behind it is kept in mind."""
+        """The part of a chunk that may be emitted; updates the state that decides on marks after it."""
         if "<" in piece:
             self.clean = False
         self.before = piece
@@ -290,7 +290,7 @@ class RawValue:
 
     def ends(self) -> Steps[bool]:
         """Whether the value ends here; its closing mark is consumed."""
-        source = self.call.frame.source
+        source = self.reader.block.source
         while (found := self.marks.closer.at(source.text, source.pos, source.final)) is MORE:
             yield
         if found is not None:
@@ -301,7 +301,7 @@ class RawValue:
             return (yield from self.ends_with_closer(size))
         if (yield from self.ends_twice()):
             return True
-        opened = yield from source.look(self.marks.again)
+        opened = yield from source.look(self.marks.opener)
         if opened is None and (yield from self.quotes_parameter()):
             self.depth += 1
             return False
@@ -315,22 +315,22 @@ class RawValue:
         return False
 
     def mentions(self, found: Match) -> Steps[bool]:
-        return is_mentioned(self.call.frame.source, self.before[-1:], found)
+        return is_mentioned(self.reader.block.source, self.before[-1:], found)
 
     def quotes_parameter(self) -> Steps[bool]:
-        """Whether the opener of a parameter of another dialect stands here that our closing mark would close."""
+        """Whether a parameter of another dialect opens here that our closing mark would close."""
         marks = self.marks
-        found = None if marks.quoted is None else (yield from self.call.frame.source.look(marks.quoted))
+        found = None if marks.quoted is None else (yield from self.reader.block.source.look(marks.quoted))
         if found is None or not is_closed_by(found, marks.closer):
             return False
         return not (yield from self.mentions(found))
 
     def ends_with_closer(self, size: int) -> Steps[bool]:
-        """Whether the closing mark of that size which stands here ends the value."""
-        source = self.call.frame.source
+        """Whether the closing mark here, of that size, ends the value."""
+        source = self.reader.block.source
         if self.depth:
             ends = yield from self.parses(Goal.CLOSED, size, not self.calls)
-            ends = ends and not self.begun  # else the call began anew within the value, and only that one ends here
+            ends = ends and not self.begun  # else the call began again inside the value, and only that one ends here
         else:
             ends = yield from self.structure_follows(size)
         if ends:
@@ -345,22 +345,22 @@ class RawValue:
 
     def parses(self, goal: Goal, ahead: int, otherwise: bool = False) -> Steps[bool]:
         """Whether the rest of the call parses ``ahead`` characters from here."""
-        return self.call.rest_parses(goal, ahead, self.key, self.parameter.is_element, otherwise)
+        return self.reader.rest_parses(goal, ahead, self.key, self.parameter.is_element, otherwise)
 
     def ends_twice(self) -> Steps[bool]:
-        """Whether a closing mark too many stands here, right before the one that counts; both are consumed.
+        """Whether a repeated closing mark is here, right before the one that counts; both are consumed.
 
-        Not in a value that holds an opener of that name: there it may well close that one. Nor where it is indented
-        more than the one that counts, or parted from it by an empty line: a part of a file is.
+        Not in a value that contains an opener of that name: it may close that one. Nor if it is indented more than the
+        one that counts, or an empty line is between them: then it is part of a file.
         """
-        marks, source = self.marks, self.call.frame.source
-        if self.kin or marks.stray is None or marks.kin is None:
+        marks, source = self.marks, self.reader.block.source
+        if self.has_stray_opener or marks.stray is None or marks.stray_openers is None:
             return False
-        self.kin = (yield from source.look(marks.kin)) is not None
+        self.has_stray_opener = (yield from source.look(marks.stray_openers)) is not None
         ahead, margin = 0, ""
-        for strays in range(_MOST_STRAYS):
+        for strays in range(_MAX_STRAYS):
             found = yield from source.look(marks.stray, ahead)
-            if self.kin or found is None:
+            if self.has_stray_opener or found is None:
                 return False
             end = found.end() - source.pos
             closes = strays > 0 and (yield from source.look(marks.closer, ahead)) is not None
@@ -368,7 +368,7 @@ class RawValue:
                 return False
             if closes and (yield from self.structure_follows(end)):
                 source.pos += end
-                self.call.draft.repair("stray_closer")
+                self.reader.call.repair("stray_closer")
                 return True
             ahead = yield from source.find_nonblank(end)
             line, _, margin = source.text[source.pos + end : source.pos + ahead].rpartition("\n")
@@ -379,13 +379,13 @@ class RawValue:
     def is_next(self, key: str) -> Steps[bool]:
         """Whether an opener here must be the next parameter: declared, not given yet, at the start of a line.
 
-        Not inside a quoted call; and a plain element only right behind text without any mark, because files are full
-        of elements that happen to be called like a parameter.
+        Not inside a quoted call; and a plain element only right after text without any mark, because files are full of
+        elements that happen to have the name of a parameter.
         """
-        draft = self.call.draft
+        call = self.reader.call
         if self.nested or self.calls or not self.line_start or not (self.clean or not self.parameter.is_element):
             return False
-        if not draft.declares(key) or key in draft.keys:
+        if not call.declares(key) or key in call.keys:
             return False
         if not (yield from self.parses(Goal.UNCLOSED, 0)):
             return False
@@ -393,28 +393,28 @@ class RawValue:
         return True
 
     def miss_closer(self) -> None:
-        """The closing mark is missing; an opener without a value is no parameter."""
-        draft, where = self.call.draft, f"argument {self.key}"
-        draft.repair("missing_parameter_closer")
+        """Record the missing closing mark; an opener without a value is no parameter."""
+        call, where = self.reader.call, f"argument {self.key}"
+        call.repair("missing_parameter_closer")
         if self.blank:
-            draft.add_defect(
+            call.add_defect(
                 Reason.MALFORMED, where, "neither a value nor a closing mark", "a value and its closing mark"
             )
 
     def ends_with_call(self) -> Steps[bool]:
         """Whether the whole call ends here although the closing mark of the value is missing."""
-        call, source = self.call, self.call.frame.source
-        found = yield from source.look(call.closer)
+        reader, source = self.reader, self.reader.block.source
+        found = yield from source.look(reader.closer)
         if found is not None:
             ahead = found.end() - source.pos
             return not (yield from self.mentions(found)) and (yield from self.ends_unclosed(ahead))
-        if (found := (yield from call.find_header())) is not None:
+        if (found := (yield from reader.find_header())) is not None:
             if (yield from self.mentions(found)):
                 return False
             self.begun = self.begun or (yield from self.opens_call(len(found[0])))
             self.calls += 1
             return False
-        opener = yield from call.parameter_here(0)
+        opener = yield from reader.parameter_here(0)
         if opener is not None and opener[0].is_element == self.parameter.is_element:
             return (yield from self.is_next(read_key(opener[1])))
         return self.clean and not self.nested and (yield from self.wrong_closer())
@@ -423,7 +423,7 @@ class RawValue:
         """Whether the closing mark of the call, which ends ``ahead`` characters from here, ends the value with it."""
         over = yield from self.call_is_over(ahead, self.depth + self.calls > 0)
         if over and not self.begun and not self.doubted:
-            if (yield from self.call.closes_later(self.parameter, self.key, ahead)):
+            if (yield from self.reader.closes_later(self.parameter, self.key, ahead)):
                 return False
             self.miss_closer()
             return True
@@ -432,14 +432,14 @@ class RawValue:
         return False
 
     def opens_call(self, ahead: int) -> Steps[bool]:
-        """Whether the header of a call is followed by a parameter, as if that call were meant."""
-        gap = yield from self.call.frame.source.find_nonblank(ahead)
-        opener = yield from self.call.find_opener(gap)
-        return opener is not None and (not opener[0].is_element or self.call.draft.declares(read_key(opener[1])))
+        """Whether a parameter follows the header of a call, as in a real call."""
+        gap = yield from self.reader.block.source.find_nonblank(ahead)
+        opener = yield from self.reader.find_opener(gap)
+        return opener is not None and (not opener[0].is_element or self.reader.call.declares(read_key(opener[1])))
 
     def wrong_closer(self) -> Steps[bool]:
-        """A closing mark of another name, right behind a value without any mark in it."""
-        source = self.call.frame.source
+        """Whether a closing mark of another name is here, right after a value without any mark in it."""
+        source = self.reader.block.source
         found = yield from source.look(FOREIGN_CLOSER)
         if found is None:
             return False
@@ -447,31 +447,31 @@ class RawValue:
         if not (yield from self.parses(Goal.UNCLOSED, size)):
             return False
         source.pos += size
-        self.call.draft.repair("wrong_closer")
+        self.reader.call.repair("wrong_closer")
         return True
 
     # -- what follows --------------------------------------------------------------------------------------------------
 
     def structure_follows(self, ahead: int) -> Steps[bool]:
-        """Whether the structure goes on behind a mark that ends ``ahead`` characters from here."""
-        call, source = self.call, self.call.frame.source
+        """Whether the structure continues after a mark that ends ``ahead`` characters from here."""
+        reader, source = self.reader, self.reader.block.source
         gap = yield from source.find_nonblank(ahead)
         if source.pos + gap >= len(source.text):
             return True
-        if (yield from call.parameter_here(gap)) is not None:
+        if (yield from reader.parameter_here(gap)) is not None:
             return True
-        while (found := call.closer.at(source.text, source.pos + gap, source.final)) is MORE:
+        while (found := reader.closer.at(source.text, source.pos + gap, source.final)) is MORE:
             yield
-        if found is not None or (source.final and call.closer.begins(source.text, source.pos + gap)):
+        if found is not None or (source.final and reader.closer.begins(source.text, source.pos + gap)):
             return True
         return (yield from self.wrapper_follows(gap))
 
     def wrapper_follows(self, gap: int) -> Steps[bool]:
-        """Whether something else than a parameter goes on with the structure: a group, a wrapper, an odd mark."""
-        source = self.call.frame.source
+        """Whether something other than a parameter continues the structure: a group, a wrapper, a foreign mark."""
+        source = self.reader.block.source
         if (yield from source.look(_GROUP_END, gap)) is not None:
             return True
-        if (yield from source.choose(self.call.frame.closing, gap)) is not None:
+        if (yield from source.choose(self.reader.block.closing, gap)) is not None:
             return True
         if self.parameter.is_element and (yield from source.look(_ELEMENT, gap)) is not None:
             return (yield from self.parses(Goal.CONTINUED, gap, True))
@@ -479,14 +479,14 @@ class RawValue:
         return found is not None and (yield from self.call_is_over(found.end() - source.pos, False))
 
     def call_is_over(self, ahead: int, strictly: bool) -> Steps[bool]:
-        """Whether behind the closing mark of the call comes what comes after calls, and not more of the value.
+        """Whether the call ends after its closing mark, and no more of the value follows.
 
-        Strictly: the closing mark of its wrapper, if it has one, and the end of the text.
+        Strictly: only the closing mark of its wrapper, if it has one, and the end of the text may follow.
         """
-        source, closing = self.call.frame.source, self.call.frame.closing
+        source, closing = self.reader.block.source, self.reader.block.closing
         gap = yield from source.find_nonblank(ahead)
         if source.pos + gap >= len(source.text):
-            return not strictly or not self.call.frame.wrap_close
+            return not strictly or not self.reader.block.wrap_close
         if (yield from source.choose(closing, gap)) is None:
             return False
         if not strictly:

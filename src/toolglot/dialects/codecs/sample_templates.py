@@ -1,10 +1,10 @@
-"""Writing arguments the way a dialect's sample writes them.
+"""Writes arguments in the format of a dialect's sample.
 
-Strategy. Every record carries a sample, the call ``get_weather(city="Oslo")`` as the dialect writes it. That text is
-the form: where it has the name, the key and the value, other names, keys and values are put, and everything around
-them stays. Quotes, signs and separators are read off the sample too, so a new dialect writes as soon as it reads. What
-a form cannot say is said a second time with every odd character escaped, and a third time as arguments in a string; the
-caller keeps the first one that reads back.
+Strategy. Every record has a sample, the call ``get_weather(city="Oslo")`` as the dialect writes it. That text is the
+template: its name, key and value are replaced, and everything around them stays. Quotes, assignment signs and
+separators are taken from the sample too, so a new dialect can write as soon as it can read. What a template cannot
+express is written a second time with every special character escaped, and a third time as arguments in a string; the
+caller keeps the first text that reads back.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import lru_cache
 from toolglot.core.lenient_json import Number, Value, escape, to_json_number
 
 TOOL, KEY, VALUE = "get_weather", "city", "Oslo"
-"""What every sample calls."""
+"""The tool, key and value of every sample."""
 
 _MEMBER = re.compile(
     rf'(?P<open>[{{(]?)(?:, )?(?P<mark>"?){KEY}(?P=mark)(?P<assign>: |[:=])'
@@ -30,7 +30,7 @@ _PYTHON_NAMES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def _escape_hard(text: str) -> str:
-    """JSON escapes for everything that could mean something anywhere."""
+    """Escape for JSON every character that may have a meaning in some dialect."""
     return _ODD.sub(_escape_odd, text)
 
 
@@ -54,7 +54,7 @@ def _escape_python(text: str, quote: str) -> str:
 
 
 def _escape_python_hard(text: str) -> str:
-    """Python reads no escape for characters beyond the basic plane, and they mean nothing anywhere."""
+    """Escape for Python, except characters beyond the basic plane: no escape for them is read, and none is needed."""
     return _ODD.sub(lambda found: f"\\u{ord(found[0]):04x}" if ord(found[0]) < 0x10000 else found[0], text)
 
 
@@ -64,7 +64,7 @@ def _keep(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Notation:
-    """How one dialect writes values: strings between ``quote``, keys plain or quoted, and three words."""
+    """How one dialect writes values: strings between ``quote``, keys bare or quoted, and three literals."""
 
     assign: str = ": "
     quote: str = '"'
@@ -104,7 +104,7 @@ BARE_HARD = Notation(":", '"', _escape_hard, True)
 
 @dataclass(frozen=True, slots=True)
 class SampleTemplate:
-    """A sample with its arguments cut out. ``flat``: the arguments stand beside the name."""
+    """A sample without its arguments. ``flat``: the arguments are next to the name."""
 
     before: str
     after: str
@@ -121,12 +121,12 @@ class SampleTemplate:
 
 
 @lru_cache(maxsize=256)
-def form_of(sample: str) -> SampleTemplate | None:
-    """The form of a sample that writes its arguments as a list of members."""
+def sample_template(sample: str) -> SampleTemplate | None:
+    """The template of a sample whose arguments are a list of members."""
     found = _MEMBER.search(sample)
     if found is None:
         return None
-    # beside the name, the bracket behind the value belongs to the whole call
+    # next to the name, the bracket after the value belongs to the whole call
     close = found["close"] if found["open"] else ""
     end = found.end() - len(found["close"]) + len(close)
     return SampleTemplate(sample[: found.start()], sample[end:], found["open"], close, _notation(found))
@@ -142,22 +142,22 @@ def _notation(found: re.Match[str]) -> Notation:
 
 
 def write_by_sample(sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
-    """The call in the form of the sample, then in forms that carry more."""
-    form = form_of(sample)
-    if form is None:
+    """The call in the format of the sample, then in formats that can express more."""
+    template = sample_template(sample)
+    if template is None:
         return
-    notation = form.notation
-    if form.flat:
-        yield form.fill(name, f", {notation.members(arguments)}" if arguments else "")
-        form = replace(form, before=form.before + ', "arguments": ', open="{", close="}")
-    yield form.fill(name, form.open + notation.members(arguments) + form.close)
-    if form.open == "(":
+    notation = template.notation
+    if template.flat:
+        yield template.fill(name, f", {notation.members(arguments)}" if arguments else "")
+        template = replace(template, before=template.before + ', "arguments": ', open="{", close="}")
+    yield template.fill(name, template.open + notation.members(arguments) + template.close)
+    if template.open == "(":
         hard = replace(notation, encode=_escape_python_hard)
-        yield form.fill(name, f"({hard.members(arguments)})")
-        yield form.fill(name, f"(**{HARD_JSON.write(dict(arguments))})")
+        yield template.fill(name, f"({hard.members(arguments)})")
+        yield template.fill(name, f"(**{HARD_JSON.write(dict(arguments))})")
         return
-    yield form.fill(name, (BARE_HARD if notation.bare_keys else HARD_JSON).write(dict(arguments)))
-    yield form.fill(name, write_encoded(arguments))
+    yield template.fill(name, (BARE_HARD if notation.bare_keys else HARD_JSON).write(dict(arguments)))
+    yield template.fill(name, write_encoded(arguments))
 
 
 def write_encoded(arguments: Mapping[str, Value]) -> str:

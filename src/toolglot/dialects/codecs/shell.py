@@ -1,13 +1,13 @@
-"""A shell fence as a call to the tool that runs commands. Off unless the caller lists the commands that may run.
+"""Shell fences as calls to the tool that runs commands. Off unless the caller lists the allowed commands.
 
     ```bash
     git status
     ```
 
-Only one plain command counts: its first word is on the list, and nothing in it pipes, redirects, substitutes or chains
-unless that is allowed too. Then every command in the line must be on the list. Quotes do not help: a line that only
-looks as if it did more than it may stays text. Where an explicit working directory is required, a fence counts only if
-one is set and the tool can be told.
+Only one plain command counts: its first word is on the list, and it does not pipe, redirect, substitute or chain unless
+that is allowed too. Then every command in the line must be on the list. Quotes make no difference: a line that only
+looks as if it did more than allowed stays text. If an explicit working directory is required, a fence counts only if
+one is set and the tool has a parameter for it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from toolglot.dialects.spec import CallSyntax
 
 COMMAND = "command"
 DIRECTORIES = ("cwd", "workdir", "working_directory")
-USUAL = ("execute_command", "bash", "run_command", "shell")
+USUAL_NAMES = ("execute_command", "bash", "run_command", "shell")
 _FENCE = ("```",)
 _NEVER = re.compile(r"[{}\\\n]")
 _SYNTAX = {
@@ -40,16 +40,16 @@ _COMMANDS = re.compile(r"[|&;`()]+|\$\(")
 """Where another command may begin."""
 
 
-def _runner(toolbox: CompiledTools) -> CompiledTool | None:
-    """The one tool on offer that takes a command; of several, the one with a usual name."""
+def _find_runner(toolbox: CompiledTools) -> CompiledTool | None:
+    """The only offered tool that takes a command; of several, the one with a usual name."""
     tools = [tool for tool in map(toolbox.find, toolbox.names) if tool is not None and tool.declares(COMMAND)]
     if len(tools) > 1:
-        tools = [tool for tool in tools if tool.name in USUAL]
+        tools = [tool for tool in tools if tool.name in USUAL_NAMES]
     return tools[0] if len(tools) == 1 else None
 
 
 def is_allowed(line: str, options: Options) -> bool:
-    """Whether a line does nothing but what the caller has listed."""
+    """Whether a line does only what the caller allows."""
     if _NEVER.search(line):
         return False
     if any(sign.search(line) for name, sign in _SYNTAX.items() if name not in options.shell_syntax):
@@ -63,10 +63,10 @@ class Shell:
     def accepts(self, head: str) -> bool:
         return True
 
-    def read(self, frame: CallBlock, call: CallSyntax, found: Match) -> Steps[bool]:
-        source = frame.source
-        options = frame.options
-        tool = _runner(frame.tools) if options.shell and frame.wrap_close == _FENCE else None
+    def read(self, block: CallBlock, syntax: CallSyntax, found: Match) -> Steps[bool]:
+        source = block.source
+        options = block.options
+        tool = _find_runner(block.tools) if options.shell and block.wrap_close == _FENCE else None
         line = found[0].removeprefix("$ ").strip()
         if tool is None or not is_allowed(line, options):
             return False
@@ -74,15 +74,15 @@ class Shell:
         yield from source.skip_blanks()
         if (yield from source.peek(3)) != "```":
             return False
-        draft = frame.begin(tool.name, frame.start)
-        if draft is None:
+        call = block.begin(tool.name, block.start)
+        if call is None:
             return False
-        draft.add_value(COMMAND, line)
+        call.add_value(COMMAND, line)
         place = next(filter(tool.declares, DIRECTORIES), "")
         if options.shell_cwd and place:
-            draft.add_value(place, options.shell_cwd)
+            call.add_value(place, options.shell_cwd)
         elif options.patterns.require_cwd:
-            draft.add_defect(
+            call.add_defect(
                 Reason.MISSING_ARGUMENT, place or DIRECTORIES[0], "nothing", "an explicit working directory"
             )
         return True

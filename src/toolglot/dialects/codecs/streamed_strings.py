@@ -1,7 +1,7 @@
-"""Quoted strings, read piece by piece and handed on as the inside of a JSON string.
+"""Reads quoted strings chunk by chunk and emits them as the inside of a JSON string.
 
-Strategy. A quote ends the string only when the caller confirms that what follows continues the structure; this alone
-saves values with unescaped quotes in them. Characters between stops pass through untouched.
+Strategy. A quote ends the string only if the caller confirms that what follows continues the structure; so values with
+unescaped quotes survive. Characters between stops pass through unchanged.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from toolglot.dialects.scanner import PassThrough, Source, Steps
 
 
 class Receiver(Protocol):
-    """Where the pieces go. ``passthrough_index`` is the index of the call if pieces may leave without a look."""
+    """Takes the fragments. ``passthrough_index`` is the index of the call if chunks may take the fast path."""
 
     repairs: dict[str, None]
 
@@ -32,7 +32,7 @@ class Receiver(Protocol):
 
 
 class Collector:
-    """A receiver that keeps everything."""
+    """A receiver that collects the fragments."""
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
@@ -51,20 +51,20 @@ class Collector:
 
 _QUOTES = ('"', "'")
 _DRIVE = re.compile(r"[A-Za-z]:\\[^\\\"/]")
-"""A path whose backslashes nobody escaped: what would be a line break or a tab is part of it."""
+"""A Windows path with unescaped backslashes: what looks like an escaped line break or tab is part of it."""
 
 _PATH_SIGNS = ("", ":")
 _JSON_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _JSON_ESCAPES = '"\\\\/bfnrt'
 _SHARED_ESCAPES = '"\\\\bfnrt'
-"""The escapes that JSON has too, and with the same meaning."""
+"""Python escapes that have the same meaning in JSON."""
 _LONG_ESCAPES = ("u", "x")
 _PYTHON_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class _Plain:
-    """Text that needs no look: it has none of the ``stops``, or fits ``text``, and ``encode`` makes JSON of it."""
+    """Fast path for text that has none of the ``stops``, or matches ``text``; ``encode`` converts it to JSON."""
 
     stops: re.Pattern[str]
     text: re.Pattern[str]
@@ -87,7 +87,7 @@ class _Plain:
             return [CallArguments(index, encode(piece[:size]))] if size else []
 
         def take_behind(piece: str) -> list[Event] | None:
-            """The piece behind one that ended in the middle of an escape."""
+            """Take the chunk after one that ended in the middle of an escape."""
             whole = "\\" + piece
             source.left, source.run = "", take
             events = take(whole)
@@ -100,7 +100,7 @@ class _Plain:
 
 @lru_cache(maxsize=32)
 def _plain(quote: str, json: bool, path: bool) -> _Plain:
-    """Between quotes, text that means the same in JSON, and escapes that do; between marks, all that begins no mark."""
+    """Between quotes: text and escapes with the same meaning in JSON; between marks: all that begins no mark."""
     escapes = "" if path else _JSON_ESCAPES if json else _SHARED_ESCAPES
     stops = re.escape(quote[0]) + ESCAPED_CHARACTERS
     if quote[0] not in _QUOTES:
@@ -110,17 +110,17 @@ def _plain(quote: str, json: bool, path: bool) -> _Plain:
 
 
 class Confirm(Protocol):
-    """Whether a quote that ends ``ahead`` characters from here ends the string; doubted if others before it did not."""
+    """Whether a quote that ends ``ahead`` characters from here ends the string; ``doubted``: an earlier one did not."""
 
     def __call__(self, ahead: int, doubted: bool) -> Steps[bool]: ...
 
 
 @dataclass(slots=True)
-class Around:
-    """What is around a string, and may stand in it too: the marks of calls.
+class EnclosingMarks:
+    """The marks of the call around a string, which may also occur in it.
 
-    ``closing`` is what ends the whole call, its own closing marks first: at the very end of the text they end the
-    string too. ``header`` begins a call; the quotes of a call that is quoted inside the string end nothing.
+    ``closing`` ends the whole call, its own closing marks first: at the very end of the text they end the string too.
+    ``header`` begins a call; the quotes of a call that is quoted inside the string end nothing.
     """
 
     closing: MarkChoice
@@ -128,7 +128,7 @@ class Around:
     quoted: int = 0
 
     def look(self, source: Source) -> Steps[None]:
-        """Count the call that begins or ends here."""
+        """Count a quoted call that begins or ends here."""
         if self.header is None:
             return
         begins = self.header.stops.match(source.text, source.pos)
@@ -139,9 +139,9 @@ class Around:
 
 
 def read_string(
-    source: Source, quote: str, literals: Literals, out: Receiver, confirm: Confirm, outer: Around | None = None
+    source: Source, quote: str, literals: Literals, out: Receiver, confirm: Confirm, outer: EnclosingMarks | None = None
 ) -> Steps[bool]:
-    """Read up to the closing quote (the opening one is consumed); False when the text ends first."""
+    """Read up to the closing quote (the opening one is consumed); False if the text ends first."""
     doubted = False
     path = _may_be_path(source, quote, literals) and (yield from _is_path(source, out))
     plain = _plain(quote, literals.unescape is None, path)
@@ -178,7 +178,7 @@ def read_string(
 
 
 def _may_be_path(source: Source, quote: str, literals: Literals) -> bool:
-    """Whether it is worth waiting for more: the second character tells nearly always."""
+    """Whether the string may be a Windows path; the second character nearly always decides."""
     second = source.text[source.pos + 1 : source.pos + 2]
     return quote == '"' and literals.unescape is None and second in _PATH_SIGNS
 
@@ -198,11 +198,11 @@ def _path_separator(source: Source, out: Receiver) -> Steps[None]:
 
 
 def _at_mark(
-    source: Source, quote: str, out: Receiver, confirm: Confirm, doubted: bool, outer: Around | None
+    source: Source, quote: str, out: Receiver, confirm: Confirm, doubted: bool, outer: EnclosingMarks | None
 ) -> Steps[bool | None]:
     """Consume the first character of a longer quote, or the quote.
 
-    Returns whether a quote ends the string here, or None if no quote of this string stands here.
+    Returns whether a quote ends the string here, or None if no quote of this string is here.
     """
     while (here := source.text[source.pos : source.pos + len(quote)]) != quote and quote.startswith(here):
         if source.final:
@@ -222,13 +222,13 @@ def _at_mark(
 
 
 def _keep(source: Source, piece: str, out: Receiver) -> None:
-    """What looked like the end was part of the string."""
+    """Emit what looked like the end as part of the string."""
     out.write(escape(piece))
     source.pos += len(piece)
 
 
 def _is_over(source: Source, outer: MarkChoice) -> Steps[bool]:
-    """Whether the mark that closes the whole call stands here, and nothing behind it."""
+    """Whether the mark that closes the whole call is here, and nothing follows it."""
     if (yield from source.choose(outer)) is None:
         return False
     size = outer.size(source.text, source.pos)

@@ -1,8 +1,8 @@
-"""Arguments as marked-up parameters: ``<parameter=path>a.py</parameter>`` and all its relatives.
+"""Arguments as tagged parameters: ``<parameter=path>a.py</parameter>`` and its variants.
 
-Strategy. Between header and closing mark stand parameters, and whatever models put there by mistake. The reader tries
-one kind of thing after the other (a parameter, the closing mark, a JSON body, the end of the text, a stray mark, loose
-text) and goes on or stops; where a value ends is the business of ``values``.
+Strategy. Between header and closing mark are parameters, and whatever models put there by mistake. The reader tries one
+construct after the other (a parameter, the closing mark, a JSON body, the end of the text, a stray mark, loose text)
+and continues or stops; ``raw_values`` finds the end of a value.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from toolglot.dialects.codecs.raw_values import (
     Goal,
     Parameter,
     RawValue,
+    fill_key,
     is_closed_by,
-    mark_value,
     quoted_headers,
     read_key,
     read_spelling,
-    spell,
+    value_marks,
 )
 from toolglot.dialects.codecs.whitespace import Trim
 from toolglot.dialects.partial_call import CallBlock, PartialCall
@@ -48,9 +48,9 @@ __all__ = ["Parameter", "TaggedParameters", "Trim"]
 _HTML = frozenset(
     ("a", "b", "i", "p", "br", "hr", "li", "ol", "ul", "td", "th", "tr", "div", "img", "pre", "span", "code")
 ) | {"form", "input", "title", "label", "table", "button"}
-"""Elements that are no undeclared parameter but a page."""
+"""Elements that are HTML and no undeclared parameters."""
 
-_LONGEST_PAIRS = 2048
+_MAX_PAIRS = 2048
 _NO_TEXT = ("", "<")
 _GROUP = Mark("<{slash}{ns}{name_group}>")
 
@@ -69,11 +69,11 @@ BORROWED = (
     ("<{key}>", ("</ {key} >",)),
     ("<{key}{attributes}>", ("</ {key} >",)),
 )
-"""How others write parameters: models mix these into any call that is made of tags."""
+"""Spellings of other dialects: models mix them into any call that is made of tags."""
 
 
 def _spellings(own: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
-    """The dialect's own spellings, then everybody else's with its layout; plain elements last, for any tag is one."""
+    """The dialect's own spellings, then all others with its trimming; plain elements last, for any tag matches them."""
     known = {parameter.open for parameter in own}
     borrowed = (
         Parameter(opener, close, own[0].trim, own[0].verbatim, decode=unescape if opener.endswith('"') else None)
@@ -83,8 +83,8 @@ def _spellings(own: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
     return tuple(sorted((*own, *borrowed), key=lambda parameter: parameter.is_element))
 
 
-class _Marks(NamedTuple):
-    """What may close a call of one name, and the headers of further calls that would be closed with it."""
+class _CallMarks(NamedTuple):
+    """The marks that close a call of one name, and the headers of calls that they would close too."""
 
     closer: Mark
     header: Mark
@@ -95,9 +95,9 @@ class _Marks(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _headers(headers: tuple[str, ...], wrap_open: tuple[str, ...]) -> tuple[str, ...]:
-    """The headers of a call as they look inside a value: one that begins with a name is known by its wrapper.
+    """The headers of a call inside a value: one that begins with a name is recognised by its wrapper.
 
-    Without the name it counts too, for other calls may have the same wrapper.
+    The wrapper counts without the name too, because other calls may have the same wrapper.
     """
     marked = tuple(header for header in headers if not header.startswith("{name"))
     openers = tuple(opener for opener in wrap_open if "{before" not in opener)
@@ -106,19 +106,19 @@ def _headers(headers: tuple[str, ...], wrap_open: tuple[str, ...]) -> tuple[str,
 
 
 @lru_cache(maxsize=1024)
-def _marks(close: tuple[str, ...], header: tuple[str, ...], name: str) -> _Marks:
-    closer = Mark(*(spell(template, name) for template in close))
+def _call_marks(close: tuple[str, ...], header: tuple[str, ...], name: str) -> _CallMarks:
+    closer = Mark(*(fill_key(template, name) for template in close))
     own = Mark(*(f"<{name}>" if template == "<{name}>" else template for template in header))
     heads = (closer.heads | own.heads | {"<"}) - {"{"}
     stops = compile_stops({head: r"(?![\s=]|<<<)" if head == "<" else "" for head in sorted(heads)})
-    return _Marks(closer, own, quoted_headers(closer), stops)
+    return _CallMarks(closer, own, quoted_headers(closer), stops)
 
 
 @dataclass(frozen=True, slots=True)
 class TaggedParameters:
     """The codec, given the spellings of its parameters, the usual one first.
 
-    ``heads`` are the characters such a body begins with; none means that anything but JSON will do.
+    ``heads`` are the characters such a body may begin with; "" means anything but JSON.
     """
 
     parameters: tuple[Parameter, ...]
@@ -134,57 +134,57 @@ class TaggedParameters:
     def accepts(self, head: str) -> bool:
         return head in self.heads if self.heads else head != "{"
 
-    def read(self, frame: CallBlock, call: CallSyntax, found: Match) -> Steps[bool]:
-        draft = frame.begin(found["name"], frame.source.here)
-        if draft is None:
+    def read(self, block: CallBlock, syntax: CallSyntax, found: Match) -> Steps[bool]:
+        call = block.begin(found["name"], block.source.here)
+        if call is None:
             return at_once(False)
-        frame.source.pos = found.end()
+        block.source.pos = found.end()
         closed = found[0].endswith("/>")
-        if not take_attributes(draft, found, certain=frame.marked or not closed):
+        if not take_attributes(call, found, certain=block.marked or not closed):
             return at_once(False)
         if closed:
-            draft.commit()
+            call.commit()
             return at_once(True)
-        marks = _marks(call.close or frame.wrap_close, _headers(call.header, frame.wrap_open), draft.name)
-        return _Reading(self, frame, call, draft, *marks).read()
+        marks = _call_marks(syntax.close or block.wrap_close, _headers(syntax.header, block.wrap_open), call.name)
+        return _ParameterReader(self, block, syntax, call, *marks).read()
 
     def write(self, sample: str, name: str, arguments: Mapping[str, Json]) -> Iterator[str]:
         return write_parameters(sample, name, arguments, self.parameters)
 
 
-def _discard(piece: str) -> None:
-    """Take a piece of a value that is read in another way."""
+def _ignore(piece: str) -> None:
+    """Ignore a fragment of a value that is read elsewhere."""
 
 
 class _Next(Enum):
-    GO_ON = "the thing was taken, more may follow"
+    GO_ON = "the construct was read, more may follow"
     DONE = "the call is over"
     REFUSED = "this is no call after all"
 
 
 @dataclass(slots=True)
-class _Reading:
-    """One call while its parameters are read."""
+class _ParameterReader:
+    """Reads the parameters of one call."""
 
     markup: TaggedParameters
-    frame: CallBlock
-    call: CallSyntax
-    draft: PartialCall
+    block: CallBlock
+    syntax: CallSyntax
+    call: PartialCall
     closer: Mark
     header: Mark
     quoted: tuple[Mark, ...]
     stops: re.Pattern[str]
     behind_parameter: bool = False
     looked: tuple[str, int, tuple[Parameter, Match] | None] = ("", -1, None)
-    """Where the opener of a parameter was looked for last, and which one stands there."""
+    """Cache of ``find_opener``: text, position and result."""
     tried: LookaheadResult = field(default_factory=LookaheadResult)
     given: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Where the parameters stand that were read, from their values on."""
+    """The positions of the values that were read, by key."""
     spelling: str = ""
-    """How the parameter is spelled that is read now."""
+    """The spelling of the current parameter."""
 
     def read(self) -> Steps[bool]:
-        attempts: tuple[Callable[[str], Steps[_Next | None]], ...] = (
+        constructs: tuple[Callable[[str], Steps[_Next | None]], ...] = (
             self.group,
             self.parameter,
             self.end,
@@ -196,10 +196,10 @@ class _Reading:
             self.stray_closer,
         )
         while True:
-            head = yield from self.frame.source.skip_blanks()
-            self.behind_parameter = self.draft.live and bool(self.draft.keys)
-            for attempt in attempts:
-                outcome = yield from attempt(head)
+            head = yield from self.block.source.skip_blanks()
+            self.behind_parameter = self.call.live and bool(self.call.keys)
+            for read_construct in constructs:
+                outcome = yield from read_construct(head)
                 if outcome is not None:
                     break
             else:
@@ -207,17 +207,17 @@ class _Reading:
             if outcome is not _Next.GO_ON:
                 return outcome is _Next.DONE
 
-    # -- what may stand between header and closing mark ----------------------------------------------------------------
+    # -- constructs between header and closing mark --------------------------------------------------------------------
 
     def group(self, head: str) -> Steps[_Next | None]:
-        """An element that only groups the parameters and is none itself."""
+        """Skip an element that only groups the parameters."""
         size = yield from self.find_group()
-        self.frame.source.pos += size
+        self.block.source.pos += size
         return _Next.GO_ON if size else None
 
     def find_group(self) -> Steps[int]:
-        """How long the mark of such an element that stands here is; 0 if there is none."""
-        source = self.frame.source
+        """The length of the mark of such an element here; 0 if there is none."""
+        source = self.block.source
         opener = yield from self.find_opener(0)
         if opener is not None and not opener[0].is_element:
             return 0
@@ -227,7 +227,7 @@ class _Reading:
             return 0
         size, name = found.end() - source.pos, found["name"]
         own = any(parameter.is_element for parameter in self.markup.parameters)
-        return 0 if own and self.draft.declares(name) and name not in self.draft.keys else size
+        return 0 if own and self.call.declares(name) and name not in self.call.keys else size
 
     def parameter(self, head: str) -> Steps[_Next | None]:
         opener = yield from self.parameter_here(0)
@@ -236,13 +236,13 @@ class _Reading:
         if opener is None:
             return None
         parameter, found = opener
-        self.frame.source.pos = found.end()
+        self.block.source.pos = found.end()
         self.behind_parameter = False
         self.spelling = read_spelling(found)
-        self.draft.commit_on(read_key(found))
+        self.call.commit_on(read_key(found))
         if parameter.repair:
-            self.draft.repair(parameter.repair)
-        key, start = read_key(found), self.frame.source.here
+            self.call.repair(parameter.repair)
+        key, start = read_key(found), self.block.source.here
         if not parameter.close:
             return (yield from self.no_value(key))
         if key in self.given:
@@ -250,38 +250,38 @@ class _Reading:
         else:
             word = found["type"] if "{type}" in parameter.open else None
             yield from self.value(parameter, key, self.shape_of(parameter, key, word))
-            self.given[key] = (start, self.frame.source.here)
-        return _Next.DONE if self.draft.is_truncated else _Next.GO_ON
+            self.given[key] = (start, self.block.source.here)
+        return _Next.DONE if self.call.is_truncated else _Next.GO_ON
 
     def repeated(self, parameter: Parameter, key: str, before: tuple[int, int]) -> Steps[None]:
-        """A parameter that was given before: nothing new if the tool does not declare it, or the value is the same."""
-        source, draft = self.frame.source, self.draft
+        """Read a repeated parameter: dropped if the tool does not declare it or the value is the same."""
+        source, call = self.block.source, self.call
         start = source.here
-        if not (yield from RawValue(self, parameter, key, _discard).read()):
-            draft.truncate()
-        elif not draft.declares(key) or source.repeats(start, before):
-            draft.repair("dropped_repeated_argument")
+        if not (yield from RawValue(self, parameter, key, _ignore).read()):
+            call.truncate()
+        elif not call.declares(key) or source.repeats(start, before):
+            call.repair("dropped_repeated_argument")
         else:
-            draft.add_defect(Reason.DUPLICATE_ARGUMENT, f"argument {key}", "a second value", "one value")
+            call.add_defect(Reason.DUPLICATE_ARGUMENT, f"argument {key}", "a second value", "one value")
 
     def no_value(self, key: str) -> Steps[_Next]:
-        """A key without a value; the value may have been cut off."""
-        source = self.frame.source
+        """Handle a key without a value; the value may have been cut off."""
+        source = self.block.source
         yield from source.find_nonblank()
         if source.final and ">" not in source.text[source.pos :]:
             source.pos = len(source.text)
-            self.draft.truncate()
+            self.call.truncate()
             return _Next.DONE
-        self.draft.add_defect(Reason.MALFORMED, f"argument {key}", "no value", "a value between two marks")
+        self.call.add_defect(Reason.MALFORMED, f"argument {key}", "no value", "a value between two marks")
         return _Next.GO_ON
 
     def undeclared_first(self) -> Steps[tuple[Parameter, Match] | None]:
-        """An undeclared element that stands first, before a declared one; another call that begins here is none."""
-        opener, draft = (yield from self.find_opener(0)), self.draft
-        if opener is None or draft.keys or draft.tool is None or not self.markup.parameters[0].is_element:
+        """Find an undeclared element before the first declared one; another call that begins here is none."""
+        opener, call = (yield from self.find_opener(0)), self.call
+        if opener is None or call.keys or call.tool is None or not self.markup.parameters[0].is_element:
             return None
-        if self.frame.tools.find(read_key(opener[1])) is not None:
-            source = self.frame.source
+        if self.block.tools.find(read_key(opener[1])) is not None:
+            source = self.block.source
             gap = yield from source.find_nonblank(len(opener[1][0]))
             if source.text[source.pos + gap : source.pos + gap + 1] in _NO_TEXT:
                 return None
@@ -290,97 +290,97 @@ class _Reading:
         return (yield from self.find_opener(0))  # more may have arrived meanwhile
 
     def end(self, head: str) -> Steps[_Next | None]:
-        source = self.frame.source
+        source = self.block.source
         while (found := self.closer.at(source.text, source.pos, source.final)) is MORE:
             yield
         if found is None:
             return None
         # without a closing mark of its own the call ends where its wrapper does, and leaves that mark to it
-        if not self.draft.keys and self.draft.tool is None and "{name}" in self.call.header:
+        if not self.call.keys and self.call.tool is None and "{name}" in self.syntax.header:
             return _Next.REFUSED
-        source.pos = found.end() if self.call.close else source.pos
-        self.draft.commit()
+        source.pos = found.end() if self.syntax.close else source.pos
+        self.call.commit()
         return _Next.DONE
 
     def json_body(self, head: str) -> Steps[_Next | None]:
-        if head != "{" or self.draft.keys:
+        if head != "{" or self.call.keys:
             return None
-        self.frame.source.pos += 1
-        if not (yield from OBJECT.read(self.frame, self.draft)):
+        self.block.source.pos += 1
+        if not (yield from OBJECT.read(self.block, self.call)):
             return _Next.REFUSED
-        return _Next.DONE if self.draft.is_truncated else _Next.GO_ON
+        return _Next.DONE if self.call.is_truncated else _Next.GO_ON
 
     def bare_pairs(self, head: str) -> Steps[_Next | None]:
-        """Nothing but pairs of key and value up to the end of the call, all of them declared."""
-        source, draft = self.frame.source, self.draft
-        if draft.keys or draft.tool is None or not head.isalpha() or not self.frame.marked:
+        """Read a call that holds nothing but pairs of key and value, all of them declared."""
+        source, call = self.block.source, self.call
+        if call.keys or call.tool is None or not head.isalpha() or not self.block.marked:
             return None
         while (end := source.text.find("<", source.pos)) < 0 and not source.final:
-            if len(source.text) - source.pos > _LONGEST_PAIRS:
+            if len(source.text) - source.pos > _MAX_PAIRS:
                 return None
             yield
         pairs = read_pairs(source.text[source.pos : end]) if end >= 0 else None
-        if not pairs or not all(map(draft.declares, pairs)):
+        if not pairs or not all(map(call.declares, pairs)):
             return None
         size = end - source.pos
         closed = (yield from source.look(self.closer, size)) is not None
-        if not closed and (yield from source.choose(self.frame.closing, size)) is None:
+        if not closed and (yield from source.choose(self.block.closing, size)) is None:
             return None
         source.pos += size
-        draft.commit()
-        draft.repair("bare_pairs")
+        call.commit()
+        call.repair("bare_pairs")
         for key, text in pairs.items():
-            self.add(key, text, draft.parameter_type(key))
+            self.add(key, text, call.parameter_type(key))
         return _Next.GO_ON
 
     def end_of_text(self, head: str) -> Steps[_Next | None]:
-        """The text is over, perhaps inside the closing mark: harmless if nothing but that mark is missing."""
+        """Handle the end of the text, perhaps inside the closing mark: harmless if only that mark is missing."""
         yield from ()
-        source, draft = self.frame.source, self.draft
+        source, call = self.block.source, self.call
         if not source.final or not (not head or self.closer.begins(source.text, source.pos)):
             return None
-        if not draft.keys and draft.tool is None:
+        if not call.keys and call.tool is None:
             return _Next.REFUSED
         source.pos = len(source.text)
-        if not draft.keys or source.truncated or (not head and not self.frame.marked):
-            draft.truncate()
-        draft.repair("missing_closer")
+        if not call.keys or source.truncated or (not head and not self.block.marked):
+            call.truncate()
+        call.repair("missing_closer")
         return _Next.DONE
 
     def end_of_wrapper(self, head: str) -> Steps[_Next | None]:
-        if not self.draft.keys or (yield from self.frame.source.choose(self.frame.closing)) is None:
+        if not self.call.keys or (yield from self.block.source.choose(self.block.closing)) is None:
             return None
-        self.draft.repair("missing_closer")
+        self.call.repair("missing_closer")
         return _Next.DONE
 
     def loose_text(self, head: str) -> Steps[_Next | None]:
-        """Text without a parameter around it: clear if the tool takes one text and nothing else."""
-        draft = self.draft
-        key = draft.tool.sole_text_parameter if draft.tool is not None else None
-        tagged = self.frame.marked and self.call.header[0].startswith("<")
-        if not key or draft.keys or not tagged or head == "<" or not self.frame.at_line:
+        """Read text without a parameter around it: accepted if the tool takes one text and nothing else."""
+        call = self.call
+        key = call.tool.sole_text_parameter if call.tool is not None else None
+        tagged = self.block.marked and self.syntax.header[0].startswith("<")
+        if not key or call.keys or not tagged or head == "<" or not self.block.at_line:
             return None
-        draft.commit()
-        draft.repair("missing_parameter_opener")
-        yield from self.value(self.markup.parameters[0], key, draft.parameter_type(key))
-        return _Next.DONE if draft.is_truncated else _Next.GO_ON
+        call.commit()
+        call.repair("missing_parameter_opener")
+        yield from self.value(self.markup.parameters[0], key, call.parameter_type(key))
+        return _Next.DONE if call.is_truncated else _Next.GO_ON
 
     def stray_closer(self, head: str) -> Steps[_Next | None]:
-        draft, source = self.draft, self.frame.source
+        call, source = self.call, self.block.source
         found = yield from source.look(FOREIGN_CLOSER)
-        harmless = draft.keys or (draft.tool is not None and not draft.tool.required)
+        harmless = call.keys or (call.tool is not None and not call.tool.required)
         if found is None or not (harmless or found[0] == "</think>"):
             return None
         source.pos = found.end()
-        draft.repair("stray_closer")
+        call.repair("stray_closer")
         return _Next.GO_ON
 
     def broken(self, head: str) -> _Next:
-        draft = self.draft
-        if not draft.live and (not self.frame.marked or not draft.keys):
+        call = self.call
+        if not call.live and (not self.block.marked or not call.keys):
             return _Next.REFUSED
-        expected = self.call.close[0] if self.call.close else "the end of the call"
-        draft.add_defect(Reason.MALFORMED, "call", f"{head!r} after the parameters", f"a parameter or {expected}")
+        expected = self.syntax.close[0] if self.syntax.close else "the end of the call"
+        call.add_defect(Reason.MALFORMED, "call", f"{head!r} after the parameters", f"a parameter or {expected}")
         return _Next.DONE
 
     # -- one parameter -------------------------------------------------------------------------------------------------
@@ -388,13 +388,13 @@ class _Reading:
     def parameter_here(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]:
         """The parameter that opens ``ahead`` characters from here and is one this tool can have."""
         opener = yield from self.find_opener(ahead)
-        if opener is None or self.frame.source.here + ahead in self.tried.openers:
+        if opener is None or self.block.source.here + ahead in self.tried.openers:
             return opener
         if not self.admits(opener[0], read_key(opener[1])):
             return None
-        if not opener[0].is_element or self.draft.declares(read_key(opener[1])):
+        if not opener[0].is_element or self.call.declares(read_key(opener[1])):
             return opener
-        if (yield from self.frame.source.choose(self.frame.closing, ahead)) is not None:
+        if (yield from self.block.source.choose(self.block.closing, ahead)) is not None:
             return None
         return (yield from self.find_opener(ahead))  # more may have arrived meanwhile
 
@@ -404,12 +404,12 @@ class _Reading:
 
     def closes_later(self, parameter: Parameter, key: str, ahead: int) -> Steps[bool]:
         """Whether the value of ``key`` is closed further on, and the rest of the call parses from there."""
-        trial = Lookahead(self, Goal.CLOSED, key, parameter.is_element)
-        return trial.read(ahead, False, mark_value(parameter, key))
+        lookahead = Lookahead(self, Goal.CLOSED, key, parameter.is_element)
+        return lookahead.read(ahead, False, value_marks(parameter, key))
 
     def find_header(self) -> Steps[Match | None]:
-        """The header of a further call that stands here and would be closed as this one is."""
-        source = self.frame.source
+        """The header of a further call here that the closing mark of this one would close."""
+        source = self.block.source
         found = yield from source.look(self.header)
         for header in self.quoted if found is None else ():
             quoted = yield from source.look(header)
@@ -418,8 +418,8 @@ class _Reading:
         return found
 
     def find_opener(self, ahead: int) -> Steps[tuple[Parameter, Match] | None]:
-        """The opener of a parameter that stands there; it is asked for several times, and looked for once."""
-        source, markup = self.frame.source, self.markup
+        """The opener of a parameter there; cached, because several callers ask for it."""
+        source, markup = self.block.source, self.markup
         text, at, seen = self.looked
         if text is source.text and at == source.pos + ahead:
             return seen
@@ -434,64 +434,64 @@ class _Reading:
         return opener
 
     def admits(self, parameter: Parameter, key: str) -> bool:
-        """A plain element is a parameter only once, and the first one only if the tool declares it."""
-        draft = self.draft
-        if draft.admits(key):
-            return not parameter.is_element or key not in draft.keys
+        """Whether this may be a parameter: a plain element only once, and the first one only if declared."""
+        call = self.call
+        if call.admits(key):
+            return not parameter.is_element or key not in call.keys
         if parameter.is_element:
-            page = (key in _HTML or not parameter.open.endswith("<{key}>")) and not self.frame.marked
-            return (draft.is_open_ended or self.behind_parameter) and key not in draft.keys and not page
-        return self.frame.marked or draft.live or draft.is_open_ended
+            page = (key in _HTML or not parameter.open.endswith("<{key}>")) and not self.block.marked
+            return (call.is_open_ended or self.behind_parameter) and key not in call.keys and not page
+        return self.block.marked or call.live or call.is_open_ended
 
     def shape_of(self, parameter: Parameter, key: str, word: str | None) -> SchemaType:
-        """The type of a parameter: what the schema says, else what the mark says."""
-        shape = self.draft.parameter_type(key)
-        if shape.kinds or self.draft.declares(key):
+        """The type of a parameter, from the schema, else from the mark."""
+        shape = self.call.parameter_type(key)
+        if shape.kinds or self.call.declares(key):
             return shape
-        if key in ENVELOPES and self.draft.tool is not None:
+        if key in ENVELOPES and self.call.tool is not None:
             return UNTYPED
         return UNTYPED if word and word.lower() not in parameter.texts else shape
 
     def value(self, parameter: Parameter, key: str, shape: SchemaType) -> Steps[None]:
-        """One value; if it takes any text, it leaves while it comes in."""
+        """Read one value; it is streamed if it takes any text."""
         self.behind_parameter = False
-        sections = yield from read_sections(RawValue(self, parameter, key, _discard))
+        sections = yield from read_sections(RawValue(self, parameter, key, _ignore))
         if sections is not None:
             self.add(key, sections, shape)
             return
         streams = shape.streams or not (shape.kinds or shape is UNTYPED)
         if shape.nullable_text:
-            streams = not (yield from may_be_null(self.frame.source))
+            streams = not (yield from may_be_null(self.block.source))
         if not streams or parameter.decode is not None:
-            yield from self.gather(parameter, key, shape)
+            yield from self.collect(parameter, key, shape)
             return
-        draft = self.draft
-        draft.open_text(key)
-        if (yield from RawValue(self, parameter, key, draft.text, draft.passthrough_index).read()):
-            draft.close_text()
+        call = self.call
+        call.open_text(key)
+        if (yield from RawValue(self, parameter, key, call.text, call.passthrough_index).read()):
+            call.close_text()
         else:
-            draft.truncate()
+            call.truncate()
 
-    def gather(self, parameter: Parameter, key: str, shape: SchemaType) -> Steps[None]:
-        """A value that does not take any text is typed when it is complete."""
+    def collect(self, parameter: Parameter, key: str, shape: SchemaType) -> Steps[None]:
+        """Read a value that is typed when it is complete."""
         pieces: list[str] = []
         nested = bool(shape.kinds & {"array", "object"})
         if (yield from RawValue(self, parameter, key, pieces.append, nested=nested).read()):
             text = "".join(pieces)
             self.add(key, parameter.decode(text) if parameter.decode else text, shape)
         else:
-            self.draft.truncate()
+            self.call.truncate()
 
     def add(self, key: str, text: str, shape: SchemaType) -> None:
-        """One value that was gathered whole."""
-        draft, where = self.draft, f"argument {key}"
-        if key in ENVELOPES and not draft.declares(key) and (parsed := parse_object(text)) is not None:
-            draft.repair("unwrapped_arguments")
-            draft.add_members(parsed.value)
+        """Add one complete value."""
+        call, where = self.call, f"argument {key}"
+        if key in ENVELOPES and not call.declares(key) and (parsed := parse_object(text)) is not None:
+            call.repair("unwrapped_arguments")
+            call.add_members(parsed.value)
             return
         if shape.kinds & {"array", "object"}:
             elements = parse_elements(text) if text.lstrip()[:1] in ("<", "]", "") else None
             if elements is not None:
-                draft.add(key, coerce_text_leaves(elements or "", shape, where))
+                call.add(key, coerce_text_leaves(elements or "", shape, where))
                 return
-        draft.add(key, coerce_text(text, shape, where))
+        call.add(key, coerce_text(text, shape, where))

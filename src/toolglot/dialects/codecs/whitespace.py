@@ -1,4 +1,4 @@
-"""Layout around a raw value: which blanks on either side are the dialect's and not the value's."""
+"""Trims the whitespace around a raw value that belongs to the dialect and not to the value."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LEAD = re.compile(r"\r?\n")
 
 
 class Trimmer:
-    """Takes a value piece by piece and hands it on without its layout."""
+    """Trims a value chunk by chunk."""
 
     __slots__ = ("_held", "_started", "_strip", "_trim", "idle")
 
@@ -32,10 +32,10 @@ class Trimmer:
         self._started = trim is Trim.NONE
         self._held = ""
         self.idle = self._started
-        """Nothing is held, so a piece without blanks would pass unchanged."""
+        """Whether nothing is held, so that a chunk without whitespace passes unchanged."""
 
     def take(self, piece: str) -> str:
-        """What may leave now."""
+        """The text that may be emitted now."""
         if not self.idle:
             piece = self._held + piece
             self._held = ""
@@ -62,5 +62,5 @@ class Trimmer:
         return piece
 
     def end(self) -> str:
-        """The value is over: what is held was layout, but for a lone carriage return."""
+        """End the value: held whitespace is dropped, except a lone carriage return."""
         return self._held if self._trim is Trim.BREAK and self._held == "\r" else ""

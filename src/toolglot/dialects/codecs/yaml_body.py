@@ -5,8 +5,8 @@
     limit: 5
     </query_db>
 
-The whole body is needed before anything is known, so nothing streams. Scalars are taken as the text that was written
-and typed by the schema, because YAML's own guesses (no, 0123, 1_000) are not what the model meant.
+YAML can be parsed only when the body is complete, so nothing streams. Scalars are read as text and typed by the schema,
+because YAML's own guesses (no, 0123, 1_000) are not what the model means.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import yaml
 from toolglot.core.events import Reason
 from toolglot.core.lenient_json import Number, Value, to_json_number
 from toolglot.core.schema.toolset import coerce_text_leaves
-from toolglot.dialects.codecs.buffered_values import gather_up_to
+from toolglot.dialects.codecs.buffered_values import collect_up_to
 from toolglot.dialects.codecs.sample_templates import HARD_JSON, JSON, KEY, TOOL, VALUE
 from toolglot.dialects.partial_call import CallBlock, PartialCall
 from toolglot.dialects.patterns import Mark, Match, mark
@@ -30,7 +30,7 @@ _KEY = Mark(" {key} :")
 
 
 class _Dumper(yaml.SafeDumper):
-    """Numbers as they were written, texts of several lines as blocks."""
+    """Keeps the spelling of numbers; writes multi-line text as block scalars."""
 
 
 def _represent_number(dumper: yaml.SafeDumper, value: Number) -> yaml.Node:
@@ -51,21 +51,21 @@ class YamlBody:
     def accepts(self, head: str) -> bool:
         return head.isalpha() or head == "_"
 
-    def read(self, frame: CallBlock, call: CallSyntax, found: Match) -> Steps[bool]:
-        source = frame.source
-        draft = frame.begin(found["name"], source.here)
-        if draft is None:
+    def read(self, block: CallBlock, syntax: CallSyntax, found: Match) -> Steps[bool]:
+        source = block.source
+        call = block.begin(found["name"], source.here)
+        if call is None:
             return False
         source.pos = found.end()
         first = yield from source.look(_KEY)
-        if first is None or not draft.declares(first["key"]):
+        if first is None or not call.declares(first["key"]):
             return False
-        close = mark(tuple(close.replace("{key}", found["name"]) for close in call.close))
-        text = yield from gather_up_to(source, close)
+        close = mark(tuple(close.replace("{key}", found["name"]) for close in syntax.close))
+        text = yield from collect_up_to(source, close)
         if text is None:
-            draft.truncate()
+            call.truncate()
             return True
-        return self._fill(draft, text)
+        return self._fill(call, text)
 
     def write(self, sample: str, name: str, arguments: Mapping[str, Value]) -> Iterator[str]:
         before, _, after = sample.replace(TOOL, name).partition(f"{KEY}: {VALUE}\n")
@@ -74,14 +74,14 @@ class YamlBody:
         for notation in (JSON, HARD_JSON):
             yield f"{before}{notation.write(dict(arguments))}\n{after}"
 
-    def _fill(self, draft: PartialCall, text: str) -> bool:
+    def _fill(self, call: PartialCall, text: str) -> bool:
         try:
             values = yaml.load(text, Loader=yaml.BaseLoader)
         except (yaml.YAMLError, RecursionError, ValueError):
             values = None
         if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
-            draft.add_defect(Reason.MALFORMED, "arguments", "text that is not YAML", "key: value, one per line")
-            return draft.block.marked
+            call.add_defect(Reason.MALFORMED, "arguments", "text that is not YAML", "key: value, one per line")
+            return call.block.marked
         for key, value in values.items():
-            draft.add(key, coerce_text_leaves(value, draft.parameter_type(key), f"argument {key}"))
+            call.add(key, coerce_text_leaves(value, call.parameter_type(key), f"argument {key}"))
         return True

@@ -25,7 +25,7 @@ from toolglot.core.events import Event
 from toolglot.core.redaction import make_printable, redact, redact_stream
 from toolglot.gateway.telemetry.metrics import Metrics
 from toolglot.gateway.telemetry.records import BODY_LENGTH, Clock, Record, RequestRecorder
-from toolglot.reading.reader import gather
+from toolglot.reading.reader import collect
 
 __all__ = ["RequestRecorder", "Telemetry", "log_to", "redact"]
 
@@ -104,7 +104,7 @@ class Telemetry:
     def describe_dry_run(self, said: Iterable[str], heard: Iterable[Event]) -> bytes:
         """The text that a dry run read and what it would have delivered, in no wire's words; each has a share of a
         body."""
-        reading = gather(heard)
+        reading = collect(heard)
         calls = [{"name": call.name, "arguments": self.share(call.arguments)} for call in reading.calls]
         told = {"original": self.share("".join(said)), "text": self.share(reading.text), "calls": calls}
         return _encode(json.dumps(told, ensure_ascii=False))
