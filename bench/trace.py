@@ -2,8 +2,8 @@
 
 The gateway serves on loopback in this thread. A scripted upstream and the client run in another thread, which is not
 traced. The first requests fill the caches; the last one is traced with ``sys.setprofile``, own code only. A *switch* is a
-call into another module than the call before it, an *A-B-A bounce* a module that calls another one which calls the first
-again. Comprehensions and lambdas count to the function around them.
+call into another module than the call before it, an *A-B-A bounce* two switches that lead back to the same module, each
+counted in one bounce at most. Comprehensions and lambdas count to the function around them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import groupby
 from pathlib import Path
 from threading import Thread
 from time import sleep
@@ -39,36 +40,36 @@ TOOL = {
 BODY = json.dumps(
     {"model": "m", "stream": True, "messages": [{"role": "user", "content": "Read notes.txt"}], "tools": [TOOL]}
 ).encode()
-WARM_UPS = 3
+WARM_UPS = 20
 
 
 @dataclass
 class Trace:
-    """What was called, in order, and the modules of the calls that are open."""
+    """What was called, in order."""
 
     modules: list[str] = field(default_factory=list)
     functions: Counter[str] = field(default_factory=Counter)
-    bounces: Counter[str] = field(default_factory=Counter)
-    stack: list[str] = field(default_factory=list)
 
     def observe(self, frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code
-        if not code.co_filename.startswith(SOURCE) or code.co_name.startswith("<"):
-            return
-        if event == "call":
+        if event == "call" and code.co_filename.startswith(SOURCE) and not code.co_name.startswith("<"):
             module = code.co_filename[len(SOURCE) : -3]
-            path = [one for at, one in enumerate(self.stack) if not at or self.stack[at - 1] != one]
-            if len(path) > 1 and path[-1] != module and path[-2] == module:
-                self.bounces[f"{module} - {path[-1]} - {module}"] += 1
-            self.stack.append(module)
             self.modules.append(module)
             self.functions[f"{module}.{code.co_qualname}"] += 1
-        elif event == "return" and self.stack:
-            self.stack.pop()
 
-    @property
-    def switches(self) -> int:
-        return sum(one != other for one, other in zip(self.modules, self.modules[1:], strict=False))
+    def path(self) -> list[str]:
+        """The modules in order, each run of calls once."""
+        return [module for module, _ in groupby(self.modules)]
+
+    def bounces(self) -> Counter[str]:
+        """Modules that were left for another one and entered again right after it."""
+        path, found, at = self.path(), Counter[str](), 0
+        while at + 2 < len(path):
+            bounced = path[at] == path[at + 2]
+            if bounced:
+                found[" - ".join(path[at : at + 3])] += 1
+            at += 2 if bounced else 1
+        return found
 
 
 class Upstream(BaseHTTPRequestHandler):
@@ -141,9 +142,9 @@ def main() -> None:
     trace = asyncio.run(trace_request(given.chunks))
     modules = Counter(trace.modules)
     print("| calls | modules | module switches | A-B-A bounces |\n|---:|---:|---:|---:|")
-    print(f"| {len(trace.modules)} | {len(modules)} | {trace.switches} | {trace.bounces.total()} |")
+    print(f"| {len(trace.modules)} | {len(modules)} | {len(trace.path()) - 1} | {trace.bounces().total()} |")
     if given.list:
-        for title, counted in (("modules", modules), ("functions", trace.functions), ("bounces", trace.bounces)):
+        for title, counted in (("modules", modules), ("functions", trace.functions), ("bounces", trace.bounces())):
             print(f"\n{title}\n" + "\n".join(f"{count:6} {name}" for name, count in counted.most_common()))
 
 
