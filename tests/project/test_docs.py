@@ -16,6 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src/toolglot"
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md"), ROOT / "bench/README.md"])
 HISTORY = ROOT / "CHANGELOG.md"
+TO_CREATE = ("roo_3_40.py", "arrows.py", "arrow_call/one.md")
+"""Files that the how-tos of CONTRIBUTING.md create."""
 OVERVIEW_LINES = 110
 
 GENERATED = {"packages": ("docs/ARCHITECTURE.md", package_graph), "caches": ("docs/state.md", cache_table)}
@@ -79,5 +81,5 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page != HISTORY], ids=lambda page: page.name)
 def test_files_that_are_named_exist(page: Path) -> None:
-    names = {name for name in FILE.findall(page.read_text("utf-8")) if "<" not in name and "*" not in name}
+    names = {name for name in FILE.findall(page.read_text("utf-8")) if not name.endswith(TO_CREATE)}
     assert [name for name in sorted(names) if not (ROOT / name).exists() and not (SOURCE / name).exists()] == []
