@@ -179,7 +179,7 @@ def test_a_profile_rule_is_added(copy: Path, run: Run) -> None:
     assert "Example Cloud" not in run(*explain, stdin=body)
 
     text = rules.read_text("utf-8")
-    rules.write_text(text.replace("[[rule]]", f"{rule}\n[[rule]]", 1), "utf-8")
+    rules.write_text(text.replace("\n[[rule]]", f"\n{rule}\n[[rule]]", 1), "utf-8")
     explained = run(*explain, stdin=body)
     assert "(Example Cloud)" in explained and "native" in explained
 
