@@ -14,64 +14,73 @@ INSTALL = $$([ -x $(BIN)/uv ] && echo $(BIN)/uv pip install --python $(BIN)/pyth
 CLIENTS := tests/agents
 PACKAGES := $(CLIENTS)/node_modules/.installed
 
-.PHONY: run test test-clients test-faults test-browser lint bench-reader bench-reading bench-gateway bench-stalls bench-kept bench-local bench-xmlclients bench-xmlprompts clean
+.PHONY: run help test test-clients test-faults test-browser lint bench-reader bench-reading bench-gateway bench-stalls bench-kept bench-trace bench-local bench-xmlclients bench-xmlprompts clean
 
-run: $(SERVE)
+run: $(SERVE)  ## start the gateway, with a small model inside if nothing is configured
 	$(BIN)/toolglot serve
 
-test: $(TEST)
+help:  ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1~\2/p' Makefile | column -t -s '~' 2>/dev/null \
+		|| sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1  \2/p' Makefile
+
+test: $(TEST)  ## ruff, mypy and all tests but those of the next three targets
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
 	$(BIN)/pytest -n auto
 
 # Agents and the AI SDK, each in a process of its own, against a gateway; needs npm, and Linux on x64
-test-clients: $(TEST) $(PACKAGES)
+test-clients: $(TEST) $(PACKAGES)  ## real agents against a gateway (npm)
 	$(BIN)/pytest -n 2 --dist loadfile $(CLIENTS)
 
 # Faults of the network and of upstreams, bursts, signals, killed workers, a soak; TOOLGLOT_FAULTS_SOAK_SECONDS=300 and
 # the other names in tests/faults/scale.py try more. --dist worksteal: the long ones are not left for the end
-test-faults: $(TEST)
+test-faults: $(TEST)  ## faults, bursts, signals, a soak
 	$(BIN)/pytest -n 2 --dist worksteal --show-capture=no tests/faults
 
 # Pages of other sites in a real browser against a gateway on the same machine; needs Debian's chromium or one of that name
-test-browser: $(TEST)
+test-browser: $(TEST)  ## web pages in a real browser (chromium)
 	$(BIN)/pytest -n 2 tests/browser
 
-lint: $(TEST)
+lint: $(TEST)  ## fix and format, then mypy
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/mypy --strict
 
 # make bench-reader AGAINST=FOLDER compares with another checkout, in one run
-bench-reader: $(TEST)
+bench-reader: $(TEST)  ## cost of the reader; AGAINST=FOLDER compares
 	$(BIN)/python bench/reader.py $(if $(AGAINST),--against '$(AGAINST)')
 
 # downloads two packages of public data into build/reading; ARGS='--model qwen-1.5b --rows 6' and others are passed on
-bench-reading: $(TEST)
+bench-reading: $(TEST)  ## accuracy on public data; ARGS=...
 	$(BIN)/python bench/reading.py $(ARGS)
 
 # needs gcc; nginx and LiteLLM are compared with where they are installed or can be
-bench-gateway: $(TEST)
+bench-gateway: $(TEST)  ## cost of the gateway beside nginx and LiteLLM (gcc)
 	$(BIN)/python bench/gateway.py
 
 # ARGS='--only 4,000 --dialects hermes' and others are passed on
-bench-stalls: $(TEST)
+bench-stalls: $(TEST)  ## event loop stalls under large requests; ARGS=...
 	$(BIN)/python bench/stalls.py $(ARGS)
 
 # with the embedded model, about five minutes; ARGS='--only http.server' takes one
-bench-kept: $(TEST)
+bench-kept: $(TEST)  ## turns on kept connections; ARGS=...
 	$(BIN)/python bench/kept.py $(ARGS)
 
-bench-xmlclients: $(TEST)
+# one streamed request: calls, modules, switches; ARGS='--list' names them
+bench-trace: $(TEST)  ## calls and module switches of one streamed request; ARGS=...
+	$(BIN)/python bench/trace.py $(ARGS)
+
+bench-xmlclients: $(TEST)  ## hostile calls for XML clients
 	$(BIN)/python bench/xmlclients.py
 
-bench-xmlprompts: $(TEST)
+bench-xmlprompts: $(TEST)  ## cost of XML clients' prompts
 	$(BIN)/python bench/xmlprompts.py
 
-bench-local: $(TEST)
+bench-local: $(TEST)  ## the embedded model with and without toolglot
 	$(BIN)/python bench/local.py
 
-clean:
+clean:  ## remove the environment and all caches
 	rm -rf $(VENV) $(CLIENTS)/node_modules build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests bench examples -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 

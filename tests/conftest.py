@@ -10,19 +10,19 @@ from hypothesis import HealthCheck, settings
 from support.fragments import SCALE
 
 settings.register_profile(
-    "house",
+    "default_scale",
     deadline=None,
     derandomize=SCALE == 1,
     database=None,
     max_examples=100 * SCALE,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-settings.load_profile("house")
+settings.load_profile("default_scale")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-samples",
         action="store_true",
-        help="rewrite what is made: the '## Read' parts of tests/data/dialects/*/*.md, the tables of docs/CONFIGURATION.md",
+        help="rewrite what is generated: '## Read' parts of tests/data/dialects/*/*.md, tables of docs/CONFIGURATION.md and docs/state.md, the graph of docs/ARCHITECTURE.md",
     )

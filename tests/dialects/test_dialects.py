@@ -62,7 +62,7 @@ def test_canonical_sample_needs_no_repair(sample: Sample) -> None:
 
 @pytest.mark.parametrize("dialect", toolglot.list_dialects(), ids=lambda dialect: dialect.name)
 def test_dialect_has_samples_of_its_own(dialect: toolglot.Dialect) -> None:
-    assert list((DIALECTS / dialect.name).glob("*.md"))
+    assert list((DIALECTS / dialect.name).glob("*.md")), f"write samples in tests/data/dialects/{dialect.name}/"
 
 
 @pytest.mark.parametrize("folder", sorted(path.name for path in DIALECTS.iterdir()))

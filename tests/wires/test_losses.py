@@ -1,6 +1,6 @@
 """What the wires do not all have a word for: one test for each of the eighteen places where something could be lost.
 
-The policies stand in docs/ARCHITECTURE.md under *Wires*, with the same numbers.
+The policies are in docs/wires.md under *Losses*, with the same numbers.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ GEMINI: dict[str, Any] = {"contents": [{"role": "user", "parts": [{"text": "go"}
 
 
 def test_every_place_is_named_in_the_documents() -> None:
-    text = (Path(__file__).parents[2] / "docs/ARCHITECTURE.md").read_text("utf-8")
+    text = (Path(__file__).parents[2] / "docs/wires.md").read_text("utf-8")
     rows = re.findall(r"^\| (\d+) \|", text, re.MULTILINE)
     assert rows == [str(number) for number in range(1, PLACES + 1)]
     tests = {name for name in globals() if re.match(r"test_\d\d_", name)}

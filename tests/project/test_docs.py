@@ -1,0 +1,85 @@
+"""The docs agree with the source: generated parts, links, and the modules that they name.
+
+``pytest --update-samples tests/project/test_docs.py`` writes the generated parts again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.source_tables import cache_table, imported_packages, layers, package_graph
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src/toolglot"
+PAGES = sorted([*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md"), ROOT / "bench/README.md"])
+HISTORY = ROOT / "CHANGELOG.md"
+TO_CREATE = ("roo_3_40.py", "arrows.py", "arrow_call/one.md")
+"""Files that the how-tos of CONTRIBUTING.md create."""
+OVERVIEW_LINES = 110
+
+GENERATED = {"packages": ("docs/ARCHITECTURE.md", package_graph), "caches": ("docs/state.md", cache_table)}
+
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
+FENCE = re.compile(r"^(```+).*?^\1", re.DOTALL | re.MULTILINE)
+FILE = re.compile(r"`((?:src|tests|docs|bench|examples)/[\w./-]+|[\w./-]+/[\w-]+\.(?:py|toml|md))`")
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_generated_parts_are_up_to_date(name: str, request: pytest.FixtureRequest) -> None:
+    page, generate = GENERATED[name]
+    text = (ROOT / page).read_text("utf-8")
+    marked = re.compile(rf"(?<=<!-- {name} -->\n).*?(?=<!-- end -->)", re.DOTALL)
+    generated = generate(ROOT)
+    if request.config.getoption("--update-samples"):
+        text = marked.sub(lambda _: generated, text, count=1)
+        (ROOT / page).write_text(text, "utf-8")
+    found = marked.search(text)
+    assert found is not None and found.group() == generated, f"run pytest --update-samples {Path(__file__).name}"
+
+
+def test_the_contract_covers_every_package() -> None:
+    assert sorted(name for row in layers(ROOT) for name in row) == sorted(imported_packages(SOURCE))
+
+
+def test_the_overview_stays_short() -> None:
+    assert len((ROOT / "docs/ARCHITECTURE.md").read_text("utf-8").splitlines()) <= OVERVIEW_LINES
+
+
+def test_every_page_is_reachable_from_the_readme() -> None:
+    seen: set[Path] = set()
+    waiting = [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        if page not in seen:
+            seen.add(page)
+            waiting += [target for target, _ in links(page) if target.suffix == ".md" and target.is_file()]
+    assert set((ROOT / "docs").glob("*.md")) - seen == set()
+
+
+def links(page: Path) -> Iterator[tuple[Path, str]]:
+    for found in LINK.finditer(FENCE.sub("", page.read_text("utf-8"))):
+        yield (page.parent / found[1]).resolve() if found[1] else page, found[2] or ""
+
+
+def anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text("utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    broken = [
+        f"{target.name}#{anchor}"
+        for target, anchor in links(page)
+        if not target.exists() or (anchor and anchor not in anchors(target))
+    ]
+    assert broken == []
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != HISTORY], ids=lambda page: page.name)
+def test_files_that_are_named_exist(page: Path) -> None:
+    names = {name for name in FILE.findall(page.read_text("utf-8")) if not name.endswith(TO_CREATE)}
+    assert [name for name in sorted(names) if not (ROOT / name).exists() and not (SOURCE / name).exists()] == []

@@ -1,0 +1,129 @@
+"""Each field of ``Sampling`` on each wire: where it is, or that the wire cannot carry it.
+
+A new field fails here once per wire, with the files to edit. CONTRIBUTING.md, *Add a wire field*, explains the steps.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import pytest
+
+from toolglot.core.conversation import Conversation, Message, Sampling, Text, Tool
+from toolglot.wires import all_wires, wire_names
+
+NOT_CARRIED: Final = ""
+"""The wire has no place for the field: nothing of it is sent."""
+
+VALUES: Final[dict[str, Any]] = {
+    "max_tokens": 77,
+    "temperature": 0.5,
+    "top_p": 0.25,
+    "top_k": 5,
+    "seed": 42,
+    "stop": ("END",),
+    "parallel_calls": False,
+    "effort": "low",
+}
+"""A value for each field, other than its default."""
+
+PLACES: Final[dict[str, dict[str, str]]] = {
+    "max_tokens": {
+        "anthropic_messages": "max_tokens",
+        "gemini": "generationConfig.maxOutputTokens",
+        "ollama": "options.num_predict",
+        "openai_chat": "max_tokens",
+        "openai_responses": "max_output_tokens",
+    },
+    "temperature": {
+        "anthropic_messages": "temperature",
+        "gemini": "generationConfig.temperature",
+        "ollama": "options.temperature",
+        "openai_chat": "temperature",
+        "openai_responses": "temperature",
+    },
+    "top_p": {
+        "anthropic_messages": "top_p",
+        "gemini": "generationConfig.topP",
+        "ollama": "options.top_p",
+        "openai_chat": "top_p",
+        "openai_responses": "top_p",
+    },
+    "top_k": {
+        "anthropic_messages": "top_k",
+        "gemini": "generationConfig.topK",
+        "ollama": "options.top_k",
+        "openai_chat": NOT_CARRIED,
+        "openai_responses": NOT_CARRIED,
+    },
+    "seed": {
+        "anthropic_messages": NOT_CARRIED,
+        "gemini": "generationConfig.seed",
+        "ollama": "options.seed",
+        "openai_chat": "seed",
+        "openai_responses": NOT_CARRIED,
+    },
+    "stop": {
+        "anthropic_messages": "stop_sequences",
+        "gemini": "generationConfig.stopSequences",
+        "ollama": "options.stop",
+        "openai_chat": "stop",
+        "openai_responses": NOT_CARRIED,
+    },
+    "parallel_calls": {
+        "anthropic_messages": "tool_choice.disable_parallel_tool_use",
+        "gemini": NOT_CARRIED,
+        "ollama": NOT_CARRIED,
+        "openai_chat": "parallel_tool_calls",
+        "openai_responses": "parallel_tool_calls",
+    },
+    "effort": {
+        "anthropic_messages": "output_config.effort",
+        "gemini": "generationConfig.thinkingConfig.thinkingLevel",
+        "ollama": "think",
+        "openai_chat": "reasoning_effort",
+        "openai_responses": "reasoning.effort",
+    },
+}
+"""Where each wire has a field in its request; dots lead into objects."""
+
+ABSENT: Final = object()
+TOOL = Tool("read", "Reads a file", {"type": "object", "properties": {"path": {"type": "string"}}})
+CASES = [(field, wire) for field in Sampling.__struct_fields__ for wire in wire_names()]
+
+
+def encode(wire: str, limits: Sampling) -> bytes:
+    conversation = Conversation("m", (Message("user", (Text("go"),)),), (TOOL,), limits=limits)
+    return all_wires()[wire].encode_request(conversation, stream=False, wants_usage=False)
+
+
+def find(body: Any, place: str) -> Any:
+    for key in place.split("."):
+        body = body.get(key, ABSENT) if isinstance(body, dict) else ABSENT
+    return body
+
+
+@pytest.mark.parametrize(("field", "wire"), CASES)
+def test_each_wire_carries_the_field_or_says_that_it_cannot(field: str, wire: str) -> None:
+    folder = f"src/toolglot/wires/{wire}"
+    assert field in VALUES, f"{field} is new: give it a value in VALUES of {__file__}"
+    place = PLACES.get(field, {}).get(wire)
+    assert place is not None, (
+        f"{field} on {wire}: read it in {folder}/request_decoder.py, write it in {folder}/request_encoder.py and state its"
+        " place in PLACES, or state NOT_CARRIED there and what happens in docs/wires.md"
+    )
+    limits = Sampling(**{field: VALUES[field]})
+    body = encode(wire, limits)
+    if place == NOT_CARRIED:
+        assert body == encode(wire, Sampling()), (
+            f"{folder}/request_encoder.py writes {field}, but PLACES says NOT_CARRIED"
+        )
+        return
+    assert find(json.loads(body), place) is not ABSENT, f"{folder}/request_encoder.py does not write {field} as {place}"
+    read = all_wires()[wire].decode_request(body, {"model": "m"}).conversation.limits
+    assert getattr(read, field) == VALUES[field], f"{folder}/request_decoder.py does not read {field} from {place}"
+
+
+def test_no_field_is_listed_that_is_gone() -> None:
+    assert sorted(PLACES) == sorted(VALUES) == sorted(Sampling.__struct_fields__)
