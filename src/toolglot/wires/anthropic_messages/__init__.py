@@ -6,8 +6,8 @@ import re
 
 from toolglot.wires.anthropic_messages.errors import decode_error, encode_error
 from toolglot.wires.anthropic_messages.ids import NAME
-from toolglot.wires.anthropic_messages.request_decoder import adapt_request, answer_count, count_tokens, decode_request
-from toolglot.wires.anthropic_messages.request_encoder import encode_request
+from toolglot.wires.anthropic_messages.request_decoder import answer_count, count_tokens, decode_request
+from toolglot.wires.anthropic_messages.request_encoder import adapt_request, encode_request
 from toolglot.wires.anthropic_messages.response_decoder import StreamDecoder as read_stream
 from toolglot.wires.anthropic_messages.response_decoder import decode_reply, read_reply
 from toolglot.wires.anthropic_messages.response_encoder import STOP, encode_reply, interject

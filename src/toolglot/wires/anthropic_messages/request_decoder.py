@@ -40,7 +40,6 @@ from toolglot.wires.anthropic_messages.text_editor import TYPE_PREFIX, define_te
 from toolglot.wires.json_fields import (
     NO_TOOLS,
     Offer,
-    adapt_body,
     check_choice,
     check_messages,
     number_at,
@@ -61,7 +60,6 @@ MODELLED = frozenset(("model", "messages", "system", "tools", "tool_choice", "st
     "stop_sequences",
 }
 MODES: Mapping[str, ToolChoice] = {"auto": ToolChoice(), "any": ToolChoice("required"), "none": ToolChoice("none")}
-TOOL_FIELDS = ("tools", "tool_choice")
 CHARACTERS_PER_TOKEN = 4
 
 
@@ -272,11 +270,6 @@ def _decode_limits(asked: Mapping[str, Any], choice: object) -> Sampling:
 
 
 # -- besides -----------------------------------------------------------------------------------------------------------
-
-
-def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
-    """The request as it is, but for the model's name and, if so wished, for everything about tools."""
-    return adapt_body(body, model, TOOL_FIELDS if without_tools else ())
 
 
 def count_tokens(asked: ClientRequest) -> int:

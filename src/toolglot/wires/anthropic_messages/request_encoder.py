@@ -25,9 +25,10 @@ from toolglot.core.conversation import (
 )
 from toolglot.core.json_numbers import encode
 from toolglot.wires.anthropic_messages.ids import EFFORT, EFFORT_WORDS, NAME, REDACTED, Ids
-from toolglot.wires.json_fields import read_arguments
+from toolglot.wires.json_fields import adapt_body, read_arguments
 from toolglot.wires.translation import write_effort
 
+TOOL_FIELDS = ("tools", "tool_choice")
 MAX_TOKENS = 4096
 """The wire demands a limit; this one is set where the client set none."""
 
@@ -60,6 +61,11 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
     if stream:
         request["stream"] = True
     return encode(request)
+
+
+def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
+    """The request as it is, but for the model's name and, if so wished, for everything about tools."""
+    return adapt_body(body, model, TOOL_FIELDS if without_tools else ())
 
 
 def _encode_system(messages: Iterable[Message]) -> dict[str, Any]:

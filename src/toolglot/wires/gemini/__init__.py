@@ -9,12 +9,12 @@ import re
 from urllib.parse import quote
 
 from toolglot.core.errors import RequestError
-from toolglot.wires.gemini.errors import encode_error
+from toolglot.wires.gemini.errors import decode_error, encode_error
 from toolglot.wires.gemini.field_names import NAME
 from toolglot.wires.gemini.request_decoder import STREAMING, decode_request
 from toolglot.wires.gemini.request_encoder import adapt_request, encode_request
 from toolglot.wires.gemini.response_decoder import StreamDecoder as read_stream
-from toolglot.wires.gemini.response_decoder import decode_error, decode_reply, read_reply
+from toolglot.wires.gemini.response_decoder import decode_reply, read_reply
 from toolglot.wires.gemini.response_encoder import StreamEncoder as write_stream
 from toolglot.wires.gemini.response_encoder import encode_reply
 from toolglot.wires.protocol import Marks

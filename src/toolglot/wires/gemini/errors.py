@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from toolglot.core.errors import RefusedError, ToolglotError, UpstreamError
-from toolglot.core.json_numbers import encode
-from toolglot.wires.json_fields import dicts_in, text_at
+from toolglot.core.json_numbers import decode, encode
+from toolglot.wires.json_fields import dicts_in, parse_reply, text_at
 
 STATUSES = {
     400: "INVALID_ARGUMENT",
@@ -40,6 +42,15 @@ def describe(told: object) -> tuple[str, str]:
     return code, text_at(told, "message") or str(told)
 
 
+def decode_error(status: int, body: bytes) -> RefusedError:
+    """The error that an upstream answered with."""
+    told = next(iter(parse_list(body)), parse_reply(body))
+    if told is None:
+        return RefusedError(f"The upstream answered with status {status}.", status)
+    code, message = describe(told)
+    return RefusedError(message, status, code)
+
+
 def encode_error(error: ToolglotError) -> bytes:
     """An error as the body of a reply."""
     where = getattr(error, "where", None)
@@ -52,3 +63,12 @@ def tell_failure(
     word = STATUSES.get(status) or ("INVALID_ARGUMENT" if status < 500 else "UNAVAILABLE")
     reason = {"@type": REASON, "reason": code, "domain": "toolglot", "metadata": metadata or {}}
     return {"error": {"code": status, "message": message, "status": word, "details": [reason]}}
+
+
+def parse_list(data: bytes) -> list[dict[str, Any]]:
+    if data.lstrip()[:1] != b"[":
+        return []
+    try:
+        return dicts_in(decode(data))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return []

@@ -11,9 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
-from toolglot.core.errors import RefusedError
 from toolglot.core.events import (
     CallArguments,
     CallStarted,
@@ -28,8 +25,7 @@ from toolglot.core.events import (
     TextDelta,
     Usage,
 )
-from toolglot.core.json_numbers import decode
-from toolglot.wires.gemini.errors import describe
+from toolglot.wires.gemini.errors import describe, parse_list
 from toolglot.wires.gemini.field_names import NAME, pick_table, pick_text, read_seal
 from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_reply, text_at, write_arguments
 from toolglot.wires.protocol import Whole
@@ -163,7 +159,7 @@ class StreamDecoder(ReplyDecoder):
 def read_reply(body: bytes, new_id: Callable[[], str]) -> Whole:
     """A whole answer. A stream that was not asked for as events is a list of its pieces."""
     reader, events = ReplyDecoder(new_id), list[Event]()
-    listed = _parse_list(body)
+    listed = parse_list(body)
     for told in listed or [_parse(body)]:
         reader.read(told, events)
     if not reader.over and not reader.finish and not events[1:]:
@@ -174,24 +170,6 @@ def read_reply(body: bytes, new_id: Callable[[], str]) -> Whole:
 
 def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
     return read_reply(body, new_id).events
-
-
-def decode_error(status: int, body: bytes) -> RefusedError:
-    """The error that an upstream answered with."""
-    told = next(iter(_parse_list(body)), parse_reply(body))
-    if told is None:
-        return RefusedError(f"The upstream answered with status {status}.", status)
-    code, message = describe(told)
-    return RefusedError(message, status, code)
-
-
-def _parse_list(data: bytes) -> list[dict[str, Any]]:
-    if data.lstrip()[:1] != b"[":
-        return []
-    try:
-        return dicts_in(decode(data))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return []
 
 
 def _parse(data: bytes) -> dict[str, Any]:

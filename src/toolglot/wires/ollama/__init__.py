@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+from toolglot.wires.ollama.errors import decode_error, encode_error
 from toolglot.wires.ollama.models import list_models, show_model, tell_version
-from toolglot.wires.ollama.request_decoder import NAME, adapt_request, decode_request, encode_request
+from toolglot.wires.ollama.request_decoder import NAME, decode_request
+from toolglot.wires.ollama.request_encoder import adapt_request, encode_request
 from toolglot.wires.ollama.response_decoder import StreamDecoder as read_stream
-from toolglot.wires.ollama.response_decoder import decode_error, decode_reply, read_reply
+from toolglot.wires.ollama.response_decoder import decode_reply, read_reply
 from toolglot.wires.ollama.response_encoder import StreamEncoder as write_stream
-from toolglot.wires.ollama.response_encoder import encode_error, encode_reply
+from toolglot.wires.ollama.response_encoder import encode_reply
 from toolglot.wires.protocol import SUCCESSES as USUAL_SUCCESSES
 from toolglot.wires.protocol import Extra, Marks
 

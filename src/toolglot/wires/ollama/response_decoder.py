@@ -131,9 +131,3 @@ def read_reply(body: bytes, new_id: Callable[[], str]) -> Whole:
 
 def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
     return read_reply(body, new_id).events
-
-
-def decode_error(status: int, body: bytes) -> RefusedError:
-    """The error that an upstream answered with."""
-    told = parse_reply(body) or {}
-    return RefusedError(text_at(told, "error") or f"The upstream answered with status {status}.", status)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from toolglot.core.errors import ToolglotError
 from toolglot.core.events import (
     CallArguments,
     CallEnded,
@@ -121,11 +120,6 @@ def encode_reply(events: Iterable[Event], answerer: ResponseIdentity, asked: Cli
     if complete:
         message["tool_calls"] = complete
     return encode(_head(answerer) | {"message": message} | _sum_up(finished.reason, finished.usage))
-
-
-def encode_error(error: ToolglotError) -> bytes:
-    """An error as the body of a reply."""
-    return encode({"error": error.message})
 
 
 def _head(answerer: ResponseIdentity) -> dict[str, Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from toolglot.wires.openai_chat.errors import decode_error, encode_error
-from toolglot.wires.openai_chat.request_decoder import THOUGHT_FIELDS, adapt_request, decode_request, encode_request
+from toolglot.wires.openai_chat.request_decoder import THOUGHT_FIELDS, decode_request
+from toolglot.wires.openai_chat.request_encoder import adapt_request, encode_request
 from toolglot.wires.openai_chat.response_decoder import StreamDecoder as read_stream
 from toolglot.wires.openai_chat.response_decoder import decode_reply, read_reply
 from toolglot.wires.openai_chat.response_encoder import StreamEncoder as write_stream

@@ -6,8 +6,8 @@ import re
 
 from toolglot.wires.openai_responses.errors import decode_error, encode_error
 from toolglot.wires.openai_responses.previous_responses import expand_request
-from toolglot.wires.openai_responses.request_decoder import NAME, adapt_request, decode_request
-from toolglot.wires.openai_responses.request_encoder import encode_request
+from toolglot.wires.openai_responses.request_decoder import NAME, decode_request
+from toolglot.wires.openai_responses.request_encoder import adapt_request, encode_request
 from toolglot.wires.openai_responses.response_decoder import StreamDecoder as read_stream
 from toolglot.wires.openai_responses.response_decoder import decode_reply, read_reply
 from toolglot.wires.openai_responses.response_encoder import StreamEncoder as write_stream

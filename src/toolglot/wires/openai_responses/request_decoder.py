@@ -31,14 +31,13 @@ from toolglot.core.conversation import (
     ToolResult,
 )
 from toolglot.core.errors import RequestError, ToolResultsError
-from toolglot.wires.json_fields import adapt_body, number_at, parse_body, text_at, whole_at, write_arguments
+from toolglot.wires.json_fields import number_at, parse_body, text_at, whole_at, write_arguments
 from toolglot.wires.openai_responses.previous_responses import PREVIOUS, REFERENCE
 from toolglot.wires.openai_responses.tools import INPUT, ToolTable, decode_choice, fill_shelf, flatten_name
 from toolglot.wires.protocol import ClientRequest, read_error
 from toolglot.wires.translation import read_effort, read_image, regain_seal, table_at
 
 NAME = "openai_responses"
-TOOL_FIELDS = ("tools", "tool_choice", "parallel_tool_calls")
 ROLES: Mapping[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 STATEFUL = (PREVIOUS, "conversation", "prompt", "background")
 """Fields that point to something that a server has kept, or is to keep."""
@@ -100,11 +99,6 @@ def _find_bond(asked: Mapping[str, Any]) -> RequestError | None:
             known = "it is not known here (any more)" if key == PREVIOUS else "nothing of that kind is kept here"
             return RequestError(f"{key} cannot be honoured: {known}. Send the whole history in input.", key)
     return None
-
-
-def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
-    """The request as it is, but for the model's name and, if so wished, for everything about tools."""
-    return adapt_body(body, model, TOOL_FIELDS if without_tools else ())
 
 
 def _list_items(given: object) -> list[dict[str, Any]]:

@@ -26,6 +26,7 @@ from toolglot.core.conversation import (
 )
 from toolglot.core.errors import RequestError
 from toolglot.core.json_numbers import encode
+from toolglot.wires.json_fields import adapt_body
 from toolglot.wires.openai_responses.request_decoder import EFFORT, NAME
 from toolglot.wires.openai_responses.tools import encode_choice, encode_tools
 from toolglot.wires.protocol import write_error
@@ -34,6 +35,7 @@ from toolglot.wires.translation import address_image, write_effort
 SEALING = re.compile(r"(?:.*/)?(?:o[1-9]|gpt-(?:[5-9]|\d\d)(?!.*-chat)|codex)")
 """Models that think, and seal their thoughts if they are asked to; others refuse to be asked."""
 
+TOOL_FIELDS = ("tools", "tool_choice", "parallel_tool_calls")
 LIMITS = {"max_output_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p"}
 """What this wire knows of the limits; it has no word for stop sequences, a seed or ``top_k``."""
 
@@ -56,6 +58,11 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
     if stream:
         request["stream"] = True
     return encode(request)
+
+
+def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
+    """The request as it is, but for the model's name and, if so wished, for everything about tools."""
+    return adapt_body(body, model, TOOL_FIELDS if without_tools else ())
 
 
 def _ask_for_seals(model: str) -> dict[str, Any]:

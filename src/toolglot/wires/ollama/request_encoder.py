@@ -1,0 +1,96 @@
+"""Encode a conversation as a request of Ollama's wire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from toolglot.core.conversation import (
+    Conversation,
+    Image,
+    Message,
+    Part,
+    Reasoning,
+    Text,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+)
+from toolglot.core.errors import RequestError
+from toolglot.core.json_numbers import encode
+from toolglot.wires.json_fields import adapt_body, read_arguments, write_function
+from toolglot.wires.ollama.request_decoder import EFFORT, LIMITS
+from toolglot.wires.protocol import write_error
+from toolglot.wires.translation import demand_call, write_effort
+
+TOOL_FIELDS = ("tools",)
+EFFORT_WORDS = ("low", "medium", "high")
+BETWEEN = "\n\n"
+"""Separates texts that other wires send as several parts."""
+
+
+def encode_request(conversation: Conversation, *, stream: bool, wants_usage: bool) -> bytes:
+    """The same request in the words of this wire."""
+    tools, demand = _choose(conversation.tools, conversation.choice)
+    request: dict[str, Any] = {
+        "model": conversation.model,
+        "messages": [*demand, *(told for message in conversation.messages for told in _encode_message(message))],
+        **conversation.extra,
+        "stream": stream,
+    }
+    limits = conversation.limits
+    told = {key: getattr(limits, field) for key, field in LIMITS.items() if getattr(limits, field) is not None}
+    options = conversation.extra.get("options", {}) | told | ({"stop": list(limits.stop)} if limits.stop else {})
+    if options:
+        request["options"] = options
+    if limits.effort and EFFORT not in request:
+        request[EFFORT] = limits.effort != "none" and write_effort(limits.effort, EFFORT_WORDS)
+    if tools:
+        request["tools"] = [write_function(tool) for tool in tools]
+    return encode(request)
+
+
+def _choose(tools: Iterable[Tool], choice: ToolChoice) -> tuple[list[Tool], list[dict[str, Any]]]:
+    """The wire knows no choice: tools that may not be called are not offered, and what must be done is said."""
+    offered = [tool for tool in tools if choice.allows(tool.name)]
+    if choice.mode != "required" or not offered:
+        return offered, []
+    return offered, _encode_message(demand_call(offered))
+
+
+def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
+    """The request as it is, but for the model's name and, if so wished, for everything about tools."""
+    return adapt_body(body, model, TOOL_FIELDS if without_tools else ())
+
+
+def _encode_message(message: Message) -> list[dict[str, Any]]:
+    if message.role == "tool":
+        return [_encode_result(write_error(part)) for part in message.parts if isinstance(part, ToolResult)]
+    told = {"role": message.role, **_encode_shown(message.parts, "" if message.role == "assistant" else BETWEEN)}
+    thought = "".join(part.text for part in message.parts if isinstance(part, Reasoning))
+    if thought:
+        told["thinking"] = thought
+    if message.calls:
+        told["tool_calls"] = [_encode_call(call, index) for index, call in enumerate(message.calls)]
+    return [told]
+
+
+def _encode_result(result: ToolResult) -> dict[str, Any]:
+    told = {"role": "tool", **_encode_shown(result.content)}
+    named = {"tool_name": result.name, "tool_call_id": result.call_id}
+    return told | {key: value for key, value in named.items() if value}
+
+
+def _encode_shown(parts: Iterable[Part], between: str = BETWEEN) -> dict[str, Any]:
+    """Text and images; the wire has one place for each."""
+    told: dict[str, Any] = {"content": between.join(part.text for part in parts if isinstance(part, Text))}
+    images = [part for part in parts if isinstance(part, Image)]
+    if any(image.url for image in images):
+        raise RequestError("An image that is given by its address cannot be carried to this model.", "messages")
+    return told | {"images": [image.data for image in images]} if images else told
+
+
+def _encode_call(call: ToolCall, index: int) -> dict[str, Any]:
+    function = {"index": index, "name": call.name, "arguments": read_arguments(call.arguments)}
+    return {"id": call.id, "function": function}
