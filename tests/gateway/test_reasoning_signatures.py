@@ -39,8 +39,8 @@ OTHER = "c2VhbCB0d28="
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
 TOOLS = (Tool("read", "Read a file", SCHEMA), Tool("write", "Write a file", SCHEMA))
 QUESTION = Message("user", (Text("What is this?"),))
-SEALING = sorted(name for name, wire in all_wires().items() if wire.SEALS)
-CARRYING = {name for name, wire in all_wires().items() if wire.CARRIES_SEALS}
+SEALING = sorted(name for name, wire in all_wires().items() if wire.models_sign_reasoning)
+CARRYING = {name for name, wire in all_wires().items() if wire.client_returns_signatures}
 PAIRS = [(client, upstream) for client in sorted(all_wires()) for upstream in SEALING if client != upstream]
 
 SEALED: dict[str, Callable[[str], list[Event]]] = {
@@ -332,9 +332,9 @@ def test_a_gateway_keeps_seals_by_the_key_of_the_client(upstream: str, stream: b
     asked = ClientRequest(Conversation("m", ()), stream, True, memory={"thoughts": True, "list": False})
     events, answerer = [*SEALED["text_call"](upstream), Finished("tool_calls")], ResponseIdentity("1", 1, "m")
     replay.body = (
-        wire.write_stream(answerer, asked).write(events) if stream else wire.encode_reply(events, answerer, asked)
+        wire.open_encoder(answerer, asked).write(events) if stream else wire.encode_response(events, answerer, asked)
     )
-    replay.content_type = wire.STREAM_TYPE if stream else "application/json"
+    replay.content_type = wire.stream_type if stream else "application/json"
     body: dict[str, Any] = {
         "model": "m",
         "stream": stream,

@@ -126,7 +126,7 @@ def find_field(body: bytes, end: int = _LOOKED_AT) -> str | None:
     return name.decode(errors="replace")[:100] if name else None
 
 
-def parse_reply(data: bytes) -> dict[str, Any] | None:
+def parse_object(data: bytes) -> dict[str, Any] | None:
     """The object that an upstream sent, if it is one."""
     try:
         told = decode(data)

@@ -15,6 +15,9 @@ from msgspec.structs import replace
 from toolglot.core.conversation import EFFORTS, Conversation, Image, Message, Part, Text, Tool, ToolCall, ToolResult
 from toolglot.core.tool_names import rename
 
+UNSET: tuple[object, ...] = (None, (), "")
+"""Values of a limit that leave it to the upstream."""
+
 _LENT = re.compile(r"toolglot:([^:]+):")
 _DATA_URL = re.compile(r"data:([^;,]*);base64,")
 
@@ -90,12 +93,23 @@ def write_effort(effort: str, words: tuple[str, ...]) -> str:
     return next((word for word in reversed(words) if EFFORTS.index(word) <= rank), words[0])
 
 
-def list_left(settings: Mapping[str, Any], modelled: Collection[str], where: str = "") -> Iterator[str]:
-    """The settings of which another wire is not told."""
+def list_not_carried(conversation: Conversation, modelled: Collection[str], carries: Collection[str]) -> list[str]:
+    """List what an upstream of another wire is not sent.
+
+    ``modelled``: settings of ``extra`` that ``Conversation`` models too (``ClientRequest.modelled``). ``carries``: the
+    fields that the wire of the upstream transports (``Wire.carries``).
+    """
+    limits = conversation.limits
+    lost = [name for name in limits.__struct_fields__ if name not in carries and getattr(limits, name) not in UNSET]
+    return [*_list_settings(conversation.extra, modelled), *lost]
+
+
+def _list_settings(settings: Mapping[str, Any], modelled: Collection[str], where: str = "") -> Iterator[str]:
+    """The settings that are not modelled, by their path."""
     for key, value in settings.items():
         name = where + key
         if isinstance(value, dict) and any(one.startswith(f"{name}.") for one in modelled):
-            yield from list_left(value, modelled, f"{name}.")
+            yield from _list_settings(value, modelled, f"{name}.")
         elif name not in modelled:
             yield name
 

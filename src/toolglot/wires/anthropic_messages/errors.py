@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from toolglot.core.errors import RefusedError, ToolglotError
 from toolglot.core.json_numbers import encode
-from toolglot.wires.json_fields import parse_reply, text_at
+from toolglot.wires.json_fields import parse_object, text_at
 
 SERVER_KIND = "api_error"
 KINDS = {
@@ -36,7 +36,7 @@ def describe(told: object) -> tuple[str, str]:
 
 def decode_error(status: int, body: bytes) -> RefusedError:
     """The error that an upstream answered with."""
-    told = parse_reply(body)
+    told = parse_object(body)
     if told is None:
         return RefusedError(f"The upstream answered with status {status}.", status)
     kind, message = describe(told)

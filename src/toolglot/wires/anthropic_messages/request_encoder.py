@@ -28,6 +28,22 @@ from toolglot.wires.anthropic_messages.ids import EFFORT, EFFORT_WORDS, NAME, RE
 from toolglot.wires.json_fields import adapt_body, read_arguments
 from toolglot.wires.translation import write_effort
 
+CARRIES = {
+    "model": "",
+    "messages": "",
+    "tools": "",
+    "choice": "some of the tools: only those are offered",
+    "extra": "within this wire",
+    "max_tokens": "4096 if unset",
+    "temperature": "at most 1",
+    "top_p": "without a temperature",
+    "top_k": "",
+    "stop": "",
+    "parallel_calls": "",
+    "effort": "nearest level",
+}
+"""The fields of a request that this wire transports; see ``protocol.CARRIED_FIELDS``."""
+
 TOOL_FIELDS = ("tools", "tool_choice")
 MAX_TOKENS = 4096
 """The wire demands a limit; this one is set where the client set none."""

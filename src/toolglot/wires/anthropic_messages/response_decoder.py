@@ -31,8 +31,8 @@ from toolglot.core.events import (
 )
 from toolglot.wires.anthropic_messages.errors import describe
 from toolglot.wires.anthropic_messages.ids import NAME, REDACTED, BlockPosition, read_signature
-from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_reply, text_at, write_arguments
-from toolglot.wires.protocol import Whole
+from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_object, text_at, write_arguments
+from toolglot.wires.protocol import DecodedResponse
 from toolglot.wires.sse import EventStream
 
 FINISHES = {
@@ -67,7 +67,7 @@ class _Call:
         return find_fault("".join(self.pieces))
 
 
-class ReplyDecoder:
+class PayloadDecoder:
     """Reads what one answer is made of into events; ``whole``: in one piece."""
 
     whole = True
@@ -75,7 +75,7 @@ class ReplyDecoder:
     def __init__(self, new_id: Callable[[], str]) -> None:
         self.new_id = new_id
         self.over = False
-        self.finish = ""
+        self.finish_reason = ""
         self.usage: dict[str, Any] = {}
         self.blocks: dict[object, _Call] = {}
         self.seals: dict[object, list[str]] = {}
@@ -85,7 +85,7 @@ class ReplyDecoder:
         self.place = BlockPosition()
 
     def read(self, data: bytes, events: list[Event]) -> None:
-        told = parse_reply(data)
+        told = parse_object(data)
         if told is None:
             text = data.decode(errors="replace")[:80]
             self.fail(events, "upstream_invalid", f"The upstream sent no reply but {text!r}.")
@@ -191,7 +191,7 @@ class ReplyDecoder:
 
     def sum_up(self, told: Mapping[str, Any], events: list[Event]) -> None:
         delta = told.get("delta")
-        self.finish = text_at(delta, "stop_reason") if isinstance(delta, dict) else self.finish
+        self.finish_reason = text_at(delta, "stop_reason") if isinstance(delta, dict) else self.finish_reason
         self.count(told)
 
     def tell_error(self, told: Mapping[str, Any], events: list[Event]) -> None:
@@ -202,7 +202,7 @@ class ReplyDecoder:
         if self.over:
             return
         self.over = True
-        finish = FINISHES.get(self.finish, "stop")
+        finish = FINISHES.get(self.finish_reason, "stop")
         if finish != "length":
             faults = {call.index: call.find_fault() for call in (*self.unfinished, *self.blocks.values())}
             stopped = [call.index for call in self.unfinished]
@@ -234,22 +234,23 @@ class ReplyDecoder:
         events.append(Failed(kind, message))
 
 
-_STEPS: Mapping[str, Callable[[ReplyDecoder, Mapping[str, Any], list[Event]], None]] = {
-    "message_start": ReplyDecoder.start,
-    "content_block_start": ReplyDecoder.start_block,
-    "content_block_delta": ReplyDecoder.continue_block,
-    "content_block_stop": ReplyDecoder.stop_block,
-    "message_delta": ReplyDecoder.sum_up,
-    "message_stop": ReplyDecoder.end,
-    "message": ReplyDecoder.read_message,
-    "error": ReplyDecoder.tell_error,
+_STEPS: Mapping[str, Callable[[PayloadDecoder, Mapping[str, Any], list[Event]], None]] = {
+    "message_start": PayloadDecoder.start,
+    "content_block_start": PayloadDecoder.start_block,
+    "content_block_delta": PayloadDecoder.continue_block,
+    "content_block_stop": PayloadDecoder.stop_block,
+    "message_delta": PayloadDecoder.sum_up,
+    "message_stop": PayloadDecoder.end,
+    "message": PayloadDecoder.read_message,
+    "error": PayloadDecoder.tell_error,
 }
 
 
-class StreamDecoder(ReplyDecoder):
+class StreamDecoder(PayloadDecoder):
     """Reads a streamed answer, piece by piece."""
 
     whole = False
+    unstored = None
 
     def __init__(self, new_id: Callable[[], str]) -> None:
         super().__init__(new_id)
@@ -263,16 +264,16 @@ class StreamDecoder(ReplyDecoder):
     @property
     def between(self) -> bool:
         """A signature is told with the end of its block."""
-        return not (self.finish or self.stream.waiting or self.seals)
+        return not (self.finish_reason or self.stream.waiting or self.seals)
 
     def measure(self, pieces: Sequence[bytes]) -> int:
-        return 0 if self.finish or self.seals else self.stream.measure(pieces)
+        return 0 if self.finish_reason or self.seals else self.stream.measure(pieces)
 
     def close(self) -> list[Event]:
         """The connection is over. An answer that did not say so itself was cut."""
         events = self.take(self.stream.close())
         self.tidy = self.tidy and self.over
-        if self.finish:
+        if self.finish_reason:
             self.end({}, events)
         elif not self.over:
             self.fail(events, "upstream_closed", "The upstream closed the connection in the middle of its answer.")
@@ -286,18 +287,14 @@ class StreamDecoder(ReplyDecoder):
         return events
 
 
-def read_reply(body: bytes, new_id: Callable[[], str]) -> Whole:
+def decode_response(body: bytes, new_id: Callable[[], str]) -> DecodedResponse:
     """A whole answer."""
-    reader = ReplyDecoder(new_id)
+    reader = PayloadDecoder(new_id)
     events: list[Event] = []
     reader.read(body, events)
     if not reader.over:
         reader.fail(events, "upstream_invalid", "The upstream's answer is no message.")
-    return Whole(events, reader.tidy and bool(reader.finish))
-
-
-def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
-    return read_reply(body, new_id).events
+    return DecodedResponse(events, reader.tidy and bool(reader.finish_reason))
 
 
 def _read_usage(told: Mapping[str, Any]) -> Usage:

@@ -100,7 +100,7 @@ class StreamEncoder:
             block.arguments.append("")
             self.calls[place.call] = block
 
-    def beat(self) -> bytes:
+    def heartbeat(self) -> bytes:
         """The wire has a sign of life of its own."""
         out: list[bytes] = []
         if not self.begun:
@@ -230,7 +230,7 @@ _STEPS: Mapping[type, Callable[[StreamEncoder, Any, list[bytes]], None]] = {
 }
 
 
-def encode_reply(events: Iterable[Event], answerer: ResponseIdentity, asked: ClientRequest) -> bytes:
+def encode_response(events: Iterable[Event], answerer: ResponseIdentity, asked: ClientRequest) -> bytes:
     """A whole answer. Calls that were cut are not in it."""
     content: list[dict[str, Any]] = []
     calls: dict[int, tuple[dict[str, Any], list[str]]] = {}

@@ -11,7 +11,7 @@ import msgspec
 
 from toolglot.core.errors import RefusedError, ToolglotError, UpstreamError
 from toolglot.core.json_numbers import decode, encode
-from toolglot.wires.json_fields import dicts_in, parse_reply, text_at
+from toolglot.wires.json_fields import dicts_in, parse_object, text_at
 
 STATUSES = {
     400: "INVALID_ARGUMENT",
@@ -44,7 +44,7 @@ def describe(told: object) -> tuple[str, str]:
 
 def decode_error(status: int, body: bytes) -> RefusedError:
     """The error that an upstream answered with."""
-    told = next(iter(parse_list(body)), parse_reply(body))
+    told = next(iter(parse_list(body)), parse_object(body))
     if told is None:
         return RefusedError(f"The upstream answered with status {status}.", status)
     code, message = describe(told)

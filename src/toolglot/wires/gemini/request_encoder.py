@@ -37,6 +37,23 @@ LIMITS = {
     "topK": "top_k",
     "seed": "seed",
 }
+CARRIES = {
+    "model": "in the path",
+    "messages": "",
+    "tools": "",
+    "choice": "some of the tools, optional: only those are offered",
+    "extra": "within this wire",
+    "max_tokens": "",
+    "temperature": "",
+    "top_p": "",
+    "top_k": "",
+    "seed": "",
+    "stop": "",
+    "parallel_calls": "enforced on the response",
+    "effort": "nearest level",
+}
+"""The fields of a request that this wire transports; see ``protocol.CARRIED_FIELDS``."""
+
 MODES = {"auto": "AUTO", "required": "ANY", "none": "NONE"}
 
 

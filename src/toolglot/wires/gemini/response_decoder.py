@@ -27,8 +27,8 @@ from toolglot.core.events import (
 )
 from toolglot.wires.gemini.errors import describe, parse_list
 from toolglot.wires.gemini.field_names import NAME, pick_table, pick_text, read_seal
-from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_reply, text_at, write_arguments
-from toolglot.wires.protocol import Whole
+from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_object, text_at, write_arguments
+from toolglot.wires.protocol import DecodedResponse
 from toolglot.wires.sse import EventStream
 
 FILTERED = ("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII")
@@ -42,7 +42,7 @@ BROKEN = ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALL
 """Reasons that mean: there was to be a call, and there is none."""
 
 
-class ReplyDecoder:
+class PayloadDecoder:
     """Reads the replies of one answer into events; a whole reply is an answer of one piece."""
 
     def __init__(self, new_id: Callable[[], str]) -> None:
@@ -51,7 +51,7 @@ class ReplyDecoder:
         self.over = False
         self.tidy = True
         self.calls = 0
-        self.finish = ""
+        self.finish_reason = ""
         self.problem = ""
         self.usage: Usage | None = None
 
@@ -71,12 +71,12 @@ class ReplyDecoder:
             if not candidate.get("index"):
                 self.choose(candidate, events)
         if pick_text(pick_table(told, "promptFeedback"), "blockReason"):
-            self.finish = "SAFETY"
+            self.finish_reason = "SAFETY"
 
     def choose(self, candidate: Mapping[str, Any], events: list[Event]) -> None:
         for part in dicts_in(pick_table(candidate, "content").get("parts")):
             self.take(part, events)
-        self.finish = pick_text(candidate, "finishReason") or self.finish
+        self.finish_reason = pick_text(candidate, "finishReason") or self.finish_reason
         self.problem = pick_text(candidate, "finishMessage") or self.problem
 
     def take(self, part: Mapping[str, Any], events: list[Event]) -> None:
@@ -114,18 +114,23 @@ class ReplyDecoder:
         """The upstream says that this was all."""
         if self.over:
             return
-        if self.finish in BROKEN:
-            self.fail(events, self.finish.lower(), self.problem or f"The model ended its answer with {self.finish}.")
+        if self.finish_reason in BROKEN:
+            self.fail(
+                events,
+                self.finish_reason.lower(),
+                self.problem or f"The model ended its answer with {self.finish_reason}.",
+            )
             return
         self.over = True
-        finish = FINISHES.get(self.finish, "stop")
+        finish = FINISHES.get(self.finish_reason, "stop")
         events.append(Finished("tool_calls" if self.calls and finish == "stop" else finish, self.usage))
 
 
-class StreamDecoder(ReplyDecoder):
+class StreamDecoder(PayloadDecoder):
     """Reads a streamed answer."""
 
     place = None
+    unstored = None
 
     def __init__(self, new_id: Callable[[], str]) -> None:
         super().__init__(new_id)
@@ -133,10 +138,10 @@ class StreamDecoder(ReplyDecoder):
 
     @property
     def between(self) -> bool:
-        return not (self.finish or self.stream.waiting)
+        return not (self.finish_reason or self.stream.waiting)
 
     def measure(self, pieces: Sequence[bytes]) -> int:
-        return 0 if self.finish else self.stream.measure(pieces)
+        return 0 if self.finish_reason else self.stream.measure(pieces)
 
     def feed(self, piece: bytes) -> list[Event]:
         events: list[Event] = []
@@ -149,31 +154,27 @@ class StreamDecoder(ReplyDecoder):
         events: list[Event] = []
         for data in self.stream.close():
             self.read(_parse(data), events)
-        if self.finish:
+        if self.finish_reason:
             self.end(events)
         elif not self.over:
             self.fail(events, "upstream_closed", "The upstream closed the connection in the middle of its answer.")
         return events
 
 
-def read_reply(body: bytes, new_id: Callable[[], str]) -> Whole:
+def decode_response(body: bytes, new_id: Callable[[], str]) -> DecodedResponse:
     """A whole answer. A stream that was not asked for as events is a list of its pieces."""
-    reader, events = ReplyDecoder(new_id), list[Event]()
+    reader, events = PayloadDecoder(new_id), list[Event]()
     listed = parse_list(body)
     for told in listed or [_parse(body)]:
         reader.read(told, events)
-    if not reader.over and not reader.finish and not events[1:]:
+    if not reader.over and not reader.finish_reason and not events[1:]:
         reader.fail(events, "upstream_invalid", "The upstream's answer holds neither text nor calls.")
     reader.end(events)
-    return Whole(events, reader.tidy and bool(reader.finish) and not listed)
-
-
-def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
-    return read_reply(body, new_id).events
+    return DecodedResponse(events, reader.tidy and bool(reader.finish_reason) and not listed)
 
 
 def _parse(data: bytes) -> dict[str, Any]:
-    told = parse_reply(data)
+    told = parse_object(data)
     if told is not None:
         return told
     text = data.decode(errors="replace")[:80]

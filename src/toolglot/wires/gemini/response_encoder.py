@@ -146,7 +146,7 @@ class StreamEncoder:
     def resume(self, place: object) -> None:
         """Somebody else wrote the beginning of this answer: every piece stands for itself."""
 
-    def beat(self) -> bytes:
+    def heartbeat(self) -> bytes:
         """A piece that says nothing; in a list, white space."""
         return b"\n" if self.listed else self.frame(self.piece([NOTHING]))
 
@@ -166,7 +166,7 @@ class StreamEncoder:
         return b"data: %b\n\n" % data
 
 
-def encode_reply(events: Iterable[Event], answerer: ResponseIdentity, asked: ClientRequest) -> bytes:
+def encode_response(events: Iterable[Event], answerer: ResponseIdentity, asked: ClientRequest) -> bytes:
     """A whole answer. Calls that were cut are not in it."""
     telling = EventEncoder(asked)
     parts: list[Part] = []

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from toolglot.core.errors import RefusedError, ToolglotError
 from toolglot.core.json_numbers import encode
-from toolglot.wires.json_fields import parse_reply, text_at
+from toolglot.wires.json_fields import parse_object, text_at
 
 
 def decode_error(status: int, body: bytes) -> RefusedError:
     """The error that an upstream answered with."""
-    told = parse_reply(body) or {}
+    told = parse_object(body) or {}
     return RefusedError(text_at(told, "error") or f"The upstream answered with status {status}.", status)
 
 

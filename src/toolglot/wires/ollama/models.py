@@ -30,7 +30,7 @@ def show_model(body: bytes, models: Sequence[str]) -> bytes:
     return encode(told | {"details": _detail(), "capabilities": ["completion", "tools"]})
 
 
-def tell_version(body: bytes, models: Sequence[str]) -> bytes:
+def show_version(body: bytes, models: Sequence[str]) -> bytes:
     return encode({"version": LEVEL})
 
 

@@ -24,6 +24,23 @@ from toolglot.wires.ollama.request_decoder import EFFORT, LIMITS
 from toolglot.wires.protocol import write_error
 from toolglot.wires.translation import demand_call, write_effort
 
+CARRIES = {
+    "model": "",
+    "messages": "",
+    "tools": "",
+    "choice": "only those are offered; required: a system message",
+    "extra": "within this wire",
+    "max_tokens": "",
+    "temperature": "",
+    "top_p": "",
+    "top_k": "",
+    "seed": "",
+    "stop": "",
+    "parallel_calls": "enforced on the response",
+    "effort": "nearest level",
+}
+"""The fields of a request that this wire transports; see ``protocol.CARRIED_FIELDS``."""
+
 TOOL_FIELDS = ("tools",)
 EFFORT_WORDS = ("low", "medium", "high")
 BETWEEN = "\n\n"

@@ -23,14 +23,16 @@ from toolglot.core.events import (
     TextDelta,
     Usage,
 )
-from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_reply, text_at, write_arguments
-from toolglot.wires.protocol import Whole
+from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_object, text_at, write_arguments
+from toolglot.wires.protocol import DecodedResponse
 
 
 class StreamDecoder:
     """Reads an answer line by line, however the lines are cut."""
 
     place = None
+    finish_reason = None
+    unstored = None
 
     def __init__(self, new_id: Callable[[], str]) -> None:
         self.new_id = new_id
@@ -69,7 +71,7 @@ class StreamDecoder:
     def read(self, line: bytes, events: list[Event]) -> None:
         if self.over or not line.strip():
             return
-        told = parse_reply(line)
+        told = parse_object(line)
         if told is None:
             text = line.decode(errors="replace")[:80]
             self.fail(events, "upstream_invalid", f"The upstream sent no reply but {text!r}.")
@@ -118,16 +120,12 @@ class StreamDecoder:
         events.append(Failed(kind, message))
 
 
-def read_reply(body: bytes, new_id: Callable[[], str]) -> Whole:
+def decode_response(body: bytes, new_id: Callable[[], str]) -> DecodedResponse:
     """A whole answer; also one that comes in lines all the same."""
     reader, events = StreamDecoder(new_id), list[Event]()
-    if parse_reply(body) is None:
-        return Whole([*reader.feed(body), *reader.close()], tidy=False)
+    if parse_object(body) is None:
+        return DecodedResponse([*reader.feed(body), *reader.close()], tidy=False)
     reader.read(body, events)
     if not reader.over:
         events += reader.close()
-    return Whole(events, reader.tidy)
-
-
-def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
-    return read_reply(body, new_id).events
+    return DecodedResponse(events, reader.tidy)

@@ -45,7 +45,7 @@ class StreamEncoder:
     def resume(self, place: object) -> None:
         """Somebody else wrote the beginning of this answer: every line stands for itself."""
 
-    def beat(self) -> bytes:
+    def heartbeat(self) -> bytes:
         """A line that says nothing."""
         return self.line(b'"content":""')
 
@@ -93,7 +93,7 @@ _STEPS: Mapping[type, Callable[[StreamEncoder, Any], bytes]] = {
 }
 
 
-def encode_reply(events: Iterable[Event], answerer: ResponseIdentity, asked: ClientRequest) -> bytes:
+def encode_response(events: Iterable[Event], answerer: ResponseIdentity, asked: ClientRequest) -> bytes:
     """A whole answer. Calls that were cut are not in it."""
     text, thought = "", ""
     calls = WholeCalls()

@@ -26,6 +26,22 @@ from toolglot.wires.openai_chat.signatures import NAME, write_signature
 from toolglot.wires.protocol import write_error
 from toolglot.wires.translation import address_image, write_effort
 
+CARRIES = {
+    "model": "",
+    "messages": "",
+    "tools": "",
+    "choice": "",
+    "extra": "within this wire",
+    "max_tokens": "",
+    "temperature": "",
+    "top_p": "",
+    "seed": "",
+    "stop": "",
+    "parallel_calls": "",
+    "effort": "nearest level",
+}
+"""The fields of a request that this wire transports; see ``protocol.CARRIED_FIELDS``."""
+
 TOOL_FIELDS = ("tools", "tool_choice", "parallel_tool_calls")
 EFFORT_WORDS = EFFORTS[:-1]
 

@@ -38,7 +38,7 @@ from toolglot.wires.openai_chat.chunk_template import ChunkTemplate, cast
 from toolglot.wires.openai_chat.errors import describe
 from toolglot.wires.openai_chat.response_schema import CallDelta, Function, Reply, ReplyChoice, ReplyMessage, decode
 from toolglot.wires.openai_chat.signatures import NAME, OTHERS, read_signature
-from toolglot.wires.protocol import Whole
+from toolglot.wires.protocol import DecodedResponse
 from toolglot.wires.sse import EventStream
 
 DONE = b"[DONE]"
@@ -68,7 +68,7 @@ class _Told(msgspec.Struct):
             return False
 
 
-class ReplyDecoder:
+class PayloadDecoder:
     """Reads the replies of one answer into events; a whole reply is an answer of one piece."""
 
     whole = True
@@ -82,7 +82,7 @@ class ReplyDecoder:
         self.known: dict[object, _Told] = {}
         self.ids: set[str] = set()
         self.named = 0
-        self.finish = ""
+        self.finish_reason = ""
         self.usage: Usage | None = None
 
     def read(self, data: bytes, events: list[Event]) -> None:
@@ -106,7 +106,7 @@ class ReplyDecoder:
                 said = choice.delta or choice.message
                 if said is not None:
                     self.take(said, events)
-                self.finish = choice.finish_reason or self.finish
+                self.finish_reason = choice.finish_reason or self.finish_reason
 
     def start(self, reply: Reply, events: list[Event]) -> None:
         self.started = True
@@ -193,8 +193,8 @@ class ReplyDecoder:
         if self.over:
             return
         self.over = True
-        self.tidy = self.tidy and bool(self.finish)
-        finish = self.finish or ("tool_calls" if self.named else "stop")
+        self.tidy = self.tidy and bool(self.finish_reason)
+        finish = self.finish_reason or ("tool_calls" if self.named else "stop")
         if self.calls:
             finish = self.end_calls(finish, events)
         events.append(Finished(finish if finish in FINISHES else "stop", self.usage))
@@ -216,11 +216,12 @@ class ReplyDecoder:
         return finish
 
 
-class StreamDecoder(ReplyDecoder):
+class StreamDecoder(PayloadDecoder):
     """Reads a streamed answer."""
 
     whole = False
     place = None
+    unstored = None
 
     def __init__(self, new_id: Callable[[], str]) -> None:
         super().__init__(new_id)
@@ -269,10 +270,10 @@ class StreamDecoder(ReplyDecoder):
 
     @property
     def between(self) -> bool:
-        return not (self.finish or self.stream.waiting)
+        return not (self.finish_reason or self.stream.waiting)
 
     def measure(self, pieces: Sequence[bytes]) -> int:
-        return 0 if self.finish else self.stream.measure(pieces)
+        return 0 if self.finish_reason else self.stream.measure(pieces)
 
     def accept(self, data: bytes, events: list[Event]) -> None:
         if self.over:
@@ -290,26 +291,22 @@ class StreamDecoder(ReplyDecoder):
         for data in self.stream.close():
             self.accept(data, events)
         self.tidy = self.tidy and self.over
-        if self.finish:
+        if self.finish_reason:
             self.end(events)
         elif not self.over:
             self.fail(events, "upstream_closed", "The upstream closed the connection in the middle of its answer.")
         return events
 
 
-def read_reply(body: bytes, new_id: Callable[[], str]) -> Whole:
+def decode_response(body: bytes, new_id: Callable[[], str]) -> DecodedResponse:
     """A whole answer."""
-    reader = ReplyDecoder(new_id)
+    reader = PayloadDecoder(new_id)
     events: list[Event] = []
     reader.read(body, events)
-    if not reader.over and not reader.finish and not events[1:]:
+    if not reader.over and not reader.finish_reason and not events[1:]:
         reader.fail(events, "upstream_invalid", "The upstream's answer holds neither text nor calls.")
     reader.end(events)
-    return Whole(events, reader.tidy)
-
-
-def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
-    return read_reply(body, new_id).events
+    return DecodedResponse(events, reader.tidy)
 
 
 def _read_patiently(data: bytes) -> Reply:

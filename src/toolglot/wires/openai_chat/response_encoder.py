@@ -76,7 +76,7 @@ class StreamEncoder:
         """Somebody else wrote the beginning of this answer."""
         self.role = b""
 
-    def beat(self) -> bytes:
+    def heartbeat(self) -> bytes:
         """A delta that says nothing: some clients count only data as a sign of life."""
         return self.prefix + OPEN
 
@@ -120,7 +120,7 @@ STEPS: dict[type, Callable[[StreamEncoder, Any], bytes]] = {
 }
 
 
-def encode_reply(events: Iterable[Event], answerer: ResponseIdentity, asked: ClientRequest) -> bytes:
+def encode_response(events: Iterable[Event], answerer: ResponseIdentity, asked: ClientRequest) -> bytes:
     """A whole answer. Calls that were cut are not in it."""
     texts: dict[type, list[str]] = {TextDelta: [], ReasoningDelta: []}
     calls: dict[int, tuple[CallStarted, list[str]]] = {}

@@ -10,7 +10,7 @@ from typing import Any
 
 from toolglot.core.errors import RefusedError, ToolglotError
 from toolglot.core.json_numbers import encode
-from toolglot.wires.json_fields import parse_reply, text_at
+from toolglot.wires.json_fields import parse_object, text_at
 from toolglot.wires.translation import table_at
 
 SERVER_KIND = "server_error"
@@ -32,7 +32,7 @@ def describe(told: object) -> tuple[str, str, str | None]:
 
 def decode_error(status: int, body: bytes) -> RefusedError:
     """The error that an upstream answered with."""
-    told = parse_reply(body)
+    told = parse_object(body)
     if told is None:
         return RefusedError(f"The upstream answered with status {status}.", status)
     code, message, kind = describe(told)

@@ -198,7 +198,7 @@ class OutputItems:
 
     def __init__(self, answerer: ResponseIdentity, asked: ClientRequest) -> None:
         self.token = answerer.id
-        self.keep = asked.keep
+        self.on_complete = asked.on_complete
         self.custom = asked.memory.get("custom", frozenset())
         self.namespaces: Mapping[str, tuple[str, str]] = asked.memory.get("namespaces", {})
         self.response: dict[str, Any] = {
@@ -214,7 +214,7 @@ class OutputItems:
             "model": answerer.model,
             "output": [],
             "parallel_tool_calls": asked.conversation.limits.parallel_calls is not False,
-            "store": self.keep is not None,
+            "store": self.on_complete is not None,
             "temperature": asked.conversation.limits.temperature,
             "tool_choice": "auto",
             "tools": [],
@@ -343,8 +343,8 @@ class OutputItems:
     def stop(self, status: str, usage: dict[str, Any] | None = None) -> Step:
         output = [item for item in self.output if item is not None]
         self.response |= {"status": status, "output": output, "usage": usage}
-        if self.keep is not None and status != "failed":
-            self.keep(self.response["id"], output)
+        if self.on_complete is not None and status != "failed":
+            self.on_complete(self.response["id"], output)
         return f"response.{status}", {"response": self.response}
 
 

@@ -33,7 +33,7 @@ from toolglot.core.conversation import (
 from toolglot.core.errors import RequestError, ToolResultsError
 from toolglot.wires.json_fields import number_at, parse_body, text_at, whole_at, write_arguments
 from toolglot.wires.openai_responses.previous_responses import PREVIOUS, REFERENCE
-from toolglot.wires.openai_responses.tools import INPUT, ToolTable, decode_choice, fill_shelf, flatten_name
+from toolglot.wires.openai_responses.tools import INPUT, ToolTable, collect_tools, decode_choice, flatten_name
 from toolglot.wires.protocol import ClientRequest, read_error
 from toolglot.wires.translation import read_effort, read_image, regain_seal, table_at
 
@@ -55,10 +55,10 @@ TOOL_ITEMS = ("additional_tools", "tool_search_output")
 
 def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
     """The request in neutral words; ``RequestError`` names the field that cannot be meant."""
-    asked = parse_body(body, fill_shelf)
+    asked = parse_body(body, collect_tools)
     items = _list_items(asked.get("input"))
-    shelf = _add_tools(asked.get("tools"), items)
-    notes = list(shelf.notes)
+    table = _add_tools(asked.get("tools"), items)
+    notes = list(table.notes)
     transcript = Transcript(items, notes)
     instructions = asked.get("instructions")
     if instructions:
@@ -68,31 +68,37 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
     conversation = Conversation(
         model=text_at(asked, "model"),
         messages=transcript.close(),
-        tools=shelf.offered,
-        choice=decode_choice(asked.get("tool_choice"), shelf.tools),
+        tools=table.offered,
+        choice=decode_choice(asked.get("tool_choice"), table.tools),
         limits=_decode_limits(asked),
         extra={key: value for key, value in asked.items() if key not in MODELLED},
     )
-    bond = _find_bond(asked) or transcript.bond
-    if not conversation.messages and bond is None:
+    problem = _find_reference(asked) or transcript.unknown_reference
+    if not conversation.messages and problem is None:
         raise RequestError("A request needs input that is not empty.", "input")
-    streamed, kept = asked.get("stream") is True, asked.get("store") is not False
-    modelled = frozenset([".".join(EFFORT)] if conversation.limits.effort else ())
-    told = (tuple(notes), shelf.memory())
-    retold = frozenset((*shelf.custom, *shelf.namespaces))
-    return ClientRequest(conversation, streamed, True, *told, bond=bond, kept=kept, modelled=modelled, retold=retold)
+    return ClientRequest(
+        conversation,
+        stream=asked.get("stream") is True,
+        wants_usage=True,
+        notes=tuple(notes),
+        memory=table.memory(),
+        same_wire_only=problem,
+        may_be_referenced=asked.get("store") is not False,
+        modelled=frozenset([".".join(EFFORT)] if conversation.limits.effort else ()),
+        retold=frozenset((*table.custom, *table.namespaces)),
+    )
 
 
 def _add_tools(begun: ToolTable | None, items: list[dict[str, Any]]) -> ToolTable:
     """All tools: those of the request, which other requests may share, and those that items bring with them."""
     bringing = [(at, item) for at, item in enumerate(items) if item.get("type") in TOOL_ITEMS]
-    shelf = ToolTable(begun) if begun is None or bringing else begun
+    table = ToolTable(begun) if begun is None or bringing else begun
     for at, item in bringing:
-        shelf.add(item.get("tools"), f"input[{at}].tools")
-    return shelf
+        table.add(item.get("tools"), f"input[{at}].tools")
+    return table
 
 
-def _find_bond(asked: Mapping[str, Any]) -> RequestError | None:
+def _find_reference(asked: Mapping[str, Any]) -> RequestError | None:
     """Why the request could not go to a server of another kind, if it speaks of something that its server keeps."""
     for key in STATEFUL:
         if asked.get(key):
@@ -134,7 +140,7 @@ class Transcript:
         self.notes = notes
         self.messages: list[Message] = []
         self.said: list[Part] = []
-        self.bond: RequestError | None = None
+        self.unknown_reference: RequestError | None = None
 
     def take(self, item: dict[str, Any], where: str) -> None:
         kind = text_at(item, "type") or ("message" if "role" in item else "")
@@ -153,7 +159,7 @@ class Transcript:
         if found is not None:
             self.take(found, where)
             return
-        self.bond = RequestError(
+        self.unknown_reference = RequestError(
             f"{where} refers to the item {item.get('id')}, which is not known here (any more). "
             "Send the item itself (set store to false).",
             where,

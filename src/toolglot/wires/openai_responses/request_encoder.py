@@ -35,6 +35,20 @@ from toolglot.wires.translation import address_image, write_effort
 SEALING = re.compile(r"(?:.*/)?(?:o[1-9]|gpt-(?:[5-9]|\d\d)(?!.*-chat)|codex)")
 """Models that think, and seal their thoughts if they are asked to; others refuse to be asked."""
 
+CARRIES = {
+    "model": "",
+    "messages": "",
+    "tools": "",
+    "choice": "",
+    "extra": "within this wire",
+    "max_tokens": "",
+    "temperature": "",
+    "top_p": "",
+    "parallel_calls": "",
+    "effort": "nearest level",
+}
+"""The fields of a request that this wire transports; see ``protocol.CARRIED_FIELDS``."""
+
 TOOL_FIELDS = ("tools", "tool_choice", "parallel_tool_calls")
 LIMITS = {"max_output_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p"}
 """What this wire knows of the limits; it has no word for stop sequences, a seed or ``top_k``."""

@@ -28,12 +28,12 @@ from toolglot.core.events import (
     TextDelta,
     Usage,
 )
-from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_reply, text_at, write_arguments
+from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_object, text_at, write_arguments
 from toolglot.wires.openai_responses.errors import describe, read_failure
 from toolglot.wires.openai_responses.request_decoder import NAME
 from toolglot.wires.openai_responses.stream_position import PositionTracker, StreamPosition
 from toolglot.wires.openai_responses.tools import INPUT, flatten_name
-from toolglot.wires.protocol import Whole
+from toolglot.wires.protocol import DecodedResponse
 from toolglot.wires.sse import EventStream
 from toolglot.wires.translation import regain_seal, table_at
 
@@ -42,7 +42,7 @@ EVENT = b"event:"
 CUT = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
-class ReplyDecoder:
+class PayloadDecoder:
     """Reads one answer into events; ``whole``: in one piece."""
 
     whole = False
@@ -52,7 +52,7 @@ class ReplyDecoder:
         self.started = False
         self.over = False
         self.tidy = True
-        self.answer: tuple[str, list[dict[str, Any]]] | None = None
+        self.unstored: tuple[str, list[dict[str, Any]]] | None = None
         self.told: set[object] = set()
         self.ended: set[object] = set()
         self.calls: dict[object, int] = {}
@@ -196,7 +196,7 @@ class ReplyDecoder:
 
     def sum_up(self, response: Mapping[str, Any]) -> None:
         if response.get("store") is not True:
-            self.answer = text_at(response, "id"), dicts_in(response.get("output"))
+            self.unstored = text_at(response, "id"), dicts_in(response.get("output"))
 
     def fail(self, told: Mapping[str, Any], events: list[Event]) -> None:
         response = table_at(told, "response")
@@ -205,29 +205,29 @@ class ReplyDecoder:
         events.append(Failed(code, message))
 
 
-_Taken = Callable[[ReplyDecoder, Mapping[str, Any], list[Event]], None]
+_Taken = Callable[[PayloadDecoder, Mapping[str, Any], list[Event]], None]
 _STEPS: Mapping[str, _Taken] = {
-    "response.created": ReplyDecoder.start,
-    "response.in_progress": ReplyDecoder.start,
-    "response.output_text.delta": ReplyDecoder.say,
-    "response.refusal.delta": ReplyDecoder.say,
-    "response.reasoning_summary_part.added": ReplyDecoder.part_thoughts,
-    "response.reasoning_summary_text.delta": ReplyDecoder.think,
-    "response.reasoning_text.delta": ReplyDecoder.think,
-    "response.output_item.added": ReplyDecoder.add_item,
-    "response.function_call_arguments.delta": ReplyDecoder.argue,
-    "response.custom_tool_call_input.delta": ReplyDecoder.argue,
-    "response.output_item.done": ReplyDecoder.end_item,
-    "response.completed": ReplyDecoder.complete,
-    "response.incomplete": ReplyDecoder.complete,
-    "response.failed": ReplyDecoder.fail,
-    "error": ReplyDecoder.fail,
+    "response.created": PayloadDecoder.start,
+    "response.in_progress": PayloadDecoder.start,
+    "response.output_text.delta": PayloadDecoder.say,
+    "response.refusal.delta": PayloadDecoder.say,
+    "response.reasoning_summary_part.added": PayloadDecoder.part_thoughts,
+    "response.reasoning_summary_text.delta": PayloadDecoder.think,
+    "response.reasoning_text.delta": PayloadDecoder.think,
+    "response.output_item.added": PayloadDecoder.add_item,
+    "response.function_call_arguments.delta": PayloadDecoder.argue,
+    "response.custom_tool_call_input.delta": PayloadDecoder.argue,
+    "response.output_item.done": PayloadDecoder.end_item,
+    "response.completed": PayloadDecoder.complete,
+    "response.incomplete": PayloadDecoder.complete,
+    "response.failed": PayloadDecoder.fail,
+    "error": PayloadDecoder.fail,
 }
-_ITEMS: Mapping[str, Callable[[ReplyDecoder, Mapping[str, Any], object, list[Event]], None]] = {
-    "message": ReplyDecoder.end_message,
-    "reasoning": ReplyDecoder.end_reasoning,
-    "function_call": ReplyDecoder.end_call,
-    "custom_tool_call": ReplyDecoder.end_call,
+_ITEMS: Mapping[str, Callable[[PayloadDecoder, Mapping[str, Any], object, list[Event]], None]] = {
+    "message": PayloadDecoder.end_message,
+    "reasoning": PayloadDecoder.end_reasoning,
+    "function_call": PayloadDecoder.end_call,
+    "custom_tool_call": PayloadDecoder.end_call,
 }
 
 
@@ -237,12 +237,14 @@ def _key(told: Mapping[str, Any]) -> object:
     return at if at is not None else told.get("item_id") or table_at(told, "item").get("id")
 
 
-class WholeDecoder(ReplyDecoder):
+class WholeDecoder(PayloadDecoder):
     whole = True
 
 
-class StreamDecoder(ReplyDecoder):
+class StreamDecoder(PayloadDecoder):
     """Reads a streamed answer."""
+
+    finish_reason = None
 
     def __init__(self, new_id: Callable[[], str]) -> None:
         super().__init__(new_id)
@@ -291,26 +293,24 @@ class StreamDecoder(ReplyDecoder):
         return events
 
 
-def read_reply(body: bytes, new_id: Callable[[], str]) -> Whole:
+def decode_response(body: bytes, new_id: Callable[[], str]) -> DecodedResponse:
     """A whole answer."""
     told = _parse(body)
     reader, events = WholeDecoder(new_id), list[Event]()
     status = told.get("status")
     if told.get("type") == "error" or (told.get("error") and status in (None, "failed")):
         reader.fail({"response": told} if told.get("object") == "response" else told, events)
-        return Whole(events)
+        return DecodedResponse(events)
     if status not in (None, "completed", "incomplete"):
-        return Whole([Failed("upstream_closed", f"The upstream's answer is not finished: its status is {status!r}.")])
+        return DecodedResponse(
+            [Failed("upstream_closed", f"The upstream's answer is not finished: its status is {status!r}.")]
+        )
     reader.complete({"type": f"response.{told.get('status', 'completed')}", "response": told}, events)
     if "output" not in told:
-        return Whole([Failed("upstream_invalid", "The upstream's answer holds neither text nor calls.")])
+        return DecodedResponse([Failed("upstream_invalid", "The upstream's answer holds neither text nor calls.")])
     called = [item for item in dicts_in(told["output"]) if item.get("type") == "function_call"]
     functions = frozenset([text_at(item, "name") for item in called if not item.get("namespace")])
-    return Whole(events, reader.tidy and status is not None, functions, reader.answer)
-
-
-def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
-    return read_reply(body, new_id).events
+    return DecodedResponse(events, reader.tidy and status is not None, functions, reader.unstored)
 
 
 def _escape(text: str) -> str:
@@ -319,7 +319,7 @@ def _escape(text: str) -> str:
 
 
 def _parse(data: bytes) -> dict[str, Any]:
-    told = parse_reply(data)
+    told = parse_object(data)
     if told is not None:
         return told
     text = data.decode(errors="replace")[:80]

@@ -39,7 +39,7 @@ class StreamEncoder:
         self.number = place.number
         self.ladder.resume(place.response, place.marks[: place.length])
 
-    def beat(self) -> bytes:
+    def heartbeat(self) -> bytes:
         """The response is still in progress: some clients count only data as a sign of life."""
         steps = [self.proceed()] if self.number else self.greet()
         return b"".join(map(self.frame, steps))
@@ -74,7 +74,7 @@ def interject(failure: Failed | None, *, begun: bool) -> bytes:
     return _frame(("keepalive", {}), 0) if begun else b": waiting\n\n"
 
 
-def encode_reply(events: Iterable[Event], answerer: ResponseIdentity, asked: ClientRequest) -> bytes:
+def encode_response(events: Iterable[Event], answerer: ResponseIdentity, asked: ClientRequest) -> bytes:
     """A whole answer. Calls that were cut are not in it."""
     ladder = OutputItems(answerer, asked)
     for event in events:

@@ -86,11 +86,11 @@ class ToolTable:
         self.tools[name] = Tool(name, text_at(entry, "description"), parameters)
 
 
-def fill_shelf(listed: object) -> ToolTable:
+def collect_tools(listed: object) -> ToolTable:
     """What stands in the field of tools. Items that bring further ones go on from a copy of it."""
-    shelf = ToolTable()
-    shelf.add(listed, "tools")
-    return shelf
+    table = ToolTable()
+    table.add(listed, "tools")
+    return table
 
 
 def _describe_input(form: Mapping[str, Any]) -> dict[str, Any]:
