@@ -30,9 +30,9 @@ from toolglot.gateway.sessions.reasoning_signatures import SignatureCollector, T
 from toolglot.gateway.sessions.ttl_store import OVERHEAD, TtlStore, digest
 from toolglot.wires import all_wires
 from toolglot.wires.anthropic_messages.ids import REDACTED, write_signature
-from toolglot.wires.gemini.field_names import UNSEALED
+from toolglot.wires.gemini.field_names import NO_SIGNATURE
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
-from toolglot.wires.translation import lend_seal
+from toolglot.wires.translation import wrap_signature
 
 SEAL = "c2VhbCBvbmU="
 OTHER = "c2VhbCB0d28="
@@ -55,7 +55,7 @@ SEALED: dict[str, Callable[[str], list[Event]]] = {
 
 LENT: dict[str, Callable[[str, str], str]] = {
     "anthropic_messages": lambda seal, kind: write_signature(kind, seal),
-    "openai_responses": lambda seal, kind: lend_seal(seal, kind, "openai_responses"),
+    "openai_responses": lambda seal, kind: wrap_signature(seal, kind, "openai_responses"),
 }
 """What clients of wires that carry seals are given, and send back as it is."""
 
@@ -177,7 +177,7 @@ def test_a_step_without_its_seal_goes_on_without(
     turn, owner = case(line, turn)
     again = line.ask(Conversation("m", (QUESTION, turn, result), TOOLS), True, owner)
     assert shape(line.see(again)) == ["Call"] and SEAL.encode() not in again.request
-    assert (UNSEALED.encode() in again.request) == (upstream == "gemini")
+    assert (NO_SIGNATURE.encode() in again.request) == (upstream == "gemini")
 
 
 def test_seals_of_one_upstream_are_not_for_another() -> None:
@@ -188,7 +188,7 @@ def test_seals_of_one_upstream_are_not_for_another() -> None:
     elsewhere = replace(line.settings.upstreams[0], base_url="http://127.0.0.1:2/v1")
     line.settings = replace(line.settings, upstreams=(elsewhere,))
     again = line.ask(Conversation("m", (QUESTION, *remember(told, "openai_chat")), TOOLS), True)
-    assert UNSEALED.encode() in again.request and SEAL.encode() not in again.request
+    assert NO_SIGNATURE.encode() in again.request and SEAL.encode() not in again.request
 
 
 EDITOR = "str_replace_based_edit_tool"

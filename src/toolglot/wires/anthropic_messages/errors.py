@@ -1,4 +1,4 @@
-"""Errors on the Messages wire.
+"""Errors of the Messages wire.
 
 {"type": "error", "error": {"type": "invalid_request_error", "message": "..."}}
 """
@@ -26,7 +26,7 @@ KINDS = {
 
 
 def describe(told: object) -> tuple[str, str]:
-    """Kind and message of an error, whichever way a server writes it."""
+    """Kind and message of an error, in any of the forms that servers use."""
     inner = told.get("error", told) if isinstance(told, dict) else told
     if not isinstance(inner, dict):
         return RefusedError.code, str(inner)
@@ -35,7 +35,7 @@ def describe(told: object) -> tuple[str, str]:
 
 
 def decode_error(status: int, body: bytes) -> RefusedError:
-    """The error that an upstream answered with."""
+    """Decode the body of an upstream's error response."""
     told = parse_object(body)
     if told is None:
         return RefusedError(f"The upstream answered with status {status}.", status)
@@ -44,13 +44,13 @@ def decode_error(status: int, body: bytes) -> RefusedError:
 
 
 def encode_error(error: ToolglotError) -> bytes:
-    """An error as the body of a reply."""
+    """Encode an error as the body of a response."""
     told: str = getattr(error, "kind", None) or ""
     kind = KINDS.get(error.status) or (KINDS[400] if error.status < 500 else SERVER_KIND)
     return encode_failure(told if told in KINDS.values() else kind, error.message)
 
 
 def encode_failure(kind: str, message: str) -> bytes:
-    """Kinds that the wire does not know are faults of the server, which agents ask again after."""
+    """Encode a failure; unknown kinds become a server error, after which agents retry."""
     known = kind if kind in KINDS.values() else SERVER_KIND
     return encode({"type": "error", "error": {"type": known, "message": message}})

@@ -1,4 +1,4 @@
-"""What a client asks on the Messages wire.
+"""Decode requests of the Messages wire.
 
     {"model": "claude-sonnet-4-5", "max_tokens": 1024, "system": "Be brief.",
      "messages": [{"role": "user", "content": "What is the time?"},
@@ -7,8 +7,8 @@
                   {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "12:00"}]}],
      "tools": [{"name": "tell_time", "input_schema": {"type": "object"}}]}
 
-Results stand in messages of the user here; they get messages of their own, before what the user says beside them.
-Fields that are not modelled travel in ``Conversation.extra`` under their own names.
+Tool results are in user messages here; they get messages of their own, before the other content of the user message.
+Fields that are not modelled are kept in ``Conversation.extra`` under their own names.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ CHARACTERS_PER_TOKEN = 4
 
 
 def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
-    """The request in neutral words; ``RequestError`` names the field that cannot be meant."""
+    """Decode a request; ``RequestError`` names the invalid field."""
     asked = parse_body(body, _decode_tools)
     tools, notes = asked.get("tools", NO_TOOLS)
     messages = [
@@ -145,7 +145,7 @@ def _decode_image(block: Mapping[str, Any], where: str) -> Part:
 
 
 def _decode_document(block: Mapping[str, Any], where: str) -> Part:
-    """A document that is plain text is text; any other only its own wire understands."""
+    """A plain-text document is text; other documents only pass within this wire."""
     source = block.get("source")
     if not isinstance(source, dict) or source.get("type") != "text":
         return ProviderPart(NAME, block)
@@ -171,11 +171,11 @@ def _decode_result(block: Mapping[str, Any], where: str) -> Part:
         raise ToolResultsError(f"Invalid tool results: {where} has no tool_use_id.", f"{where}.tool_use_id")
     content = block.get("content")
     parts = _decode_content(content, f"{where}.content")
-    return ToolResult(call_id, "", tuple(map(_tell_part, parts)), block.get("is_error") is True)
+    return ToolResult(call_id, "", tuple(map(_decode_result_part, parts)), block.get("is_error") is True)
 
 
-def _tell_part(part: Part) -> Text | Image:
-    """A part of a result. One that only this wire knows is told as text."""
+def _decode_result_part(part: Part) -> Text | Image:
+    """A part of a result; one without a neutral form becomes text."""
     if isinstance(part, (Text, Image)):
         return part
     told = dict(part.data) if isinstance(part, ProviderPart) else {}
@@ -207,8 +207,8 @@ def _is_text_editor(entry: Any) -> bool:
 
 
 def _decode_tools(tools: object) -> Offer:
-    """Every plain tool, deferred ones too; those that only the provider knows or runs are skipped and noted. The editor
-    of the provider is run by the client, and what it can do is known."""
+    """Decode plain tools, including deferred ones; tools that the provider defines or runs are skipped with a note. The
+    provider's text editor is run by the client, and its schema is known."""
     if tools is None:
         return NO_TOOLS
     if not isinstance(tools, list):
@@ -216,11 +216,7 @@ def _decode_tools(tools: object) -> Offer:
     found: dict[str, Tool] = {}
     notes: list[str] = []
     for at, entry in enumerate(tools):
-        if (
-            isinstance(entry, dict)
-            and text_at(entry, "type").startswith(TYPE_PREFIX)
-            and text_at(entry, "name").strip()
-        ):
+        if _is_text_editor(entry):
             known = define_text_editor(entry["name"])
             found.setdefault(known.name, known)
             continue
@@ -269,11 +265,11 @@ def _decode_limits(asked: Mapping[str, Any], choice: object) -> Sampling:
     )
 
 
-# -- besides -----------------------------------------------------------------------------------------------------------
+# -- counting ----------------------------------------------------------------------------------------------------------
 
 
 def count_tokens(asked: ClientRequest) -> int:
-    """How long a request is, estimated: nobody here knows the tokens of a model."""
+    """Estimate the token count of a request; the tokenizer of the model is not known."""
     conversation = asked.conversation
     tools = [tool.name + tool.description + write_arguments(dict(tool.parameters)) for tool in conversation.tools]
     texts = [text for message in conversation.messages for part in message.parts for text in _texts_of(part)]

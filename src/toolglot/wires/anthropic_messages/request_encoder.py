@@ -1,8 +1,8 @@
-"""A conversation as a request of the Messages wire.
+"""Encode a conversation as a request of the Messages wire.
 
-Strategy. The wire is strict about the order of things, so the conversation is put in order first: results directly
-behind the turn that called, before anything else the user says; neighbours of one role are one turn; a call that was
-never answered is answered here, with an error that says so; every id is there once and in the allowed letters.
+Strategy. The wire is strict about order, so the conversation is put in order first: results directly after the turn
+that called, before other user content; adjacent messages of one role are one turn; a call without a result gets an
+error as its result; every id is unique and uses only allowed characters.
 """
 
 from __future__ import annotations
@@ -46,29 +46,29 @@ CARRIES = {
 
 TOOL_FIELDS = ("tools", "tool_choice")
 MAX_TOKENS = 4096
-"""The wire demands a limit; this one is set where the client set none."""
+"""The wire requires a limit; the default if the client sets none."""
 
-HOTTEST = 1.0
+MAX_TEMPERATURE = 1.0
 UNANSWERED = "No result of this call is known."
 
 Block = dict[str, Any]
 
 
 def encode_request(conversation: Conversation, *, stream: bool, wants_usage: bool) -> bytes:
-    """The same request in the words of this wire."""
+    """Encode the conversation as the body of a request."""
     leading = list(takewhile(lambda message: message.role == "system", conversation.messages))
     turns = Turns()
     for message in _in_order(conversation.messages[len(leading) :]):
         turns.take(message)
     turns.settle()
     if not turns.turns and leading:
-        # the wire wants to be asked by somebody
+        # the wire requires a user message
         turns.take(Message("user", leading.pop().parts))
     request: dict[str, Any] = {"model": conversation.model, **conversation.extra}
     request |= _encode_system(leading)
     request |= {"messages": turns.turns, **_encode_limits(conversation)}
     choice = conversation.choice
-    # one tool that must be called can be named; where others may be chosen, only those are offered
+    # the wire can name one required tool; for any other subset only those tools are offered
     offered = () if _names_one(choice) else choice.only
     tools = [tool for tool in conversation.tools if not offered or tool.name in offered]
     if tools:
@@ -80,7 +80,7 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
 
 
 def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
-    """The request as it is, but for the model's name and, if so wished, for everything about tools."""
+    """Return the body with another model name and, on demand, without its tool fields."""
     return adapt_body(body, model, TOOL_FIELDS if without_tools else ())
 
 
@@ -93,7 +93,7 @@ def _encode_system(messages: Iterable[Message]) -> dict[str, Any]:
 
 
 def _in_order(messages: Sequence[Message]) -> Iterable[Message]:
-    """Results before all that stands between them and the turn that called."""
+    """Move results directly after the turn that called."""
     others: list[Message] = []
     for message in messages:
         if message.role == "assistant":
@@ -107,7 +107,7 @@ def _in_order(messages: Sequence[Message]) -> Iterable[Message]:
 
 
 class Turns:
-    """The messages of a request while they are written."""
+    """Builds the messages of a request."""
 
     def __init__(self) -> None:
         self.turns: list[dict[str, Any]] = []
@@ -131,7 +131,7 @@ class Turns:
             self.turns.append({"role": role, "content": blocks})
 
     def settle(self) -> None:
-        """Answer the calls that nobody answered."""
+        """Add error results for calls without a result."""
         missing, self.waiting = self.waiting, []
         if missing:
             self.add("user", [_encode_result(call_id, (Text(UNANSWERED),), True) for call_id in missing])
@@ -161,7 +161,7 @@ class Turns:
 
 
 def _encode_thought(thought: Reasoning) -> list[Block]:
-    """Only thinking that this wire itself has signed may go back to it."""
+    """Only reasoning with a signature of this wire is sent."""
     if thought.kind == REDACTED:
         return [{"type": "redacted_thinking", "data": thought.seal}]
     if thought.kind == NAME and thought.seal:
@@ -208,11 +208,11 @@ def _encode_choice(choice: ToolChoice, parallel: bool | None) -> dict[str, Any]:
 
 
 def _encode_limits(conversation: Conversation) -> dict[str, Any]:
-    """Of temperature and nucleus only one may be told, and nothing hotter than this wire knows."""
+    """The wire accepts either a temperature (at most 1) or ``top_p``, not both."""
     limits = conversation.limits
     told: dict[str, Any] = {"max_tokens": limits.max_tokens or MAX_TOKENS}
     if limits.temperature is not None:
-        told["temperature"] = min(limits.temperature, HOTTEST)
+        told["temperature"] = min(limits.temperature, MAX_TEMPERATURE)
     elif limits.top_p is not None:
         told["top_p"] = limits.top_p
     if limits.top_k is not None:

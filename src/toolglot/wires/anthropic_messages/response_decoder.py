@@ -1,11 +1,11 @@
-"""What comes back on the Messages wire, whole and streamed, read into events.
+"""Decode responses of the Messages wire, streamed or not, into events.
 
     event: content_block_delta
     data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"I'll "}}
 
-Strategy. A whole answer is read as a stream of blocks that come in one piece each. The wire ends a block also where the
-limit cut it, so whether a call is complete is known from its arguments; if they are no JSON, the end of the answer says
-whether it was cut or is rejected.
+Strategy. A non-streamed response is decoded as a stream of complete blocks. The wire ends a block also where the token
+limit truncated it, so whether a call is complete follows from its arguments; if they are not JSON, the finish reason
+decides whether the call was truncated or is rejected.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ INPUTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_token
 
 
 class _Call:
-    """A call while it is read: its number, the input it began with, the pieces that came."""
+    """A call being decoded: its index, its initial input, the fragments so far."""
 
     __slots__ = ("index", "input", "pieces")
 
@@ -68,7 +68,7 @@ class _Call:
 
 
 class PayloadDecoder:
-    """Reads what one answer is made of into events; ``whole``: in one piece."""
+    """Decodes the JSON payloads of one response; ``whole``: it is not streamed."""
 
     whole = True
 
@@ -78,7 +78,7 @@ class PayloadDecoder:
         self.finish_reason = ""
         self.usage: dict[str, Any] = {}
         self.blocks: dict[object, _Call] = {}
-        self.seals: dict[object, list[str]] = {}
+        self.signatures: dict[object, list[str]] = {}
         self.unfinished: list[_Call] = []
         self.calls = 0
         self.tidy = True
@@ -94,7 +94,7 @@ class PayloadDecoder:
         if step is not None:
             step(self, told, events)
         elif "error" in told:
-            self.tell_error(told, events)
+            self.read_error(told, events)
 
     # -- the steps of a stream -----------------------------------------------------------------------------------------
 
@@ -114,9 +114,9 @@ class PayloadDecoder:
         self.step_to(told.get("index"), block)
         match text_at(block, "type"):
             case "text":
-                self.say(TextDelta, text_at(block, "text"), events)
+                self.add_text(TextDelta, text_at(block, "text"), events)
             case "thinking":
-                self.say(ReasoningDelta, text_at(block, "thinking"), events)
+                self.add_text(ReasoningDelta, text_at(block, "thinking"), events)
                 self.sign(told, text_at(block, "signature"))
             case "redacted_thinking":
                 events.append(ReasoningSigned(text_at(block, "data"), REDACTED))
@@ -128,7 +128,7 @@ class PayloadDecoder:
                 events.append(ProviderEvent(NAME, block))
 
     def step_to(self, index: object, block: Mapping[str, Any]) -> None:
-        """A block begins; in a tidy answer after the one before it has ended, and it can be named."""
+        """A block starts; in a tidy response the previous one has ended and the indexes have no gap."""
         kind, call = text_at(block, "type"), -1
         if kind == "tool_use":
             call = self.calls
@@ -138,15 +138,15 @@ class PayloadDecoder:
         self.place = BlockPosition(self.place.begun + 1, kind, call)
 
     def check(self, told: Mapping[str, Any]) -> None:
-        """Whether what goes on or ends is the block that is open."""
+        """Check that a delta or an end belongs to the open block."""
         if not self.place.kind or told.get("index") != self.place.begun - 1:
             self.tidy = False
 
     def sign(self, told: Mapping[str, Any], signature: str) -> None:
         if signature:
-            self.seals.setdefault(told.get("index"), []).append(signature)
+            self.signatures.setdefault(told.get("index"), []).append(signature)
 
-    def say(self, kind: type[TextDelta] | type[ReasoningDelta], text: str, events: list[Event]) -> None:
+    def add_text(self, kind: type[TextDelta] | type[ReasoningDelta], text: str, events: list[Event]) -> None:
         if text:
             events.append(kind(text))
 
@@ -157,9 +157,9 @@ class PayloadDecoder:
             return
         match delta.get("type"):
             case "text_delta":
-                self.say(TextDelta, text_at(delta, "text"), events)
+                self.add_text(TextDelta, text_at(delta, "text"), events)
             case "thinking_delta":
-                self.say(ReasoningDelta, text_at(delta, "thinking"), events)
+                self.add_text(ReasoningDelta, text_at(delta, "thinking"), events)
             case "signature_delta":
                 self.sign(told, text_at(delta, "signature"))
             case "input_json_delta":
@@ -174,13 +174,13 @@ class PayloadDecoder:
         call = self.blocks.pop(told.get("index"), None)
         if call is not None:
             self.stop_call(call, events)
-        kind, seal = read_signature("".join(self.seals.pop(told.get("index"), ())))
+        kind, seal = read_signature("".join(self.signatures.pop(told.get("index"), ())))
         if seal:
             events.append(ReasoningSigned(seal, kind))
 
     def stop_call(self, call: _Call, events: list[Event]) -> None:
         if not call.pieces:
-            # some servers put all of the input into the beginning of its block
+            # some servers send the whole input with the start of the block
             call.pieces.append(write_arguments(call.input))
             events.append(CallArguments(call.index, call.pieces[0]))
         if call.is_complete():
@@ -194,11 +194,11 @@ class PayloadDecoder:
         self.finish_reason = text_at(delta, "stop_reason") if isinstance(delta, dict) else self.finish_reason
         self.count(told)
 
-    def tell_error(self, told: Mapping[str, Any], events: list[Event]) -> None:
+    def read_error(self, told: Mapping[str, Any], events: list[Event]) -> None:
         self.fail(events, *describe(told))
 
     def end(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        """The upstream says that this was all."""
+        """The upstream has ended the response."""
         if self.over:
             return
         self.over = True
@@ -214,7 +214,7 @@ class PayloadDecoder:
         events.append(Finished(finish, _read_usage(self.usage) if self.usage else None))
 
     def read_message(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        """An answer in one piece."""
+        """Decode a non-streamed response."""
         self.start({"message": told}, events)
         for at, block in enumerate(dicts_in(told.get("content"))):
             self.start_block({"index": at, "content_block": block}, events)
@@ -222,7 +222,7 @@ class PayloadDecoder:
         self.sum_up({"delta": told}, events)
         self.end(told, events)
 
-    # -- what they share -----------------------------------------------------------------------------------------------
+    # -- shared --------------------------------------------------------------------------------------------------------
 
     def count(self, holder: Mapping[str, Any]) -> None:
         usage = holder.get("usage")
@@ -242,12 +242,12 @@ _STEPS: Mapping[str, Callable[[PayloadDecoder, Mapping[str, Any], list[Event]], 
     "message_delta": PayloadDecoder.sum_up,
     "message_stop": PayloadDecoder.end,
     "message": PayloadDecoder.read_message,
-    "error": PayloadDecoder.tell_error,
+    "error": PayloadDecoder.read_error,
 }
 
 
 class StreamDecoder(PayloadDecoder):
-    """Reads a streamed answer, piece by piece."""
+    """Decodes a streamed response."""
 
     whole = False
     unstored = None
@@ -258,19 +258,19 @@ class StreamDecoder(PayloadDecoder):
 
     def feed(self, piece: bytes) -> list[Event]:
         if self.place.begun < 0 and not self.stream.waiting and not EVENT.startswith(piece[: len(EVENT)]):
-            self.tidy = False  # clients of this wire go by the names of events
+            self.tidy = False  # clients of this wire need event names
         return self.take(self.stream.feed(piece))
 
     @property
     def between(self) -> bool:
-        """A signature is told with the end of its block."""
-        return not (self.finish_reason or self.stream.waiting or self.seals)
+        """A signature is emitted with the end of its block."""
+        return not (self.finish_reason or self.stream.waiting or self.signatures)
 
     def measure(self, pieces: Sequence[bytes]) -> int:
-        return 0 if self.finish_reason or self.seals else self.stream.measure(pieces)
+        return 0 if self.finish_reason or self.signatures else self.stream.measure(pieces)
 
     def close(self) -> list[Event]:
-        """The connection is over. An answer that did not say so itself was cut."""
+        """End of the connection. A response without its own end was truncated and fails."""
         events = self.take(self.stream.close())
         self.tidy = self.tidy and self.over
         if self.finish_reason:
@@ -288,7 +288,7 @@ class StreamDecoder(PayloadDecoder):
 
 
 def decode_response(body: bytes, new_id: Callable[[], str]) -> DecodedResponse:
-    """A whole answer."""
+    """Decode a non-streamed response."""
     reader = PayloadDecoder(new_id)
     events: list[Event] = []
     reader.read(body, events)
@@ -298,6 +298,6 @@ def decode_response(body: bytes, new_id: Callable[[], str]) -> DecodedResponse:
 
 
 def _read_usage(told: Mapping[str, Any]) -> Usage:
-    """Here the input is told without what came from a cache or went there; elsewhere it is told with it."""
+    """This wire counts cached input apart; ``Usage`` includes it."""
     given, made = sum(count_at(told, key) for key in INPUTS), count_at(told, "output_tokens")
     return Usage(given, made, given + made, told)

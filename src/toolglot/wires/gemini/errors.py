@@ -1,4 +1,4 @@
-"""Errors on the Gemini wire.
+"""Errors of the Gemini wire.
 
 {"error": {"code": 400, "message": "...", "status": "INVALID_ARGUMENT", "details": [{"reason": "invalid_request"}]}}
 """
@@ -29,7 +29,7 @@ REASON = "type.googleapis.com/google.rpc.ErrorInfo"
 
 
 def describe(told: object) -> tuple[str, str]:
-    """Code and message of an error. A stream that is written as a list begins with it."""
+    """Code and message of an error. A stream in list form starts with it."""
     if isinstance(told, list) and told:
         return describe(told[0])
     if not isinstance(told, dict):
@@ -43,7 +43,7 @@ def describe(told: object) -> tuple[str, str]:
 
 
 def decode_error(status: int, body: bytes) -> RefusedError:
-    """The error that an upstream answered with."""
+    """Decode the body of an upstream's error response."""
     told = next(iter(parse_list(body)), parse_object(body))
     if told is None:
         return RefusedError(f"The upstream answered with status {status}.", status)
@@ -52,12 +52,12 @@ def decode_error(status: int, body: bytes) -> RefusedError:
 
 
 def encode_error(error: ToolglotError) -> bytes:
-    """An error as the body of a reply."""
+    """Encode an error as the body of a response."""
     where = getattr(error, "where", None)
-    return encode(tell_failure(error.code, error.message, error.status, {"field": where} if where else {}))
+    return encode(encode_failure(error.code, error.message, error.status, {"field": where} if where else {}))
 
 
-def tell_failure(
+def encode_failure(
     code: str, message: str, status: int = UpstreamError.status, metadata: dict[str, str] | None = None
 ) -> dict[str, Any]:
     word = STATUSES.get(status) or ("INVALID_ARGUMENT" if status < 500 else "UNAVAILABLE")
@@ -66,6 +66,7 @@ def tell_failure(
 
 
 def parse_list(data: bytes) -> list[dict[str, Any]]:
+    """Parse a stream in list form; empty if it is not a JSON list."""
     if data.lstrip()[:1] != b"[":
         return []
     try:

@@ -1,9 +1,9 @@
-"""What comes back on the Gemini wire, whole and streamed, read into events.
+"""Decode responses of the Gemini wire, streamed or not, into events.
 
     data: {"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"read","args":{"path":"x"}},
            "thoughtSignature":"..."}]},"finishReason":"STOP","index":0}],"usageMetadata":{...},"responseId":"..."}
 
-A call comes whole. Nothing says that the stream is over but its end, and a reason to finish that came before it.
+A call arrives in one piece. A stream has no terminator: it is complete if a finish reason came before it closed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from toolglot.core.events import (
     Usage,
 )
 from toolglot.wires.gemini.errors import describe, parse_list
-from toolglot.wires.gemini.field_names import NAME, pick_table, pick_text, read_seal
+from toolglot.wires.gemini.field_names import NAME, pick_table, pick_text, read_signature
 from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_object, text_at, write_arguments
 from toolglot.wires.protocol import DecodedResponse
 from toolglot.wires.sse import EventStream
@@ -39,11 +39,11 @@ FINISHES = {
     **dict.fromkeys(FILTERED + FILTERED_IMAGES, "content_filter"),
 }
 BROKEN = ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE")
-"""Reasons that mean: there was to be a call, and there is none."""
+"""Finish reasons that mean: the model tried to call and failed."""
 
 
 class PayloadDecoder:
-    """Reads the replies of one answer into events; a whole reply is an answer of one piece."""
+    """Decodes the JSON payloads of one response; a non-streamed response is a single payload."""
 
     def __init__(self, new_id: Callable[[], str]) -> None:
         self.new_id = new_id
@@ -56,7 +56,7 @@ class PayloadDecoder:
         self.usage: Usage | None = None
 
     def read(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        """What one reply, or one piece of it, says."""
+        """Decode one payload."""
         if self.over:
             return
         if not self.started:
@@ -80,7 +80,7 @@ class PayloadDecoder:
         self.problem = pick_text(candidate, "finishMessage") or self.problem
 
     def take(self, part: Mapping[str, Any], events: list[Event]) -> None:
-        seal, kind = read_seal(part)
+        seal, kind = read_signature(part)
         text = text_at(part, "text")
         thought = part.get("thought") is True
         if thought and text:
@@ -111,7 +111,7 @@ class PayloadDecoder:
         events.append(Failed(kind, message))
 
     def end(self, events: list[Event]) -> None:
-        """The upstream says that this was all."""
+        """The upstream has ended the response."""
         if self.over:
             return
         if self.finish_reason in BROKEN:
@@ -127,7 +127,7 @@ class PayloadDecoder:
 
 
 class StreamDecoder(PayloadDecoder):
-    """Reads a streamed answer."""
+    """Decodes a streamed response."""
 
     place = None
     unstored = None
@@ -150,7 +150,7 @@ class StreamDecoder(PayloadDecoder):
         return events
 
     def close(self) -> list[Event]:
-        """The connection is over. An answer without a reason to finish was cut."""
+        """End of the connection. A response without a finish reason was truncated and fails."""
         events: list[Event] = []
         for data in self.stream.close():
             self.read(_parse(data), events)
@@ -162,7 +162,7 @@ class StreamDecoder(PayloadDecoder):
 
 
 def decode_response(body: bytes, new_id: Callable[[], str]) -> DecodedResponse:
-    """A whole answer. A stream that was not asked for as events is a list of its pieces."""
+    """Decode a non-streamed response, or a stream in list form."""
     reader, events = PayloadDecoder(new_id), list[Event]()
     listed = parse_list(body)
     for told in listed or [_parse(body)]:

@@ -11,11 +11,11 @@ from toolglot.wires.json_fields import parse_object, text_at
 
 
 def decode_error(status: int, body: bytes) -> RefusedError:
-    """The error that an upstream answered with."""
+    """Decode the body of an upstream's error response."""
     told = parse_object(body) or {}
     return RefusedError(text_at(told, "error") or f"The upstream answered with status {status}.", status)
 
 
 def encode_error(error: ToolglotError) -> bytes:
-    """An error as the body of a reply."""
+    """Encode an error as the body of a response."""
     return encode({"error": error.message})

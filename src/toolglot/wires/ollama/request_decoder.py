@@ -1,4 +1,4 @@
-"""What a client asks on the wire of Ollama.
+"""Decode requests of Ollama's wire.
 
     {"model": "qwen3", "options": {"temperature": 0, "num_predict": 100},
      "messages": [{"role": "user", "content": "What is the time?"},
@@ -6,9 +6,9 @@
                   {"role": "tool", "tool_name": "tell_time", "content": "12:00"}],
      "tools": [{"type": "function", "function": {"name": "tell_time", "parameters": {"type": "object"}}}]}
 
-Answers are streamed unless the request says otherwise. Most clients know no ids of calls, so those are made from the
-place of a call. Some name in a result the id of a call that they did not write there: such a result belongs to the
-first call that waits. Fields that are not modelled travel in ``Conversation.extra`` under their own names.
+Responses are streamed unless the request disables it. Most clients send no call ids, so an id is made from the position
+of a call. Some name in a result an id that they did not send with the call: such a result belongs to the first
+unanswered call. Fields that are not modelled are kept in ``Conversation.extra`` under their own names.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ MAGIC = {"iVBOR": "image/png", "/9j/": "image/jpeg", "R0lGO": "image/gif", "UklG
 
 
 def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
-    """The request in neutral words; ``RequestError`` names the field that cannot be meant."""
+    """Decode a request; ``RequestError`` names the invalid field."""
     asked = parse_body(body, read_functions)
     tools, notes = asked.get("tools", NO_TOOLS)
     options = asked.get("options") or {}
@@ -74,7 +74,7 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
 
 
 def _decode_options(options: Mapping[str, Any]) -> tuple[Sampling, dict[str, Any]]:
-    """The options that all wires know, and the others. A number of tokens below one stands for no limit."""
+    """The options that are modelled, and the others. ``num_predict`` below 1 means no limit."""
     whole = {key: whole_at(options, key, "options.") for key in ("num_predict", "top_k", "seed")}
     unlimited = whole["num_predict"] is not None and whole["num_predict"] < 1
     limits = Sampling(
@@ -90,20 +90,20 @@ def _decode_options(options: Mapping[str, Any]) -> tuple[Sampling, dict[str, Any
 
 
 def _decode_messages(told: Sequence[object]) -> tuple[Message, ...]:
-    """The messages. Where calls have no ids, an id of a result that no call has says nothing, and is left out."""
+    """Decode the messages. If calls have no ids, result ids that match no call are dropped."""
     messages = tuple(_decode_message(message, at) for at, message in enumerate(told))
     given = {text_at(call, "id") for message in told for call in _calls_in(message)}
     if "" not in given:
         return messages
-    return tuple(_forget_id(message, given) if message.role == "tool" else message for message in messages)
+    return tuple(_drop_unknown_ids(message, given) if message.role == "tool" else message for message in messages)
 
 
 def _calls_in(message: object) -> list[dict[str, Any]]:
     return dicts_in(message.get("tool_calls")) if isinstance(message, dict) else []
 
 
-def _forget_id(message: Message, given: Container[str]) -> Message:
-    """The message without ids of results that are none of the given ones."""
+def _drop_unknown_ids(message: Message, given: Container[str]) -> Message:
+    """Drop result ids that are not in ``given``."""
     strange = (isinstance(part, ToolResult) and part.call_id not in given for part in message.parts)
     parts = zip(message.parts, strange, strict=True)
     return replace(message, parts=tuple(replace(part, call_id="") if drop else part for part, drop in parts))
@@ -138,7 +138,7 @@ def _decode_images(message: Mapping[str, Any], where: str) -> tuple[Image, ...]:
 
 
 def _guess_type(image: str) -> str:
-    """The wire does not tell what an image is, but its first bytes do."""
+    """The wire has no media type; infer it from the first bytes."""
     return next((kind for magic, kind in MAGIC.items() if image.startswith(magic)), "image/png")
 
 

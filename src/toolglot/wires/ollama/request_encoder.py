@@ -48,7 +48,7 @@ BETWEEN = "\n\n"
 
 
 def encode_request(conversation: Conversation, *, stream: bool, wants_usage: bool) -> bytes:
-    """The same request in the words of this wire."""
+    """Encode the conversation as the body of a request."""
     tools, demand = _choose(conversation.tools, conversation.choice)
     request: dict[str, Any] = {
         "model": conversation.model,
@@ -69,7 +69,7 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
 
 
 def _choose(tools: Iterable[Tool], choice: ToolChoice) -> tuple[list[Tool], list[dict[str, Any]]]:
-    """The wire knows no choice: tools that may not be called are not offered, and what must be done is said."""
+    """The wire has no tool choice: forbidden tools are not offered, a required call is demanded in a message."""
     offered = [tool for tool in tools if choice.allows(tool.name)]
     if choice.mode != "required" or not offered:
         return offered, []
@@ -77,7 +77,7 @@ def _choose(tools: Iterable[Tool], choice: ToolChoice) -> tuple[list[Tool], list
 
 
 def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
-    """The request as it is, but for the model's name and, if so wished, for everything about tools."""
+    """Return the body with another model name and, on demand, without its tool fields."""
     return adapt_body(body, model, TOOL_FIELDS if without_tools else ())
 
 
@@ -100,7 +100,7 @@ def _encode_result(result: ToolResult) -> dict[str, Any]:
 
 
 def _encode_shown(parts: Iterable[Part], between: str = BETWEEN) -> dict[str, Any]:
-    """Text and images; the wire has one place for each."""
+    """Text and images; the wire has one field for each."""
     told: dict[str, Any] = {"content": between.join(part.text for part in parts if isinstance(part, Text))}
     images = [part for part in parts if isinstance(part, Image)]
     if any(image.url for image in images):

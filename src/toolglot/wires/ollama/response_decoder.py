@@ -1,8 +1,8 @@
-"""What comes back on the wire of Ollama: one JSON object, or one per line.
+"""Decode responses of Ollama's wire: one JSON object, or one per line.
 
     {"model":"qwen3","created_at":"2025-07-07T20:22:19Z","message":{"role":"assistant","content":"I'll "},"done":false}
 
-Calls come whole, and the reason of the end does not tell them.
+Calls arrive in one piece, and the finish reason does not mention them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from toolglot.wires.protocol import DecodedResponse
 
 
 class StreamDecoder:
-    """Reads an answer line by line, however the lines are cut."""
+    """Decodes a streamed response line by line; chunks may be cut anywhere."""
 
     place = None
     finish_reason = None
@@ -61,7 +61,7 @@ class StreamDecoder:
         return events
 
     def close(self) -> list[Event]:
-        """The connection is over. An answer that did not say so itself was cut."""
+        """End of the connection. A response without its own end was truncated and fails."""
         events: list[Event] = []
         self.read(b"".join(self.rest), events)
         if not self.over:
@@ -121,7 +121,7 @@ class StreamDecoder:
 
 
 def decode_response(body: bytes, new_id: Callable[[], str]) -> DecodedResponse:
-    """A whole answer; also one that comes in lines all the same."""
+    """Decode a non-streamed response; one that arrives in lines all the same is accepted."""
     reader, events = StreamDecoder(new_id), list[Event]()
     if parse_object(body) is None:
         return DecodedResponse([*reader.feed(body), *reader.close()], tidy=False)

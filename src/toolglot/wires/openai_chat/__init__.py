@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from toolglot.wires.openai_chat.errors import decode_error, encode_error
-from toolglot.wires.openai_chat.request_decoder import THOUGHT_FIELDS, decode_request
+from toolglot.wires.openai_chat.request_decoder import REASONING_FIELDS, decode_request
 from toolglot.wires.openai_chat.request_encoder import CARRIES, adapt_request, encode_request
 from toolglot.wires.openai_chat.response_decoder import StreamDecoder, decode_response
 from toolglot.wires.openai_chat.response_encoder import DONE, StreamEncoder, encode_response
@@ -37,7 +37,7 @@ WIRE = Wire(
     stream_type="text/event-stream",
     stream_patterns=StreamPatterns(b'"choices"', _CONTENT.search, may_end, terminator=DONE),
     tool_name_pattern=r"[a-zA-Z0-9_-]{1,64}",
-    reasoning_fields=THOUGHT_FIELDS,
+    reasoning_fields=REASONING_FIELDS,
     carries=CARRIES,
     decode_request=decode_request,
     encode_request=encode_request,

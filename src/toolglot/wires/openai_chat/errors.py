@@ -1,4 +1,4 @@
-"""Errors on the chat wire.
+"""Errors of the Chat Completions wire.
 
 {"error": {"message": "...", "type": "invalid_request_error", "param": "messages[2]", "code": "invalid_tool_results"}}
 """
@@ -14,7 +14,7 @@ from toolglot.core.errors import RefusedError, ToolglotError
 from toolglot.core.json_numbers import encode
 
 SERVER_KIND = "server_error"
-"""Agents look for this word before they ask again."""
+"""Agents look for this type before they retry."""
 
 
 KINDS = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
@@ -25,7 +25,7 @@ def _kind_of(status: int) -> str:
 
 
 def describe(error: object) -> tuple[str, str]:
-    """Code and message of an error, whichever way a server writes it."""
+    """Code and message of an error, in any of the forms that servers use."""
     if not isinstance(error, dict):
         return RefusedError.code, str(error)
     inner = error.get("error")
@@ -37,7 +37,7 @@ def describe(error: object) -> tuple[str, str]:
 
 
 def decode_error(status: int, body: bytes) -> RefusedError:
-    """The error that an upstream answered with."""
+    """Decode the body of an upstream's error response."""
     try:
         told = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -49,7 +49,7 @@ def decode_error(status: int, body: bytes) -> RefusedError:
 
 
 def encode_error(error: ToolglotError) -> bytes:
-    """An error as the body of a reply."""
+    """Encode an error as the body of a response."""
     kind = getattr(error, "kind", None) or _kind_of(error.status)
     return encode_failure(error.code, error.message, kind, getattr(error, "where", None))
 

@@ -1,4 +1,4 @@
-"""What a client asks on the chat wire.
+"""Decode Chat Completions requests.
 
     {"model": "qwen3-coder", "stream": true,
      "messages": [{"role": "user", "content": "What is the time?"},
@@ -7,7 +7,7 @@
                   {"role": "tool", "tool_call_id": "call_1", "content": "12:00"}],
      "tools": [{"type": "function", "function": {"name": "tell_time", "parameters": {"type": "object"}}}]}
 
-Fields that are not modelled travel in ``Conversation.extra`` under their own names.
+Fields that are not modelled are kept in ``Conversation.extra`` under their own names.
 """
 
 from __future__ import annotations
@@ -62,24 +62,24 @@ MODELLED = frozenset(
 ) | frozenset(LIMITS)
 
 NEWER_LIMIT = "max_completion_tokens"
-"""Says the same as ``max_tokens``; servers take only one of them, so it goes back under the name it had."""
+"""Newer name of ``max_tokens``; servers accept only one of them, so the client's name is kept."""
 
 EFFORT = "reasoning_effort"
 LIMITED = frozenset((*LIMITS, NEWER_LIMIT, EFFORT, "stop", "parallel_tool_calls"))
 
-THOUGHT_FIELDS = ("reasoning_content", "reasoning")
-"""Where thoughts stand: nothing is agreed upon, so the kind of a thought may name the field."""
+REASONING_FIELDS = ("reasoning_content", "reasoning")
+"""Fields for reasoning: servers do not agree on one, so ``Reasoning.kind`` may name it."""
 
-RARITIES = frozenset((*THOUGHT_FIELDS, "refusal", "extra_content"))
-BESIDES = RARITIES | {"tool_calls", "function_call"}
-"""What a message of the assistant may have besides content."""
+RARE_FIELDS = frozenset((*REASONING_FIELDS, "refusal", "extra_content"))
+ASSISTANT_FIELDS = RARE_FIELDS | {"tool_calls", "function_call"}
+"""Fields of an assistant message other than its content."""
 
 ANY_CHOICE, NO_LIMITS = ToolChoice(), Sampling()
 CHOICES: Mapping[str, Mode] = {"none": "none", "auto": "auto", "required": "required", "any": "required"}
 
 
 def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
-    """The request in neutral words; ``RequestError`` names the field that cannot be meant."""
+    """Decode a request; ``RequestError`` names the invalid field."""
     asked = parse_body(body, read_functions)
     if "n" in asked and asked["n"] not in (None, 1):
         raise RequestError("Only one answer can be given to a request: n must be 1.", "n")
@@ -112,14 +112,14 @@ def _decode_message(message: object, at: int, notes: list[str]) -> Message:
     parts = (Text(content),) if isinstance(content, str) else _decode_content(content, f"messages[{at}].content")
     if role == "tool":
         parts = (_decode_result(message, parts, at),)
-    elif role == "assistant" and not BESIDES.isdisjoint(message):
-        parts = (*_decode_rarities(message, parts), *_decode_calls(message, at, notes))
+    elif role == "assistant" and not ASSISTANT_FIELDS.isdisjoint(message):
+        parts = (*_decode_rare_fields(message, parts), *_decode_calls(message, at, notes))
     return Message(role, parts)
 
 
-def _decode_rarities(message: Mapping[str, Any], said: tuple[Part, ...]) -> Iterable[Part]:
-    """What the assistant said, with what few servers have beside it."""
-    if RARITIES.isdisjoint(message):
+def _decode_rare_fields(message: Mapping[str, Any], said: tuple[Part, ...]) -> Iterable[Part]:
+    """The assistant's content with fields that only few servers use."""
+    if RARE_FIELDS.isdisjoint(message):
         return said
     thought = text_at(message, "reasoning_content") or text_at(message, "reasoning")
     parts = [Reasoning(thought), *said] if thought else [*said]

@@ -21,10 +21,10 @@ from toolglot.core.conversation import (
 )
 from toolglot.core.json_numbers import encode
 from toolglot.wires.json_fields import adapt_body, write_function
-from toolglot.wires.openai_chat.request_decoder import EFFORT, LIMITS, NEWER_LIMIT, NO_LIMITS, THOUGHT_FIELDS
+from toolglot.wires.openai_chat.request_decoder import EFFORT, LIMITS, NEWER_LIMIT, NO_LIMITS, REASONING_FIELDS
 from toolglot.wires.openai_chat.signatures import NAME, write_signature
 from toolglot.wires.protocol import write_error
-from toolglot.wires.translation import address_image, write_effort
+from toolglot.wires.translation import image_url, write_effort
 
 CARRIES = {
     "model": "",
@@ -47,7 +47,7 @@ EFFORT_WORDS = EFFORTS[:-1]
 
 
 def encode_request(conversation: Conversation, *, stream: bool, wants_usage: bool) -> bytes:
-    """The same request in the words of this wire."""
+    """Encode the conversation as the body of a request."""
     limits = conversation.limits
     request: dict[str, Any] = {
         "model": conversation.model,
@@ -77,13 +77,13 @@ def _encode_limits(limits: Sampling, extra: Mapping[str, Any]) -> dict[str, Any]
 
 
 def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
-    """The request as it is, but for the model's name and, if so wished, for everything about tools."""
+    """Return the body with another model name and, on demand, without its tool fields."""
     return adapt_body(body, model, TOOL_FIELDS if without_tools else ())
 
 
 def _encode_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
-    """Images of results follow in a message of the user, behind all results of that turn: this wire has no other place
-    for them."""
+    """Images of results follow in a user message after all results of that turn: this wire has no other place for
+    them."""
     encoded: list[dict[str, Any]] = []
     shown: list[Part] = []
     for message in messages:
@@ -109,12 +109,12 @@ def _encode_message(message: Message) -> dict[str, Any]:
     thoughts = [part for part in parts if isinstance(part, Reasoning) and part.text]
     if not thoughts:
         return encoded
-    field = thoughts[0].kind if thoughts[0].kind in THOUGHT_FIELDS else THOUGHT_FIELDS[0]
+    field = thoughts[0].kind if thoughts[0].kind in REASONING_FIELDS else REASONING_FIELDS[0]
     return encoded | {field: "".join(part.text for part in thoughts)}
 
 
 def _encode_calls(parts: Iterable[Part]) -> dict[str, Any]:
-    """The calls, each with the signature that stands before it; one behind all of them belongs to the message."""
+    """The calls, each with the signature before it; a signature after the last call belongs to the message."""
     calls, seal = [], ""
     for part in parts:
         if isinstance(part, Reasoning) and part.kind == NAME:
@@ -143,7 +143,7 @@ def _encode_content(parts: Iterable[Part]) -> str | list[dict[str, Any]] | None:
 
 
 def _encode_image(image: Image) -> dict[str, Any]:
-    url = address_image(image)
+    url = image_url(image)
     return {"url": url, "detail": image.detail} if image.detail else {"url": url}
 
 

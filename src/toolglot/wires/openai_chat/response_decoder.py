@@ -1,13 +1,12 @@
-"""What comes back on the chat wire, whole and streamed, read into events.
+"""Decode Chat Completions responses, streamed or not, into events.
 
     data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m",
            "choices":[{"index":0,"delta":{"role":"assistant","content":"I'll "},"finish_reason":null}]}
 
     data: [DONE]
 
-Strategy. Reading takes only the fields that matter, typed, and falls back to a patient look at the JSON when a server
-puts something unusual there. Servers disagree about indexes and ids of calls; what arrives is told apart here, so that
-nobody else has to.
+Strategy. The decoder parses only the needed fields, typed, and falls back to lenient JSON parsing when a server sends
+something unusual. Servers disagree about indexes and ids of calls; the calls are told apart here and nowhere else.
 """
 
 from __future__ import annotations
@@ -34,24 +33,31 @@ from toolglot.core.events import (
 from toolglot.core.json_numbers import decode as decode_json
 from toolglot.core.json_numbers import decode_anything
 from toolglot.wires.json_fields import end_call, find_fault, write_arguments
-from toolglot.wires.openai_chat.chunk_template import ChunkTemplate, cast
+from toolglot.wires.openai_chat.chunk_template import ChunkTemplate, infer_template
 from toolglot.wires.openai_chat.errors import describe
-from toolglot.wires.openai_chat.response_schema import CallDelta, Function, Reply, ReplyChoice, ReplyMessage, decode
+from toolglot.wires.openai_chat.response_schema import (
+    CallDelta,
+    ChoiceDelta,
+    Function,
+    MessageDelta,
+    ResponseBody,
+    decode,
+)
 from toolglot.wires.openai_chat.signatures import NAME, OTHERS, read_signature
 from toolglot.wires.protocol import DecodedResponse
 from toolglot.wires.sse import EventStream
 
 DONE = b"[DONE]"
 CUT = {"length", "content_filter"}
-CASTS = 8
-"""How often in one answer it is tried to tell what its chunks have in common."""
-PATIENCE = 8
-"""How many chunks are read before that: a short answer would not earn it back."""
+MAX_TEMPLATES = 8
+"""How many templates are inferred for one response."""
+CHUNKS_BEFORE_TEMPLATE = 8
+"""Chunks before the first attempt: for a short response a template does not pay off."""
 FINISHES = {"stop", "length", "tool_calls", "content_filter"}
 
 
-class _Told(msgspec.Struct):
-    """A call as far as the upstream has told of it. It has a number as soon as it has a name."""
+class _Call(msgspec.Struct):
+    """A call as received so far. It gets an index together with its name."""
 
     id: str
     given: str | None
@@ -61,7 +67,7 @@ class _Told(msgspec.Struct):
     pieces: list[str] = []
 
     def is_whole(self) -> bool:
-        """Whether nothing can be missing: an object that is closed is not the beginning of another."""
+        """Whether the arguments are complete: a closed JSON object is no prefix of another."""
         try:
             return isinstance(decode_json("".join(self.pieces).encode()), dict)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -69,7 +75,7 @@ class _Told(msgspec.Struct):
 
 
 class PayloadDecoder:
-    """Reads the replies of one answer into events; a whole reply is an answer of one piece."""
+    """Decodes the JSON payloads of one response; a non-streamed response is a single payload."""
 
     whole = True
 
@@ -78,22 +84,22 @@ class PayloadDecoder:
         self.started = False
         self.over = False
         self.tidy = True
-        self.calls: list[_Told] = []
-        self.known: dict[object, _Told] = {}
+        self.calls: list[_Call] = []
+        self.known: dict[object, _Call] = {}
         self.ids: set[str] = set()
         self.named = 0
         self.finish_reason = ""
         self.usage: Usage | None = None
 
     def read(self, data: bytes, events: list[Event]) -> None:
-        """What one reply, or one piece of it, says."""
+        """Decode one payload."""
         try:
             reply = decode(data)
             usual = reply.choices is not None or reply.usage or reply.error
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             usual = False
         if not usual:
-            reply, self.tidy = _read_patiently(data), False
+            reply, self.tidy = _read_leniently(data), False
         if not self.started:
             self.start(reply, events)
         if reply.error:
@@ -108,11 +114,11 @@ class PayloadDecoder:
                     self.take(said, events)
                 self.finish_reason = choice.finish_reason or self.finish_reason
 
-    def start(self, reply: Reply, events: list[Event]) -> None:
+    def start(self, reply: ResponseBody, events: list[Event]) -> None:
         self.started = True
         events.append(Started(reply.id or "", reply.model or ""))
 
-    def take(self, said: ReplyMessage, events: list[Event]) -> None:
+    def take(self, said: MessageDelta, events: list[Event]) -> None:
         thought = said.reasoning_content or said.reasoning
         if thought:
             events.append(ReasoningDelta(thought))
@@ -121,7 +127,7 @@ class PayloadDecoder:
         elif said.refusal:
             events.append(TextDelta(said.refusal))
         if said.extra_content:
-            self.seal(said.extra_content, events)
+            self.add_signature(said.extra_content, events)
         for call in said.tool_calls or ():
             self.take_call(call, events)
         if said.reasoning_details or said.annotations:
@@ -142,26 +148,26 @@ class PayloadDecoder:
             known.name, known.index = name, self.named
             self.named += 1
             if call.extra_content:
-                self.seal(call.extra_content, events)
+                self.add_signature(call.extra_content, events)
             events.append(CallStarted(known.index, known.id, name))
         if known.name and known.early:
             known.pieces.append(known.early)
             events.append(CallArguments(known.index, known.early))
             known.early = ""
 
-    def seal(self, extra: object, events: list[Event]) -> None:
+    def add_signature(self, extra: object, events: list[Event]) -> None:
         if seal := read_signature(extra):
             events.append(ReasoningSigned(seal, NAME))
 
     def flatten(self, arguments: object) -> str:
-        """Arguments as text, where a server writes them as an object or not at all."""
+        """Arguments as text, where a server sends an object or nothing."""
         if arguments is None:
             return ""
         self.tidy = False
         return write_arguments(arguments)
 
-    def find(self, call: CallDelta, name: str) -> _Told | None:
-        """The call that this goes on with, if it does. In a whole reply every entry is a call of its own."""
+    def find(self, call: CallDelta, name: str) -> _Call | None:
+        """Find the call that this delta continues. In a non-streamed response every entry is a new call."""
         if self.whole:
             return None
         if call.index is None:
@@ -175,8 +181,8 @@ class PayloadDecoder:
             return self.known.get((call.index, call.id))
         return None if known.pieces and name != known.name else known
 
-    def expect(self, call: CallDelta, name: str) -> _Told:
-        known = _Told(call.id if call.id and call.id not in self.ids else self.new_id(), call.id)
+    def expect(self, call: CallDelta, name: str) -> _Call:
+        known = _Call(call.id if call.id and call.id not in self.ids else self.new_id(), call.id)
         if not name or call.id != known.id or (call.index != len(self.calls) and not self.whole):
             self.tidy = False
         self.ids.add(known.id)
@@ -189,7 +195,7 @@ class PayloadDecoder:
         events.append(Failed(kind, message))
 
     def end(self, events: list[Event]) -> None:
-        """The upstream says that this was all. A call without its end was cut, whatever is said of it."""
+        """The upstream has ended the response. A call with incomplete arguments counts as truncated."""
         if self.over:
             return
         self.over = True
@@ -200,11 +206,11 @@ class PayloadDecoder:
         events.append(Finished(finish if finish in FINISHES else "stop", self.usage))
 
     def end_calls(self, finish: str, events: list[Event]) -> str:
-        """How the calls ended, and so the answer."""
+        """End the calls; return the finish reason that follows from them."""
         cut = finish in CUT
         for call in self.calls:
             if not call.name:
-                # nobody can be called without a name; what was said is not lost
+                # a call without a name cannot be made; keep its text
                 events += [TextDelta(call.early)] if call.early else []
             elif not cut or call.is_whole():
                 fault = None if cut else find_fault("".join(call.pieces))
@@ -217,7 +223,7 @@ class PayloadDecoder:
 
 
 class StreamDecoder(PayloadDecoder):
-    """Reads a streamed answer."""
+    """Decodes a streamed response."""
 
     whole = False
     place = None
@@ -226,15 +232,15 @@ class StreamDecoder(PayloadDecoder):
     def __init__(self, new_id: Callable[[], str]) -> None:
         super().__init__(new_id)
         self.stream = EventStream()
-        self.mould: ChunkTemplate | None = None
-        self.casts = CASTS
-        self.patience = PATIENCE
+        self.template: ChunkTemplate | None = None
+        self.templates_left = MAX_TEMPLATES
+        self.chunks_to_wait = CHUNKS_BEFORE_TEMPLATE
 
     def feed(self, piece: bytes) -> list[Event]:
-        if self.mould is not None and not (self.stream.waiting or self.over):
-            told = self.mould.read(piece)
-            if told is not None:
-                return told
+        if self.template is not None and not (self.stream.waiting or self.over):
+            events_read = self.template.read(piece)
+            if events_read is not None:
+                return events_read
         events: list[Event] = []
         calls = len(self.calls)
         for data in self.stream.feed(piece):
@@ -242,31 +248,35 @@ class StreamDecoder(PayloadDecoder):
                 self.read(data, events)
             else:
                 self.accept(data, events)
-        if events or len(self.calls) > calls:  # a call that has no name yet is not told, and yet arguments may be its
-            self.mould = self.cast(piece, events[0]) if len(events) == 1 and self.casts else None
+        if (
+            events or len(self.calls) > calls
+        ):  # a call without a name yet emits nothing, but the arguments may be its own
+            self.template = self.infer_next(piece, events[0]) if len(events) == 1 and self.templates_left else None
         return events
 
-    def cast(self, piece: bytes, event: Event) -> ChunkTemplate | None:
-        """The mould of the chunks that are to come, if this one is like them."""
+    def infer_next(self, piece: bytes, event: Event) -> ChunkTemplate | None:
+        """Infer a template for the next chunks, if this one has the usual form."""
         if self.stream.waiting or self.over:
             return None
-        if self.patience:
-            self.patience -= 1
+        if self.chunks_to_wait:
+            self.chunks_to_wait -= 1
             return None
-        self.casts -= 1
+        self.templates_left -= 1
         if isinstance(event, TextDelta | ReasoningDelta):
-            return cast(piece, event, type(event))
-        return cast(piece, event, self.go_on(event.index)) if isinstance(event, CallArguments) else None
+            return infer_template(piece, event, type(event))
+        return (
+            infer_template(piece, event, self.continue_call(event.index)) if isinstance(event, CallArguments) else None
+        )
 
-    def go_on(self, index: int) -> Callable[[str], Event]:
-        """How further arguments of a call are told."""
+    def continue_call(self, index: int) -> Callable[[str], Event]:
+        """Return a function that emits further arguments of a call."""
         call = next(call for call in self.calls if call.index == index)
 
-        def tell(fragment: str) -> Event:
+        def emit(fragment: str) -> Event:
             call.pieces.append(fragment)
             return CallArguments(index, fragment)
 
-        return tell
+        return emit
 
     @property
     def between(self) -> bool:
@@ -284,7 +294,7 @@ class StreamDecoder(PayloadDecoder):
             self.read(data, events)
 
     def close(self) -> list[Event]:
-        """The connection is over. An answer that did not say so itself was cut."""
+        """End of the connection. A response without its own end was truncated and fails."""
         if self.over:
             return []
         events: list[Event] = []
@@ -299,7 +309,7 @@ class StreamDecoder(PayloadDecoder):
 
 
 def decode_response(body: bytes, new_id: Callable[[], str]) -> DecodedResponse:
-    """A whole answer."""
+    """Decode a non-streamed response."""
     reader = PayloadDecoder(new_id)
     events: list[Event] = []
     reader.read(body, events)
@@ -309,23 +319,24 @@ def decode_response(body: bytes, new_id: Callable[[], str]) -> DecodedResponse:
     return DecodedResponse(events, reader.tidy)
 
 
-def _read_patiently(data: bytes) -> Reply:
-    """A reply with something unusual in it: what fits is taken."""
+def _read_leniently(data: bytes) -> ResponseBody:
+    """Decode an unusual payload; take what fits."""
     text = data.decode(errors="replace")
     try:
         told = decode_anything(text)
     except (ValueError, RecursionError):
         told = None
     if not isinstance(told, dict):
-        return Reply(error={"code": "upstream_invalid", "message": f"The upstream sent no reply but {text[:80]!r}."})
+        problem = f"The upstream sent no reply but {text[:80]!r}."
+        return ResponseBody(error={"code": "upstream_invalid", "message": problem})
     choices = [_read_choice(choice) for choice in _list(told.get("choices")) if isinstance(choice, dict)]
     usage, error = told.get("usage"), told.get("error")
     if not choices and not error and isinstance(told.get("message"), str):
-        error = told  # an error that is not wrapped, as some servers send it
-    return Reply(choices, usage=usage if isinstance(usage, dict) else None, error=error)
+        error = told  # some servers send the error without a wrapper
+    return ResponseBody(choices, usage=usage if isinstance(usage, dict) else None, error=error)
 
 
-def _read_choice(choice: Mapping[str, Any]) -> ReplyChoice:
+def _read_choice(choice: Mapping[str, Any]) -> ChoiceDelta:
     said = choice.get("delta") or choice.get("message")
     said = said if isinstance(said, dict) else {}
     finish, index = choice.get("finish_reason"), choice.get("index")
@@ -333,8 +344,8 @@ def _read_choice(choice: Mapping[str, Any]) -> ReplyChoice:
     calls = [_read_call(call) for call in _list(said.get("tool_calls")) if isinstance(call, dict)]
     index = index if isinstance(index, int) else None
     others = {key: said.get(key) for key in ("extra_content", *OTHERS)}
-    return ReplyChoice(
-        ReplyMessage(**texts, tool_calls=calls, **others), None, finish if isinstance(finish, str) else None, index
+    return ChoiceDelta(
+        MessageDelta(**texts, tool_calls=calls, **others), None, finish if isinstance(finish, str) else None, index
     )
 
 
@@ -356,7 +367,7 @@ def _list(value: object) -> list[Any]:
 
 
 def _flatten(content: object) -> str | None:
-    """Text, also where a server writes it as parts."""
+    """Text, also where a server sends a list of parts."""
     if isinstance(content, list):
         return "".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
     return content if isinstance(content, str) else None

@@ -1,12 +1,12 @@
-"""Answers on the chat wire, whole and streamed, written from events.
+"""Encode events as Chat Completions responses, streamed or not.
 
     data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":
           {"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"read","arguments":""}}]},
           "finish_reason":null}]}
 
-Strategy. Everything around a delta is the same in every chunk of an answer, so a chunk is a prefix, an escaped string
-and a suffix. Clients join strings that are sent twice: role, id and name are each written once. Every answer ends with
-a reason, because agents ask again for ever when it is missing.
+Strategy. Everything around a delta is the same in every chunk of a response, so a chunk is a prefix, an escaped string
+and a suffix. Clients join strings that are sent twice: role, id and name are each sent once. Every response ends with
+a finish reason, because agents retry forever when it is missing.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ from toolglot.core.json_numbers import encode
 from toolglot.wires.openai_chat.errors import encode_failure
 from toolglot.wires.openai_chat.signatures import NAME, write_signature
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
-from toolglot.wires.translation import CACHED, THOUGHT, count_told
+from toolglot.wires.translation import CACHED, REASONED, find_count
 
 OPEN = b'},"finish_reason":null}]}\n\n'
-"""What follows a delta as long as more is to come."""
+"""Suffix of a chunk without a finish reason."""
 
 DONE = b"data: [DONE]\n\n"
 ARGUMENTS = b'"tool_calls":[{"index":%d,"function":{"arguments":%b}}]'
 
 
 class StreamEncoder:
-    """Writes one streamed answer."""
+    """Encodes one streamed response."""
 
-    def __init__(self, answerer: ResponseIdentity, asked: ClientRequest) -> None:
+    def __init__(self, identity: ResponseIdentity, asked: ClientRequest) -> None:
         told = {
-            "id": f"chatcmpl-{answerer.id}",
+            "id": f"chatcmpl-{identity.id}",
             "object": "chat.completion.chunk",
-            "created": answerer.created,
-            "model": answerer.model,
+            "created": identity.created,
+            "model": identity.model,
         }
         self.bare = head = b"data: " + encode(told)[:-1] + b',"choices":['
         self.prefix = head + b'{"index":0,"delta":{'
@@ -57,7 +57,7 @@ class StreamEncoder:
         self.seal = ""
 
     def write(self, events: Sequence[Event]) -> bytes:
-        """The chunks for these events, in one piece."""
+        """Encode the events as joined chunks."""
         return self.step(events[0]) if len(events) == 1 else b"".join(map(self.step, events))
 
     def step(self, event: Event) -> bytes:
@@ -73,15 +73,15 @@ class StreamEncoder:
         return self.prefix + first + delta + OPEN
 
     def resume(self, place: object) -> None:
-        """Somebody else wrote the beginning of this answer."""
+        """The beginning of the response was passed through: the role is sent."""
         self.role = b""
 
     def heartbeat(self) -> bytes:
-        """A delta that says nothing: some clients count only data as a sign of life."""
+        """An empty delta: for some clients only data resets the timeout."""
         return self.prefix + OPEN
 
     def put(self, told: dict[str, Any]) -> bytes:
-        """A delta with these fields."""
+        """Encode a delta with these fields."""
         first, self.role = self.role, b""
         return b"".join((self.prefix, first, encode(told)[1:-1], OPEN))
 
@@ -91,8 +91,8 @@ class StreamEncoder:
         told = {"index": event.index, "id": event.id, "type": "function", "function": function}
         return self.put({"tool_calls": [told | write_signature(seal)]})
 
-    def keep_seal(self, event: ReasoningSigned) -> bytes:
-        """A signature of this wire waits for the call behind it; those of others have no place here."""
+    def keep_signature(self, event: ReasoningSigned) -> bytes:
+        """A signature of this wire waits for the next call; the chat wire has no field for others."""
         self.seal = event.seal if event.kind == NAME else self.seal
         return b""
 
@@ -104,7 +104,7 @@ class StreamEncoder:
         first, self.role = self.role[:-1], b""
         told = before + self.prefix + first + b'},"finish_reason":' + encode(event.reason) + b"}]}\n\n"
         if self.wants_usage:
-            told += self.bare + b'],"usage":' + encode(_tell_usage(event.usage)) + b"}\n\n"
+            told += self.bare + b'],"usage":' + encode(_encode_usage(event.usage)) + b"}\n\n"
         return told + DONE
 
     def fail(self, event: Failed) -> bytes:
@@ -113,15 +113,15 @@ class StreamEncoder:
 
 STEPS: dict[type, Callable[[StreamEncoder, Any], bytes]] = {
     CallStarted: StreamEncoder.start_call,
-    ReasoningSigned: StreamEncoder.keep_seal,
+    ReasoningSigned: StreamEncoder.keep_signature,
     ProviderEvent: StreamEncoder.carry,
     Finished: StreamEncoder.finish,
     Failed: StreamEncoder.fail,
 }
 
 
-def encode_response(events: Iterable[Event], answerer: ResponseIdentity, asked: ClientRequest) -> bytes:
-    """A whole answer. Calls that were cut are not in it."""
+def encode_response(events: Iterable[Event], identity: ResponseIdentity, asked: ClientRequest) -> bytes:
+    """Encode a non-streamed response; calls that never ended are left out."""
     texts: dict[type, list[str]] = {TextDelta: [], ReasoningDelta: []}
     calls: dict[int, tuple[CallStarted, list[str]]] = {}
     complete: dict[int, dict[str, Any]] = {}
@@ -153,12 +153,12 @@ def encode_response(events: Iterable[Event], answerer: ResponseIdentity, asked: 
     if complete:
         message["tool_calls"] = [complete[index] for index in sorted(complete)]
     reply = {
-        "id": f"chatcmpl-{answerer.id}",
+        "id": f"chatcmpl-{identity.id}",
         "object": "chat.completion",
-        "created": answerer.created,
-        "model": answerer.model,
+        "created": identity.created,
+        "model": identity.model,
         "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": finished.reason}],
-        "usage": _tell_usage(finished.usage),
+        "usage": _encode_usage(finished.usage),
     }
     return encode(reply)
 
@@ -168,7 +168,7 @@ def _encode_call(started: CallStarted, fragments: list[str]) -> dict[str, Any]:
     return {"id": started.id, "type": "function", "function": function}
 
 
-def _tell_usage(usage: Usage | None) -> dict[str, Any]:
+def _encode_usage(usage: Usage | None) -> dict[str, Any]:
     usage = usage or Usage()
     told: dict[str, Any] = {
         "prompt_tokens": usage.input_tokens,
@@ -177,8 +177,8 @@ def _tell_usage(usage: Usage | None) -> dict[str, Any]:
     }
     if "prompt_tokens" in usage.told:
         return told | {**usage.told}
-    if cached := count_told(usage.told, CACHED):
+    if cached := find_count(usage.told, CACHED):
         told["prompt_tokens_details"] = {"cached_tokens": cached}
-    if thought := count_told(usage.told, THOUGHT):
+    if thought := find_count(usage.told, REASONED):
         told["completion_tokens_details"] = {"reasoning_tokens": thought}
     return told

@@ -1,4 +1,4 @@
-"""Errors on the Responses wire.
+"""Errors of the Responses wire.
 
 {"error": {"message": "...", "type": "invalid_request_error", "param": "input[2]", "code": "invalid_tool_results"}}
 """
@@ -31,7 +31,7 @@ def describe(told: object) -> tuple[str, str, str | None]:
 
 
 def decode_error(status: int, body: bytes) -> RefusedError:
-    """The error that an upstream answered with."""
+    """Decode the body of an upstream's error response."""
     told = parse_object(body)
     if told is None:
         return RefusedError(f"The upstream answered with status {status}.", status)
@@ -40,18 +40,18 @@ def decode_error(status: int, body: bytes) -> RefusedError:
 
 
 def encode_error(error: ToolglotError) -> bytes:
-    """An error as the body of a reply."""
+    """Encode an error as the body of a response."""
     usual = KINDS.get(error.status) or ("invalid_request_error" if error.status < 500 else SERVER_KIND)
     kind = getattr(error, "kind", None) or usual
-    told = tell_failure(error.code, error.message, kind)
+    told = encode_failure(error.code, error.message, kind)
     return encode({"error": told | {"param": getattr(error, "where", None)}})
 
 
-def tell_failure(code: str, message: str, kind: str = SERVER_KIND) -> dict[str, Any]:
+def encode_failure(code: str, message: str, kind: str = SERVER_KIND) -> dict[str, Any]:
     return {"message": message, "type": kind, "param": None, "code": code}
 
 
 def read_failure(response: dict[str, Any]) -> tuple[str, str]:
-    """Why a response failed."""
+    """Code and message of a failed response."""
     told = table_at(response, "error")
     return text_at(told, "code") or "upstream_failed", text_at(told, "message") or "The upstream's answer failed."

@@ -1,11 +1,12 @@
-"""An answer on the Responses wire as a row of items, each with its ladder of steps.
+"""Convert events to output items of the Responses wire, each with its sequence of stream events (steps).
 
     added -> part added -> deltas -> text done -> part done -> item done
 
-Strategy. Clients take their items from different steps (one only from the last, another only from the deltas), so
-every item climbs the whole ladder. A whole answer is what stands at the top of it. Calls may be open side by side.
+Strategy. Clients take items from different steps (one only from the last, another only from the deltas), so every item
+goes through all of them. A non-streamed response is the response object of the last step. Calls may be open at the
+same time.
 
-A call that was cut is never done, because an agent runs whatever is; one that has no end fails the answer.
+A truncated call is never done, because an agent runs every call that is; a call without an end fails the response.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ from toolglot.core.events import (
     TextDelta,
     Usage,
 )
-from toolglot.wires.openai_responses.errors import tell_failure
+from toolglot.wires.openai_responses.errors import encode_failure
 from toolglot.wires.openai_responses.request_decoder import NAME
 from toolglot.wires.openai_responses.stream_position import StreamMark
 from toolglot.wires.openai_responses.tools import INPUT
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
-from toolglot.wires.translation import CACHED, THOUGHT, count_told, lend_seal
+from toolglot.wires.translation import CACHED, REASONED, find_count, wrap_signature
 
 Step: TypeAlias = tuple[str, dict[str, Any]]
 CUT = {"length": "max_output_tokens", "content_filter": "content_filter"}
@@ -42,14 +43,14 @@ CUT = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 @dataclass(slots=True)
 class Item(ABC):
-    """One item of the output. ``at`` is its place."""
+    """One output item. ``at`` is its index."""
 
     id: str
     at: int
     pieces: list[str] = field(default_factory=list)
 
     @abstractmethod
-    def tell(self, status: str) -> dict[str, Any]: ...
+    def encode(self, status: str) -> dict[str, Any]: ...
 
     def start(self) -> list[Step]:
         return [self.move("added", "in_progress")]
@@ -65,7 +66,7 @@ class Item(ABC):
         return "".join(self.pieces)
 
     def move(self, step: str, status: str) -> Step:
-        return f"response.output_item.{step}", {"output_index": self.at, "item": self.tell(status)}
+        return f"response.output_item.{step}", {"output_index": self.at, "item": self.encode(status)}
 
     def step(self, kind: str, **fields: Any) -> Step:
         return f"response.{kind}", {"item_id": self.id, "output_index": self.at, **fields}
@@ -79,7 +80,7 @@ class TextItem(Item):
     def part(self, text: str) -> dict[str, Any]:
         return {"type": "output_text", "annotations": [], "logprobs": [], "text": text}
 
-    def tell(self, status: str) -> dict[str, Any]:
+    def encode(self, status: str) -> dict[str, Any]:
         content = [] if status == "in_progress" else [self.part(self.text)]
         return {"id": self.id, "type": "message", "status": status, "role": "assistant", "content": content}
 
@@ -100,14 +101,14 @@ class TextItem(Item):
 
 @dataclass(slots=True)
 class ReasoningItem(Item):
-    """Reasoning. It is told as a summary, the one form that every client shows."""
+    """Reasoning, sent as a summary: the only form that every client shows."""
 
     seal: str = ""
 
     def part(self, text: str) -> dict[str, Any]:
         return {"type": "summary_text", "text": text}
 
-    def tell(self, status: str) -> dict[str, Any]:
+    def encode(self, status: str) -> dict[str, Any]:
         told: dict[str, Any] = {"id": self.id, "type": "reasoning"}
         told["summary"] = [self.part(self.text)] if self.pieces and status != "in_progress" else []
         return told | {"encrypted_content": self.seal} if self.seal else told
@@ -130,13 +131,13 @@ class ReasoningItem(Item):
 
 @dataclass(slots=True)
 class CallItem(Item):
-    """A call of a function."""
+    """A function call."""
 
     call: CallStarted = field(kw_only=True)
     name: str = ""
     namespace: str = ""
 
-    def tell(self, status: str) -> dict[str, Any]:
+    def encode(self, status: str) -> dict[str, Any]:
         told = {"id": self.id, "type": "function_call", "status": status, "arguments": self.text}
         told |= {"call_id": self.call.id, "name": self.name}
         return told | {"namespace": self.namespace} if self.namespace else told
@@ -151,11 +152,11 @@ class CallItem(Item):
 
 
 class CustomCallItem(CallItem):
-    """A call of a custom tool: its text is inside the arguments, and is taken out when they are complete."""
+    """A call of a custom tool: its text is inside the arguments and is extracted when they are complete."""
 
     __slots__ = ()
 
-    def tell(self, status: str) -> dict[str, Any]:
+    def encode(self, status: str) -> dict[str, Any]:
         told = {"id": self.id, "type": "custom_tool_call", "status": status, "call_id": self.call.id}
         told |= {"name": self.name, "input": unwrap(self.text) if status != "in_progress" else ""}
         return told | {"namespace": self.namespace} if self.namespace else told
@@ -174,7 +175,7 @@ class CustomCallItem(CallItem):
 
 
 def unwrap(arguments: str) -> str:
-    """The raw text that the arguments of a custom call stand for, also where the model called it something else."""
+    """Extract the raw text from the arguments of a custom call, also if the model named the parameter differently."""
     try:
         told = json.loads(arguments)
     except ValueError:
@@ -185,8 +186,8 @@ def unwrap(arguments: str) -> str:
     return text if isinstance(text, str) else arguments
 
 
-def _regain(at: int, told: Mapping[str, Any], index: int) -> Item:
-    """An item that somebody else began."""
+def _restore(at: int, told: Mapping[str, Any], index: int) -> Item:
+    """Restore an item whose beginning was passed through."""
     if told["type"] == "function_call":
         call = CallStarted(index, told["call_id"], told["name"])
         return CallItem(told["id"], at, name=told["name"], namespace=str(told.get("namespace") or ""), call=call)
@@ -194,24 +195,24 @@ def _regain(at: int, told: Mapping[str, Any], index: int) -> Item:
 
 
 class OutputItems:
-    """The steps of one answer."""
+    """The output items of one response."""
 
-    def __init__(self, answerer: ResponseIdentity, asked: ClientRequest) -> None:
-        self.token = answerer.id
+    def __init__(self, identity: ResponseIdentity, asked: ClientRequest) -> None:
+        self.token = identity.id
         self.on_complete = asked.on_complete
         self.custom = asked.memory.get("custom", frozenset())
         self.namespaces: Mapping[str, tuple[str, str]] = asked.memory.get("namespaces", {})
         self.response: dict[str, Any] = {
-            "id": f"resp_{answerer.id}",
+            "id": f"resp_{identity.id}",
             "object": "response",
-            "created_at": answerer.created,
+            "created_at": identity.created,
             "status": "in_progress",
             "background": False,
             "error": None,
             "incomplete_details": None,
             "instructions": None,
             "metadata": {},
-            "model": answerer.model,
+            "model": identity.model,
             "output": [],
             "parallel_tool_calls": asked.conversation.limits.parallel_calls is not False,
             "store": self.on_complete is not None,
@@ -227,7 +228,7 @@ class OutputItems:
         self.failure: Failed | None = None
 
     def resume(self, response: Mapping[str, Any], marks: Iterable[StreamMark]) -> None:
-        """Somebody else took the first steps, and this happened to the items."""
+        """Restore the state after a beginning that was passed through; ``marks`` are the changes of its items."""
         self.response |= response
         items: dict[int, Item] = {}
         calls: dict[int, int] = {}
@@ -241,59 +242,59 @@ class OutputItems:
                 self.output.append(None)
                 if "call_id" in told:
                     calls[at] = len(calls)
-                items[at] = _regain(at, told, calls.get(at, -1))
+                items[at] = _restore(at, told, calls.get(at, -1))
         self.calls = {item.call.index: item for item in items.values() if isinstance(item, CallItem)}
         self.open = next((item for item in items.values() if not isinstance(item, CallItem)), None)
 
     def take(self, event: Event) -> list[Step]:
-        """The steps that an event takes."""
+        """Return the steps for an event."""
         known = _TAKEN.get(type(event))
         return known(self, event) if known is not None else []
 
-    def place(self) -> tuple[str, int]:
-        """A token and a place for the next item."""
+    def reserve(self) -> tuple[str, int]:
+        """Reserve an index for the next item; return its token and index."""
         self.output.append(None)
         return f"{self.token}_{len(self.output) - 1}", len(self.output) - 1
 
     def close(self, item: Item | None, status: str = "completed") -> list[Step]:
         if item is None:
             return []
-        self.output[item.at] = item.tell(status)
+        self.output[item.at] = item.encode(status)
         return item.end(status)
 
     def pause(self, status: str = "completed") -> list[Step]:
-        """What is being said ends here."""
+        """Close the open message or reasoning item."""
         item, self.open = self.open, None
         return self.close(item, status)
 
-    def say(self, event: TextDelta) -> list[Step]:
+    def add_text(self, event: TextDelta) -> list[Step]:
         if isinstance(self.open, TextItem):
             return self.open.add(event.text)
         steps = self.pause()
-        token, at = self.place()
+        token, at = self.reserve()
         self.open = TextItem(f"msg_{token}", at)
         return [*steps, *self.open.start(), *self.open.add(event.text)]
 
-    def think(self, event: ReasoningDelta) -> list[Step]:
-        steps, thought = self.start_thought()
+    def add_reasoning(self, event: ReasoningDelta) -> list[Step]:
+        steps, thought = self.open_reasoning()
         return [*steps, *thought.add(event.text)]
 
-    def start_thought(self) -> tuple[list[Step], ReasoningItem]:
+    def open_reasoning(self) -> tuple[list[Step], ReasoningItem]:
         if isinstance(self.open, ReasoningItem):
             return [], self.open
         steps = self.pause()
-        token, at = self.place()
+        token, at = self.reserve()
         self.open = thought = ReasoningItem(f"rs_{token}", at)
         return [*steps, *thought.start()], thought
 
-    def seal(self, event: ReasoningSigned) -> list[Step]:
-        steps, thought = self.start_thought()
-        thought.seal = lend_seal(event.seal, event.kind, NAME)
+    def add_signature(self, event: ReasoningSigned) -> list[Step]:
+        steps, thought = self.open_reasoning()
+        thought.seal = wrap_signature(event.seal, event.kind, NAME)
         return [*steps, *self.pause()]
 
-    def call(self, event: CallStarted) -> list[Step]:
+    def start_call(self, event: CallStarted) -> list[Step]:
         steps = self.pause()
-        token, at = self.place()
+        token, at = self.reserve()
         namespace, name = self.namespaces.get(event.name, ("", event.name))
         if event.name in self.custom:
             call: CallItem = CustomCallItem(f"ctc_{token}", at, name=name, namespace=namespace, call=event)
@@ -302,23 +303,23 @@ class OutputItems:
         self.calls[event.index] = call
         return [*steps, *call.start()]
 
-    def argue(self, event: CallArguments) -> list[Step]:
+    def add_arguments(self, event: CallArguments) -> list[Step]:
         return self.calls[event.index].add(event.fragment)
 
     def end_call(self, event: CallEnded) -> list[Step]:
         return self.close(self.calls.pop(event.index))
 
     def carry(self, event: ProviderEvent) -> list[Step]:
-        """An item that only this wire knows, such as a search that the upstream has made."""
+        """Pass an item without a neutral form, such as a web search of the upstream."""
         if event.wire != NAME:
             return []
         steps = self.pause()
-        _, at = self.place()
+        _, at = self.reserve()
         self.output[at] = event.data
         told = {"output_index": at, "item": event.data}
         return [*steps, ("response.output_item.added", told), ("response.output_item.done", told)]
 
-    # -- the end -------------------------------------------------------------------------------------------------------
+    # -- end of response -----------------------------------------------------------------------------------------------
 
     def finish(self, event: Finished) -> list[Step]:
         cut = CUT.get(event.reason)
@@ -329,16 +330,16 @@ class OutputItems:
             return [*steps, *self.fail(Failed("refused_call", f"The call of {names} has no end and was not made."))]
         if cut:
             self.response["incomplete_details"] = {"reason": cut}
-        return [*steps, self.stop("incomplete" if cut else "completed", tell_usage(event.usage))]
+        return [*steps, self.stop("incomplete" if cut else "completed", encode_usage(event.usage))]
 
     def fail(self, event: Failed) -> list[Step]:
-        """Told twice: some clients look for a response that failed, others only for an error, flat or nested. And some
-        cannot read a failed response without an error beside it."""
+        """Sent twice: some clients look for a failed response, others only for an error, flat or nested; some cannot
+        parse a failed response without an error next to it."""
         self.failure = event
         told = {"code": event.kind, "message": event.message}
         self.response["error"] = told
         kind, failed = self.stop("failed")
-        return [(kind, {**failed, "error": told}), tell_error(event)]
+        return [(kind, {**failed, "error": told}), encode_error_step(event)]
 
     def stop(self, status: str, usage: dict[str, Any] | None = None) -> Step:
         output = [item for item in self.output if item is not None]
@@ -349,11 +350,11 @@ class OutputItems:
 
 
 _TAKEN: Mapping[type, Callable[[OutputItems, Any], list[Step]]] = {
-    TextDelta: OutputItems.say,
-    ReasoningDelta: OutputItems.think,
-    ReasoningSigned: OutputItems.seal,
-    CallStarted: OutputItems.call,
-    CallArguments: OutputItems.argue,
+    TextDelta: OutputItems.add_text,
+    ReasoningDelta: OutputItems.add_reasoning,
+    ReasoningSigned: OutputItems.add_signature,
+    CallStarted: OutputItems.start_call,
+    CallArguments: OutputItems.add_arguments,
     CallEnded: OutputItems.end_call,
     ProviderEvent: OutputItems.carry,
     Finished: OutputItems.finish,
@@ -361,17 +362,17 @@ _TAKEN: Mapping[type, Callable[[OutputItems, Any], list[Step]]] = {
 }
 
 
-def tell_error(failure: Failed) -> Step:
-    told = tell_failure(failure.kind, failure.message)
+def encode_error_step(failure: Failed) -> Step:
+    told = encode_failure(failure.kind, failure.message)
     return "error", {**told, "type": "error", "error": told}
 
 
-def tell_usage(usage: Usage | None) -> dict[str, Any]:
+def encode_usage(usage: Usage | None) -> dict[str, Any]:
     usage = usage or Usage()
     return {
         "input_tokens": usage.input_tokens,
-        "input_tokens_details": {"cached_tokens": count_told(usage.told, CACHED)},
+        "input_tokens_details": {"cached_tokens": find_count(usage.told, CACHED)},
         "output_tokens": usage.output_tokens,
-        "output_tokens_details": {"reasoning_tokens": count_told(usage.told, THOUGHT)},
+        "output_tokens_details": {"reasoning_tokens": find_count(usage.told, REASONED)},
         "total_tokens": usage.total_tokens or usage.input_tokens + usage.output_tokens,
     }

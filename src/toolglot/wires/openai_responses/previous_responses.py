@@ -1,11 +1,11 @@
-"""Earlier answers, put where a request refers to them.
+"""Replace references to earlier responses by their items.
 
     {"previous_response_id": "resp_1", "input": [{"type": "function_call_output", ...}]}
     {"input": [{"role": "user", ...}, {"type": "item_reference", "id": "fc_1_0"}, {"type": "function_call_output"}]}
 
-Clients of this wire rely on a server that keeps its answers, unless they say otherwise. Those that were given here are
-kept for a while, and those that only passed if their server does not say that it keeps them. A reference that leads
-nowhere is left as it is: the upstream may know it.
+Clients of this wire expect the server to store responses unless they disable it. The gateway stores the responses that
+it encodes, and those that pass through if their upstream does not store them. An unknown reference is left unchanged:
+the upstream may know it.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ PREVIOUS = "previous_response_id"
 REFERENCE = "item_reference"
 _MENTIONS = (PREVIOUS.encode(), REFERENCE.encode())
 _OWN = ("id", "status")
-"""What an item has only as long as its server knows it."""
+"""Fields of an item that are valid only on the server that stores it."""
 
 Item: TypeAlias = dict[str, Any]
 Find: TypeAlias = Callable[[str], tuple[bytes, bytes] | None]
-"""The request and the items of an answer, by its id or by that of an item."""
+"""Find the request and the items of a response by its id or by the id of an item."""
 
 
 def expand_request(body: bytes, find: Find, limit: int) -> bytes:
-    """The request with every earlier answer that is known in the place of the reference to it. A few bytes can refer to
-    many, so what comes out is held to the limit of what came in."""
+    """Replace every known reference. A few bytes can refer to many, so the result is held to the size limit of a
+    request (``SizeError``)."""
     if not any(mention in body for mention in _MENTIONS):
         return body
     asked = parse_body(body)
@@ -38,7 +38,7 @@ def expand_request(body: bytes, find: Find, limit: int) -> bytes:
     said = _PreviousResponse(find, limit).resolve(items)
     found = find(text_at(asked, PREVIOUS))
     if found is not None:
-        said = [*_recite(*found), *said]
+        said = [*_list_history(*found), *said]
         asked = {key: value for key, value in asked.items() if key != PREVIOUS}
     if found is None and said == items:
         return body
@@ -52,14 +52,14 @@ def _list_items(given: object) -> list[Item]:
     return [{"role": "user", "content": given}] if isinstance(given, str) else dicts_in(given)
 
 
-def _recite(body: bytes, output: bytes) -> Iterator[Item]:
-    """All that was said up to the end of an answer. What its request referred to stood in it already."""
+def _list_history(body: bytes, output: bytes) -> Iterator[Item]:
+    """All items up to the end of a response. References of its request were replaced before it was stored."""
     yield from _list_items(parse_body(body).get("input"))
     yield from map(_strip, decode(output))
 
 
 class _PreviousResponse:
-    """The items that one request refers to. Each answer is read once, however often it is meant."""
+    """Resolves the references of one request. Each response is decoded once."""
 
     def __init__(self, find: Find, limit: int) -> None:
         self.find = find
@@ -68,7 +68,7 @@ class _PreviousResponse:
         self.sizes: dict[str, int] = {}
 
     def resolve(self, items: list[Item]) -> list[Item]:
-        """The items that are meant. Thoughts of which nothing was told are nothing that could be sent."""
+        """Replace item references. Reasoning without text or signature is dropped, as it cannot be sent."""
         said: list[Item] = []
         size = 0
         for item in items:
@@ -89,7 +89,7 @@ class _PreviousResponse:
             return None
         output = found[1]
         if output not in self.answers:
-            told = reversed(decode(output))  # of items with one id the first counts
+            told = reversed(decode(output))  # of items with the same id the first counts
             self.answers[output] = {text_at(one, "id"): _strip(one) for one in told}
         return self.answers[output].get(item_id)
 

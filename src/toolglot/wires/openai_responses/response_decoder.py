@@ -1,11 +1,11 @@
-"""What comes back on the Responses wire, whole and streamed, read into events.
+"""Decode responses of the Responses wire, streamed or not, into events.
 
     data: {"type":"response.output_item.added","output_index":1,
            "item":{"type":"function_call","id":"fc_1","call_id":"call_1","name":"read","arguments":""}}
 
-Strategy. Deltas are told as they come. The end of an item tells whatever of it no delta told, and the end of the
-response whatever no item told, so servers that leave out steps are read as well. A whole reply is a response that
-begins with its end.
+Strategy. Deltas are emitted as they arrive. The end of an item emits whatever no delta contained, and the end of the
+response whatever no item contained, so servers may leave out steps. A non-streamed response is decoded as the end of a
+response.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from toolglot.wires.openai_responses.stream_position import PositionTracker, Str
 from toolglot.wires.openai_responses.tools import INPUT, flatten_name
 from toolglot.wires.protocol import DecodedResponse
 from toolglot.wires.sse import EventStream
-from toolglot.wires.translation import regain_seal, table_at
+from toolglot.wires.translation import table_at, unwrap_signature
 
 OPENING, CLOSING = f'{{"{INPUT}":"', '"}'
 EVENT = b"event:"
@@ -43,7 +43,7 @@ CUT = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
 class PayloadDecoder:
-    """Reads one answer into events; ``whole``: in one piece."""
+    """Decodes the JSON payloads of one response; ``whole``: it is not streamed."""
 
     whole = False
 
@@ -62,7 +62,7 @@ class PayloadDecoder:
         self.channel = ""
 
     def read(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        """What one step says."""
+        """Decode one step."""
         taken = _STEPS.get(text_at(told, "type"))
         if taken is not None and not self.over:
             taken(self, told, events)
@@ -75,24 +75,24 @@ class PayloadDecoder:
 
     # -- deltas --------------------------------------------------------------------------------------------------------
 
-    def say(self, told: Mapping[str, Any], events: list[Event]) -> None:
+    def add_text(self, told: Mapping[str, Any], events: list[Event]) -> None:
         if text := text_at(told, "delta"):
             self.told.add(_key(told))
             events.append(TextDelta(text))
 
-    def think(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        """Reasoning may come in full and as a summary; the one that comes first is told."""
+    def add_reasoning(self, told: Mapping[str, Any], events: list[Event]) -> None:
+        """Reasoning may arrive in full and as a summary; only the first of both is emitted."""
         channel = text_at(told, "type").partition(".")[2].partition("_text")[0]
         self.channel = self.channel or channel
         if channel == self.channel and (text := text_at(told, "delta")):
             self.told.add(_key(told))
             events.append(ReasoningDelta(text))
 
-    def part_thoughts(self, told: Mapping[str, Any], events: list[Event]) -> None:
+    def separate_reasoning(self, told: Mapping[str, Any], events: list[Event]) -> None:
         if told.get("summary_index") and _key(told) in self.told and self.channel == "reasoning_summary":
             events.append(ReasoningDelta("\n\n"))
 
-    def argue(self, told: Mapping[str, Any], events: list[Event]) -> None:
+    def add_arguments(self, told: Mapping[str, Any], events: list[Event]) -> None:
         index = self.calls.get(_key(told))
         text = text_at(told, "delta")
         if index is None or not text:
@@ -147,7 +147,7 @@ class PayloadDecoder:
             self.close_call(index, events)
 
     def close_call(self, index: int, events: list[Event]) -> None:
-        """The server says that a call is complete, which is not true of arguments without their end."""
+        """The server ends a call; its arguments may still be truncated."""
         raw = self.open.pop(index)
         fault = None if raw else find_fault("".join(self.filled.get(index, ())))
         self.tidy = self.tidy and fault is None
@@ -170,9 +170,9 @@ class PayloadDecoder:
             self.tidy = self.tidy and (self.whole or not text)
             events += [ReasoningDelta(text)] if text else []
         if seal := text_at(item, "encrypted_content"):
-            events.append(ReasoningSigned(*regain_seal(seal, NAME)))
+            events.append(ReasoningSigned(*unwrap_signature(seal, NAME)))
 
-    # -- the end -------------------------------------------------------------------------------------------------------
+    # -- end of response -----------------------------------------------------------------------------------------------
 
     def complete(self, told: Mapping[str, Any], events: list[Event]) -> None:
         self.start(told, events)
@@ -205,18 +205,18 @@ class PayloadDecoder:
         events.append(Failed(code, message))
 
 
-_Taken = Callable[[PayloadDecoder, Mapping[str, Any], list[Event]], None]
-_STEPS: Mapping[str, _Taken] = {
+_Step = Callable[[PayloadDecoder, Mapping[str, Any], list[Event]], None]
+_STEPS: Mapping[str, _Step] = {
     "response.created": PayloadDecoder.start,
     "response.in_progress": PayloadDecoder.start,
-    "response.output_text.delta": PayloadDecoder.say,
-    "response.refusal.delta": PayloadDecoder.say,
-    "response.reasoning_summary_part.added": PayloadDecoder.part_thoughts,
-    "response.reasoning_summary_text.delta": PayloadDecoder.think,
-    "response.reasoning_text.delta": PayloadDecoder.think,
+    "response.output_text.delta": PayloadDecoder.add_text,
+    "response.refusal.delta": PayloadDecoder.add_text,
+    "response.reasoning_summary_part.added": PayloadDecoder.separate_reasoning,
+    "response.reasoning_summary_text.delta": PayloadDecoder.add_reasoning,
+    "response.reasoning_text.delta": PayloadDecoder.add_reasoning,
     "response.output_item.added": PayloadDecoder.add_item,
-    "response.function_call_arguments.delta": PayloadDecoder.argue,
-    "response.custom_tool_call_input.delta": PayloadDecoder.argue,
+    "response.function_call_arguments.delta": PayloadDecoder.add_arguments,
+    "response.custom_tool_call_input.delta": PayloadDecoder.add_arguments,
     "response.output_item.done": PayloadDecoder.end_item,
     "response.completed": PayloadDecoder.complete,
     "response.incomplete": PayloadDecoder.complete,
@@ -232,7 +232,7 @@ _ITEMS: Mapping[str, Callable[[PayloadDecoder, Mapping[str, Any], object, list[E
 
 
 def _key(told: Mapping[str, Any]) -> object:
-    """Which item is meant."""
+    """The key of the item that a step belongs to."""
     at = told.get("output_index")
     return at if at is not None else told.get("item_id") or table_at(told, "item").get("id")
 
@@ -242,29 +242,29 @@ class WholeDecoder(PayloadDecoder):
 
 
 class StreamDecoder(PayloadDecoder):
-    """Reads a streamed answer."""
+    """Decodes a streamed response."""
 
     finish_reason = None
 
     def __init__(self, new_id: Callable[[], str]) -> None:
         super().__init__(new_id)
         self.stream = EventStream()
-        self.trail = PositionTracker()
+        self.tracker = PositionTracker()
 
     @property
     def place(self) -> StreamPosition:
-        return self.trail.place
+        return self.tracker.place
 
     @property
     def between(self) -> bool:
-        return self.trail.settled and not self.stream.waiting
+        return self.tracker.settled and not self.stream.waiting
 
     def measure(self, pieces: Sequence[bytes]) -> int:
-        return self.stream.measure(pieces) if self.trail.settled else 0
+        return self.stream.measure(pieces) if self.tracker.settled else 0
 
     def feed(self, piece: bytes) -> list[Event]:
         if not self.started and not self.stream.waiting and not EVENT.startswith(piece[: len(EVENT)]):
-            self.tidy = False  # clients of this wire go by the names of events
+            self.tidy = False  # clients of this wire need event names
         events: list[Event] = []
         for data in self.stream.feed(piece):
             self.accept(data, events)
@@ -277,12 +277,12 @@ class StreamDecoder(PayloadDecoder):
         if told.get("error") and "type" not in told:
             told = {"type": "error", **told}
         if self.tidy:
-            self.trail.follow(told)
-            self.tidy = self.trail.tidy
+            self.tracker.follow(told)
+            self.tidy = self.tracker.tidy
         self.read(told, events)
 
     def close(self) -> list[Event]:
-        """The connection is over. An answer that did not say so itself was cut."""
+        """End of the connection. A response without its own end was truncated and fails."""
         events: list[Event] = []
         for data in self.stream.close():
             self.accept(data, events)
@@ -294,7 +294,7 @@ class StreamDecoder(PayloadDecoder):
 
 
 def decode_response(body: bytes, new_id: Callable[[], str]) -> DecodedResponse:
-    """A whole answer."""
+    """Decode a non-streamed response."""
     told = _parse(body)
     reader, events = WholeDecoder(new_id), list[Event]()
     status = told.get("status")
@@ -314,7 +314,7 @@ def decode_response(body: bytes, new_id: Callable[[], str]) -> DecodedResponse:
 
 
 def _escape(text: str) -> str:
-    """Raw text as the inside of a JSON string."""
+    """Escape raw text for a JSON string."""
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 

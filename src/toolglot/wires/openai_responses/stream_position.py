@@ -1,9 +1,8 @@
-"""The steps that an upstream has taken in a stream of the Responses wire, as far as a writer must know them to take the
-next one in its place.
+"""Track the position in a Responses stream, so that an encoder can continue it in place of the upstream.
 
-Strategy. Every item that was added or done and every delta is kept in a row that only grows, so a place is a length. An
-answer may be taken up between two items, or while the text of one is coming; not while an item is being opened or
-closed, nor inside of items that have no deltas of their own here.
+Strategy. Every added or finished item and every delta is appended to a list that only grows, so a position is a length.
+A response can be resumed between two items or between deltas of a text; not while an item is being opened or closed,
+nor inside items without deltas of their own here.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from typing import Any, NamedTuple
 from toolglot.wires.json_fields import text_at
 
 CALL = "function_call"
-TALKING = ("message", "reasoning")
+TEXT_ITEMS = ("message", "reasoning")
 
 
 class StreamMark(NamedTuple):
-    """Something that happened to the item at a place: it was added or done (the item), or said more (a text)."""
+    """A change of the item at an index: it was added or done (the item), or got a delta (a text)."""
 
     at: int
     told: Mapping[str, Any] | str
@@ -27,7 +26,7 @@ class StreamMark(NamedTuple):
 
 
 class StreamPosition(NamedTuple):
-    """How far an answer has come: the number of the next step, the response, and what happened to its items."""
+    """Position in a response: the next sequence number, the response object, and the changes of its items."""
 
     number: int
     response: Mapping[str, Any]
@@ -37,7 +36,7 @@ class StreamPosition(NamedTuple):
 
 @dataclass(slots=True)
 class PositionTracker:
-    """What was told so far. ``tidy``: nothing unusual; ``settled``: somebody else could go on from here."""
+    """The state of a stream. ``tidy``: nothing unusual so far; ``settled``: an encoder can resume here."""
 
     tidy: bool = True
     settled: bool = False
@@ -45,7 +44,7 @@ class PositionTracker:
     response: Mapping[str, Any] = field(default_factory=dict)
     marks: list[StreamMark] = field(default_factory=list)
     items: int = 0
-    talking: bool = False
+    text_open: bool = False
 
     @property
     def place(self) -> StreamPosition:
@@ -69,18 +68,18 @@ class PositionTracker:
 
     def add(self, told: Mapping[str, Any]) -> None:
         item, at = told.get("item"), told.get("output_index")
-        if not isinstance(item, dict) or at != self.items or not text_at(item, "id") or self.talking:
+        if not isinstance(item, dict) or at != self.items or not text_at(item, "id") or self.text_open:
             self.tidy = False
             return
         kind = text_at(item, "type")
         if kind == CALL and not (text_at(item, "call_id") and text_at(item, "name")):
             self.tidy = False
         self.items += 1
-        self.talking = kind in TALKING
+        self.text_open = kind in TEXT_ITEMS
         self.marks.append(StreamMark(at, item))
         self.settled = kind == CALL
 
-    def say(self, told: Mapping[str, Any]) -> None:
+    def add_delta(self, told: Mapping[str, Any]) -> None:
         at, text = told.get("output_index"), told.get("delta")
         if not isinstance(at, int) or at >= self.items or not isinstance(text, str):
             self.tidy = False
@@ -89,7 +88,7 @@ class PositionTracker:
         self.settled = True
 
     def part(self, told: Mapping[str, Any]) -> None:
-        """Only messages of one text can be taken up."""
+        """Only messages with a single text can be resumed."""
         part = told.get("part")
         if told.get("content_index") or not isinstance(part, dict) or part.get("type") != "output_text":
             self.tidy = False
@@ -103,8 +102,8 @@ class PositionTracker:
         if not isinstance(item, dict) or not isinstance(at, int) or at >= self.items:
             self.tidy = False
             return
-        if text_at(item, "type") in TALKING:
-            self.talking = False
+        if text_at(item, "type") in TEXT_ITEMS:
+            self.text_open = False
         self.marks.append(StreamMark(at, item, done=True))
         self.settled = True
 
@@ -113,10 +112,10 @@ _STEPS: Mapping[str, Callable[[PositionTracker, Mapping[str, Any]], None]] = {
     "response.created": PositionTracker.begin,
     "response.output_item.added": PositionTracker.add,
     "response.output_item.done": PositionTracker.end,
-    "response.output_text.delta": PositionTracker.say,
-    "response.reasoning_summary_text.delta": PositionTracker.say,
-    "response.reasoning_text.delta": PositionTracker.say,
-    "response.function_call_arguments.delta": PositionTracker.say,
+    "response.output_text.delta": PositionTracker.add_delta,
+    "response.reasoning_summary_text.delta": PositionTracker.add_delta,
+    "response.reasoning_text.delta": PositionTracker.add_delta,
+    "response.function_call_arguments.delta": PositionTracker.add_delta,
     "response.content_part.added": PositionTracker.part,
     "response.custom_tool_call_input.delta": PositionTracker.wait,
     "response.output_text.done": PositionTracker.wait,
