@@ -43,27 +43,27 @@ def parse_body(body: bytes, read_tools: Callable[[Any], Any] | None = None) -> d
     try:
         written = _FIELDS.decode(body)
         tools = written.pop("tools", None) if read_tools else None
-        asked = {name: decode(bytes(value)) for name, value in written.items()}
+        fields = {name: decode(bytes(value)) for name, value in written.items()}
         if read_tools and tools is not None:
             read = _read_once if len(tools) <= _SHARED else _read_large_once
-            asked["tools"] = read(bytes(tools), read_tools)
+            fields["tools"] = read(bytes(tools), read_tools)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        asked = _parse_leniently(body)
-        if read_tools and "tools" in asked:
-            asked["tools"] = read_tools(asked["tools"])
-    return asked
+        fields = _parse_leniently(body)
+        if read_tools and "tools" in fields:
+            fields["tools"] = read_tools(fields["tools"])
+    return fields
 
 
 def adapt_body(body: bytes, model: str, without: Collection[str] = ()) -> bytes:
     """Set the model name and drop the fields ``without``; all other fields keep their bytes."""
     try:
-        asked: dict[str, Any] = dict(_FIELDS.decode(body))
+        fields: dict[str, Any] = dict(_FIELDS.decode(body))
     except (msgspec.DecodeError, UnicodeDecodeError):
-        asked = _parse_leniently(body)
+        fields = _parse_leniently(body)
     named = msgspec.Raw(msgspec.json.encode(model))
-    if (not model or asked.get("model") == named) and not any(name in asked for name in without):
+    if (not model or fields.get("model") == named) and not any(name in fields for name in without):
         return body
-    return encode({name: value for name, value in asked.items() if name not in without} | {"model": named})
+    return encode({name: value for name, value in fields.items() if name not in without} | {"model": named})
 
 
 def _read(written: bytes, read: Callable[[Any], Any]) -> Any:
@@ -77,17 +77,17 @@ _read_large_once = lru_cache(maxsize=4)(_read)
 def _parse_leniently(body: bytes) -> dict[str, Any]:
     try:
         try:
-            asked = decode(body)
+            fields = decode(body)
         except msgspec.DecodeError:
             if b"\\ud" not in body.lower():
                 raise
-            asked = decode(_ESCAPE.sub(lambda found: b"\\ufffd" if found["half"] else found[0], body))
+            fields = decode(_ESCAPE.sub(lambda found: b"\\ufffd" if found["half"] else found[0], body))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         where, problem = _find_broken_field(body, str(error)), _PATH.sub("", str(error))
         raise RequestError(f"The body is not valid JSON{f', in {where}' if where else ''}: {problem}.", where) from None
-    if not isinstance(asked, dict):
+    if not isinstance(fields, dict):
         raise RequestError("The body must be a JSON object.")
-    return asked
+    return fields
 
 
 def _find_broken_field(body: bytes, problem: str) -> str | None:
@@ -129,16 +129,16 @@ def find_field(body: bytes, end: int = _LOOKED_AT) -> str | None:
 def parse_object(data: bytes) -> dict[str, Any] | None:
     """Parse a JSON object from an upstream; None if it is none."""
     try:
-        told = decode(data)
+        payload = decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
         # lone surrogates or invalid UTF-8: decode leniently
         try:
-            told = decode_anything(data.decode(errors="replace"))
+            payload = decode_anything(data.decode(errors="replace"))
         except (ValueError, RecursionError):
             return None
     except RecursionError:
         return None
-    return told if isinstance(told, dict) else None
+    return payload if isinstance(payload, dict) else None
 
 
 def text_at(holder: Mapping[str, Any], key: str) -> str:
@@ -181,8 +181,8 @@ def dicts_in(listed: object) -> list[dict[str, Any]]:
     return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
 
 
-def check_messages(asked: Mapping[str, Any]) -> list[Any]:
-    messages = asked.get("messages")
+def check_messages(fields: Mapping[str, Any]) -> list[Any]:
+    messages = fields.get("messages")
     if not isinstance(messages, list) or not messages:
         raise RequestError("A request needs a list of messages that is not empty.", "messages")
     return messages
@@ -206,19 +206,19 @@ NO_ARGUMENTS: tuple[object, ...] = (None, [], "")
 def read_arguments(text: str) -> dict[str, Any]:
     """Parse arguments as an object; anything else becomes the single argument ``arguments``."""
     try:
-        told = decode_patiently(text) if text.strip() else {}
+        payload = decode_patiently(text) if text.strip() else {}
     except ValueError:
-        told = text
-    if told in NO_ARGUMENTS:
+        payload = text
+    if payload in NO_ARGUMENTS:
         return {}
-    return told if isinstance(told, dict) else {"arguments": told}
+    return payload if isinstance(payload, dict) else {"arguments": payload}
 
 
-def write_arguments(told: object) -> str:
+def write_arguments(payload: object) -> str:
     """Arguments as compact JSON text."""
-    if isinstance(told, str):
-        return told or "{}"
-    return encode({} if told is None else told).decode()
+    if isinstance(payload, str):
+        return payload or "{}"
+    return encode({} if payload is None else payload).decode()
 
 
 def find_fault(arguments: str) -> Reason | None:
@@ -227,14 +227,14 @@ def find_fault(arguments: str) -> Reason | None:
     Missing arguments are valid in any spelling, and so are raw line breaks in strings and lone surrogates.
     """
     try:
-        told = decode(arguments.encode())
+        payload = decode(arguments.encode())
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         return _judge(arguments, "truncated" in str(error)) if arguments.strip() else None
-    return _check_object(told)
+    return _check_object(payload)
 
 
-def _check_object(told: object) -> Reason | None:
-    return None if isinstance(told, dict) or told in NO_ARGUMENTS else Reason.MALFORMED
+def _check_object(payload: object) -> Reason | None:
+    return None if isinstance(payload, dict) or payload in NO_ARGUMENTS else Reason.MALFORMED
 
 
 def _judge(arguments: str, doubted: bool) -> Reason | None:
@@ -272,10 +272,10 @@ def read_functions(tools: object) -> Offer:
         if problem:
             notes.append(f"tools[{at}] skipped: {problem}")
             continue
-        told = entry["function"]
-        parameters = told.get("parameters")
-        found[told["name"]] = Tool(
-            told["name"], text_at(told, "description"), parameters if isinstance(parameters, dict) else {}
+        payload = entry["function"]
+        parameters = payload.get("parameters")
+        found[payload["name"]] = Tool(
+            payload["name"], text_at(payload, "description"), parameters if isinstance(parameters, dict) else {}
         )
     return Tools(found.values()), tuple(notes)
 
@@ -283,19 +283,19 @@ def read_functions(tools: object) -> Offer:
 def _problem_with(entry: object, found: Mapping[str, Tool]) -> str:
     if not isinstance(entry, dict):
         return "not an object"
-    told = entry.get("function")
-    if not isinstance(told, dict):
+    payload = entry.get("function")
+    if not isinstance(payload, dict):
         return f"not a function but {entry.get('type')!r}"
-    name = told.get("name")
+    name = payload.get("name")
     if not isinstance(name, str) or not name.strip():
         return "no name"
-    if told.get("parameters") is not None and not isinstance(told["parameters"], dict):
+    if payload.get("parameters") is not None and not isinstance(payload["parameters"], dict):
         return "its parameters are no JSON Schema"
     return f"a second tool named {name}" if name in found else ""
 
 
 def write_function(tool: Tool) -> dict[str, Any]:
-    told: dict[str, Any] = {"name": tool.name}
+    payload: dict[str, Any] = {"name": tool.name}
     if tool.description:
-        told["description"] = tool.description
-    return {"type": "function", "function": told | {"parameters": dict(tool.parameters)}}
+        payload["description"] = tool.description
+    return {"type": "function", "function": payload | {"parameters": dict(tool.parameters)}}

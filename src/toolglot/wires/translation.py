@@ -22,9 +22,9 @@ _LENT = re.compile(r"toolglot:([^:]+):")
 _DATA_URL = re.compile(r"data:([^;,]*);base64,")
 
 
-def wrap_signature(seal: str, kind: str, own: str) -> str:
+def wrap_signature(signature: str, kind: str, own: str) -> str:
     """Wrap a signature of the wire ``kind`` for a client of the wire ``own``, which returns it unchanged."""
-    return seal if kind in (own, "") else f"toolglot:{kind}:{seal}"
+    return signature if kind in (own, "") else f"toolglot:{kind}:{signature}"
 
 
 def unwrap_signature(lent: str, own: str) -> tuple[str, str]:
@@ -67,10 +67,10 @@ REASONED = (
 """Paths of the count of reasoning tokens."""
 
 
-def find_count(told: Mapping[str, Any], places: tuple[tuple[str, ...], ...]) -> int:
+def find_count(payload: Mapping[str, Any], places: tuple[tuple[str, ...], ...]) -> int:
     """Return the first count found at one of these paths, or 0."""
     for *folders, key in places:
-        holder = told
+        holder = payload
         for folder in folders:
             holder = table_at(holder, folder)
         count = holder.get(key)
@@ -79,9 +79,9 @@ def find_count(told: Mapping[str, Any], places: tuple[tuple[str, ...], ...]) -> 
     return 0
 
 
-def read_effort(word: object) -> str:
+def read_effort(value: object) -> str:
     """Return a known reasoning effort, or an empty string."""
-    known = word.lower() if isinstance(word, str) else ""
+    known = value.lower() if isinstance(value, str) else ""
     return known if known in EFFORTS else ""
 
 
@@ -90,7 +90,7 @@ def write_effort(effort: str, words: tuple[str, ...]) -> str:
     if not effort:
         return ""
     rank = EFFORTS.index(effort)
-    return next((word for word in reversed(words) if EFFORTS.index(word) <= rank), words[0])
+    return next((value for value in reversed(words) if EFFORTS.index(value) <= rank), words[0])
 
 
 def list_not_carried(conversation: Conversation, modelled: Collection[str], carries: Collection[str]) -> list[str]:

@@ -25,9 +25,9 @@ KINDS = {
 }
 
 
-def describe(told: object) -> tuple[str, str]:
+def describe(payload: object) -> tuple[str, str]:
     """Kind and message of an error, in any of the forms that servers use."""
-    inner = told.get("error", told) if isinstance(told, dict) else told
+    inner = payload.get("error", payload) if isinstance(payload, dict) else payload
     if not isinstance(inner, dict):
         return RefusedError.code, str(inner)
     message = text_at(inner, "message") or text_at(inner, "detail") or str(inner)
@@ -36,18 +36,18 @@ def describe(told: object) -> tuple[str, str]:
 
 def decode_error(status: int, body: bytes) -> RefusedError:
     """Decode the body of an upstream's error response."""
-    told = parse_object(body)
-    if told is None:
+    payload = parse_object(body)
+    if payload is None:
         return RefusedError(f"The upstream answered with status {status}.", status)
-    kind, message = describe(told)
+    kind, message = describe(payload)
     return RefusedError(message, status, kind, kind if kind in KINDS.values() else None)
 
 
 def encode_error(error: ToolglotError) -> bytes:
     """Encode an error as the body of a response."""
-    told: str = getattr(error, "kind", None) or ""
+    payload: str = getattr(error, "kind", None) or ""
     kind = KINDS.get(error.status) or (KINDS[400] if error.status < 500 else SERVER_KIND)
-    return encode_failure(told if told in KINDS.values() else kind, error.message)
+    return encode_failure(payload if payload in KINDS.values() else kind, error.message)
 
 
 def encode_failure(kind: str, message: str) -> bytes:

@@ -66,5 +66,5 @@ def read_signature(signature: str) -> tuple[str, str]:
     return (NAME, signature) if signature else ("", "")
 
 
-def write_signature(kind: str, seal: str) -> str:
-    return seal if kind in (NAME, "") else f"toolglot~{kind}~{seal}"
+def write_signature(kind: str, signature: str) -> str:
+    return signature if kind in (NAME, "") else f"toolglot~{kind}~{signature}"

@@ -65,28 +65,28 @@ CHARACTERS_PER_TOKEN = 4
 
 def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
     """Decode a request; ``RequestError`` names the invalid field."""
-    asked = parse_body(body, _decode_tools)
-    tools, notes = asked.get("tools", NO_TOOLS)
+    fields = parse_body(body, _decode_tools)
+    tools, notes = fields.get("tools", NO_TOOLS)
     messages = [
-        *_decode_system(asked.get("system")),
+        *_decode_system(fields.get("system")),
         *(
             decoded
-            for at, message in enumerate(check_messages(asked))
+            for at, message in enumerate(check_messages(fields))
             for decoded in _decode_message(message, f"messages[{at}]")
         ),
     ]
-    choice = asked.get("tool_choice")
+    choice = fields.get("tool_choice")
     conversation = Conversation(
-        model=text_at(asked, "model"),
+        model=text_at(fields, "model"),
         messages=tuple(messages),
         tools=tools,
         choice=check_choice(_decode_choice(choice), tools),
-        limits=_decode_limits(asked, choice),
-        extra={key: value for key, value in asked.items() if key not in MODELLED},
+        limits=_decode_limits(fields, choice),
+        extra={key: value for key, value in fields.items() if key not in MODELLED},
     )
     ids = frozenset([call.id for message in messages if message.role == "assistant" for call in message.calls])
     modelled = frozenset([".".join(EFFORT)] if conversation.limits.effort else ())
-    return ClientRequest(conversation, asked.get("stream") is True, True, notes, {"ids": ids}, modelled=modelled)
+    return ClientRequest(conversation, fields.get("stream") is True, True, notes, {"ids": ids}, modelled=modelled)
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------
@@ -161,8 +161,8 @@ def _decode_call(block: Mapping[str, Any], where: str) -> Part:
 
 
 def _decode_thinking(block: Mapping[str, Any], where: str) -> Part:
-    kind, seal = read_signature(text_at(block, "signature"))
-    return Reasoning(text_at(block, "thinking"), seal, kind)
+    kind, signature = read_signature(text_at(block, "signature"))
+    return Reasoning(text_at(block, "thinking"), signature, kind)
 
 
 def _decode_result(block: Mapping[str, Any], where: str) -> Part:
@@ -178,10 +178,10 @@ def _decode_result_part(part: Part) -> Text | Image:
     """A part of a result; one without a neutral form becomes text."""
     if isinstance(part, (Text, Image)):
         return part
-    told = dict(part.data) if isinstance(part, ProviderPart) else {}
-    if told.get("type") == "tool_reference":
-        return Text(f"The tool {told.get('tool_name')} can be called now.")
-    return Text(write_arguments(told))
+    payload = dict(part.data) if isinstance(part, ProviderPart) else {}
+    if payload.get("type") == "tool_reference":
+        return Text(f"The tool {payload.get('tool_name')} can be called now.")
+    return Text(write_arguments(payload))
 
 
 _BLOCKS: Mapping[str, Callable[[Mapping[str, Any], str], Part]] = {
@@ -252,25 +252,25 @@ def _decode_choice(choice: object) -> ToolChoice:
     return MODES[kind]
 
 
-def _decode_limits(asked: Mapping[str, Any], choice: object) -> Sampling:
+def _decode_limits(fields: Mapping[str, Any], choice: object) -> Sampling:
     alone = choice.get("disable_parallel_tool_use") if isinstance(choice, dict) else None
     return Sampling(
-        max_tokens=whole_at(asked, "max_tokens"),
-        temperature=number_at(asked, "temperature"),
-        top_p=number_at(asked, "top_p"),
-        top_k=whole_at(asked, "top_k"),
-        stop=texts_at(asked, "stop_sequences"),
+        max_tokens=whole_at(fields, "max_tokens"),
+        temperature=number_at(fields, "temperature"),
+        top_p=number_at(fields, "top_p"),
+        top_k=whole_at(fields, "top_k"),
+        stop=texts_at(fields, "stop_sequences"),
         parallel_calls=not alone if isinstance(alone, bool) else None,
-        effort=read_effort(table_at(asked, EFFORT[0]).get(EFFORT[1])),
+        effort=read_effort(table_at(fields, EFFORT[0]).get(EFFORT[1])),
     )
 
 
 # -- counting ----------------------------------------------------------------------------------------------------------
 
 
-def count_tokens(asked: ClientRequest) -> int:
+def count_tokens(request: ClientRequest) -> int:
     """Estimate the token count of a request; the tokenizer of the model is not known."""
-    conversation = asked.conversation
+    conversation = request.conversation
     tools = [tool.name + tool.description + write_arguments(dict(tool.parameters)) for tool in conversation.tools]
     texts = [text for message in conversation.messages for part in message.parts for text in _texts_of(part)]
     return max(1, sum(map(len, [*tools, *texts])) // CHARACTERS_PER_TOKEN)

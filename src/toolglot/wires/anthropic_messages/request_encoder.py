@@ -176,19 +176,21 @@ def _encode_image(image: Image) -> Block:
 
 
 def _encode_result(call_id: str, content: Iterable[Text | Image], error: bool) -> Block:
-    told = [_encode_image(part) if isinstance(part, Image) else {"type": "text", "text": part.text} for part in content]
-    told = [block for block in told if block.get("text", "image").strip()]
+    encoded = [
+        _encode_image(part) if isinstance(part, Image) else {"type": "text", "text": part.text} for part in content
+    ]
+    encoded = [block for block in encoded if block.get("text", "image").strip()]
     block: Block = {"type": "tool_result", "tool_use_id": call_id}
-    if told:
-        block["content"] = told[0]["text"] if len(told) == 1 and "text" in told[0] else told
+    if encoded:
+        block["content"] = encoded[0]["text"] if len(encoded) == 1 and "text" in encoded[0] else encoded
     return block | {"is_error": True} if error else block
 
 
 def _encode_tool(tool: Tool) -> dict[str, Any]:
-    told: dict[str, Any] = {"name": tool.name}
+    encoded: dict[str, Any] = {"name": tool.name}
     if tool.description:
-        told["description"] = tool.description
-    return told | {"input_schema": {"type": "object", **tool.parameters}}
+        encoded["description"] = tool.description
+    return encoded | {"input_schema": {"type": "object", **tool.parameters}}
 
 
 def _names_one(choice: ToolChoice) -> bool:
@@ -199,25 +201,25 @@ def _encode_choice(choice: ToolChoice, parallel: bool | None) -> dict[str, Any]:
     if choice.mode == "none":
         return {"tool_choice": {"type": "none"}}
     if _names_one(choice):
-        told: dict[str, Any] = {"type": "tool", "name": choice.only[0]}
+        encoded: dict[str, Any] = {"type": "tool", "name": choice.only[0]}
     else:
-        told = {"type": "any" if choice.mode == "required" else "auto"}
+        encoded = {"type": "any" if choice.mode == "required" else "auto"}
     if parallel is not None:
-        told["disable_parallel_tool_use"] = not parallel
-    return {} if told == {"type": "auto"} else {"tool_choice": told}
+        encoded["disable_parallel_tool_use"] = not parallel
+    return {} if encoded == {"type": "auto"} else {"tool_choice": encoded}
 
 
 def _encode_limits(conversation: Conversation) -> dict[str, Any]:
     """The wire accepts either a temperature (at most 1) or ``top_p``, not both."""
     limits = conversation.limits
-    told: dict[str, Any] = {"max_tokens": limits.max_tokens or MAX_TOKENS}
+    encoded: dict[str, Any] = {"max_tokens": limits.max_tokens or MAX_TOKENS}
     if limits.temperature is not None:
-        told["temperature"] = min(limits.temperature, MAX_TEMPERATURE)
+        encoded["temperature"] = min(limits.temperature, MAX_TEMPERATURE)
     elif limits.top_p is not None:
-        told["top_p"] = limits.top_p
+        encoded["top_p"] = limits.top_p
     if limits.top_k is not None:
-        told["top_k"] = limits.top_k
+        encoded["top_k"] = limits.top_k
     if limits.effort not in ("", "none") and EFFORT[0] not in conversation.extra:
-        told[EFFORT[0]] = {EFFORT[1]: write_effort(limits.effort, EFFORT_WORDS)}
+        encoded[EFFORT[0]] = {EFFORT[1]: write_effort(limits.effort, EFFORT_WORDS)}
     stops = [stop for stop in limits.stop if stop.strip()]
-    return told | {"stop_sequences": stops} if stops else told
+    return encoded | {"stop_sequences": stops} if stops else encoded

@@ -85,43 +85,43 @@ class PayloadDecoder:
         self.place = BlockPosition()
 
     def read(self, data: bytes, events: list[Event]) -> None:
-        told = parse_object(data)
-        if told is None:
+        payload = parse_object(data)
+        if payload is None:
             text = data.decode(errors="replace")[:80]
             self.fail(events, "upstream_invalid", f"The upstream sent no reply but {text!r}.")
             return
-        step = _STEPS.get(text_at(told, "type"))
+        step = _STEPS.get(text_at(payload, "type"))
         if step is not None:
-            step(self, told, events)
-        elif "error" in told:
-            self.read_error(told, events)
+            step(self, payload, events)
+        elif "error" in payload:
+            self.read_error(payload, events)
 
     # -- the steps of a stream -----------------------------------------------------------------------------------------
 
-    def start(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        message = told.get("message")
+    def start(self, payload: Mapping[str, Any], events: list[Event]) -> None:
+        message = payload.get("message")
         message = message if isinstance(message, dict) else {}
         events.append(Started(text_at(message, "id"), text_at(message, "model")))
         self.tidy = self.tidy and self.place.begun < 0
         self.place = BlockPosition(0)
         self.count(message)
 
-    def start_block(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        block = told.get("content_block")
+    def start_block(self, payload: Mapping[str, Any], events: list[Event]) -> None:
+        block = payload.get("content_block")
         if not isinstance(block, dict):
             self.tidy = False
             return
-        self.step_to(told.get("index"), block)
+        self.step_to(payload.get("index"), block)
         match text_at(block, "type"):
             case "text":
                 self.add_text(TextDelta, text_at(block, "text"), events)
             case "thinking":
                 self.add_text(ReasoningDelta, text_at(block, "thinking"), events)
-                self.sign(told, text_at(block, "signature"))
+                self.sign(payload, text_at(block, "signature"))
             case "redacted_thinking":
                 events.append(ReasoningSigned(text_at(block, "data"), REDACTED))
             case "tool_use":
-                call = self.blocks[told.get("index")] = _Call(self.calls, block.get("input"))
+                call = self.blocks[payload.get("index")] = _Call(self.calls, block.get("input"))
                 self.calls += 1
                 events.append(CallStarted(call.index, text_at(block, "id") or self.new_id(), text_at(block, "name")))
             case _:
@@ -137,22 +137,22 @@ class PayloadDecoder:
         self.tidy = self.tidy and not self.place.kind and index == self.place.begun
         self.place = BlockPosition(self.place.begun + 1, kind, call)
 
-    def check(self, told: Mapping[str, Any]) -> None:
+    def check(self, payload: Mapping[str, Any]) -> None:
         """Check that a delta or an end belongs to the open block."""
-        if not self.place.kind or told.get("index") != self.place.begun - 1:
+        if not self.place.kind or payload.get("index") != self.place.begun - 1:
             self.tidy = False
 
-    def sign(self, told: Mapping[str, Any], signature: str) -> None:
+    def sign(self, payload: Mapping[str, Any], signature: str) -> None:
         if signature:
-            self.signatures.setdefault(told.get("index"), []).append(signature)
+            self.signatures.setdefault(payload.get("index"), []).append(signature)
 
     def add_text(self, kind: type[TextDelta] | type[ReasoningDelta], text: str, events: list[Event]) -> None:
         if text:
             events.append(kind(text))
 
-    def continue_block(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        delta = told.get("delta")
-        self.check(told)
+    def continue_block(self, payload: Mapping[str, Any], events: list[Event]) -> None:
+        delta = payload.get("delta")
+        self.check(payload)
         if not isinstance(delta, dict):
             return
         match delta.get("type"):
@@ -161,22 +161,22 @@ class PayloadDecoder:
             case "thinking_delta":
                 self.add_text(ReasoningDelta, text_at(delta, "thinking"), events)
             case "signature_delta":
-                self.sign(told, text_at(delta, "signature"))
+                self.sign(payload, text_at(delta, "signature"))
             case "input_json_delta":
-                call, piece = self.blocks.get(told.get("index")), text_at(delta, "partial_json")
+                call, piece = self.blocks.get(payload.get("index")), text_at(delta, "partial_json")
                 if call is not None and piece:
                     call.pieces.append(piece)
                     events.append(CallArguments(call.index, piece))
 
-    def stop_block(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        self.check(told)
+    def stop_block(self, payload: Mapping[str, Any], events: list[Event]) -> None:
+        self.check(payload)
         self.place = BlockPosition(self.place.begun)
-        call = self.blocks.pop(told.get("index"), None)
+        call = self.blocks.pop(payload.get("index"), None)
         if call is not None:
             self.stop_call(call, events)
-        kind, seal = read_signature("".join(self.signatures.pop(told.get("index"), ())))
-        if seal:
-            events.append(ReasoningSigned(seal, kind))
+        kind, signature = read_signature("".join(self.signatures.pop(payload.get("index"), ())))
+        if signature:
+            events.append(ReasoningSigned(signature, kind))
 
     def stop_call(self, call: _Call, events: list[Event]) -> None:
         if not call.pieces:
@@ -189,15 +189,15 @@ class PayloadDecoder:
             self.unfinished.append(call)
             self.tidy = False
 
-    def sum_up(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        delta = told.get("delta")
+    def sum_up(self, payload: Mapping[str, Any], events: list[Event]) -> None:
+        delta = payload.get("delta")
         self.finish_reason = text_at(delta, "stop_reason") if isinstance(delta, dict) else self.finish_reason
-        self.count(told)
+        self.count(payload)
 
-    def read_error(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        self.fail(events, *describe(told))
+    def read_error(self, payload: Mapping[str, Any], events: list[Event]) -> None:
+        self.fail(events, *describe(payload))
 
-    def end(self, told: Mapping[str, Any], events: list[Event]) -> None:
+    def end(self, payload: Mapping[str, Any], events: list[Event]) -> None:
         """The upstream has ended the response."""
         if self.over:
             return
@@ -213,14 +213,14 @@ class PayloadDecoder:
                 finish, self.tidy = "length", False
         events.append(Finished(finish, _read_usage(self.usage) if self.usage else None))
 
-    def read_message(self, told: Mapping[str, Any], events: list[Event]) -> None:
+    def read_message(self, payload: Mapping[str, Any], events: list[Event]) -> None:
         """Decode a non-streamed response."""
-        self.start({"message": told}, events)
-        for at, block in enumerate(dicts_in(told.get("content"))):
+        self.start({"message": payload}, events)
+        for at, block in enumerate(dicts_in(payload.get("content"))):
             self.start_block({"index": at, "content_block": block}, events)
             self.stop_block({"index": at}, events)
-        self.sum_up({"delta": told}, events)
-        self.end(told, events)
+        self.sum_up({"delta": payload}, events)
+        self.end(payload, events)
 
     # -- shared --------------------------------------------------------------------------------------------------------
 
@@ -297,7 +297,7 @@ def decode_response(body: bytes, new_id: Callable[[], str]) -> DecodedResponse:
     return DecodedResponse(events, reader.tidy and bool(reader.finish_reason))
 
 
-def _read_usage(told: Mapping[str, Any]) -> Usage:
+def _read_usage(payload: Mapping[str, Any]) -> Usage:
     """This wire counts cached input apart; ``Usage`` includes it."""
-    given, made = sum(count_at(told, key) for key in INPUTS), count_at(told, "output_tokens")
-    return Usage(given, made, given + made, told)
+    given, made = sum(count_at(payload, key) for key in INPUTS), count_at(payload, "output_tokens")
+    return Usage(given, made, given + made, payload)

@@ -69,8 +69,8 @@ class Block:
 class StreamEncoder:
     """Encodes one streamed response."""
 
-    def __init__(self, identity: ResponseIdentity, asked: ClientRequest) -> None:
-        self.ids = Ids(asked.memory.get("ids", ()), identity.id)
+    def __init__(self, identity: ResponseIdentity, request: ClientRequest) -> None:
+        self.ids = Ids(request.memory.get("ids", ()), identity.id)
         self.identity = identity
         self.begun = False
         self.numbered = 0
@@ -151,8 +151,8 @@ class StreamEncoder:
             self.close(out)
             self.advance(out)
         delta = {"stop_reason": STOPS.get(event.reason, "end_turn"), "stop_sequence": None}
-        told = {"type": "message_delta", "delta": delta, "usage": _encode_usage(event.usage)}
-        out += (b"event: message_delta\ndata: ", encode(told), b"\n\n", STOP)
+        encoded = {"type": "message_delta", "delta": delta, "usage": _encode_usage(event.usage)}
+        out += (b"event: message_delta\ndata: ", encode(encoded), b"\n\n", STOP)
 
     def fail(self, event: Failed, out: list[bytes]) -> None:
         """Open blocks stay open, so that no client takes a call for complete."""
@@ -193,8 +193,8 @@ class StreamEncoder:
         while self.queue and (self.open is None or self.open.may_close()):
             self.close(out)
             self.open = block = self.queue.popleft()
-            told = {"type": "content_block_start", "index": self.numbered, "content_block": block.opening}
-            out += (b"event: content_block_start\ndata: ", encode(told), b"\n\n")
+            encoded = {"type": "content_block_start", "index": self.numbered, "content_block": block.opening}
+            out += (b"event: content_block_start\ndata: ", encode(encoded), b"\n\n")
             block.prefix = DELTA % self.numbered
             self.numbered += 1
             for delta in block.waiting:
@@ -204,8 +204,8 @@ class StreamEncoder:
 
     def close(self, out: list[bytes]) -> None:
         if self.open is not None:
-            told = b'event: content_block_stop\ndata: {"type":"content_block_stop","index":%d}\n\n'
-            out.append(told % (self.numbered - 1))
+            encoded = b'event: content_block_stop\ndata: {"type":"content_block_stop","index":%d}\n\n'
+            out.append(encoded % (self.numbered - 1))
             self.open = None
 
 
@@ -229,12 +229,12 @@ _STEPS: Mapping[type, Callable[[StreamEncoder, Any, list[bytes]], None]] = {
 }
 
 
-def encode_response(events: Iterable[Event], identity: ResponseIdentity, asked: ClientRequest) -> bytes:
+def encode_response(events: Iterable[Event], identity: ResponseIdentity, request: ClientRequest) -> bytes:
     """Encode a non-streamed response; calls that never ended are left out."""
     content: list[dict[str, Any]] = []
     calls: dict[int, tuple[dict[str, Any], list[str]]] = {}
     cut: dict[int, dict[str, Any]] = {}
-    ids = Ids(asked.memory.get("ids", ()), identity.id)
+    ids = Ids(request.memory.get("ids", ()), identity.id)
     finished = Finished("stop")
     for event in events:
         match event:
@@ -242,10 +242,10 @@ def encode_response(events: Iterable[Event], identity: ResponseIdentity, asked: 
                 _last(content, "text", {"type": "text", "text": ""})["text"] += text
             case ReasoningDelta(text=text):
                 _last(content, "thinking", THINKING)["thinking"] += text
-            case ReasoningSigned(seal=seal, kind=kind) if kind == REDACTED:
-                content.append({"type": "redacted_thinking", "data": seal})
-            case ReasoningSigned(seal=seal, kind=kind):
-                _last(content, "thinking", THINKING)["signature"] = write_signature(kind, seal)
+            case ReasoningSigned(seal=signature, kind=kind) if kind == REDACTED:
+                content.append({"type": "redacted_thinking", "data": signature})
+            case ReasoningSigned(seal=signature, kind=kind):
+                _last(content, "thinking", THINKING)["signature"] = write_signature(kind, signature)
             case CallStarted(index=index):
                 cut[index] = {"type": "tool_use", "id": ids.give(event.id), "name": event.name, "input": {}}
                 calls[index] = (cut[index], [])
@@ -258,9 +258,9 @@ def encode_response(events: Iterable[Event], identity: ResponseIdentity, asked: 
                 del cut[index]
             case Finished():
                 finished = event
-    told = [block for block in content if not any(block is call for call in cut.values())]
+    encoded = [block for block in content if not any(block is call for call in cut.values())]
     stop = STOPS.get(finished.reason, "end_turn")
-    return encode(_frame(identity) | {"content": told, "stop_reason": stop, "usage": _encode_usage(finished.usage)})
+    return encode(_frame(identity) | {"content": encoded, "stop_reason": stop, "usage": _encode_usage(finished.usage)})
 
 
 def _last(content: list[dict[str, Any]], kind: str, opening: Mapping[str, Any]) -> dict[str, Any]:
@@ -289,6 +289,6 @@ def _encode_usage(usage: Usage | None) -> dict[str, Any]:
     if not caches and (cached := find_count(usage.told, CACHED)):
         caches = {CACHES[1]: cached}
     given = max(0, usage.input_tokens - sum(caches.values()))
-    told: dict[str, Any] = {"input_tokens": given, "output_tokens": usage.output_tokens, **caches}
+    encoded: dict[str, Any] = {"input_tokens": given, "output_tokens": usage.output_tokens, **caches}
     thought = find_count(usage.told, REASONED)
-    return told | {"output_tokens_details": {"thinking_tokens": thought}} if thought else told
+    return encoded | {"output_tokens_details": {"thinking_tokens": thought}} if thought else encoded

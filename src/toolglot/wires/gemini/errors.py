@@ -28,26 +28,26 @@ STATUSES = {
 REASON = "type.googleapis.com/google.rpc.ErrorInfo"
 
 
-def describe(told: object) -> tuple[str, str]:
+def describe(payload: object) -> tuple[str, str]:
     """Code and message of an error. A stream in list form starts with it."""
-    if isinstance(told, list) and told:
-        return describe(told[0])
-    if not isinstance(told, dict):
-        return RefusedError.code, str(told)
-    inner = told.get("error")
+    if isinstance(payload, list) and payload:
+        return describe(payload[0])
+    if not isinstance(payload, dict):
+        return RefusedError.code, str(payload)
+    inner = payload.get("error")
     if isinstance(inner, (dict, str)):
         return describe(inner)
-    reasons = [text_at(detail, "reason") for detail in dicts_in(told.get("details"))]
-    code = next(filter(None, reasons), "") or text_at(told, "status") or RefusedError.code
-    return code, text_at(told, "message") or str(told)
+    reasons = [text_at(detail, "reason") for detail in dicts_in(payload.get("details"))]
+    code = next(filter(None, reasons), "") or text_at(payload, "status") or RefusedError.code
+    return code, text_at(payload, "message") or str(payload)
 
 
 def decode_error(status: int, body: bytes) -> RefusedError:
     """Decode the body of an upstream's error response."""
-    told = next(iter(parse_list(body)), parse_object(body))
-    if told is None:
+    payload = next(iter(parse_list(body)), parse_object(body))
+    if payload is None:
         return RefusedError(f"The upstream answered with status {status}.", status)
-    code, message = describe(told)
+    code, message = describe(payload)
     return RefusedError(message, status, code)
 
 
@@ -60,9 +60,9 @@ def encode_error(error: ToolglotError) -> bytes:
 def encode_failure(
     code: str, message: str, status: int = UpstreamError.status, metadata: dict[str, str] | None = None
 ) -> dict[str, Any]:
-    word = STATUSES.get(status) or ("INVALID_ARGUMENT" if status < 500 else "UNAVAILABLE")
+    value = STATUSES.get(status) or ("INVALID_ARGUMENT" if status < 500 else "UNAVAILABLE")
     reason = {"@type": REASON, "reason": code, "domain": "toolglot", "metadata": metadata or {}}
-    return {"error": {"code": status, "message": message, "status": word, "details": [reason]}}
+    return {"error": {"code": status, "message": message, "status": value, "details": [reason]}}
 
 
 def parse_list(data: bytes) -> list[dict[str, Any]]:

@@ -55,21 +55,21 @@ def unify(holder: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_signature(part: Mapping[str, Any]) -> tuple[str, str]:
     """The signature of a part and the wire it belongs to. Clients use both base64 alphabets."""
-    seal = pick_text(part, "thoughtSignature").replace("-", "+").replace("_", "/")
-    if not seal or seal == NO_SIGNATURE:
+    signature = pick_text(part, "thoughtSignature").replace("-", "+").replace("_", "/")
+    if not signature or signature == NO_SIGNATURE:
         return "", NAME
     try:
-        wrapped = b64decode(seal).decode()
+        wrapped = b64decode(signature).decode()
     except ValueError:
-        return seal, NAME
+        return signature, NAME
     own, kind = unwrap_signature(wrapped, NAME)
-    return (own, kind) if own != wrapped else (seal, NAME)
+    return (own, kind) if own != wrapped else (signature, NAME)
 
 
-def write_signature(seal: str, kind: str) -> str:
+def write_signature(signature: str, kind: str) -> str:
     """Encode a signature for a client."""
-    wrapped = wrap_signature(seal, kind, NAME)
-    return wrapped if wrapped == seal else b64encode(wrapped.encode()).decode()
+    wrapped = wrap_signature(signature, kind, NAME)
+    return wrapped if wrapped == signature else b64encode(wrapped.encode()).decode()
 
 
 # -- schemas -----------------------------------------------------------------------------------------------------------
@@ -81,10 +81,10 @@ DROPPED = ("nullable", "propertyOrdering")
 def read_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Convert a schema in the vendor's own form to JSON Schema."""
     fields = unify(schema)
-    told = {key: _READ.get(key, _keep)(value) for key, value in fields.items() if key not in DROPPED}
-    if fields.get("nullable") is True and isinstance(told.get("type"), str):
-        told["type"] = [told["type"], "null"]
-    return told
+    payload = {key: _READ.get(key, _keep)(value) for key, value in fields.items() if key not in DROPPED}
+    if fields.get("nullable") is True and isinstance(payload.get("type"), str):
+        payload["type"] = [payload["type"], "null"]
+    return payload
 
 
 def _keep(value: Any) -> Any:

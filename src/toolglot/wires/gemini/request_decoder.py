@@ -71,28 +71,28 @@ LIMITED = frozenset(("maxOutputTokens", "temperature", "topP", "topK", "seed", "
 
 def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
     """Decode a request; ``path`` holds the model, and whether and how to stream. ``RequestError`` names the field."""
-    asked = unify(parse_body(body, _decode_tools))
-    settings = unify(pick_table(asked, "generationConfig"))
+    fields = unify(parse_body(body, _decode_tools))
+    settings = unify(pick_table(fields, "generationConfig"))
     if settings.get("candidateCount") not in (None, 1):
         where = "generationConfig.candidateCount"
         raise RequestError("Only one answer can be given to a request: candidateCount must be 1.", where)
-    tools, skipped = asked.get("tools", NO_TOOLS)
+    tools, skipped = fields.get("tools", NO_TOOLS)
     notes = list(skipped)
     transcript = Transcript(notes)
-    instruction = asked.get("systemInstruction")
+    instruction = fields.get("systemInstruction")
     if instruction:
         transcript.messages.append(Message("system", tuple(_decode_system(instruction))))
-    contents = asked.get("contents")
+    contents = fields.get("contents")
     listed = contents if isinstance(contents, list) else [contents]
     for at, content in enumerate(listed):
         transcript.take(content, f"contents[{at}]")
     rest = {key: value for key, value in settings.items() if key not in LIMITED}
-    extra = {key: value for key, value in asked.items() if key not in MODELLED}
+    extra = {key: value for key, value in fields.items() if key not in MODELLED}
     conversation = Conversation(
-        model=path.get("model", "") or text_at(asked, "model"),
+        model=path.get("model", "") or text_at(fields, "model"),
         messages=transcript.close(),
         tools=tools,
-        choice=_decode_choice(pick_table(pick_table(asked, "toolConfig"), "functionCallingConfig"), tools),
+        choice=_decode_choice(pick_table(pick_table(fields, "toolConfig"), "functionCallingConfig"), tools),
         limits=_decode_limits(settings),
         extra=extra | ({"generationConfig": rest} if rest else {}),
     )
@@ -102,8 +102,8 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
     memory = {"thoughts": thoughts, "list": listing}
     told_too = [EFFORT, INCLUDED] if conversation.limits.effort else [INCLUDED]
     modelled = frozenset([f"generationConfig.{THINKING}.{key}" for key in told_too])
-    told = (tuple(notes), memory, "application/json" if listing else "")
-    return ClientRequest(conversation, stream, True, *told, modelled=modelled)
+    payload = (tuple(notes), memory, "application/json" if listing else "")
+    return ClientRequest(conversation, stream, True, *payload, modelled=modelled)
 
 
 def _decode_system(instruction: object) -> list[Part]:
@@ -154,18 +154,18 @@ class Transcript:
     def take_user(self, parts: list[dict[str, Any]], instructed: bool) -> None:
         """Take user parts and tool results."""
         self.close()
-        told = [self.decode_result(found) for part in parts if (found := pick_table(part, "functionResponse"))]
-        if told:
-            self.messages.append(Message("tool", tuple(told)))
+        payload = [self.decode_result(found) for part in parts if (found := pick_table(part, "functionResponse"))]
+        if payload:
+            self.messages.append(Message("tool", tuple(payload)))
         rest = [_decode_part(part) for part in parts if not pick_table(part, "functionResponse")]
-        if rest or not told:
+        if rest or not payload:
             self.messages.append(Message("system" if instructed else "user", tuple(rest)))
 
-    def decode_result(self, told: Mapping[str, Any]) -> ToolResult:
-        name, given = text_at(told, "name"), text_at(told, "id")
+    def decode_result(self, payload: Mapping[str, Any]) -> ToolResult:
+        name, given = text_at(payload, "name"), text_at(payload, "id")
         call_id = given if given in self.waiting else self.find_call(name) or given
         self.waiting.pop(call_id, None)
-        content, error = _decode_result(told)
+        content, error = _decode_result(payload)
         return ToolResult(call_id, name, content, error)
 
     def find_call(self, name: str) -> str:
@@ -176,12 +176,12 @@ class Transcript:
 
     def take_model(self, part: Mapping[str, Any], where: str) -> None:
         """Take a part of the model. A signature belongs to the reasoning before the part that holds it."""
-        seal, kind = read_signature(part)
+        signature, kind = read_signature(part)
         if part.get("thought") is True:
-            self.add_reasoning(text_at(part, "text"), seal, kind)
+            self.add_reasoning(text_at(part, "text"), signature, kind)
             return
-        if seal:
-            self.add_reasoning("", seal, kind)
+        if signature:
+            self.add_reasoning("", signature, kind)
         called = pick_table(part, "functionCall")
         if called:
             self.parts.append(self.decode_call(called, where))
@@ -193,12 +193,12 @@ class Transcript:
         else:
             self.parts.append(_decode_part(part))
 
-    def add_reasoning(self, text: str, seal: str, kind: str) -> None:
+    def add_reasoning(self, text: str, signature: str, kind: str) -> None:
         last = self.parts[-1] if self.parts else None
         if isinstance(last, Reasoning) and not last.seal:
-            self.parts[-1] = replace(last, text=last.text + text, seal=seal, kind=kind)
-        elif text or seal:
-            self.parts.append(Reasoning(text, seal, kind))
+            self.parts[-1] = replace(last, text=last.text + text, seal=signature, kind=kind)
+        elif text or signature:
+            self.parts.append(Reasoning(text, signature, kind))
 
     def decode_call(self, called: Mapping[str, Any], where: str) -> ToolCall:
         self.calls += 1
@@ -230,15 +230,15 @@ def _decode_image(part: Mapping[str, Any]) -> Image | None:
     return Image(url=url, media_type=media_type) if url else None
 
 
-def _decode_result(told: Mapping[str, Any]) -> tuple[tuple[Text | Image, ...], bool]:
+def _decode_result(payload: Mapping[str, Any]) -> tuple[tuple[Text | Image, ...], bool]:
     """Content and error flag of a result. A single wrapper key is the wire's; other objects are the tool's own."""
-    response = told.get("response")
+    response = payload.get("response")
     error = isinstance(response, dict) and bool(response.get("error")) and "output" not in response
     if isinstance(response, dict) and len(response) == 1:
         key, value = next(iter(response.items()))
         response = value if key in ("output", "result", "error") else response
     text = response if isinstance(response, str) else write_arguments(response) if response is not None else ""
-    images = [image for part in dicts_in(told.get("parts")) if (image := _decode_image(part))]
+    images = [image for part in dicts_in(payload.get("parts")) if (image := _decode_image(part))]
     return ((Text(text),) if text or not images else ()) + tuple(images), error
 
 

@@ -97,13 +97,17 @@ def _encode_tools(conversation: Conversation) -> dict[str, Any]:
         {"name": tool.name, "description": tool.description, "parametersJsonSchema": dict(tool.parameters)}
         for tool in offered
     ]
-    told: dict[str, Any] = {"tools": [{"functionDeclarations": declared}]}
-    return told if choice.mode == "auto" else told | {"toolConfig": {"functionCallingConfig": _encode_choice(choice)}}
+    encoded: dict[str, Any] = {"tools": [{"functionDeclarations": declared}]}
+    return (
+        encoded
+        if choice.mode == "auto"
+        else encoded | {"toolConfig": {"functionCallingConfig": _encode_choice(choice)}}
+    )
 
 
 def _encode_choice(choice: ToolChoice) -> dict[str, Any]:
-    told: dict[str, Any] = {"mode": MODES[choice.mode]}
-    return told | {"allowedFunctionNames": list(choice.only)} if choice.only else told
+    encoded: dict[str, Any] = {"mode": MODES[choice.mode]}
+    return encoded | {"allowedFunctionNames": list(choice.only)} if choice.only else encoded
 
 
 def _encode_contents(messages: Iterable[Message]) -> Iterator[dict[str, Any]]:
@@ -126,20 +130,20 @@ def _encode_contents(messages: Iterable[Message]) -> Iterator[dict[str, Any]]:
 def _encode_turn(parts: Iterable[Part]) -> list[dict[str, Any]]:
     """Encode a turn of the model. A signature goes to the part after the reasoning."""
     encoded: list[dict[str, Any]] = []
-    seal, sealed = "", False
+    signature, signed = "", False
     for part in parts:
         if isinstance(part, Reasoning):
             if part.kind == NAME:
-                seal = part.seal or seal
+                signature = part.seal or signature
                 encoded += [{"text": part.text, "thought": True}] if part.text else []
             continue
-        told = _encode_call(part) if isinstance(part, ToolCall) else _encode_part(part)
+        fields = _encode_call(part) if isinstance(part, ToolCall) else _encode_part(part)
         if isinstance(part, ToolCall):
-            seal, sealed = seal or ("" if sealed else NO_SIGNATURE), True
-        encoded.append(told | {"thoughtSignature": seal} if seal else told)
-        seal = ""
-    if seal:
-        encoded.append({"text": "", "thoughtSignature": seal})
+            signature, signed = signature or ("" if signed else NO_SIGNATURE), True
+        encoded.append(fields | {"thoughtSignature": signature} if signature else fields)
+        signature = ""
+    if signature:
+        encoded.append({"text": "", "thoughtSignature": signature})
     return encoded
 
 
@@ -149,13 +153,13 @@ def _encode_call(call: ToolCall) -> dict[str, Any]:
 
 def _encode_result(result: ToolResult, names: Mapping[str, str]) -> dict[str, Any]:
     text = "".join(part.text for part in result.content if isinstance(part, Text))
-    told: dict[str, Any] = {
+    encoded: dict[str, Any] = {
         "id": result.call_id,
         "name": result.name or names.get(result.call_id, "unknown"),
         "response": {"error" if result.error else "output": text},
     }
     images = [_encode_part(part) for part in result.content if isinstance(part, Image)]
-    return {"functionResponse": told | {"parts": images} if images else told}
+    return {"functionResponse": encoded | {"parts": images} if images else encoded}
 
 
 def _encode_part(part: Part) -> dict[str, Any]:

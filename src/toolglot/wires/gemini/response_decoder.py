@@ -55,22 +55,22 @@ class PayloadDecoder:
         self.problem = ""
         self.usage: Usage | None = None
 
-    def read(self, told: Mapping[str, Any], events: list[Event]) -> None:
+    def read(self, payload: Mapping[str, Any], events: list[Event]) -> None:
         """Decode one payload."""
         if self.over:
             return
         if not self.started:
             self.started = True
-            events.append(Started(pick_text(told, "responseId"), pick_text(told, "modelVersion")))
-        if told.get("error"):
-            self.fail(events, *describe(told))
+            events.append(Started(pick_text(payload, "responseId"), pick_text(payload, "modelVersion")))
+        if payload.get("error"):
+            self.fail(events, *describe(payload))
             return
-        if counted := pick_table(told, "usageMetadata"):
+        if counted := pick_table(payload, "usageMetadata"):
             self.usage = _read_usage(counted)
-        for candidate in dicts_in(told.get("candidates")):
+        for candidate in dicts_in(payload.get("candidates")):
             if not candidate.get("index"):
                 self.choose(candidate, events)
-        if pick_text(pick_table(told, "promptFeedback"), "blockReason"):
+        if pick_text(pick_table(payload, "promptFeedback"), "blockReason"):
             self.finish_reason = "SAFETY"
 
     def choose(self, candidate: Mapping[str, Any], events: list[Event]) -> None:
@@ -80,13 +80,13 @@ class PayloadDecoder:
         self.problem = pick_text(candidate, "finishMessage") or self.problem
 
     def take(self, part: Mapping[str, Any], events: list[Event]) -> None:
-        seal, kind = read_signature(part)
+        signature, kind = read_signature(part)
         text = text_at(part, "text")
         thought = part.get("thought") is True
         if thought and text:
             events.append(ReasoningDelta(text))
-        if seal:
-            events.append(ReasoningSigned(seal, kind))
+        if signature:
+            events.append(ReasoningSigned(signature, kind))
         called = pick_table(part, "functionCall")
         if called:
             self.call(called, events)
@@ -165,8 +165,8 @@ def decode_response(body: bytes, new_id: Callable[[], str]) -> DecodedResponse:
     """Decode a non-streamed response, or a stream in list form."""
     reader, events = PayloadDecoder(new_id), list[Event]()
     listed = parse_list(body)
-    for told in listed or [_parse(body)]:
-        reader.read(told, events)
+    for payload in listed or [_parse(body)]:
+        reader.read(payload, events)
     if not reader.over and not reader.finish_reason and not events[1:]:
         reader.fail(events, "upstream_invalid", "The upstream's answer holds neither text nor calls.")
     reader.end(events)
@@ -174,14 +174,14 @@ def decode_response(body: bytes, new_id: Callable[[], str]) -> DecodedResponse:
 
 
 def _parse(data: bytes) -> dict[str, Any]:
-    told = parse_object(data)
-    if told is not None:
-        return told
+    payload = parse_object(data)
+    if payload is not None:
+        return payload
     text = data.decode(errors="replace")[:80]
     return {"error": {"status": "upstream_invalid", "message": f"The upstream sent no reply but {text!r}."}}
 
 
-def _read_usage(told: Mapping[str, Any]) -> Usage:
-    given = count_at(told, "promptTokenCount") + count_at(told, "toolUsePromptTokenCount")
-    made = count_at(told, "candidatesTokenCount") + count_at(told, "thoughtsTokenCount")
-    return Usage(given, made, count_at(told, "totalTokenCount"), told)
+def _read_usage(payload: Mapping[str, Any]) -> Usage:
+    given = count_at(payload, "promptTokenCount") + count_at(payload, "toolUsePromptTokenCount")
+    made = count_at(payload, "candidatesTokenCount") + count_at(payload, "thoughtsTokenCount")
+    return Usage(given, made, count_at(payload, "totalTokenCount"), payload)

@@ -43,8 +43,8 @@ Part: TypeAlias = dict[str, Any]
 class EventEncoder:
     """Converts the events of one response to parts and a finish reason."""
 
-    def __init__(self, asked: ClientRequest) -> None:
-        self.thoughts = asked.memory.get("thoughts", False)
+    def __init__(self, request: ClientRequest) -> None:
+        self.thoughts = request.memory.get("thoughts", False)
         self.calls = WholeCalls()
         self.signature = ""
         self.refused = ""
@@ -89,8 +89,8 @@ class EventEncoder:
             if find_fault(text):
                 self.refused = f"{call.name}: {text}"
             else:
-                told = {"id": call.id, "name": call.name, "args": read_arguments(text)}
-                parts.append({"functionCall": told})
+                encoded = {"id": call.id, "name": call.name, "args": read_arguments(text)}
+                parts.append({"functionCall": encoded})
         return parts
 
     def carry(self, event: ProviderEvent) -> list[Part]:
@@ -99,8 +99,8 @@ class EventEncoder:
     def close(self) -> list[Part]:
         """The remaining parts: calls after one that never ended, and a signature that nothing followed."""
         parts = self.encode_calls(self.calls.drain())
-        seal, self.signature = self.signature, ""
-        return [*parts, {**NOTHING, "thoughtSignature": seal}] if seal else parts
+        signature, self.signature = self.signature, ""
+        return [*parts, {**NOTHING, "thoughtSignature": signature}] if signature else parts
 
     def finish(self, event: Finished) -> dict[str, Any]:
         """The fields of the last candidate other than its content."""
@@ -125,9 +125,9 @@ _TAKEN: Mapping[type, Callable[[EventEncoder, Any], list[Part] | None]] = {
 class StreamEncoder:
     """Encodes one streamed response, as server-sent events or as a list."""
 
-    def __init__(self, identity: ResponseIdentity, asked: ClientRequest) -> None:
-        self.encoder = EventEncoder(asked)
-        self.listed = asked.memory.get("list", False)
+    def __init__(self, identity: ResponseIdentity, request: ClientRequest) -> None:
+        self.encoder = EventEncoder(request)
+        self.listed = request.memory.get("list", False)
         self.count = 0
         self.tail = {"modelVersion": identity.model, "responseId": identity.id}
 
@@ -152,23 +152,23 @@ class StreamEncoder:
 
     def finish(self, event: Finished) -> bytes:
         last = self.encoder.close() or [NOTHING]
-        told = self.piece(last, **self.encoder.finish(event)) | {"usageMetadata": encode_usage(event.usage)}
-        return self.frame(told, last=True)
+        encoded = self.piece(last, **self.encoder.finish(event)) | {"usageMetadata": encode_usage(event.usage)}
+        return self.frame(encoded, last=True)
 
     def piece(self, parts: list[dict[str, Any]], **end: Any) -> dict[str, Any]:
         return {"candidates": [_encode_candidate(parts, end)], **self.tail}
 
-    def frame(self, told: dict[str, Any], last: bool = False) -> bytes:
-        data = encode(told)
+    def frame(self, encoded: dict[str, Any], last: bool = False) -> bytes:
+        data = encode(encoded)
         self.count += 1
         if self.listed:
             return (b"[" if self.count == 1 else b",\r\n") + data + (b"]\n" if last else b"")
         return b"data: %b\n\n" % data
 
 
-def encode_response(events: Iterable[Event], identity: ResponseIdentity, asked: ClientRequest) -> bytes:
+def encode_response(events: Iterable[Event], identity: ResponseIdentity, request: ClientRequest) -> bytes:
     """Encode a non-streamed response; calls that never ended are left out."""
-    encoder = EventEncoder(asked)
+    encoder = EventEncoder(request)
     parts: list[Part] = []
     finished = Finished("stop")
     for event in events:
@@ -203,10 +203,10 @@ def _join(last: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, Any] | 
 def encode_usage(usage: Usage | None) -> dict[str, Any]:
     usage = usage or Usage()
     thought, cached = find_count(usage.told, REASONED), find_count(usage.told, CACHED)
-    told = {
+    encoded = {
         "promptTokenCount": usage.input_tokens,
         "candidatesTokenCount": max(0, usage.output_tokens - thought),
         "totalTokenCount": usage.total_tokens or usage.input_tokens + usage.output_tokens,
     }
-    told |= {"thoughtsTokenCount": thought} if thought else {}
-    return told | {"cachedContentTokenCount": cached} if cached else told
+    encoded |= {"thoughtsTokenCount": thought} if thought else {}
+    return encoded | {"cachedContentTokenCount": cached} if cached else encoded

@@ -12,8 +12,8 @@ from toolglot.wires.json_fields import parse_object, text_at
 
 def decode_error(status: int, body: bytes) -> RefusedError:
     """Decode the body of an upstream's error response."""
-    told = parse_object(body) or {}
-    return RefusedError(text_at(told, "error") or f"The upstream answered with status {status}.", status)
+    payload = parse_object(body) or {}
+    return RefusedError(text_at(payload, "error") or f"The upstream answered with status {status}.", status)
 
 
 def encode_error(error: ToolglotError) -> bytes:

@@ -22,12 +22,12 @@ def list_models(body: bytes, models: Sequence[str]) -> bytes:
 
 def show_model(body: bytes, models: Sequence[str]) -> bytes:
     """Describe a model. Every model can call tools through the gateway."""
-    asked = parse_body(body)
-    name = text_at(asked, "model") or text_at(asked, "name")
+    fields = parse_body(body)
+    name = text_at(fields, "model") or text_at(fields, "name")
     if not name:
         raise RequestError("model must name a model.", "model")
-    told = {"modelfile": "", "parameters": "", "template": "", "modified_at": LONG_AGO, "model_info": {}}
-    return encode(told | {"details": _detail(), "capabilities": ["completion", "tools"]})
+    encoded = {"modelfile": "", "parameters": "", "template": "", "modified_at": LONG_AGO, "model_info": {}}
+    return encode(encoded | {"details": _detail(), "capabilities": ["completion", "tools"]})
 
 
 def show_version(body: bytes, models: Sequence[str]) -> bytes:
@@ -36,8 +36,8 @@ def show_version(body: bytes, models: Sequence[str]) -> bytes:
 
 def _describe(name: str) -> dict[str, Any]:
     digest = sha256(name.encode()).hexdigest()
-    told = {"name": name, "model": name, "modified_at": LONG_AGO, "size": 0, "digest": digest}
-    return told | {"details": _detail()}
+    encoded = {"name": name, "model": name, "modified_at": LONG_AGO, "size": 0, "digest": digest}
+    return encoded | {"details": _detail()}
 
 
 def _detail() -> dict[str, Any]:

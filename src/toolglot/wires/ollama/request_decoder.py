@@ -55,22 +55,23 @@ MAGIC = {"iVBOR": "image/png", "/9j/": "image/jpeg", "R0lGO": "image/gif", "UklG
 
 def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
     """Decode a request; ``RequestError`` names the invalid field."""
-    asked = parse_body(body, read_functions)
-    tools, notes = asked.get("tools", NO_TOOLS)
-    options = asked.get("options") or {}
+    fields = parse_body(body, read_functions)
+    tools, notes = fields.get("tools", NO_TOOLS)
+    options = fields.get("options") or {}
     if not isinstance(options, dict):
         raise RequestError("options must be an object.", "options")
     limits, rest = _decode_options(options)
-    limits = replace(limits, effort=read_effort(asked.get(EFFORT)))
+    limits = replace(limits, effort=read_effort(fields.get(EFFORT)))
     conversation = Conversation(
-        model=text_at(asked, "model"),
-        messages=_decode_messages(check_messages(asked)),
+        model=text_at(fields, "model"),
+        messages=_decode_messages(check_messages(fields)),
         tools=tools,
         limits=limits,
-        extra={key: value for key, value in asked.items() if key not in MODELLED} | ({"options": rest} if rest else {}),
+        extra={key: value for key, value in fields.items() if key not in MODELLED}
+        | ({"options": rest} if rest else {}),
     )
     modelled = frozenset([EFFORT] if limits.effort else ())
-    return ClientRequest(conversation, asked.get("stream") is not False, True, notes, modelled=modelled)
+    return ClientRequest(conversation, fields.get("stream") is not False, True, notes, modelled=modelled)
 
 
 def _decode_options(options: Mapping[str, Any]) -> tuple[Sampling, dict[str, Any]]:
@@ -89,10 +90,10 @@ def _decode_options(options: Mapping[str, Any]) -> tuple[Sampling, dict[str, Any
     return limits, {key: value for key, value in options.items() if key not in known}
 
 
-def _decode_messages(told: Sequence[object]) -> tuple[Message, ...]:
+def _decode_messages(payload: Sequence[object]) -> tuple[Message, ...]:
     """Decode the messages. If calls have no ids, result ids that match no call are dropped."""
-    messages = tuple(_decode_message(message, at) for at, message in enumerate(told))
-    given = {text_at(call, "id") for message in told for call in _calls_in(message)}
+    messages = tuple(_decode_message(message, at) for at, message in enumerate(payload))
+    given = {text_at(call, "id") for message in payload for call in _calls_in(message)}
     if "" not in given:
         return messages
     return tuple(_drop_unknown_ids(message, given) if message.role == "tool" else message for message in messages)
@@ -143,8 +144,8 @@ def _guess_type(image: str) -> str:
 
 
 def _decode_call(call: Mapping[str, Any], own_id: str, where: str) -> ToolCall:
-    told = call.get("function")
-    name = text_at(told, "name") if isinstance(told, dict) else ""
-    if not isinstance(told, dict) or not name.strip():
+    payload = call.get("function")
+    name = text_at(payload, "name") if isinstance(payload, dict) else ""
+    if not isinstance(payload, dict) or not name.strip():
         raise RequestError(f"{where}.tool_calls must name tools.", f"{where}.tool_calls")
-    return ToolCall(text_at(call, "id") or own_id, name, write_arguments(told.get("arguments")))
+    return ToolCall(text_at(call, "id") or own_id, name, write_arguments(payload.get("arguments")))

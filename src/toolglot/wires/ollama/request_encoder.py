@@ -52,13 +52,13 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
     tools, demand = _choose(conversation.tools, conversation.choice)
     request: dict[str, Any] = {
         "model": conversation.model,
-        "messages": [*demand, *(told for message in conversation.messages for told in _encode_message(message))],
+        "messages": [*demand, *(encoded for message in conversation.messages for encoded in _encode_message(message))],
         **conversation.extra,
         "stream": stream,
     }
     limits = conversation.limits
-    told = {key: getattr(limits, field) for key, field in LIMITS.items() if getattr(limits, field) is not None}
-    options = conversation.extra.get("options", {}) | told | ({"stop": list(limits.stop)} if limits.stop else {})
+    encoded = {key: getattr(limits, field) for key, field in LIMITS.items() if getattr(limits, field) is not None}
+    options = conversation.extra.get("options", {}) | encoded | ({"stop": list(limits.stop)} if limits.stop else {})
     if options:
         request["options"] = options
     if limits.effort and EFFORT not in request:
@@ -84,28 +84,28 @@ def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
 def _encode_message(message: Message) -> list[dict[str, Any]]:
     if message.role == "tool":
         return [_encode_result(write_error(part)) for part in message.parts if isinstance(part, ToolResult)]
-    told = {"role": message.role, **_encode_shown(message.parts, "" if message.role == "assistant" else BETWEEN)}
+    encoded = {"role": message.role, **_encode_shown(message.parts, "" if message.role == "assistant" else BETWEEN)}
     thought = "".join(part.text for part in message.parts if isinstance(part, Reasoning))
     if thought:
-        told["thinking"] = thought
+        encoded["thinking"] = thought
     if message.calls:
-        told["tool_calls"] = [_encode_call(call, index) for index, call in enumerate(message.calls)]
-    return [told]
+        encoded["tool_calls"] = [_encode_call(call, index) for index, call in enumerate(message.calls)]
+    return [encoded]
 
 
 def _encode_result(result: ToolResult) -> dict[str, Any]:
-    told = {"role": "tool", **_encode_shown(result.content)}
+    encoded = {"role": "tool", **_encode_shown(result.content)}
     named = {"tool_name": result.name, "tool_call_id": result.call_id}
-    return told | {key: value for key, value in named.items() if value}
+    return encoded | {key: value for key, value in named.items() if value}
 
 
 def _encode_shown(parts: Iterable[Part], between: str = BETWEEN) -> dict[str, Any]:
     """Text and images; the wire has one field for each."""
-    told: dict[str, Any] = {"content": between.join(part.text for part in parts if isinstance(part, Text))}
+    encoded: dict[str, Any] = {"content": between.join(part.text for part in parts if isinstance(part, Text))}
     images = [part for part in parts if isinstance(part, Image)]
     if any(image.url for image in images):
         raise RequestError("An image that is given by its address cannot be carried to this model.", "messages")
-    return told | {"images": [image.data for image in images]} if images else told
+    return encoded | {"images": [image.data for image in images]} if images else encoded
 
 
 def _encode_call(call: ToolCall, index: int) -> dict[str, Any]:

@@ -71,20 +71,20 @@ class StreamDecoder:
     def read(self, line: bytes, events: list[Event]) -> None:
         if self.over or not line.strip():
             return
-        told = parse_object(line)
-        if told is None:
+        payload = parse_object(line)
+        if payload is None:
             text = line.decode(errors="replace")[:80]
             self.fail(events, "upstream_invalid", f"The upstream sent no reply but {text!r}.")
-        elif told.get("error"):
-            self.fail(events, RefusedError.code, str(told["error"]))
+        elif payload.get("error"):
+            self.fail(events, RefusedError.code, str(payload["error"]))
         else:
-            self.take(told, events)
+            self.take(payload, events)
 
-    def take(self, told: Mapping[str, Any], events: list[Event]) -> None:
+    def take(self, payload: Mapping[str, Any], events: list[Event]) -> None:
         if not self.started:
             self.started = True
-            events.append(Started("", text_at(told, "model")))
-        message = told.get("message")
+            events.append(Started("", text_at(payload, "model")))
+        message = payload.get("message")
         if isinstance(message, dict):
             if thought := text_at(message, "thinking"):
                 events.append(ReasoningDelta(thought))
@@ -92,8 +92,8 @@ class StreamDecoder:
                 events.append(TextDelta(text))
             for call in dicts_in(message.get("tool_calls")):
                 self.take_call(call, events)
-        if told.get("done") is True:
-            self.end(told, events)
+        if payload.get("done") is True:
+            self.end(payload, events)
 
     def take_call(self, call: Mapping[str, Any], events: list[Event]) -> None:
         function = call.get("function")
@@ -109,10 +109,10 @@ class StreamDecoder:
             end_call(index, fault),
         )
 
-    def end(self, told: Mapping[str, Any], events: list[Event]) -> None:
+    def end(self, payload: Mapping[str, Any], events: list[Event]) -> None:
         self.over = True
-        reason = "length" if told.get("done_reason") == "length" else "tool_calls" if self.calls else "stop"
-        given, made = count_at(told, "prompt_eval_count"), count_at(told, "eval_count")
+        reason = "length" if payload.get("done_reason") == "length" else "tool_calls" if self.calls else "stop"
+        given, made = count_at(payload, "prompt_eval_count"), count_at(payload, "eval_count")
         events.append(Finished(reason, Usage(given, made, given + made, {}) if given or made else None))
 
     def fail(self, events: list[Event], kind: str, message: str) -> None:

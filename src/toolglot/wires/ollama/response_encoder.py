@@ -29,7 +29,7 @@ from toolglot.wires.whole_calls import CompleteCall, WholeCalls
 class StreamEncoder:
     """Encodes one streamed response."""
 
-    def __init__(self, identity: ResponseIdentity, asked: ClientRequest) -> None:
+    def __init__(self, identity: ResponseIdentity, request: ClientRequest) -> None:
         self.head = encode(_head(identity))[:-1]
         self.calls = WholeCalls()
 
@@ -49,8 +49,8 @@ class StreamEncoder:
         """A line without content."""
         return self.line(b'"content":""')
 
-    def line(self, told: bytes) -> bytes:
-        return self.head + b',"message":{"role":"assistant",' + told + b'},"done":false}\n'
+    def line(self, encoded: bytes) -> bytes:
+        return self.head + b',"message":{"role":"assistant",' + encoded + b'},"done":false}\n'
 
     def add_text(self, event: TextDelta) -> bytes:
         line = self.line(b'"content":' + encode(event.text))
@@ -75,8 +75,8 @@ class StreamEncoder:
 
     def finish(self, event: Finished) -> bytes:
         out = self.encode_calls(self.calls.drain())
-        told = {"message": {"role": "assistant", "content": ""}, **_sum_up(event.reason, event.usage)}
-        return out + self.head + b"," + encode(told)[1:] + b"\n"
+        encoded = {"message": {"role": "assistant", "content": ""}, **_sum_up(event.reason, event.usage)}
+        return out + self.head + b"," + encode(encoded)[1:] + b"\n"
 
     def fail(self, event: Failed) -> bytes:
         return encode({"error": event.message}) + b"\n"
@@ -93,7 +93,7 @@ _STEPS: Mapping[type, Callable[[StreamEncoder, Any], bytes]] = {
 }
 
 
-def encode_response(events: Iterable[Event], identity: ResponseIdentity, asked: ClientRequest) -> bytes:
+def encode_response(events: Iterable[Event], identity: ResponseIdentity, request: ClientRequest) -> bytes:
     """Encode a non-streamed response; calls that never ended are left out."""
     text, thought = "", ""
     calls = WholeCalls()

@@ -72,10 +72,10 @@ def infer_template(piece: bytes, delta: Delta, emit: Callable[[str], Event]) -> 
     return None
 
 
-def _find_holder(reply: ResponseBody, delta: Delta) -> MessageDelta | Function | None:
+def _find_holder(payload: ResponseBody, delta: Delta) -> MessageDelta | Function | None:
     """The object that holds the string, if the chunk has no other content."""
-    said = reply.choices[0].delta if reply.choices and len(reply.choices) == 1 else None
-    calls = (said.tool_calls if said else None) or []
+    message = payload.choices[0].delta if payload.choices and len(payload.choices) == 1 else None
+    calls = (message.tool_calls if message else None) or []
     if isinstance(delta, CallArguments):
         return calls[0].function if len(calls) == 1 else None
-    return None if calls else said
+    return None if calls else message

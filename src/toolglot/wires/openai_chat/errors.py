@@ -39,11 +39,11 @@ def describe(error: object) -> tuple[str, str]:
 def decode_error(status: int, body: bytes) -> RefusedError:
     """Decode the body of an upstream's error response."""
     try:
-        told = msgspec.json.decode(body)
+        payload = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return RefusedError(f"The upstream answered with status {status}.", status)
-    code, message = describe(told)
-    inner = told.get("error", told) if isinstance(told, dict) else {}
+    code, message = describe(payload)
+    inner = payload.get("error", payload) if isinstance(payload, dict) else {}
     kind = inner.get("type") if isinstance(inner, dict) else None
     return RefusedError(message, status, code, kind if isinstance(kind, str) else None)
 
@@ -55,5 +55,5 @@ def encode_error(error: ToolglotError) -> bytes:
 
 
 def encode_failure(code: str, message: str, kind: str = SERVER_KIND, where: str | None = None) -> bytes:
-    told: dict[str, Any] = {"message": message, "type": kind, "param": where, "code": code}
-    return encode({"error": told})
+    payload: dict[str, Any] = {"message": message, "type": kind, "param": where, "code": code}
+    return encode({"error": payload})

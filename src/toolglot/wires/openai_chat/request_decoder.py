@@ -80,23 +80,23 @@ CHOICES: Mapping[str, Mode] = {"none": "none", "auto": "auto", "required": "requ
 
 def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
     """Decode a request; ``RequestError`` names the invalid field."""
-    asked = parse_body(body, read_functions)
-    if "n" in asked and asked["n"] not in (None, 1):
+    fields = parse_body(body, read_functions)
+    if "n" in fields and fields["n"] not in (None, 1):
         raise RequestError("Only one answer can be given to a request: n must be 1.", "n")
-    tools, skipped = asked.get("tools", NO_TOOLS)
+    tools, skipped = fields.get("tools", NO_TOOLS)
     notes = list(skipped)
     conversation = Conversation(
-        model=text_at(asked, "model"),
-        messages=tuple([_decode_message(message, at, notes) for at, message in enumerate(check_messages(asked))]),
+        model=text_at(fields, "model"),
+        messages=tuple([_decode_message(message, at, notes) for at, message in enumerate(check_messages(fields))]),
         tools=tools,
-        choice=_decode_choice(asked["tool_choice"], tools) if "tool_choice" in asked else ANY_CHOICE,
-        limits=NO_LIMITS if LIMITED.isdisjoint(asked) else _decode_limits(asked),
-        extra={} if MODELLED.issuperset(asked) else {key: asked[key] for key in asked if key not in MODELLED},
+        choice=_decode_choice(fields["tool_choice"], tools) if "tool_choice" in fields else ANY_CHOICE,
+        limits=NO_LIMITS if LIMITED.isdisjoint(fields) else _decode_limits(fields),
+        extra={} if MODELLED.issuperset(fields) else {key: fields[key] for key in fields if key not in MODELLED},
     )
-    options = asked.get("stream_options")
+    options = fields.get("stream_options")
     wants_usage = isinstance(options, dict) and options.get("include_usage") is True
     modelled = frozenset((NEWER_LIMIT, EFFORT) if conversation.limits.effort else (NEWER_LIMIT,))
-    return ClientRequest(conversation, asked.get("stream") is True, wants_usage, tuple(notes), modelled=modelled)
+    return ClientRequest(conversation, fields.get("stream") is True, wants_usage, tuple(notes), modelled=modelled)
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------
@@ -105,8 +105,8 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
 def _decode_message(message: object, at: int, notes: list[str]) -> Message:
     if not isinstance(message, dict):
         raise RequestError(f"messages[{at}] must be an object with a role and content.", f"messages[{at}]")
-    told, content = message.get("role"), message.get("content")
-    role = ROLES.get(told) if isinstance(told, str) else None
+    payload, content = message.get("role"), message.get("content")
+    role = ROLES.get(payload) if isinstance(payload, str) else None
     if role is None:
         raise RequestError(f"messages[{at}].role must be one of {', '.join(ROLES)}.", f"messages[{at}].role")
     parts = (Text(content),) if isinstance(content, str) else _decode_content(content, f"messages[{at}].content")
@@ -117,16 +117,16 @@ def _decode_message(message: object, at: int, notes: list[str]) -> Message:
     return Message(role, parts)
 
 
-def _decode_rare_fields(message: Mapping[str, Any], said: tuple[Part, ...]) -> Iterable[Part]:
+def _decode_rare_fields(message: Mapping[str, Any], content: tuple[Part, ...]) -> Iterable[Part]:
     """The assistant's content with fields that only few servers use."""
     if RARE_FIELDS.isdisjoint(message):
-        return said
+        return content
     thought = text_at(message, "reasoning_content") or text_at(message, "reasoning")
-    parts = [Reasoning(thought), *said] if thought else [*said]
+    parts = [Reasoning(thought), *content] if thought else [*content]
     if refusal := text_at(message, "refusal"):
         parts.append(Text(refusal))
-    if seal := read_signature(message.get("extra_content")):
-        parts.append(Reasoning("", seal, NAME))
+    if signature := read_signature(message.get("extra_content")):
+        parts.append(Reasoning("", signature, NAME))
     return parts
 
 
@@ -168,20 +168,20 @@ def _decode_calls(message: Mapping[str, Any], at: int, notes: list[str]) -> list
         where = f"messages[{at}].tool_calls[{number}]"
         if not isinstance(call, dict):
             raise RequestError(f"{where} must be an object.", where)
-        if seal := read_signature(call.get("extra_content")):
-            calls.append(Reasoning("", seal, NAME))
+        if signature := read_signature(call.get("extra_content")):
+            calls.append(Reasoning("", signature, NAME))
         calls.append(_decode_call(call, where, notes))
     return calls
 
 
 def _decode_call(call: Mapping[str, Any], where: str, notes: list[str]) -> ToolCall:
-    told = call.get("function") or call.get("custom") or {}
-    if not isinstance(told, dict):
+    payload = call.get("function") or call.get("custom") or {}
+    if not isinstance(payload, dict):
         raise RequestError(f"{where}.function must be an object.", where)
-    name = text_at(told, "name").strip()
+    name = text_at(payload, "name").strip()
     if not name:
         notes.append(f"{where} names no tool")
-    arguments = told.get("arguments") if "input" not in told else {"input": told["input"]}
+    arguments = payload.get("arguments") if "input" not in payload else {"input": payload["input"]}
     if not isinstance(arguments, str):
         arguments = write_arguments(arguments or {})
     return ToolCall(text_at(call, "id"), name or "unnamed", arguments)
@@ -220,21 +220,21 @@ def _decode_choice(choice: object, tools: tuple[Tool, ...]) -> ToolChoice:
 
 
 def _name_of(entry: object) -> str:
-    told = entry.get("function") or entry.get("custom") or entry if isinstance(entry, dict) else {}
-    name = text_at(told, "name") if isinstance(told, dict) else ""
+    payload = entry.get("function") or entry.get("custom") or entry if isinstance(entry, dict) else {}
+    name = text_at(payload, "name") if isinstance(payload, dict) else ""
     if not name:
         raise RequestError("tool_choice must name a tool.", "tool_choice")
     return name
 
 
-def _decode_limits(asked: Mapping[str, Any]) -> Sampling:
-    parallel = asked.get("parallel_tool_calls")
+def _decode_limits(fields: Mapping[str, Any]) -> Sampling:
+    parallel = fields.get("parallel_tool_calls")
     return Sampling(
-        max_tokens=whole_at(asked, "max_tokens") or whole_at(asked, NEWER_LIMIT),
-        temperature=number_at(asked, "temperature"),
-        top_p=number_at(asked, "top_p"),
-        seed=whole_at(asked, "seed"),
-        stop=texts_at(asked, "stop"),
+        max_tokens=whole_at(fields, "max_tokens") or whole_at(fields, NEWER_LIMIT),
+        temperature=number_at(fields, "temperature"),
+        top_p=number_at(fields, "top_p"),
+        seed=whole_at(fields, "seed"),
+        stop=texts_at(fields, "stop"),
         parallel_calls=parallel if isinstance(parallel, bool) else None,
-        effort=read_effort(asked.get(EFFORT)),
+        effort=read_effort(fields.get(EFFORT)),
     )

@@ -69,11 +69,11 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
 
 
 def _encode_limits(limits: Sampling, extra: Mapping[str, Any]) -> dict[str, Any]:
-    told = {key: getattr(limits, key) for key in LIMITS if key != "max_tokens" or NEWER_LIMIT not in extra}
+    encoded = {key: getattr(limits, key) for key in LIMITS if key != "max_tokens" or NEWER_LIMIT not in extra}
     if limits.effort and EFFORT not in extra:
-        told[EFFORT] = write_effort(limits.effort, EFFORT_WORDS)
+        encoded[EFFORT] = write_effort(limits.effort, EFFORT_WORDS)
     stop = {"stop": list(limits.stop)} if limits.stop else {}
-    return {key: value for key, value in told.items() if value is not None} | stop
+    return {key: value for key, value in encoded.items() if value is not None} | stop
 
 
 def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
@@ -115,15 +115,15 @@ def _encode_message(message: Message) -> dict[str, Any]:
 
 def _encode_calls(parts: Iterable[Part]) -> dict[str, Any]:
     """The calls, each with the signature before it; a signature after the last call belongs to the message."""
-    calls, seal = [], ""
+    calls, signature = [], ""
     for part in parts:
         if isinstance(part, Reasoning) and part.kind == NAME:
-            seal = part.seal
+            signature = part.seal
         elif isinstance(part, ToolCall):
             function = {"name": part.name, "arguments": part.arguments}
-            calls.append({"id": part.id, "type": "function", "function": function} | write_signature(seal))
-            seal = ""
-    return ({"tool_calls": calls} if calls else {}) | write_signature(seal)
+            calls.append({"id": part.id, "type": "function", "function": function} | write_signature(signature))
+            signature = ""
+    return ({"tool_calls": calls} if calls else {}) | write_signature(signature)
 
 
 _ENCODED: Mapping[type, Callable[[Any], dict[str, Any]]] = {

@@ -94,48 +94,48 @@ class PayloadDecoder:
     def read(self, data: bytes, events: list[Event]) -> None:
         """Decode one payload."""
         try:
-            reply = decode(data)
-            usual = reply.choices is not None or reply.usage or reply.error
+            payload = decode(data)
+            usual = payload.choices is not None or payload.usage or payload.error
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             usual = False
         if not usual:
-            reply, self.tidy = _read_leniently(data), False
+            payload, self.tidy = _read_leniently(data), False
         if not self.started:
-            self.start(reply, events)
-        if reply.error:
-            self.fail(events, *describe(reply.error))
+            self.start(payload, events)
+        if payload.error:
+            self.fail(events, *describe(payload.error))
             return
-        if reply.usage:
-            self.usage = _read_usage(reply.usage)
-        for choice in reply.choices or ():
+        if payload.usage:
+            self.usage = _read_usage(payload.usage)
+        for choice in payload.choices or ():
             if not choice.index:
-                said = choice.delta or choice.message
-                if said is not None:
-                    self.take(said, events)
+                message = choice.delta or choice.message
+                if message is not None:
+                    self.take(message, events)
                 self.finish_reason = choice.finish_reason or self.finish_reason
 
-    def start(self, reply: ResponseBody, events: list[Event]) -> None:
+    def start(self, payload: ResponseBody, events: list[Event]) -> None:
         self.started = True
-        events.append(Started(reply.id or "", reply.model or ""))
+        events.append(Started(payload.id or "", payload.model or ""))
 
-    def take(self, said: MessageDelta, events: list[Event]) -> None:
-        thought = said.reasoning_content or said.reasoning
+    def take(self, message: MessageDelta, events: list[Event]) -> None:
+        thought = message.reasoning_content or message.reasoning
         if thought:
             events.append(ReasoningDelta(thought))
-        if said.content:
-            events.append(TextDelta(said.content))
-        elif said.refusal:
-            events.append(TextDelta(said.refusal))
-        if said.extra_content:
-            self.add_signature(said.extra_content, events)
-        for call in said.tool_calls or ():
+        if message.content:
+            events.append(TextDelta(message.content))
+        elif message.refusal:
+            events.append(TextDelta(message.refusal))
+        if message.extra_content:
+            self.add_signature(message.extra_content, events)
+        for call in message.tool_calls or ():
             self.take_call(call, events)
-        if said.reasoning_details or said.annotations:
-            events.append(ProviderEvent(NAME, {key: value for key in OTHERS if (value := getattr(said, key))}))
+        if message.reasoning_details or message.annotations:
+            events.append(ProviderEvent(NAME, {key: value for key in OTHERS if (value := getattr(message, key))}))
 
     def take_call(self, call: CallDelta, events: list[Event]) -> None:
-        told = call.function or Function()
-        name, arguments = told.name or "", told.arguments
+        payload = call.function or Function()
+        name, arguments = payload.name or "", payload.arguments
         if type(arguments) is not str:
             arguments = self.flatten(arguments)
         known = self.find(call, name)
@@ -156,8 +156,8 @@ class PayloadDecoder:
             known.early = ""
 
     def add_signature(self, extra: object, events: list[Event]) -> None:
-        if seal := read_signature(extra):
-            events.append(ReasoningSigned(seal, NAME))
+        if signature := read_signature(extra):
+            events.append(ReasoningSigned(signature, NAME))
 
     def flatten(self, arguments: object) -> str:
         """Arguments as text, where a server sends an object or nothing."""
@@ -323,41 +323,41 @@ def _read_leniently(data: bytes) -> ResponseBody:
     """Decode an unusual payload; take what fits."""
     text = data.decode(errors="replace")
     try:
-        told = decode_anything(text)
+        payload = decode_anything(text)
     except (ValueError, RecursionError):
-        told = None
-    if not isinstance(told, dict):
+        payload = None
+    if not isinstance(payload, dict):
         problem = f"The upstream sent no reply but {text[:80]!r}."
         return ResponseBody(error={"code": "upstream_invalid", "message": problem})
-    choices = [_read_choice(choice) for choice in _list(told.get("choices")) if isinstance(choice, dict)]
-    usage, error = told.get("usage"), told.get("error")
-    if not choices and not error and isinstance(told.get("message"), str):
-        error = told  # some servers send the error without a wrapper
+    choices = [_read_choice(choice) for choice in _list(payload.get("choices")) if isinstance(choice, dict)]
+    usage, error = payload.get("usage"), payload.get("error")
+    if not choices and not error and isinstance(payload.get("message"), str):
+        error = payload  # some servers send the error without a wrapper
     return ResponseBody(choices, usage=usage if isinstance(usage, dict) else None, error=error)
 
 
 def _read_choice(choice: Mapping[str, Any]) -> ChoiceDelta:
-    said = choice.get("delta") or choice.get("message")
-    said = said if isinstance(said, dict) else {}
+    message = choice.get("delta") or choice.get("message")
+    message = message if isinstance(message, dict) else {}
     finish, index = choice.get("finish_reason"), choice.get("index")
-    texts = {key: _flatten(said.get(key)) for key in ("content", "reasoning_content", "reasoning", "refusal")}
-    calls = [_read_call(call) for call in _list(said.get("tool_calls")) if isinstance(call, dict)]
+    texts = {key: _flatten(message.get(key)) for key in ("content", "reasoning_content", "reasoning", "refusal")}
+    calls = [_read_call(call) for call in _list(message.get("tool_calls")) if isinstance(call, dict)]
     index = index if isinstance(index, int) else None
-    others = {key: said.get(key) for key in ("extra_content", *OTHERS)}
+    others = {key: message.get(key) for key in ("extra_content", *OTHERS)}
     return ChoiceDelta(
         MessageDelta(**texts, tool_calls=calls, **others), None, finish if isinstance(finish, str) else None, index
     )
 
 
 def _read_call(call: Mapping[str, Any]) -> CallDelta:
-    told = call.get("function")
-    told = told if isinstance(told, dict) else {}
-    index, name = call.get("index"), told.get("name")
+    payload = call.get("function")
+    payload = payload if isinstance(payload, dict) else {}
+    index, name = call.get("index"), payload.get("name")
     index = int(index) if isinstance(index, str) and index.isdigit() else index
     return CallDelta(
         index if isinstance(index, int) else None,
         str(call["id"]) if call.get("id") is not None else None,
-        Function(name if isinstance(name, str) else None, told.get("arguments")),
+        Function(name if isinstance(name, str) else None, payload.get("arguments")),
         call.get("extra_content"),
     )
 
@@ -373,7 +373,7 @@ def _flatten(content: object) -> str | None:
     return content if isinstance(content, str) else None
 
 
-def _read_usage(told: Mapping[str, Any]) -> Usage:
-    counts = [told.get(key) for key in ("prompt_tokens", "completion_tokens", "total_tokens")]
+def _read_usage(payload: Mapping[str, Any]) -> Usage:
+    counts = [payload.get(key) for key in ("prompt_tokens", "completion_tokens", "total_tokens")]
     prompt, completion, total = (count if isinstance(count, int) else 0 for count in counts)
-    return Usage(prompt, completion, total, told)
+    return Usage(prompt, completion, total, payload)

@@ -43,17 +43,17 @@ ARGUMENTS = b'"tool_calls":[{"index":%d,"function":{"arguments":%b}}]'
 class StreamEncoder:
     """Encodes one streamed response."""
 
-    def __init__(self, identity: ResponseIdentity, asked: ClientRequest) -> None:
-        told = {
+    def __init__(self, identity: ResponseIdentity, request: ClientRequest) -> None:
+        encoded = {
             "id": f"chatcmpl-{identity.id}",
             "object": "chat.completion.chunk",
             "created": identity.created,
             "model": identity.model,
         }
-        self.bare = head = b"data: " + encode(told)[:-1] + b',"choices":['
+        self.bare = head = b"data: " + encode(encoded)[:-1] + b',"choices":['
         self.prefix = head + b'{"index":0,"delta":{'
         self.role = b'"role":"assistant",'
-        self.wants_usage = asked.wants_usage
+        self.wants_usage = request.wants_usage
         self.seal = ""
 
     def write(self, events: Sequence[Event]) -> bytes:
@@ -80,16 +80,16 @@ class StreamEncoder:
         """An empty delta: for some clients only data resets the timeout."""
         return self.prefix + OPEN
 
-    def put(self, told: dict[str, Any]) -> bytes:
+    def put(self, encoded: dict[str, Any]) -> bytes:
         """Encode a delta with these fields."""
         first, self.role = self.role, b""
-        return b"".join((self.prefix, first, encode(told)[1:-1], OPEN))
+        return b"".join((self.prefix, first, encode(encoded)[1:-1], OPEN))
 
     def start_call(self, event: CallStarted) -> bytes:
-        seal, self.seal = self.seal, ""
+        signature, self.seal = self.seal, ""
         function = {"name": event.name, "arguments": ""}
-        told = {"index": event.index, "id": event.id, "type": "function", "function": function}
-        return self.put({"tool_calls": [told | write_signature(seal)]})
+        encoded = {"index": event.index, "id": event.id, "type": "function", "function": function}
+        return self.put({"tool_calls": [encoded | write_signature(signature)]})
 
     def keep_signature(self, event: ReasoningSigned) -> bytes:
         """A signature of this wire waits for the next call; the chat wire has no field for others."""
@@ -102,10 +102,10 @@ class StreamEncoder:
     def finish(self, event: Finished) -> bytes:
         before = self.put(write_signature(self.seal)) if self.seal else b""
         first, self.role = self.role[:-1], b""
-        told = before + self.prefix + first + b'},"finish_reason":' + encode(event.reason) + b"}]}\n\n"
+        encoded = before + self.prefix + first + b'},"finish_reason":' + encode(event.reason) + b"}]}\n\n"
         if self.wants_usage:
-            told += self.bare + b'],"usage":' + encode(_encode_usage(event.usage)) + b"}\n\n"
-        return told + DONE
+            encoded += self.bare + b'],"usage":' + encode(_encode_usage(event.usage)) + b"}\n\n"
+        return encoded + DONE
 
     def fail(self, event: Failed) -> bytes:
         return b"data: " + encode_failure(event.kind, event.message) + b"\n\n"
@@ -120,25 +120,25 @@ STEPS: dict[type, Callable[[StreamEncoder, Any], bytes]] = {
 }
 
 
-def encode_response(events: Iterable[Event], identity: ResponseIdentity, asked: ClientRequest) -> bytes:
+def encode_response(events: Iterable[Event], identity: ResponseIdentity, request: ClientRequest) -> bytes:
     """Encode a non-streamed response; calls that never ended are left out."""
     texts: dict[type, list[str]] = {TextDelta: [], ReasoningDelta: []}
     calls: dict[int, tuple[CallStarted, list[str]]] = {}
     complete: dict[int, dict[str, Any]] = {}
     others: dict[str, Any] = {}
-    finished, seal = Finished("stop"), ""
+    finished, signature = Finished("stop"), ""
     signed: dict[int, str] = {}
     for event in events:
         match event:
             case TextDelta() | ReasoningDelta():
                 texts[type(event)].append(event.text)
             case ReasoningSigned(kind=kind) if kind == NAME:
-                seal = event.seal
+                signature = event.seal
             case ProviderEvent(wire=wire, data=data) if wire == NAME:
                 others |= data
             case CallStarted():
                 calls[event.index] = (event, [])
-                signed[event.index], seal = seal, ""
+                signed[event.index], signature = signature, ""
             case CallArguments():
                 calls[event.index][1].append(event.fragment)
             case CallEnded():
@@ -147,12 +147,12 @@ def encode_response(events: Iterable[Event], identity: ResponseIdentity, asked: 
                 finished = event
     text, thought = "".join(texts[TextDelta]), "".join(texts[ReasoningDelta])
     message: dict[str, Any] = {"role": "assistant", "content": text if text or not complete else None, **others}
-    message |= write_signature(seal)
+    message |= write_signature(signature)
     if thought:
         message["reasoning_content"] = thought
     if complete:
         message["tool_calls"] = [complete[index] for index in sorted(complete)]
-    reply = {
+    response = {
         "id": f"chatcmpl-{identity.id}",
         "object": "chat.completion",
         "created": identity.created,
@@ -160,7 +160,7 @@ def encode_response(events: Iterable[Event], identity: ResponseIdentity, asked: 
         "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": finished.reason}],
         "usage": _encode_usage(finished.usage),
     }
-    return encode(reply)
+    return encode(response)
 
 
 def _encode_call(started: CallStarted, fragments: list[str]) -> dict[str, Any]:
@@ -170,15 +170,15 @@ def _encode_call(started: CallStarted, fragments: list[str]) -> dict[str, Any]:
 
 def _encode_usage(usage: Usage | None) -> dict[str, Any]:
     usage = usage or Usage()
-    told: dict[str, Any] = {
+    encoded: dict[str, Any] = {
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens,
         "total_tokens": usage.total_tokens or usage.input_tokens + usage.output_tokens,
     }
     if "prompt_tokens" in usage.told:
-        return told | {**usage.told}
+        return encoded | {**usage.told}
     if cached := find_count(usage.told, CACHED):
-        told["prompt_tokens_details"] = {"cached_tokens": cached}
+        encoded["prompt_tokens_details"] = {"cached_tokens": cached}
     if thought := find_count(usage.told, REASONED):
-        told["completion_tokens_details"] = {"reasoning_tokens": thought}
-    return told
+        encoded["completion_tokens_details"] = {"reasoning_tokens": thought}
+    return encoded

@@ -18,9 +18,9 @@ OTHERS = ("reasoning_details", "annotations")
 def read_signature(extra: object) -> str:
     """Return the signature in an ``extra_content``, or an empty string."""
     vendor = extra.get("google") if isinstance(extra, dict) else None
-    seal = vendor.get("thought_signature") if isinstance(vendor, dict) else None
-    return seal if isinstance(seal, str) else ""
+    signature = vendor.get("thought_signature") if isinstance(vendor, dict) else None
+    return signature if isinstance(signature, str) else ""
 
 
-def write_signature(seal: str) -> dict[str, Any]:
-    return {"extra_content": {"google": {"thought_signature": seal}}} if seal else {}
+def write_signature(signature: str) -> dict[str, Any]:
+    return {"extra_content": {"google": {"thought_signature": signature}}} if signature else {}

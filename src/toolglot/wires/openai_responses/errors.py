@@ -17,25 +17,25 @@ SERVER_KIND = "server_error"
 KINDS = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
 
 
-def describe(told: object) -> tuple[str, str, str | None]:
+def describe(payload: object) -> tuple[str, str, str | None]:
     """Code, message and kind of an error, nested or flat."""
-    if not isinstance(told, dict):
-        return RefusedError.code, str(told), None
-    inner = told.get("error")
+    if not isinstance(payload, dict):
+        return RefusedError.code, str(payload), None
+    inner = payload.get("error")
     if isinstance(inner, (dict, str)):
         return describe(inner)
-    kind = text_at(told, "type")
+    kind = text_at(payload, "type")
     kind = "" if kind == "error" else kind
-    message = text_at(told, "message") or text_at(told, "detail") or json.dumps(told)
-    return str(told.get("code") or kind or RefusedError.code), message, kind or None
+    message = text_at(payload, "message") or text_at(payload, "detail") or json.dumps(payload)
+    return str(payload.get("code") or kind or RefusedError.code), message, kind or None
 
 
 def decode_error(status: int, body: bytes) -> RefusedError:
     """Decode the body of an upstream's error response."""
-    told = parse_object(body)
-    if told is None:
+    payload = parse_object(body)
+    if payload is None:
         return RefusedError(f"The upstream answered with status {status}.", status)
-    code, message, kind = describe(told)
+    code, message, kind = describe(payload)
     return RefusedError(message, status, code, kind)
 
 
@@ -43,8 +43,8 @@ def encode_error(error: ToolglotError) -> bytes:
     """Encode an error as the body of a response."""
     usual = KINDS.get(error.status) or ("invalid_request_error" if error.status < 500 else SERVER_KIND)
     kind = getattr(error, "kind", None) or usual
-    told = encode_failure(error.code, error.message, kind)
-    return encode({"error": told | {"param": getattr(error, "where", None)}})
+    payload = encode_failure(error.code, error.message, kind)
+    return encode({"error": payload | {"param": getattr(error, "where", None)}})
 
 
 def encode_failure(code: str, message: str, kind: str = SERVER_KIND) -> dict[str, Any]:
@@ -53,5 +53,5 @@ def encode_failure(code: str, message: str, kind: str = SERVER_KIND) -> dict[str
 
 def read_failure(response: dict[str, Any]) -> tuple[str, str]:
     """Code and message of a failed response."""
-    told = table_at(response, "error")
-    return text_at(told, "code") or "upstream_failed", text_at(told, "message") or "The upstream's answer failed."
+    payload = table_at(response, "error")
+    return text_at(payload, "code") or "upstream_failed", text_at(payload, "message") or "The upstream's answer failed."

@@ -109,9 +109,9 @@ class ReasoningItem(Item):
         return {"type": "summary_text", "text": text}
 
     def encode(self, status: str) -> dict[str, Any]:
-        told: dict[str, Any] = {"id": self.id, "type": "reasoning"}
-        told["summary"] = [self.part(self.text)] if self.pieces and status != "in_progress" else []
-        return told | {"encrypted_content": self.seal} if self.seal else told
+        encoded: dict[str, Any] = {"id": self.id, "type": "reasoning"}
+        encoded["summary"] = [self.part(self.text)] if self.pieces and status != "in_progress" else []
+        return encoded | {"encrypted_content": self.seal} if self.seal else encoded
 
     def add(self, text: str) -> list[Step]:
         first = not self.pieces
@@ -138,9 +138,9 @@ class CallItem(Item):
     namespace: str = ""
 
     def encode(self, status: str) -> dict[str, Any]:
-        told = {"id": self.id, "type": "function_call", "status": status, "arguments": self.text}
-        told |= {"call_id": self.call.id, "name": self.name}
-        return told | {"namespace": self.namespace} if self.namespace else told
+        encoded = {"id": self.id, "type": "function_call", "status": status, "arguments": self.text}
+        encoded |= {"call_id": self.call.id, "name": self.name}
+        return encoded | {"namespace": self.namespace} if self.namespace else encoded
 
     def add(self, text: str) -> list[Step]:
         self.pieces.append(text)
@@ -157,9 +157,9 @@ class CustomCallItem(CallItem):
     __slots__ = ()
 
     def encode(self, status: str) -> dict[str, Any]:
-        told = {"id": self.id, "type": "custom_tool_call", "status": status, "call_id": self.call.id}
-        told |= {"name": self.name, "input": unwrap(self.text) if status != "in_progress" else ""}
-        return told | {"namespace": self.namespace} if self.namespace else told
+        encoded = {"id": self.id, "type": "custom_tool_call", "status": status, "call_id": self.call.id}
+        encoded |= {"name": self.name, "input": unwrap(self.text) if status != "in_progress" else ""}
+        return encoded | {"namespace": self.namespace} if self.namespace else encoded
 
     def add(self, text: str) -> list[Step]:
         self.pieces.append(text)
@@ -177,31 +177,31 @@ class CustomCallItem(CallItem):
 def unwrap(arguments: str) -> str:
     """Extract the raw text from the arguments of a custom call, also if the model named the parameter differently."""
     try:
-        told = json.loads(arguments)
+        encoded = json.loads(arguments)
     except ValueError:
         return arguments
-    if not isinstance(told, dict):
-        return told if isinstance(told, str) else arguments
-    text = told.get(INPUT, next(iter(told.values()), "") if len(told) == 1 else None)
+    if not isinstance(encoded, dict):
+        return encoded if isinstance(encoded, str) else arguments
+    text = encoded.get(INPUT, next(iter(encoded.values()), "") if len(encoded) == 1 else None)
     return text if isinstance(text, str) else arguments
 
 
-def _restore(at: int, told: Mapping[str, Any], index: int) -> Item:
+def _restore(at: int, item: Mapping[str, Any], index: int) -> Item:
     """Restore an item whose beginning was passed through."""
-    if told["type"] == "function_call":
-        call = CallStarted(index, told["call_id"], told["name"])
-        return CallItem(told["id"], at, name=told["name"], namespace=str(told.get("namespace") or ""), call=call)
-    return ReasoningItem(told["id"], at) if told["type"] == "reasoning" else TextItem(told["id"], at)
+    if item["type"] == "function_call":
+        call = CallStarted(index, item["call_id"], item["name"])
+        return CallItem(item["id"], at, name=item["name"], namespace=str(item.get("namespace") or ""), call=call)
+    return ReasoningItem(item["id"], at) if item["type"] == "reasoning" else TextItem(item["id"], at)
 
 
 class OutputItems:
     """The output items of one response."""
 
-    def __init__(self, identity: ResponseIdentity, asked: ClientRequest) -> None:
+    def __init__(self, identity: ResponseIdentity, request: ClientRequest) -> None:
         self.token = identity.id
-        self.on_complete = asked.on_complete
-        self.custom = asked.memory.get("custom", frozenset())
-        self.namespaces: Mapping[str, tuple[str, str]] = asked.memory.get("namespaces", {})
+        self.on_complete = request.on_complete
+        self.custom = request.memory.get("custom", frozenset())
+        self.namespaces: Mapping[str, tuple[str, str]] = request.memory.get("namespaces", {})
         self.response: dict[str, Any] = {
             "id": f"resp_{identity.id}",
             "object": "response",
@@ -214,12 +214,12 @@ class OutputItems:
             "metadata": {},
             "model": identity.model,
             "output": [],
-            "parallel_tool_calls": asked.conversation.limits.parallel_calls is not False,
+            "parallel_tool_calls": request.conversation.limits.parallel_calls is not False,
             "store": self.on_complete is not None,
-            "temperature": asked.conversation.limits.temperature,
+            "temperature": request.conversation.limits.temperature,
             "tool_choice": "auto",
             "tools": [],
-            "top_p": asked.conversation.limits.top_p,
+            "top_p": request.conversation.limits.top_p,
             "usage": None,
         }
         self.output: list[dict[str, Any] | None] = []
@@ -232,17 +232,17 @@ class OutputItems:
         self.response |= response
         items: dict[int, Item] = {}
         calls: dict[int, int] = {}
-        for at, told, done in marks:
-            if isinstance(told, str):
-                items[at].pieces.append(told)
+        for at, encoded, done in marks:
+            if isinstance(encoded, str):
+                items[at].pieces.append(encoded)
             elif done:
-                self.output[at] = dict(told)
+                self.output[at] = dict(encoded)
                 items.pop(at, None)
             else:
                 self.output.append(None)
-                if "call_id" in told:
+                if "call_id" in encoded:
                     calls[at] = len(calls)
-                items[at] = _restore(at, told, calls.get(at, -1))
+                items[at] = _restore(at, encoded, calls.get(at, -1))
         self.calls = {item.call.index: item for item in items.values() if isinstance(item, CallItem)}
         self.open = next((item for item in items.values() if not isinstance(item, CallItem)), None)
 
@@ -316,8 +316,8 @@ class OutputItems:
         steps = self.pause()
         _, at = self.reserve()
         self.output[at] = event.data
-        told = {"output_index": at, "item": event.data}
-        return [*steps, ("response.output_item.added", told), ("response.output_item.done", told)]
+        encoded = {"output_index": at, "item": event.data}
+        return [*steps, ("response.output_item.added", encoded), ("response.output_item.done", encoded)]
 
     # -- end of response -----------------------------------------------------------------------------------------------
 
@@ -336,10 +336,10 @@ class OutputItems:
         """Sent twice: some clients look for a failed response, others only for an error, flat or nested; some cannot
         parse a failed response without an error next to it."""
         self.failure = event
-        told = {"code": event.kind, "message": event.message}
-        self.response["error"] = told
+        encoded = {"code": event.kind, "message": event.message}
+        self.response["error"] = encoded
         kind, failed = self.stop("failed")
-        return [(kind, {**failed, "error": told}), encode_error_step(event)]
+        return [(kind, {**failed, "error": encoded}), encode_error_step(event)]
 
     def stop(self, status: str, usage: dict[str, Any] | None = None) -> Step:
         output = [item for item in self.output if item is not None]
@@ -363,8 +363,8 @@ _TAKEN: Mapping[type, Callable[[OutputItems, Any], list[Step]]] = {
 
 
 def encode_error_step(failure: Failed) -> Step:
-    told = encode_failure(failure.kind, failure.message)
-    return "error", {**told, "type": "error", "error": told}
+    encoded = encode_failure(failure.kind, failure.message)
+    return "error", {**encoded, "type": "error", "error": encoded}
 
 
 def encode_usage(usage: Usage | None) -> dict[str, Any]:

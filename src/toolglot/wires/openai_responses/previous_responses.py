@@ -33,16 +33,16 @@ def expand_request(body: bytes, find: Find, limit: int) -> bytes:
     request (``SizeError``)."""
     if not any(mention in body for mention in _MENTIONS):
         return body
-    asked = parse_body(body)
-    items = _list_items(asked.get("input"))
-    said = _PreviousResponse(find, limit).resolve(items)
-    found = find(text_at(asked, PREVIOUS))
+    fields = parse_body(body)
+    items = _list_items(fields.get("input"))
+    message = _PreviousResponse(find, limit).resolve(items)
+    found = find(text_at(fields, PREVIOUS))
     if found is not None:
-        said = [*_list_history(*found), *said]
-        asked = {key: value for key, value in asked.items() if key != PREVIOUS}
-    if found is None and said == items:
+        message = [*_list_history(*found), *message]
+        fields = {key: value for key, value in fields.items() if key != PREVIOUS}
+    if found is None and message == items:
         return body
-    expanded = encode({**asked, "input": said})
+    expanded = encode({**fields, "input": message})
     if len(expanded) > limit:
         raise _refuse(limit)
     return expanded
@@ -69,19 +69,19 @@ class _PreviousResponse:
 
     def resolve(self, items: list[Item]) -> list[Item]:
         """Replace item references. Reasoning without text or signature is dropped, as it cannot be sent."""
-        said: list[Item] = []
+        message: list[Item] = []
         size = 0
         for item in items:
             item_id = text_at(item, "id") if item.get("type") == REFERENCE else ""
             meant = self.look_up(item_id) if item_id else None
             if meant is None:
-                said.append(item)
+                message.append(item)
             elif meant.get("type") != "reasoning" or meant.get("summary") or meant.get("encrypted_content"):
-                said.append(meant)
+                message.append(meant)
                 size += self.sizes.get(item_id) or self.sizes.setdefault(item_id, len(encode(meant)))
                 if size > self.limit:
                     raise _refuse(self.limit)
-        return said
+        return message
 
     def look_up(self, item_id: str) -> Item | None:
         found = self.find(item_id)
@@ -89,8 +89,8 @@ class _PreviousResponse:
             return None
         output = found[1]
         if output not in self.answers:
-            told = reversed(decode(output))  # of items with the same id the first counts
-            self.answers[output] = {text_at(one, "id"): _strip(one) for one in told}
+            payload = reversed(decode(output))  # of items with the same id the first counts
+            self.answers[output] = {text_at(one, "id"): _strip(one) for one in payload}
         return self.answers[output].get(item_id)
 
 

@@ -54,35 +54,35 @@ TOOL_ITEMS = ("additional_tools", "tool_search_output")
 
 def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
     """Decode a request; ``RequestError`` names the invalid field."""
-    asked = parse_body(body, collect_tools)
-    items = _list_items(asked.get("input"))
-    table = _add_tools(asked.get("tools"), items)
+    fields = parse_body(body, collect_tools)
+    items = _list_items(fields.get("input"))
+    table = _add_tools(fields.get("tools"), items)
     notes = list(table.notes)
     transcript = Transcript(items, notes)
-    instructions = asked.get("instructions")
+    instructions = fields.get("instructions")
     if instructions:
         transcript.add_message("system", _decode_content(instructions, "instructions"))
     for at, item in enumerate(items):
         transcript.take(item, f"input[{at}]")
     conversation = Conversation(
-        model=text_at(asked, "model"),
+        model=text_at(fields, "model"),
         messages=transcript.close(),
         tools=table.offered,
-        choice=decode_choice(asked.get("tool_choice"), table.tools),
-        limits=_decode_limits(asked),
-        extra={key: value for key, value in asked.items() if key not in MODELLED},
+        choice=decode_choice(fields.get("tool_choice"), table.tools),
+        limits=_decode_limits(fields),
+        extra={key: value for key, value in fields.items() if key not in MODELLED},
     )
-    problem = _find_reference(asked) or transcript.unknown_reference
+    problem = _find_reference(fields) or transcript.unknown_reference
     if not conversation.messages and problem is None:
         raise RequestError("A request needs input that is not empty.", "input")
     return ClientRequest(
         conversation,
-        stream=asked.get("stream") is True,
+        stream=fields.get("stream") is True,
         wants_usage=True,
         notes=tuple(notes),
         memory=table.memory(),
         same_wire_only=problem,
-        may_be_referenced=asked.get("store") is not False,
+        may_be_referenced=fields.get("store") is not False,
         modelled=frozenset([".".join(EFFORT)] if conversation.limits.effort else ()),
         retold=frozenset((*table.custom, *table.namespaces)),
     )
@@ -97,10 +97,10 @@ def _add_tools(begun: ToolTable | None, items: list[dict[str, Any]]) -> ToolTabl
     return table
 
 
-def _find_reference(asked: Mapping[str, Any]) -> RequestError | None:
+def _find_reference(fields: Mapping[str, Any]) -> RequestError | None:
     """The error for other wires, if the request refers to something that its server stores."""
     for key in STATEFUL:
-        if asked.get(key):
+        if fields.get(key):
             known = "it is not known here (any more)" if key == PREVIOUS else "nothing of that kind is kept here"
             return RequestError(f"{key} cannot be honoured: {known}. Send the whole history in input.", key)
     return None
@@ -117,14 +117,14 @@ def _list_items(given: object) -> list[dict[str, Any]]:
     return given
 
 
-def _decode_limits(asked: Mapping[str, Any]) -> Sampling:
-    parallel = asked.get("parallel_tool_calls")
+def _decode_limits(fields: Mapping[str, Any]) -> Sampling:
+    parallel = fields.get("parallel_tool_calls")
     return Sampling(
-        max_tokens=whole_at(asked, "max_output_tokens"),
-        temperature=number_at(asked, "temperature"),
-        top_p=number_at(asked, "top_p"),
+        max_tokens=whole_at(fields, "max_output_tokens"),
+        temperature=number_at(fields, "temperature"),
+        top_p=number_at(fields, "top_p"),
         parallel_calls=parallel if isinstance(parallel, bool) else None,
-        effort=read_effort(table_at(asked, EFFORT[0]).get(EFFORT[1])),
+        effort=read_effort(table_at(fields, EFFORT[0]).get(EFFORT[1])),
     )
 
 
@@ -188,9 +188,9 @@ class Transcript:
         self.add_message(role, _decode_content(item.get("content"), f"{where}.content"))
 
     def take_reasoning(self, item: Mapping[str, Any], where: str) -> None:
-        told = [_join_texts(item.get(key)) for key in ("summary", "content")]
-        seal, kind = unwrap_signature(text_at(item, "encrypted_content"), NAME)
-        self.parts.append(Reasoning(told[0] or told[1], seal, kind))
+        payload = [_join_texts(item.get(key)) for key in ("summary", "content")]
+        signature, kind = unwrap_signature(text_at(item, "encrypted_content"), NAME)
+        self.parts.append(Reasoning(payload[0] or payload[1], signature, kind))
 
     def take_call(self, item: Mapping[str, Any], where: str) -> None:
         arguments = item.get("arguments")

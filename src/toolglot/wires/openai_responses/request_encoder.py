@@ -88,8 +88,8 @@ def _encode_message(message: Message) -> Iterator[dict[str, Any]]:
         if kind is not None:
             yield from (item for part in parts if (item := kind(part)) is not None)
         else:
-            told = "output_text" if message.role == "assistant" else "input_text"
-            content = [_encode_part(part, told) for part in parts]
+            encoded = "output_text" if message.role == "assistant" else "input_text"
+            content = [_encode_part(part, encoded) for part in parts]
             yield {"type": "message", "role": message.role, "content": content}
     if not message.parts:
         yield {"type": "message", "role": message.role, "content": []}
@@ -104,8 +104,8 @@ def _encode_reasoning(thought: Reasoning) -> dict[str, Any] | None:
     if thought.kind != NAME:
         return None
     summary = [{"type": "summary_text", "text": thought.text}] if thought.text else []
-    sealed = {"encrypted_content": thought.seal} if thought.seal else {}
-    return {"type": "reasoning", "summary": summary, **sealed}
+    signed = {"encrypted_content": thought.seal} if thought.seal else {}
+    return {"type": "reasoning", "summary": summary, **signed}
 
 
 def _encode_result(result: ToolResult) -> dict[str, Any]:
@@ -125,9 +125,9 @@ _ITEMS: Mapping[type, Callable[[Any], dict[str, Any] | None]] = {
 }
 
 
-def _encode_part(part: Part, told: str) -> dict[str, Any]:
+def _encode_part(part: Part, encoded: str) -> dict[str, Any]:
     if isinstance(part, Text):
-        return {"type": told, "text": part.text}
+        return {"type": encoded, "text": part.text}
     if isinstance(part, Image):
         return {"type": "input_image", "image_url": image_url(part), "detail": part.detail or "auto"}
     if isinstance(part, ProviderPart) and part.wire == NAME:

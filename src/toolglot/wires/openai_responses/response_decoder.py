@@ -53,7 +53,7 @@ class PayloadDecoder:
         self.over = False
         self.tidy = True
         self.unstored: tuple[str, list[dict[str, Any]]] | None = None
-        self.told: set[object] = set()
+        self.with_deltas: set[object] = set()
         self.ended: set[object] = set()
         self.calls: dict[object, int] = {}
         self.filled: dict[int, list[str]] = {}
@@ -61,40 +61,40 @@ class PayloadDecoder:
         self.open: dict[int, bool] = {}
         self.channel = ""
 
-    def read(self, told: Mapping[str, Any], events: list[Event]) -> None:
+    def read(self, payload: Mapping[str, Any], events: list[Event]) -> None:
         """Decode one step."""
-        taken = _STEPS.get(text_at(told, "type"))
+        taken = _STEPS.get(text_at(payload, "type"))
         if taken is not None and not self.over:
-            taken(self, told, events)
+            taken(self, payload, events)
 
-    def start(self, told: Mapping[str, Any], events: list[Event]) -> None:
+    def start(self, payload: Mapping[str, Any], events: list[Event]) -> None:
         if not self.started:
             self.started = True
-            response = table_at(told, "response")
+            response = table_at(payload, "response")
             events.append(Started(text_at(response, "id"), text_at(response, "model")))
 
     # -- deltas --------------------------------------------------------------------------------------------------------
 
-    def add_text(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        if text := text_at(told, "delta"):
-            self.told.add(_key(told))
+    def add_text(self, payload: Mapping[str, Any], events: list[Event]) -> None:
+        if text := text_at(payload, "delta"):
+            self.with_deltas.add(_key(payload))
             events.append(TextDelta(text))
 
-    def add_reasoning(self, told: Mapping[str, Any], events: list[Event]) -> None:
+    def add_reasoning(self, payload: Mapping[str, Any], events: list[Event]) -> None:
         """Reasoning may arrive in full and as a summary; only the first of both is emitted."""
-        channel = text_at(told, "type").partition(".")[2].partition("_text")[0]
+        channel = text_at(payload, "type").partition(".")[2].partition("_text")[0]
         self.channel = self.channel or channel
-        if channel == self.channel and (text := text_at(told, "delta")):
-            self.told.add(_key(told))
+        if channel == self.channel and (text := text_at(payload, "delta")):
+            self.with_deltas.add(_key(payload))
             events.append(ReasoningDelta(text))
 
-    def separate_reasoning(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        if told.get("summary_index") and _key(told) in self.told and self.channel == "reasoning_summary":
+    def separate_reasoning(self, payload: Mapping[str, Any], events: list[Event]) -> None:
+        if payload.get("summary_index") and _key(payload) in self.with_deltas and self.channel == "reasoning_summary":
             events.append(ReasoningDelta("\n\n"))
 
-    def add_arguments(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        index = self.calls.get(_key(told))
-        text = text_at(told, "delta")
+    def add_arguments(self, payload: Mapping[str, Any], events: list[Event]) -> None:
+        index = self.calls.get(_key(payload))
+        text = text_at(payload, "delta")
         if index is None or not text:
             return
         if self.open.get(index):
@@ -107,10 +107,10 @@ class PayloadDecoder:
 
     # -- items ---------------------------------------------------------------------------------------------------------
 
-    def add_item(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        item = table_at(told, "item")
+    def add_item(self, payload: Mapping[str, Any], events: list[Event]) -> None:
+        item = table_at(payload, "item")
         if item.get("type") in ("function_call", "custom_tool_call"):
-            self.start_call(item, _key(told), events)
+            self.start_call(item, _key(payload), events)
 
     def start_call(self, item: Mapping[str, Any], key: object, events: list[Event]) -> int:
         index = self.calls.get(key)
@@ -124,8 +124,8 @@ class PayloadDecoder:
                 events.append(CallArguments(index, OPENING))
         return index
 
-    def end_item(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        item, key = table_at(told, "item"), _key(told)
+    def end_item(self, payload: Mapping[str, Any], events: list[Event]) -> None:
+        item, key = table_at(payload, "item"), _key(payload)
         if key in self.ended:
             return
         self.ended.add(key)
@@ -157,32 +157,32 @@ class PayloadDecoder:
         events.append(end_call(index, fault))
 
     def end_message(self, item: Mapping[str, Any], key: object, events: list[Event]) -> None:
-        if key not in self.told:
+        if key not in self.with_deltas:
             parts = dicts_in(item.get("content"))
             text = "".join(text_at(part, "text") or text_at(part, "refusal") for part in parts)
             self.tidy = self.tidy and (self.whole or not text)
             events += [TextDelta(text)] if text else []
 
     def end_reasoning(self, item: Mapping[str, Any], key: object, events: list[Event]) -> None:
-        if key not in self.told:
+        if key not in self.with_deltas:
             listed = dicts_in(item.get("summary")) or dicts_in(item.get("content"))
             text = "\n\n".join(text_at(part, "text") for part in listed)
             self.tidy = self.tidy and (self.whole or not text)
             events += [ReasoningDelta(text)] if text else []
-        if seal := text_at(item, "encrypted_content"):
-            events.append(ReasoningSigned(*unwrap_signature(seal, NAME)))
+        if signature := text_at(item, "encrypted_content"):
+            events.append(ReasoningSigned(*unwrap_signature(signature, NAME)))
 
     # -- end of response -----------------------------------------------------------------------------------------------
 
-    def complete(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        self.start(told, events)
-        response = table_at(told, "response")
-        stepped = bool(self.ended or self.told or self.calls)
+    def complete(self, payload: Mapping[str, Any], events: list[Event]) -> None:
+        self.start(payload, events)
+        response = table_at(payload, "response")
+        stepped = bool(self.ended or self.with_deltas or self.calls)
         for at, item in enumerate(response.get("output") or ()):
             if isinstance(item, dict) and not stepped:
                 self.end_item({"output_index": at, "item": item}, events)
         reason = text_at(table_at(response, "incomplete_details"), "reason")
-        finish = CUT.get(reason, "length" if text_at(told, "type") == "response.incomplete" else "")
+        finish = CUT.get(reason, "length" if text_at(payload, "type") == "response.incomplete" else "")
         self.tidy = self.tidy and (stepped or self.whole or not response.get("output")) and not self.open
         if not finish:
             for index in list(self.open):
@@ -198,9 +198,9 @@ class PayloadDecoder:
         if response.get("store") is not True:
             self.unstored = text_at(response, "id"), dicts_in(response.get("output"))
 
-    def fail(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        response = table_at(told, "response")
-        code, message = read_failure(response) if response else describe(told)[:2]
+    def fail(self, payload: Mapping[str, Any], events: list[Event]) -> None:
+        response = table_at(payload, "response")
+        code, message = read_failure(response) if response else describe(payload)[:2]
         self.over, self.tidy = True, False
         events.append(Failed(code, message))
 
@@ -231,10 +231,10 @@ _ITEMS: Mapping[str, Callable[[PayloadDecoder, Mapping[str, Any], object, list[E
 }
 
 
-def _key(told: Mapping[str, Any]) -> object:
+def _key(payload: Mapping[str, Any]) -> object:
     """The key of the item that a step belongs to."""
-    at = told.get("output_index")
-    return at if at is not None else told.get("item_id") or table_at(told, "item").get("id")
+    at = payload.get("output_index")
+    return at if at is not None else payload.get("item_id") or table_at(payload, "item").get("id")
 
 
 class WholeDecoder(PayloadDecoder):
@@ -273,13 +273,13 @@ class StreamDecoder(PayloadDecoder):
     def accept(self, data: bytes, events: list[Event]) -> None:
         if data.strip() == b"[DONE]":
             return
-        told = _parse(data)
-        if told.get("error") and "type" not in told:
-            told = {"type": "error", **told}
+        payload = _parse(data)
+        if payload.get("error") and "type" not in payload:
+            payload = {"type": "error", **payload}
         if self.tidy:
-            self.tracker.follow(told)
+            self.tracker.follow(payload)
             self.tidy = self.tracker.tidy
-        self.read(told, events)
+        self.read(payload, events)
 
     def close(self) -> list[Event]:
         """End of the connection. A response without its own end was truncated and fails."""
@@ -295,20 +295,20 @@ class StreamDecoder(PayloadDecoder):
 
 def decode_response(body: bytes, new_id: Callable[[], str]) -> DecodedResponse:
     """Decode a non-streamed response."""
-    told = _parse(body)
+    payload = _parse(body)
     reader, events = WholeDecoder(new_id), list[Event]()
-    status = told.get("status")
-    if told.get("type") == "error" or (told.get("error") and status in (None, "failed")):
-        reader.fail({"response": told} if told.get("object") == "response" else told, events)
+    status = payload.get("status")
+    if payload.get("type") == "error" or (payload.get("error") and status in (None, "failed")):
+        reader.fail({"response": payload} if payload.get("object") == "response" else payload, events)
         return DecodedResponse(events)
     if status not in (None, "completed", "incomplete"):
         return DecodedResponse(
             [Failed("upstream_closed", f"The upstream's answer is not finished: its status is {status!r}.")]
         )
-    reader.complete({"type": f"response.{told.get('status', 'completed')}", "response": told}, events)
-    if "output" not in told:
+    reader.complete({"type": f"response.{payload.get('status', 'completed')}", "response": payload}, events)
+    if "output" not in payload:
         return DecodedResponse([Failed("upstream_invalid", "The upstream's answer holds neither text nor calls.")])
-    called = [item for item in dicts_in(told["output"]) if item.get("type") == "function_call"]
+    called = [item for item in dicts_in(payload["output"]) if item.get("type") == "function_call"]
     functions = frozenset([text_at(item, "name") for item in called if not item.get("namespace")])
     return DecodedResponse(events, reader.tidy and status is not None, functions, reader.unstored)
 
@@ -319,15 +319,15 @@ def _escape(text: str) -> str:
 
 
 def _parse(data: bytes) -> dict[str, Any]:
-    told = parse_object(data)
-    if told is not None:
-        return told
+    payload = parse_object(data)
+    if payload is not None:
+        return payload
     text = data.decode(errors="replace")[:80]
     return {"type": "error", "code": "upstream_invalid", "message": f"The upstream sent no reply but {text!r}."}
 
 
-def _read_usage(told: object) -> Usage | None:
-    if not isinstance(told, dict):
+def _read_usage(payload: object) -> Usage | None:
+    if not isinstance(payload, dict):
         return None
-    given, made, total = (count_at(told, key) for key in ("input_tokens", "output_tokens", "total_tokens"))
-    return Usage(given, made, total, told)
+    given, made, total = (count_at(payload, key) for key in ("input_tokens", "output_tokens", "total_tokens"))
+    return Usage(given, made, total, payload)

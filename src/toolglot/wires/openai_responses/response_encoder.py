@@ -20,8 +20,8 @@ from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 class StreamEncoder:
     """Encodes one streamed response."""
 
-    def __init__(self, identity: ResponseIdentity, asked: ClientRequest) -> None:
-        self.items = OutputItems(identity, asked)
+    def __init__(self, identity: ResponseIdentity, request: ClientRequest) -> None:
+        self.items = OutputItems(identity, request)
         self.number = 0
 
     def write(self, events: Iterable[Event]) -> bytes:
@@ -74,9 +74,9 @@ def interject(failure: Failed | None, *, begun: bool) -> bytes:
     return _frame(("keepalive", {}), 0) if begun else b": waiting\n\n"
 
 
-def encode_response(events: Iterable[Event], identity: ResponseIdentity, asked: ClientRequest) -> bytes:
+def encode_response(events: Iterable[Event], identity: ResponseIdentity, request: ClientRequest) -> bytes:
     """Encode a non-streamed response; calls that never ended are left out."""
-    items = OutputItems(identity, asked)
+    items = OutputItems(identity, request)
     for event in events:
         items.take(event)
     if items.failure is not None:

@@ -21,7 +21,7 @@ class StreamMark(NamedTuple):
     """A change of the item at an index: it was added or done (the item), or got a delta (a text)."""
 
     at: int
-    told: Mapping[str, Any] | str
+    change: Mapping[str, Any] | str
     done: bool = False
 
 
@@ -50,24 +50,24 @@ class PositionTracker:
     def place(self) -> StreamPosition:
         return StreamPosition(self.number, self.response, self.marks, len(self.marks))
 
-    def follow(self, told: Mapping[str, Any]) -> None:
-        number = told.get("sequence_number")
+    def follow(self, payload: Mapping[str, Any]) -> None:
+        number = payload.get("sequence_number")
         if not isinstance(number, int):
             self.tidy = False
             return
         self.number = number + 1
-        step = _STEPS.get(text_at(told, "type"))
+        step = _STEPS.get(text_at(payload, "type"))
         if step is not None:
-            step(self, told)
+            step(self, payload)
 
-    def begin(self, told: Mapping[str, Any]) -> None:
-        response = told.get("response")
+    def begin(self, payload: Mapping[str, Any]) -> None:
+        response = payload.get("response")
         self.tidy = self.tidy and isinstance(response, dict)
         self.response = response if isinstance(response, dict) else {}
         self.settled = True
 
-    def add(self, told: Mapping[str, Any]) -> None:
-        item, at = told.get("item"), told.get("output_index")
+    def add(self, payload: Mapping[str, Any]) -> None:
+        item, at = payload.get("item"), payload.get("output_index")
         if not isinstance(item, dict) or at != self.items or not text_at(item, "id") or self.text_open:
             self.tidy = False
             return
@@ -79,26 +79,26 @@ class PositionTracker:
         self.marks.append(StreamMark(at, item))
         self.settled = kind == CALL
 
-    def add_delta(self, told: Mapping[str, Any]) -> None:
-        at, text = told.get("output_index"), told.get("delta")
+    def add_delta(self, payload: Mapping[str, Any]) -> None:
+        at, text = payload.get("output_index"), payload.get("delta")
         if not isinstance(at, int) or at >= self.items or not isinstance(text, str):
             self.tidy = False
             return
         self.marks.append(StreamMark(at, text))
         self.settled = True
 
-    def part(self, told: Mapping[str, Any]) -> None:
+    def part(self, payload: Mapping[str, Any]) -> None:
         """Only messages with a single text can be resumed."""
-        part = told.get("part")
-        if told.get("content_index") or not isinstance(part, dict) or part.get("type") != "output_text":
+        part = payload.get("part")
+        if payload.get("content_index") or not isinstance(part, dict) or part.get("type") != "output_text":
             self.tidy = False
         self.settled = False
 
-    def wait(self, told: Mapping[str, Any]) -> None:
+    def wait(self, payload: Mapping[str, Any]) -> None:
         self.settled = False
 
-    def end(self, told: Mapping[str, Any]) -> None:
-        item, at = told.get("item"), told.get("output_index")
+    def end(self, payload: Mapping[str, Any]) -> None:
+        item, at = payload.get("item"), payload.get("output_index")
         if not isinstance(item, dict) or not isinstance(at, int) or at >= self.items:
             self.tidy = False
             return

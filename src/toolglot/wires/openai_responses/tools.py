@@ -87,7 +87,7 @@ class ToolTable:
 
 
 def collect_tools(listed: object) -> ToolTable:
-    """What stands in the field of tools. Items that bring further ones go on from a copy of it."""
+    """Collect the tools of the ``tools`` field. Items with further tools extend a copy of it."""
     table = ToolTable()
     table.add(listed, "tools")
     return table
@@ -95,12 +95,12 @@ def collect_tools(listed: object) -> ToolTable:
 
 def _describe_input(form: Mapping[str, Any]) -> dict[str, Any]:
     """The schema of a tool that takes raw text. Other wires cannot enforce a grammar, but can show it."""
-    told = {"type": "string", "description": "The raw text for the tool."}
+    encoded = {"type": "string", "description": "The raw text for the tool."}
     grammar = form.get("grammar") if isinstance(form.get("grammar"), dict) else form
     if isinstance(grammar, dict) and text_at(grammar, "definition"):
         syntax = text_at(grammar, "syntax") or "its"
-        told["description"] += f" It follows this {syntax} grammar:\n{grammar['definition']}"
-    return {"type": "object", "properties": {INPUT: told}, "required": [INPUT], "additionalProperties": False}
+        encoded["description"] += f" It follows this {syntax} grammar:\n{grammar['definition']}"
+    return {"type": "object", "properties": {INPUT: encoded}, "required": [INPUT], "additionalProperties": False}
 
 
 # -- the choice --------------------------------------------------------------------------------------------------------
