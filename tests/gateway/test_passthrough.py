@@ -230,12 +230,12 @@ def carry_on(wire: str, pieces: list[bytes], unchanged: bool = True) -> list[byt
 
 def write(wire: str, events: Sequence[Event]) -> list[bytes]:
     asked = ClientRequest(Conversation("m", ()), stream=True, memory={"thoughts": True})
-    writer = all_wires()[wire].write_stream(ResponseIdentity("7", 0, "their-name"), asked)
+    writer = all_wires()[wire].open_encoder(ResponseIdentity("7", 0, "their-name"), asked)
     return [writer.write([event]) for event in events]
 
 
 def read(wire: str, out: list[bytes]) -> list[Event]:
-    reader = all_wires()[wire].read_stream(lambda: "new")
+    reader = all_wires()[wire].open_decoder(lambda: "new")
     return summarize([*reader.feed(b"".join(out)), *reader.close()])
 
 
@@ -357,9 +357,9 @@ def test_what_clients_of_the_messages_wire_cannot_read_is_told_anew(found: bytes
 def test_a_sign_of_life_begins_no_second_message() -> None:
     for mode in ("native", "off"):
         stream = start("anthropic_messages", mode)
-        out = [stream.beat()]
+        out = [stream.heartbeat()]
         for piece in write("anthropic_messages", SAID["call"]):
-            out += [stream.feed(piece), stream.beat()]
+            out += [stream.feed(piece), stream.heartbeat()]
         raw = b"".join(out)
         assert raw.count(b"event: message_start") == 1 and raw.count(b"event: ping") == 7
         assert raw.replace(b'event: ping\ndata: {"type":"ping"}\n\n', b"") == MESSAGE
@@ -410,7 +410,7 @@ def test_a_message_that_is_taken_up_is_one_message(said: str) -> None:
 
 def test_raw_text_for_a_custom_tool_passes() -> None:
     asked = ClientRequest(Conversation("m", ()), stream=True, memory={"custom": frozenset(("patch",))})
-    writer = all_wires()["openai_responses"].write_stream(ResponseIdentity("7", 0, "their-name"), asked)
+    writer = all_wires()["openai_responses"].open_encoder(ResponseIdentity("7", 0, "their-name"), asked)
     call = (CallStarted(0, "c", "patch"), CallArguments(0, '{"input":"*** Begin'), CallArguments(0, ' Patch"}'))
     events: tuple[Event, ...] = (*call, CallEnded(0), Finished("tool_calls"))
     pieces = [writer.write([event]) for event in events]

@@ -183,7 +183,7 @@ def test_a_native_answer_holds_nothing_back(upstream: str) -> None:
     line = Line("anthropic_messages", upstream)
     exchange = ask(line, True)
     stream = open_stream(exchange)
-    writer = all_wires()[upstream].write_stream(
+    writer = all_wires()[upstream].open_encoder(
         ResponseIdentity("1", 1, "m"), ClientRequest(Conversation("m", ()), True, True)
     )
     for word in ("I ", "read ", "it", " now."):
@@ -301,7 +301,7 @@ def test_a_stream_with_a_cut_call_fails_if_a_part_of_it_was_sent(text: str, clie
     made: list[Event] = [CallStarted(0, "c", "read"), CallArguments(0, BROKEN["cut"]), CallEnded(0)]
     told = tell(line, exchange, [*pieces(text), *made, CALLED])
     assert not any(isinstance(event, CallEnded) for event in told) and exchange.watch.rejected == ["truncated"]
-    if text.strip() and all_wires()[client].WHOLE_CALLS:
+    if text.strip() and all_wires()[client].sends_whole_calls:
         assert sum_up(told) == (f"{text}\n\n({CUT})", [], "length") and not exchange.watch.error
     else:
         assert (type(told[-1]), exchange.watch.error) == (Failed, "truncated_call")
@@ -333,8 +333,8 @@ def test_a_stream_without_a_finish_fails(said: str, mode: str, client: str, upst
 
     line = Line(client, upstream, mode)
     exchange = ask(line, True)
-    stream, reader = open_stream(exchange), line.client.read_stream(line.source.token)
-    writer = line.upstream.write_stream(ResponseIdentity("1", 1, "m"), ClientRequest(Conversation("m", ()), True, True))
+    stream, reader = open_stream(exchange), line.client.open_decoder(line.source.token)
+    writer = line.upstream.open_encoder(ResponseIdentity("1", 1, "m"), ClientRequest(Conversation("m", ()), True, True))
     sent = stream.feed(writer.write(pieces(said))) + stream.close()
     told = [*reader.feed(sent), *reader.close()]
     assert isinstance(told[-1], Failed) and exchange.watch.error == "upstream_closed"
@@ -389,7 +389,7 @@ def test_a_refused_call_in_a_stream_is_text_or_a_failure(client: str, upstream: 
     )
     why = CUT.replace("read", "open") if cut else MISSING
     assert exchange.watch.rejected == (["truncated"] if cut else ["missing_argument"])
-    if all_wires()[client].WHOLE_CALLS:
+    if all_wires()[client].sends_whole_calls:
         assert sum_up(told) == (f"Now:\n{said}\n\n({why})", [], "length" if cut else "stop")
         assert not any(isinstance(event, CallStarted) for event in told)
         return

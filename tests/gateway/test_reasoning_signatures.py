@@ -30,17 +30,17 @@ from toolglot.gateway.sessions.reasoning_signatures import SignatureCollector, T
 from toolglot.gateway.sessions.ttl_store import OVERHEAD, TtlStore, digest
 from toolglot.wires import all_wires
 from toolglot.wires.anthropic_messages.ids import REDACTED, write_signature
-from toolglot.wires.gemini.field_names import UNSEALED
+from toolglot.wires.gemini.field_names import NO_SIGNATURE
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
-from toolglot.wires.translation import lend_seal
+from toolglot.wires.translation import wrap_signature
 
 SEAL = "c2VhbCBvbmU="
 OTHER = "c2VhbCB0d28="
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
 TOOLS = (Tool("read", "Read a file", SCHEMA), Tool("write", "Write a file", SCHEMA))
 QUESTION = Message("user", (Text("What is this?"),))
-SEALING = sorted(name for name, wire in all_wires().items() if wire.SEALS)
-CARRYING = {name for name, wire in all_wires().items() if wire.CARRIES_SEALS}
+SEALING = sorted(name for name, wire in all_wires().items() if wire.models_sign_reasoning)
+CARRYING = {name for name, wire in all_wires().items() if wire.client_returns_signatures}
 PAIRS = [(client, upstream) for client in sorted(all_wires()) for upstream in SEALING if client != upstream]
 
 SEALED: dict[str, Callable[[str], list[Event]]] = {
@@ -55,7 +55,7 @@ SEALED: dict[str, Callable[[str], list[Event]]] = {
 
 LENT: dict[str, Callable[[str, str], str]] = {
     "anthropic_messages": lambda seal, kind: write_signature(kind, seal),
-    "openai_responses": lambda seal, kind: lend_seal(seal, kind, "openai_responses"),
+    "openai_responses": lambda seal, kind: wrap_signature(seal, kind, "openai_responses"),
 }
 """What clients of wires that carry seals are given, and send back as it is."""
 
@@ -177,7 +177,7 @@ def test_a_step_without_its_seal_goes_on_without(
     turn, owner = case(line, turn)
     again = line.ask(Conversation("m", (QUESTION, turn, result), TOOLS), True, owner)
     assert shape(line.see(again)) == ["ToolCall"] and SEAL.encode() not in again.request
-    assert (UNSEALED.encode() in again.request) == (upstream == "gemini")
+    assert (NO_SIGNATURE.encode() in again.request) == (upstream == "gemini")
 
 
 def test_seals_of_one_upstream_are_not_for_another() -> None:
@@ -188,7 +188,7 @@ def test_seals_of_one_upstream_are_not_for_another() -> None:
     elsewhere = replace(line.settings.upstreams[0], base_url="http://127.0.0.1:2/v1")
     line.settings = replace(line.settings, upstreams=(elsewhere,))
     again = line.ask(Conversation("m", (QUESTION, *remember(told, "openai_chat")), TOOLS), True)
-    assert UNSEALED.encode() in again.request and SEAL.encode() not in again.request
+    assert NO_SIGNATURE.encode() in again.request and SEAL.encode() not in again.request
 
 
 EDITOR = "str_replace_based_edit_tool"
@@ -334,9 +334,9 @@ def test_a_gateway_keeps_seals_by_the_key_of_the_client(upstream: str, stream: b
     asked = ClientRequest(Conversation("m", ()), stream, True, memory={"thoughts": True, "list": False})
     events, answerer = [*SEALED["text_call"](upstream), Finished("tool_calls")], ResponseIdentity("1", 1, "m")
     replay.body = (
-        wire.write_stream(answerer, asked).write(events) if stream else wire.encode_reply(events, answerer, asked)
+        wire.open_encoder(answerer, asked).write(events) if stream else wire.encode_response(events, answerer, asked)
     )
-    replay.content_type = wire.STREAM_TYPE if stream else "application/json"
+    replay.content_type = wire.stream_type if stream else "application/json"
     body: dict[str, Any] = {
         "model": "m",
         "stream": stream,

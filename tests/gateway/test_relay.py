@@ -47,7 +47,7 @@ def pass_on(wire: str, pieces: list[bytes], error: ToolglotError | None = None) 
 
 
 def read(wire: str, body: bytes) -> list[Event]:
-    reader = all_wires()[wire].read_stream(lambda: "1")
+    reader = all_wires()[wire].open_decoder(lambda: "1")
     return [*reader.feed(body), *reader.close()]
 
 
@@ -112,7 +112,7 @@ def test_an_empty_answer_is_an_error(wire: str, said: list[Event]) -> None:
     failed = read(wire, pass_on(wire, frames_of(wire, [*said, Finished("stop", USAGE)])))[-1]
     assert isinstance(failed, Failed)
     asked = ClientRequest(Conversation("m", ()), False, True, memory={"thoughts": True, "list": False})
-    body = all_wires()[wire].encode_reply([*said, Finished("stop", USAGE)], ResponseIdentity("1", 1, "m"), asked)
+    body = all_wires()[wire].encode_response([*said, Finished("stop", USAGE)], ResponseIdentity("1", 1, "m"), asked)
     with pytest.raises(UpstreamError) as raised:
         reply(relay(wire, stream=False), body)
     assert raised.value.code in ("empty_answer", "upstream_invalid")
@@ -128,7 +128,7 @@ def test_a_whole_answer_that_is_none_is_an_error(wire: str, body: bytes) -> None
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_healthy_whole_answer_passes_however_it_is_laid_out(wire: str) -> None:
     asked = ClientRequest(Conversation("m", ()), False, True, memory={"thoughts": True, "list": False})
-    body = all_wires()[wire].encode_reply(ANSWER, ResponseIdentity("1", 1, "m"), asked)
+    body = all_wires()[wire].encode_response(ANSWER, ResponseIdentity("1", 1, "m"), asked)
     laid_out = json.dumps(json.loads(body), indent=2).encode()
     assert reply(relay(wire, stream=False), laid_out) is laid_out
     assert reply(relay(wire, stream=False), b"\xef\xbb\xbf" + laid_out) == laid_out
@@ -183,7 +183,7 @@ def ask(wire: str, stream: bool = False) -> tuple[bytes, str]:
     """A request of a wire, and where it goes."""
     asked = Conversation("m", (Message("user", (Text("hi"),)),))
     parts = path_of(wire, stream)
-    route = all_wires()[wire].ROUTES[0]
+    route = all_wires()[wire].routes[0]
     path = f"/v1beta/models/m:{parts['method']}" if wire == "gemini" else route
     return all_wires()[wire].encode_request(asked, stream=stream, wants_usage=False), path
 

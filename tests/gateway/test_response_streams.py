@@ -45,7 +45,7 @@ def relay(wire: str, stream: bool = True) -> Exchange:
 def frames_of(wire: str, events: list[Event]) -> list[bytes]:
     """An answer as a server writes it, event by event."""
     asked = ClientRequest(Conversation("m", ()), True, True, memory={"thoughts": True, "list": False})
-    writer = all_wires()[wire].write_stream(ResponseIdentity("1", 1234567890, "m"), asked)
+    writer = all_wires()[wire].open_encoder(ResponseIdentity("1", 1234567890, "m"), asked)
     return [frame for event in events if (frame := writer.write([event]))]
 
 
@@ -148,7 +148,7 @@ def test_a_whole_answer(wire: str) -> None:
     exchange = relay(wire, stream=False)
     asked = ClientRequest(Conversation("m", ()), False, True, memory={"thoughts": True, "list": False})
     answerer = ResponseIdentity("1", 1234567890, "m")
-    body = all_wires()[wire].encode_reply([TextDelta("hi"), Finished("length", USAGE)], answerer, asked)
+    body = all_wires()[wire].encode_response([TextDelta("hi"), Finished("length", USAGE)], answerer, asked)
     assert reply(exchange, body) is body
     exchange.conclude()
     assert exchange.watch.finish == "length" and exchange.watch.usage == USAGE

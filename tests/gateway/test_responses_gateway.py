@@ -314,7 +314,7 @@ def test_a_request_that_grows_too_large_is_refused() -> None:
 def told_by(upstream: str, events: list[Event], stream: bool) -> bytes:
     wire = all_wires()[upstream]
     answerer, asked = ResponseIdentity("1", 1, "m"), ClientRequest(Conversation("m", ()), stream, True)
-    return wire.write_stream(answerer, asked).write(events) if stream else wire.encode_reply(events, answerer, asked)
+    return wire.open_encoder(answerer, asked).write(events) if stream else wire.encode_response(events, answerer, asked)
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -370,7 +370,7 @@ def test_a_responses_client_before_a_responses_upstream(stream: bool) -> None:
     ]
     answerer, replay = ResponseIdentity("1", 1, "m"), Replay()
     replay.body = (
-        wire.write_stream(answerer, custom).write(events) if stream else wire.encode_reply(events, answerer, custom)
+        wire.open_encoder(answerer, custom).write(events) if stream else wire.encode_response(events, answerer, custom)
     )
     replay.content_type = "text/event-stream" if stream else "application/json"
     asked = {**CODEX, "model": "m", "input": "hi", "stream": stream, "tools": [*CODEX["tools"], APPLY_PATCH]}

@@ -174,9 +174,9 @@ def test_an_upstream_of_any_wire_is_offered_the_tools_of_its_model(wire: str, st
         asked_of.append(await request.json())
         asked = ClientRequest(Conversation("m", ()))
         if not streamed:
-            return web.Response(body=spoken.encode_reply(answer, ResponseIdentity("1", 0, "m"), asked))
-        body = spoken.write_stream(ResponseIdentity("1", 0, "m"), asked).write(answer)
-        return web.Response(body=body, content_type=spoken.STREAM_TYPE)
+            return web.Response(body=spoken.encode_response(answer, ResponseIdentity("1", 0, "m"), asked))
+        body = spoken.open_encoder(ResponseIdentity("1", 0, "m"), asked).write(answer)
+        return web.Response(body=body, content_type=spoken.stream_type)
 
     async def agree() -> None:
         app = web.Application()

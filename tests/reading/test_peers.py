@@ -226,7 +226,7 @@ def test_what_a_server_streams(before: str, name: str) -> None:
     done = "" if name in UNCUT else "data: [DONE]\n\n"
     raw = "".join(f"data: {json.dumps(one)}\n\n" for one in chunks) + done
     told = line.carry(line.ask(ASKED, True), raw.encode())
-    if end == "length" and all_wires()[before].WHOLE_CALLS:
+    if end == "length" and all_wires()[before].sends_whole_calls:
         text = "(The call of read_file was cut off before it was complete, and was not made.)"
     assert sum_up(told) == (text, calls, end)
     ids = [event.id for event in told if isinstance(event, CallStarted)]

@@ -168,7 +168,7 @@ async def test_refusals_are_told_in_the_words_of_the_client(wire: str, stream: b
     spoken = all_wires()[wire]
     asked = Conversation("sim", (Message("user", (Text("Hello"),)),))
     body = spoken.encode_request(asked, stream=stream, wants_usage=True)
-    path = spoken.ROOT + spoken.locate("sim", stream=stream)
+    path = spoken.base_path + spoken.locate("sim", stream=stream)
     async with gateway(limit_requests_per_minute=1) as gate:
         assert (await gate.ask(body, path)).status == 200
         answer = await gate.ask(body, path)

@@ -85,7 +85,7 @@ def test_a_stream_that_is_passed_on_is_in_the_servers_own_words(wire: str, base_
 
     async def compare() -> None:
         async with gateway(base_url=base_url, upstream={"wire": wire}) as gate:
-            answer = await gate.ask(body, all_wires()[wire].ROUTES[0])
+            answer = await gate.ask(body, all_wires()[wire].routes[0])
             assert answer.headers["x-toolglot-mode"] == "relay"
             assert b'"model":"smollm2-135m"' in answer.body
             assert await requests_without_errors(gate)

@@ -23,7 +23,7 @@ from toolglot.core.events import (
     ReasoningSigned,
     TextDelta,
 )
-from toolglot.wires import gemini as wire
+from toolglot.wires.gemini import WIRE as wire
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
 ANSWERER = ResponseIdentity("1", 1234567890, "m")
@@ -84,14 +84,14 @@ def see(replies: list[types.GenerateContentResponse]) -> tuple[str, str, list[An
 
 
 def prepare(replay: Replay, name: str, *, beating: bool = False) -> None:
-    writer = wire.write_stream(ANSWERER, THINKING)
+    writer = wire.open_encoder(ANSWERER, THINKING)
     replay.content_type = "text/event-stream"
     frames = [writer.write([event]) for event in TOLD[name]]
-    replay.body = b"".join(writer.beat() + frame if beating else frame for frame in frames)
+    replay.body = b"".join(writer.heartbeat() + frame if beating else frame for frame in frames)
 
 
 def prepare_whole(replay: Replay, name: str) -> None:
-    replay.body, replay.content_type = wire.encode_reply(TOLD[name], ANSWERER, THINKING), "application/json"
+    replay.body, replay.content_type = wire.encode_response(TOLD[name], ANSWERER, THINKING), "application/json"
 
 
 @pytest.mark.parametrize("name", READABLE)

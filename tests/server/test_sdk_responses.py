@@ -14,7 +14,8 @@ from support.wiring import ANSWERS, PATH, Replay, call, replaying
 from toolglot.core.conversation import Conversation
 from toolglot.core.errors import RequestError
 from toolglot.core.events import CallEnded, Event, Failed, Finished, ReasoningDelta, ReasoningSigned, TextDelta
-from toolglot.wires import openai_responses as wire
+from toolglot.wires.openai_responses import WIRE as wire
+from toolglot.wires.openai_responses.response_encoder import interject
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
 ANSWERER = ResponseIdentity("1", 1234567890, "m")
@@ -77,14 +78,14 @@ def see(response: Any) -> list[tuple[str, ...]]:
 
 
 def prepare(replay: Replay, name: str, *, whole: bool = False, beats: int = 0) -> None:
-    writer = wire.write_stream(ANSWERER, PLAIN)
+    writer = wire.open_encoder(ANSWERER, PLAIN)
     if whole:
-        replay.body, replay.content_type = wire.encode_reply(TOLD[name], ANSWERER, PLAIN), "application/json"
+        replay.body, replay.content_type = wire.encode_response(TOLD[name], ANSWERER, PLAIN), "application/json"
         return
     replay.content_type = "text/event-stream"
-    beat = b"".join(writer.beat() for _ in range(beats))
+    beat = b"".join(writer.heartbeat() for _ in range(beats))
     replay.body = beat + b"".join(
-        writer.write([event]) + (writer.beat() if beats else b"") for event in TOLD[name][:-1]
+        writer.write([event]) + (writer.heartbeat() if beats else b"") for event in TOLD[name][:-1]
     )
     replay.body += writer.write(TOLD[name][-1:])
 
@@ -159,13 +160,13 @@ def test_what_the_package_sends_back_is_read(server: tuple[Replay, str], client:
 @pytest.mark.parametrize("before", [0, 4])
 def test_a_word_inside_the_stream_of_another(server: tuple[Replay, str], client: OpenAI, before: int) -> None:
     """A stream that is passed on has an identity of its own, which nobody else may touch."""
-    frames = [frame + b"\n\n" for frame in wire.write_stream(ANSWERER, PLAIN).write(TOLD["call"]).split(b"\n\n")[:-1]]
+    frames = [frame + b"\n\n" for frame in wire.open_encoder(ANSWERER, PLAIN).write(TOLD["call"]).split(b"\n\n")[:-1]]
     replay, passed = server[0], b"".join(frames[:before])
     replay.content_type = "text/event-stream"
-    replay.body = passed + wire.interject(None, begun=before > 0) + b"".join(frames[before:])
+    replay.body = passed + interject(None, begun=before > 0) + b"".join(frames[before:])
     with client.responses.stream(model="m", input="hi") as stream:
         list(stream)
         assert see(stream.get_final_response()) == expect(TOLD["call"])
-    replay.body = passed + wire.interject(Failed("upstream_closed", "gone"), begun=before > 0)
+    replay.body = passed + interject(Failed("upstream_closed", "gone"), begun=before > 0)
     with pytest.raises(APIError, match="gone"), client.responses.stream(model="m", input="hi") as stream:
         list(stream)

@@ -62,8 +62,8 @@ class Line:
         return self.open(self.client.encode_request(asked, stream=stream, wants_usage=True), stream, owner)
 
     def open(self, body: bytes, stream: bool, owner: str = "k") -> Exchange:
-        path = path_of(self.client.NAME, stream)
-        watch = Telemetry().begin("r", self.client.NAME)
+        path = path_of(self.client.name, stream)
+        watch = Telemetry().begin("r", self.client.name)
         return Exchange(self.client, body, path, self.settings, self.source, watch, self.knowledge, owner=owner)
 
     def answer(self, exchange: Exchange, events: Sequence[Event]) -> list[Event]:
@@ -71,20 +71,20 @@ class Line:
         asked = ClientRequest(Conversation("m", ()), exchange.streamed, True, memory={"thoughts": True, "list": False})
         answerer = ResponseIdentity("1", 1234567890, "m")
         if not exchange.streamed:
-            return self.carry(exchange, self.upstream.encode_reply(events, answerer, asked))
-        return self.carry(exchange, self.upstream.write_stream(answerer, asked).write(events))
+            return self.carry(exchange, self.upstream.encode_response(events, answerer, asked))
+        return self.carry(exchange, self.upstream.open_encoder(answerer, asked).write(events))
 
     def carry(self, exchange: Exchange, raw: bytes) -> list[Event]:
         """What the client reads of the bytes that the upstream wrote."""
         if not exchange.streamed:
-            return self.client.decode_reply(reply(exchange, raw), self.source.token)
-        stream, reader = open_stream(exchange), self.client.read_stream(self.source.token)
+            return self.client.decode_response(reply(exchange, raw), self.source.token).events
+        stream, reader = open_stream(exchange), self.client.open_decoder(self.source.token)
         return [*reader.feed(stream.feed(raw) + stream.close()), *reader.close()]
 
     def arrive(self, exchange: Exchange) -> Conversation:
         """The request as the upstream understands it."""
         return self.upstream.decode_request(
-            exchange.request, path_of(self.upstream.NAME, exchange.streamed)
+            exchange.request, path_of(self.upstream.name, exchange.streamed)
         ).conversation
 
     def see(self, exchange: Exchange) -> list[Any]:

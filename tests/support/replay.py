@@ -68,16 +68,16 @@ def replaying(wire: Any) -> web.Application:
             if isinstance(events[-1], Failed):
                 body = spoken.encode_error(UpstreamError(events[-1].message))
                 return web.Response(status=502, body=body, content_type="application/json")
-            return web.Response(body=spoken.encode_reply(events, answerer, asked), content_type="application/json")
-        response = web.StreamResponse(headers={"Content-Type": spoken.STREAM_TYPE})
+            return web.Response(body=spoken.encode_response(events, answerer, asked), content_type="application/json")
+        response = web.StreamResponse(headers={"Content-Type": spoken.stream_type})
         await response.prepare(request)
-        writer = spoken.write_stream(answerer, asked)
-        await response.write(writer.beat())
+        writer = spoken.open_encoder(answerer, asked)
+        await response.write(writer.heartbeat())
         for event in events:
             await response.write(writer.write([event]))
         await response.write_eof()
         return response
 
-    for route in {*spoken.ROUTES, "/v1" + spoken.locate("{model}", stream=True).partition("?")[0]}:
+    for route in {*spoken.routes, "/v1" + spoken.locate("{model}", stream=True).partition("?")[0]}:
         app.router.add_post(route, answer)
     return app

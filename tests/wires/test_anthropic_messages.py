@@ -40,8 +40,9 @@ from toolglot.core.events import (
     check_order,
     merge_deltas,
 )
-from toolglot.wires import anthropic_messages as wire
+from toolglot.wires.anthropic_messages import WIRE as wire
 from toolglot.wires.anthropic_messages.ids import NAME, REDACTED, scrub
+from toolglot.wires.anthropic_messages.request_decoder import count_tokens
 from toolglot.wires.json_fields import end_call
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
@@ -106,7 +107,7 @@ def says(text: str) -> dict[str, Any]:
 
 
 def read_whole(stream: bytes, size: int = 0) -> list[Event]:
-    reader = wire.read_stream(ids())
+    reader = wire.open_decoder(ids())
     size = size or len(stream)
     events = [event for at in range(0, len(stream), size) for event in reader.feed(stream[at : at + size])]
     events += reader.close()
@@ -141,7 +142,7 @@ def parse(stream: bytes) -> list[Any]:
 
 
 def write(events: list[Event], asked: ClientRequest = PLAIN) -> list[Any]:
-    return parse(wire.write_stream(ANSWERER, asked).write(events))
+    return parse(wire.open_encoder(ANSWERER, asked).write(events))
 
 
 # requests
@@ -283,8 +284,8 @@ def test_tools_of_the_provider_are_skipped_and_noted() -> None:
 
 
 def test_tokens_are_estimated_with_tools() -> None:
-    few = json.loads(wire.EXTRAS[0].answer(ask(), ()))["input_tokens"]
-    many = wire.count_tokens(decode(ask(system="x" * 400, tools=[READ])))
+    few = json.loads(wire.extra_endpoints[0].answer(ask(), ()))["input_tokens"]
+    many = count_tokens(decode(ask(system="x" * 400, tools=[READ])))
     assert few == 1 and 110 < many < 140
 
 
@@ -442,10 +443,10 @@ def test_input_may_stand_in_the_beginning_and_may_be_no_json() -> None:
 
 
 def test_what_is_written_is_read_the_same() -> None:
-    written = wire.write_stream(ANSWERER, PLAIN).write(TOLD)
+    written = wire.open_encoder(ANSWERER, PLAIN).write(TOLD)
     parse(written)
     assert read_whole(written, 11) == [Started("msg_1", "claude"), *TOLD[1:]]
-    whole = wire.decode_reply(wire.encode_reply(TOLD, ANSWERER, PLAIN), ids())
+    whole = wire.decode_response(wire.encode_response(TOLD, ANSWERER, PLAIN), ids()).events
     assert whole == [Started("msg_1", "claude"), *TOLD[1:]]
 
 
@@ -466,7 +467,7 @@ def test_blocks_never_overlap() -> None:
     check_order(events)
     kinds = [event["content_block"]["type"] for event in write(events) if event["type"] == "content_block_start"]
     assert kinds == ["tool_use", "tool_use", "text"]
-    written = wire.write_stream(ANSWERER, PLAIN)
+    written = wire.open_encoder(ANSWERER, PLAIN)
     told = b"".join(written.write([event]) for event in events)
     assert [event for event in read_whole(told) if isinstance(event, CallArguments | TextDelta)] == [
         CallArguments(0, '{"x":1}'),
@@ -502,7 +503,7 @@ def answers(draw: st.DrawFn) -> list[Event]:
 @given(answers())
 def test_any_mixture_is_told_in_blocks(events: list[Event]) -> None:
     check_order(events)
-    writer = wire.write_stream(ANSWERER, PLAIN)
+    writer = wire.open_encoder(ANSWERER, PLAIN)
     written = b"".join(writer.write([event]) for event in events)
     parse(written)
     read = read_whole(written)
@@ -523,13 +524,13 @@ def arguments_of(events: list[Event]) -> dict[int, str]:
 
 
 def test_a_call_that_is_whole_gives_way_at_once() -> None:
-    writer = wire.write_stream(ANSWERER, PLAIN)
+    writer = wire.open_encoder(ANSWERER, PLAIN)
     writer.write([CallStarted(0, "a", "read"), CallArguments(0, "{}")])
     assert b'"index":1' in writer.write([CallStarted(1, "b", "read")])
 
 
 def test_a_call_is_closed_as_soon_as_it_ends() -> None:
-    writer = wire.write_stream(ANSWERER, PLAIN)
+    writer = wire.open_encoder(ANSWERER, PLAIN)
     writer.write([CallStarted(0, "a", "read")])
     out = writer.write([CallEnded(0)])
     assert b"content_block_stop" in out and b'"partial_json":"{}"' in out
@@ -564,15 +565,15 @@ def test_seals_of_others_come_back_as_they_were() -> None:
         ReasoningDelta("so"),
         Finished("stop"),
     ]
-    content = json.loads(wire.encode_reply(events, ANSWERER, PLAIN))["content"]
+    content = json.loads(wire.encode_response(events, ANSWERER, PLAIN))["content"]
     [message] = decode(ask(messages=[{"role": "assistant", "content": content}])).conversation.messages
     assert message.parts == (Reasoning("hm", "gAAA", "openai_responses"), Reasoning("so"))
     assert encode(USER, message)["messages"] == [{"role": "user", "content": [{"type": "text", "text": "hi"}]}]
 
 
 def test_a_heartbeat_is_a_ping_behind_the_start() -> None:
-    writer = wire.write_stream(ANSWERER, PLAIN)
-    told = writer.beat() + writer.beat() + writer.write([TextDelta("x"), Finished("stop")])
+    writer = wire.open_encoder(ANSWERER, PLAIN)
+    told = writer.heartbeat() + writer.heartbeat() + writer.write([TextDelta("x"), Finished("stop")])
     assert [event["type"] for event in parse(told)][:4] == ["message_start", "ping", "ping", "content_block_start"]
 
 
@@ -596,14 +597,14 @@ def test_stop_reasons(reason: str, stop: str) -> None:
 
 def test_a_whole_answer_leaves_out_calls_that_were_cut() -> None:
     events: list[Event] = [TextDelta("a"), CallStarted(0, "c", "r"), CallArguments(0, '{"'), Finished("length")]
-    told = json.loads(wire.encode_reply(events, ANSWERER, PLAIN))
+    told = json.loads(wire.encode_response(events, ANSWERER, PLAIN))
     assert told["content"] == [{"type": "text", "text": "a"}] and told["stop_reason"] == "max_tokens"
 
 
 def test_half_a_surrogate_pair_passes_as_it_is() -> None:
     events = read_whole(frames(START, *end()).replace(b'{"type": "message_stop"}', b'{"type":"message_stop"}') .replace(b"event: message_delta", b'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"\\ud83d"}}\n\nevent: message_delta'))  # fmt: skip
     assert TextDelta("\ud83d") in events
-    assert b'"text":"\\ud83d"' in wire.write_stream(ANSWERER, PLAIN).write(events)
+    assert b'"text":"\\ud83d"' in wire.open_encoder(ANSWERER, PLAIN).write(events)
 
 
 @pytest.mark.parametrize(

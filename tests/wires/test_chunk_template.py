@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolglot.core.events import CallArguments, Event, ReasoningDelta, TextDelta
-from toolglot.wires.openai_chat import chunk_template as moulds
-from toolglot.wires.openai_chat import response_decoder as replies
+from toolglot.wires.openai_chat import chunk_template, response_decoder
 from toolglot.wires.openai_chat.response_decoder import StreamDecoder
 
 CALL = {"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": ""}}
@@ -51,7 +50,7 @@ def chunk(delta: object, style: dict[str, Any] = STYLES[0], **more: object) -> b
 def read(pieces: list[bytes], casts: int) -> list[Event]:
     ids = count()
     reader = StreamDecoder(lambda: f"id{next(ids)}")
-    reader.casts, reader.patience = casts, 0
+    reader.templates_left, reader.chunks_to_wait = casts, 0
     return [event for piece in pieces for event in reader.feed(piece)] + reader.close()
 
 
@@ -96,10 +95,10 @@ def test_a_chunk_like_the_one_before_is_not_taken_apart(
     first: object, second: object, told: Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reader = StreamDecoder(lambda: "id")
-    reader.patience = 0
+    reader.chunks_to_wait = 0
     reader.feed(chunk({"tool_calls": [CALL]}))
     reader.feed(chunk(first))
-    monkeypatch.setattr(replies, "decode", None)
+    monkeypatch.setattr(response_decoder, "decode", None)
     assert reader.feed(chunk(second)) == [told]
     assert reader.calls[0].pieces == ['{"a', '":1}'] or not isinstance(told, CallArguments)
 
@@ -107,24 +106,26 @@ def test_a_chunk_like_the_one_before_is_not_taken_apart(
 def test_a_string_that_stands_elsewhere_is_no_place_to_cut() -> None:
     """The name of the model is found first; with another name the chunk would tell the same text."""
     piece = chunk({"content": "m"}, model="m")
-    assert moulds.cast(piece, TextDelta("m"), TextDelta) is None
-    assert moulds.cast(chunk({"content": "n"}, model="m"), TextDelta("n"), TextDelta) is not None
+    assert chunk_template.infer_template(piece, TextDelta("m"), TextDelta) is None
+    assert chunk_template.infer_template(chunk({"content": "n"}, model="m"), TextDelta("n"), TextDelta) is not None
 
 
 def test_few_chunks_are_not_worth_a_mould() -> None:
     reader = StreamDecoder(lambda: "id")
-    for _ in range(replies.PATIENCE + 1):  # the first one tells besides that the answer has started
+    for _ in range(
+        response_decoder.CHUNKS_BEFORE_TEMPLATE + 1
+    ):  # the first one tells besides that the answer has started
         reader.feed(chunk({"content": "a"}))
-        assert reader.mould is None
+        assert reader.template is None
     reader.feed(chunk({"content": "a"}))
-    assert reader.mould is not None
+    assert reader.template is not None
 
 
 def test_chunks_that_always_differ_are_soon_left_alone() -> None:
     reader = StreamDecoder(lambda: "id")
     for number in range(20):
         reader.feed(chunk({"content": "a"}, obfuscation=str(number)))
-    assert reader.casts == 0 and reader.mould is None
+    assert reader.templates_left == 0 and reader.template is None
 
 
 def test_arguments_go_to_a_call_that_has_no_name_yet() -> None:

@@ -39,7 +39,7 @@ from toolglot.core.events import (
     merge_deltas,
 )
 from toolglot.core.events import ProviderEvent as ForeignEvent
-from toolglot.wires import gemini as wire
+from toolglot.wires.gemini import WIRE as wire
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
 ANSWERER = ResponseIdentity("1", 1234567890, "qwen3-max")
@@ -64,7 +64,7 @@ def decode(path: dict[str, str] | None = None, **fields: Any) -> ClientRequest:
 
 
 def write(events: list[Event], asked: ClientRequest = THINKING) -> bytes:
-    return wire.write_stream(ANSWERER, asked).write(events)
+    return wire.open_encoder(ANSWERER, asked).write(events)
 
 
 def pieces(stream: bytes) -> list[dict[str, Any]]:
@@ -299,18 +299,18 @@ def whole_calls(events: list[Event]) -> list[Event]:
 @pytest.mark.parametrize("size", [0, 1, 11])
 def test_what_is_streamed_is_read_the_same(name: str, size: int) -> None:
     events = ANSWERS[name]
-    told = read_pieces(wire.read_stream(new_ids()), write(events), size)
+    told = read_pieces(wire.open_decoder(new_ids()), write(events), size)
     assert told == [Started("1", "qwen3-max"), *whole_calls(events)]
 
 
 @pytest.mark.parametrize("name", sorted(set(ANSWERS) - {"error"}))
 def test_what_is_written_whole_or_as_a_list_is_read_the_same(name: str) -> None:
     events = ANSWERS[name]
-    writer = wire.write_stream(ANSWERER, LISTED)
-    listed = writer.beat() + b"".join(writer.write([event]) + writer.beat() for event in events)
+    writer = wire.open_encoder(ANSWERER, LISTED)
+    listed = writer.heartbeat() + b"".join(writer.write([event]) + writer.heartbeat() for event in events)
     assert isinstance(json.loads(listed), list)
-    for body in (wire.encode_reply(events, ANSWERER, THINKING), listed):
-        told = wire.decode_reply(body, new_ids())
+    for body in (wire.encode_response(events, ANSWERER, THINKING), listed):
+        told = wire.decode_response(body, new_ids()).events
         check_order(told)
         assert list(merge_deltas(told)) == [Started("1", "qwen3-max"), *whole_calls(events)]
 
@@ -318,13 +318,13 @@ def test_what_is_written_whole_or_as_a_list_is_read_the_same(name: str) -> None:
 def test_a_failure_in_a_list_ends_it() -> None:
     listed = write([TextDelta("x"), Failed("upstream_closed", "gone")], LISTED)
     assert json.loads(listed)[1]["error"]["message"] == "gone"
-    assert wire.decode_reply(listed, new_ids())[-1] == Failed("upstream_closed", "gone")
+    assert wire.decode_response(listed, new_ids()).events[-1] == Failed("upstream_closed", "gone")
 
 
 @pytest.mark.parametrize("name", sorted(set(ANSWERS) - {"error"}))
 def test_every_piece_holds_a_part(name: str) -> None:
-    writer = wire.write_stream(ANSWERER, PLAIN)
-    stream = writer.beat() + b"".join(writer.write([event]) for event in ANSWERS[name])
+    writer = wire.open_encoder(ANSWERER, PLAIN)
+    stream = writer.heartbeat() + b"".join(writer.write([event]) for event in ANSWERS[name])
     assert all(parts_of(told) for told in pieces(stream))
     assert b"[DONE]" not in stream and b"event:" not in stream
     *early, last = pieces(stream)
@@ -334,7 +334,7 @@ def test_every_piece_holds_a_part(name: str) -> None:
 
 def test_thoughts_are_told_to_those_who_ask() -> None:
     assert b"Hm" not in write(ANSWERS["reasoning"], PLAIN) and b"Hm" in write(ANSWERS["reasoning"])
-    assert b"Hm" not in wire.encode_reply(ANSWERS["reasoning"], ANSWERER, PLAIN)
+    assert b"Hm" not in wire.encode_response(ANSWERS["reasoning"], ANSWERER, PLAIN)
 
 
 def test_a_call_that_was_refused_has_no_form() -> None:
@@ -342,7 +342,7 @@ def test_a_call_that_was_refused_has_no_form() -> None:
     assert b"functionCall" not in write(refused)
     ended: list[Event] = [*refused[:2], CallEnded(0), refused[2]]
     assert pieces(write(ended))[-1]["candidates"][0]["finishReason"] == "MALFORMED_FUNCTION_CALL"
-    told = read_pieces(wire.read_stream(new_ids()), write(ended))
+    told = read_pieces(wire.open_decoder(new_ids()), write(ended))
     assert told[-1] == Failed("malformed_function_call", 'Malformed call: read: {"a": 1 (refused)')
 
 
@@ -357,7 +357,7 @@ def test_a_seal_comes_back_as_it_went(kind: str) -> None:
         Finished("tool_calls", USAGE),
     ]
     stream = write(events)
-    assert read_pieces(wire.read_stream(new_ids()), stream, 1) == [Started("1", "qwen3-max"), *settle(events)]
+    assert read_pieces(wire.open_decoder(new_ids()), stream, 1) == [Started("1", "qwen3-max"), *settle(events)]
     contents = [told["candidates"][0]["content"] for told in pieces(stream)]
     assert "thoughtSignature" in contents[1]["parts"][0]
     turn = decode(contents=contents).conversation.messages[0]
@@ -368,7 +368,7 @@ def test_a_seal_comes_back_as_it_went(kind: str) -> None:
 def test_what_only_this_wire_knows_is_carried() -> None:
     part = {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}
     events: list[Event] = [ForeignEvent("gemini", part), ForeignEvent("x", {}), Finished("stop", USAGE)]
-    assert read_pieces(wire.read_stream(new_ids()), write(events))[1:] == [events[0], events[2]]
+    assert read_pieces(wire.open_decoder(new_ids()), write(events))[1:] == [events[0], events[2]]
 
 
 # answers, read
@@ -399,7 +399,7 @@ def test_a_canonical_stream(size: int) -> None:
         ),
         candidate({"functionCall": {"name": "ls", "id": "x"}}, finish="STOP") | {"usageMetadata": counts},
     )
-    told = read_pieces(wire.read_stream(new_ids()), stream, size)
+    told = read_pieces(wire.open_decoder(new_ids()), stream, size)
     assert told == [
         Started("r", "g"),
         ReasoningDelta("hm"),
@@ -409,7 +409,7 @@ def test_a_canonical_stream(size: int) -> None:
         *(CallStarted(1, "x", "ls"), CallArguments(1, "{}"), CallEnded(1)),
         Finished("tool_calls", Usage(11, 7, 18)),
     ]
-    again = json.loads(wire.encode_reply(told, ANSWERER, PLAIN))["usageMetadata"]
+    again = json.loads(wire.encode_response(told, ANSWERER, PLAIN))["usageMetadata"]
     assert again == {"promptTokenCount": 11, "candidatesTokenCount": 5, "thoughtsTokenCount": 2, "totalTokenCount": 18}
 
 
@@ -429,7 +429,7 @@ def test_a_canonical_stream(size: int) -> None:
     ],
 )  # fmt: skip
 def test_how_a_stream_ends(told: list[dict[str, Any]], last: Event) -> None:
-    assert read_pieces(wire.read_stream(new_ids()), stream_of(*told))[-1] == last
+    assert read_pieces(wire.open_decoder(new_ids()), stream_of(*told))[-1] == last
 
 
 @pytest.mark.parametrize(
@@ -442,7 +442,7 @@ def test_how_a_stream_ends(told: list[dict[str, Any]], last: Event) -> None:
     ],
 )
 def test_whole_answers_that_are_odd(body: bytes, last: Event) -> None:
-    assert wire.decode_reply(body, new_ids())[-1] == last
+    assert wire.decode_response(body, new_ids()).events[-1] == last
 
 
 @pytest.mark.parametrize(

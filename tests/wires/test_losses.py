@@ -1,6 +1,6 @@
 """What the wires do not all have a word for: one test for each of the eighteen places where something could be lost.
 
-The policies are in docs/wires.md under *Losses*, with the same numbers.
+The docs list the policies in a table with the same numbers.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from toolglot.core.events import (
 )
 from toolglot.gateway.response_pipeline import reply
 from toolglot.wires import all_wires, wire_names
-from toolglot.wires.protocol import ClientRequest, ResponseIdentity
+from toolglot.wires.protocol import CARRIED_FIELDS, ClientRequest, ResponseIdentity
 
 PAIRS = list(product(wire_names(), wire_names()))
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
@@ -48,6 +48,7 @@ READ, WRITE = Tool("read", "Reads", SCHEMA), Tool("write", "Writes", SCHEMA)
 ASKED = Message("user", (Text("go"),))
 PIXEL = Image(data="iVBORw0KGgo=", media_type="image/png")
 PLACES = 18
+DOCS = sorted((Path(__file__).parents[2] / "docs").rglob("*.md"))
 
 
 def turn(*said: Any, content: tuple[Any, ...] = (Text("seen"),), error: bool = False) -> Conversation:
@@ -69,11 +70,70 @@ GEMINI: dict[str, Any] = {"contents": [{"role": "user", "parts": [{"text": "go"}
 
 
 def test_every_place_is_named_in_the_documents() -> None:
-    text = (Path(__file__).parents[2] / "docs/wires.md").read_text("utf-8")
+    text = "\n".join(page.read_text("utf-8") for page in DOCS)
     rows = re.findall(r"^\| (\d+) \|", text, re.MULTILINE)
     assert rows == [str(number) for number in range(1, PLACES + 1)]
     tests = {name for name in globals() if re.match(r"test_\d\d_", name)}
     assert {int(name[5:7]) for name in tests} == set(range(1, PLACES + 1))
+
+
+# -- the fields of a request that each wire carries ----------------------------------------------------------------------
+
+SAMPLES: dict[str, Any] = {
+    "model": "other",
+    "messages": (ASKED, ASKED),
+    "tools": (READ,),
+    "choice": ToolChoice.one("read"),
+    "extra": {"user": "u"},
+    "max_tokens": 9,
+    "temperature": 0.5,
+    "top_p": 0.5,
+    "top_k": 3,
+    "seed": 7,
+    "stop": ("END",),
+    "parallel_calls": False,
+    "effort": "low",
+}
+"""A value for every field, other than its default."""
+ELSEWHERE = {("gemini", "model"), ("gemini", "parallel_calls"), ("ollama", "parallel_calls")}
+"""Declared fields that are not part of the body: in the path, or enforced on the response."""
+
+
+@pytest.mark.parametrize("field", CARRIED_FIELDS)
+def test_every_field_is_declared_by_a_wire(field: str) -> None:
+    assert field in SAMPLES, f"add a value of {field} to SAMPLES in tests/wires/test_losses.py"
+    assert any(field in wire.carries for wire in all_wires().values()), (
+        f"no wire carries {field}: encode it in wires/<wire>/request_encoder.py, add it to CARRIES there, decode it in "
+        "request_decoder.py of that wire"
+    )
+
+
+@pytest.mark.parametrize("wire", wire_names())
+def test_a_wire_declares_no_unknown_field(wire: str) -> None:
+    unknown = set(all_wires()[wire].carries) - set(CARRIED_FIELDS)
+    assert not unknown, f"CARRIES of wires/{wire}/request_encoder.py names no field of Conversation or Sampling"
+
+
+@pytest.mark.parametrize("field", [field for field in CARRIED_FIELDS if field != "messages"])
+@pytest.mark.parametrize("wire", wire_names())
+def test_a_wire_encodes_what_it_declares(wire: str, field: str) -> None:
+    plain = Conversation("m", (ASKED,), (READ, WRITE))
+    if field in Sampling.__struct_fields__:
+        changed = replace(plain, limits=replace(plain.limits, **{field: SAMPLES[field]}))
+    else:
+        changed = replace(plain, **{field: SAMPLES[field]})
+    before, after = (all_wires()[wire].encode_request(one, stream=False, wants_usage=False) for one in (plain, changed))
+    declared = field in all_wires()[wire].carries and (wire, field) not in ELSEWHERE
+    assert (before != after) == declared, f"{field}: see encode_request and CARRIES of wires/{wire}/request_encoder.py"
+
+
+def test_the_documents_show_what_every_wire_carries() -> None:
+    rows = [("field", *wire_names()), ("---",) * (1 + len(wire_names()))]
+    for field in CARRIED_FIELDS:
+        carried = (all_wires()[wire].carries.get(field) for wire in wire_names())
+        rows.append((f"`{field}`", *("no" if how is None else how or "yes" for how in carried)))
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    assert any(table in page.read_text("utf-8") for page in DOCS), f"put this table into the docs:\n{table}"
 
 
 @pytest.mark.parametrize(("client", "upstream"), PAIRS)
@@ -132,7 +192,7 @@ def test_05_names_of_tools(client: str, upstream: str, stream: bool) -> None:
     line = Line(client, upstream)
     exchange = line.ask(Conversation("m", (ASKED,), (Tool(name, "Reads", SCHEMA),)), stream)
     [taught] = [tool.name for tool in line.arrive(exchange).tools]
-    allowed = all_wires()[upstream].TOOL_NAMES or ".+"
+    allowed = all_wires()[upstream].tool_name_pattern or ".+"
     assert re.fullmatch(allowed, taught)
     _, calls, _ = sum_up(line.answer(exchange, [*call(0, taught, '{"path":"a"}'), Finished("tool_calls", USAGE)]))
     assert calls == [(name, {"path": "a"})]
@@ -224,7 +284,7 @@ def test_11_tools_that_take_raw_text(upstream: str) -> None:
 
 def answer_of(line: Line, events: list[Event]) -> bytes:
     asked = ClientRequest(Conversation("m", ()), memory={"thoughts": True, "list": False})
-    return line.upstream.encode_reply(events, ResponseIdentity("1", 1, "m"), asked)
+    return line.upstream.encode_response(events, ResponseIdentity("1", 1, "m"), asked)
 
 
 @pytest.mark.parametrize("upstream", sorted(set(wire_names()) - {"openai_responses"}))
@@ -274,6 +334,14 @@ def test_14_sampling(upstream: str) -> None:
     line = Line("gemini" if upstream != "gemini" else "ollama", upstream)
     asked = Conversation("m", (ASKED,), (READ,), limits=KNOBS)
     assert line.arrive(line.ask(asked, False)).limits == TAKEN[upstream]
+
+
+@pytest.mark.parametrize("upstream", wire_names())
+def test_14_a_note_names_every_lost_limit(upstream: str) -> None:
+    line = Line("gemini" if upstream != "gemini" else "ollama", upstream)
+    exchange = line.ask(Conversation("m", (ASKED,), (READ,), limits=KNOBS), False)
+    lost = [name for name in ("top_k", "seed", "stop") if name not in all_wires()[upstream].carries]
+    assert exchange.watch.notes == ([f"not carried to another wire: {', '.join(lost)}"] if lost else [])
 
 
 def test_14_other_settings_stay_with_their_wire() -> None:
@@ -352,7 +420,7 @@ def test_a_stream_that_breaks_off_is_no_answer(client: str, upstream: str) -> No
     events = [TextDelta("I read."), *call(0, "read", '{"path":"abcdefgh"}'), Finished("tool_calls", USAGE)]
     line = Line(client, upstream)
     told = ClientRequest(Conversation("m", ()), True, True, memory={"thoughts": True, "list": False})
-    writer = line.upstream.write_stream(ResponseIdentity("1", 1, "m"), told)
+    writer = line.upstream.open_encoder(ResponseIdentity("1", 1, "m"), told)
     *before_end, _ = (writer.write([event]) for event in events)
     raw = b"".join(before_end)
     for size in range(0, len(raw), max(1, len(raw) // 25)):

@@ -44,7 +44,7 @@ from toolglot.core.events import (
 from toolglot.gateway.tool_results import match_results
 from toolglot.sim import SimOptions
 from toolglot.sim.server import running
-from toolglot.wires import ollama as wire
+from toolglot.wires.ollama import WIRE as wire
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
 ANSWERER = ResponseIdentity("1", 1234567890, "qwen3")
@@ -87,7 +87,7 @@ def call(name: str, arguments: Any, **fields: Any) -> dict[str, Any]:
 
 
 def read_whole(stream: bytes, size: int = 0) -> list[Event]:
-    reader = wire.read_stream(ids())
+    reader = wire.open_decoder(ids())
     size = size or len(stream)
     events = [event for at in range(0, len(stream), size) for event in reader.feed(stream[at : at + size])]
     events += reader.close()
@@ -255,19 +255,19 @@ def test_how_a_stream_ends(stream: bytes, last: Event) -> None:
 
 
 def test_what_is_written_is_read_the_same() -> None:
-    assert read_whole(wire.write_stream(ANSWERER, PLAIN).write(TOLD), 11) == TOLD
-    assert wire.decode_reply(wire.encode_reply(TOLD, ANSWERER, PLAIN), ids()) == TOLD
+    assert read_whole(wire.open_encoder(ANSWERER, PLAIN).write(TOLD), 11) == TOLD
+    assert wire.decode_response(wire.encode_response(TOLD, ANSWERER, PLAIN), ids()).events == TOLD
 
 
 def test_a_heartbeat_is_a_line_that_says_nothing() -> None:
-    assert json.loads(wire.write_stream(ANSWERER, PLAIN).beat()) == line()
+    assert json.loads(wire.open_encoder(ANSWERER, PLAIN).heartbeat()) == line()
 
 
 def test_only_whole_calls_are_told() -> None:
     started: list[Event] = [CallStarted(0, "c", "read"), CallArguments(0, '{"a":"b (refused)')]
-    cut = wire.write_stream(ANSWERER, PLAIN).write([*started, Finished("length")])
+    cut = wire.open_encoder(ANSWERER, PLAIN).write([*started, Finished("length")])
     assert json.loads(cut)["done_reason"] == "length"
-    whole = json.loads(wire.encode_reply([*started, Finished("length")], ANSWERER, PLAIN))
+    whole = json.loads(wire.encode_response([*started, Finished("length")], ANSWERER, PLAIN))
     assert "tool_calls" not in whole["message"] and whole["done_reason"] == "length"
 
 

@@ -24,8 +24,8 @@ from toolglot.core.events import (
     check_order,
     merge_deltas,
 )
-from toolglot.wires import openai_chat
 from toolglot.wires.json_fields import end_call
+from toolglot.wires.openai_chat import WIRE as wire
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 from toolglot.wires.sse import EventStream
 
@@ -40,7 +40,7 @@ def ask(**fields: Any) -> bytes:
 
 
 def decode(body: bytes) -> ClientRequest:
-    return openai_chat.decode_request(body, {})
+    return wire.decode_request(body, {})
 
 
 def ids() -> Any:
@@ -64,7 +64,7 @@ def call(index: int | None = 0, name: str | None = None, arguments: Any = None, 
 
 
 def read_whole(stream: bytes, size: int = 0) -> list[Event]:
-    reader = openai_chat.read_stream(ids())
+    reader = wire.open_decoder(ids())
     size = size or len(stream)
     events = [event for at in range(0, len(stream), size) for event in reader.feed(stream[at : at + size])]
     events += reader.close()
@@ -120,14 +120,14 @@ def test_a_request_written_again_is_the_same_request() -> None:
         logit_bias={"1": 2},
     )  # fmt: skip
     asked = decode(body)
-    again = openai_chat.encode_request(asked.conversation, stream=asked.stream, wants_usage=asked.wants_usage)
+    again = wire.encode_request(asked.conversation, stream=asked.stream, wants_usage=asked.wants_usage)
     assert json.loads(again) == json.loads(body)
     assert decode(again) == asked
 
 
 def test_the_newer_name_of_the_limit_is_kept() -> None:
     asked = decode(ask(max_completion_tokens=7)).conversation
-    again = json.loads(openai_chat.encode_request(asked, stream=False, wants_usage=False))
+    again = json.loads(wire.encode_request(asked, stream=False, wants_usage=False))
     assert asked.limits.max_tokens == again["max_completion_tokens"] == 7 and "max_tokens" not in again
 
 
@@ -141,7 +141,7 @@ def test_what_results_hold_elsewhere_finds_a_place() -> None:
         ),
         Message("user", (Text("well?"),)),
     )
-    body = openai_chat.encode_request(Conversation("m", messages), stream=False, wants_usage=False)
+    body = wire.encode_request(Conversation("m", messages), stream=False, wants_usage=False)
     _, first, second, shown, last = json.loads(body)["messages"]
     assert (first["content"], second["content"]) == ("see", "[The tool reported an error]\ngone")
     assert shown["role"] == "user" and shown["content"][0]["text"] == "From the result of the call a:"
@@ -193,7 +193,7 @@ def test_bad_requests_name_the_field(body: bytes, where: str | None, words: str)
     with pytest.raises(RequestError, match=words) as caught:
         decode(body)
     assert caught.value.where == where
-    told = json.loads(openai_chat.encode_error(caught.value))["error"]
+    told = json.loads(wire.encode_error(caught.value))["error"]
     assert told["type"] == "invalid_request_error" and told["param"] == where
 
 
@@ -311,7 +311,7 @@ def test_servers_disagree_about_ids_and_indexes(chunks: list[Any], calls: list[t
 @pytest.mark.parametrize("name", ["", "a", None])
 def test_every_entry_of_a_whole_reply_is_a_call_of_its_own(name: str | None) -> None:
     calls = [{"id": name, "function": {"name": "f", "arguments": arguments}} for arguments in ("{}", "[]")]
-    events = openai_chat.decode_reply(json.dumps({"choices": [{"message": {"tool_calls": calls}}]}).encode(), ids())
+    events = wire.decode_response(json.dumps({"choices": [{"message": {"tool_calls": calls}}]}).encode(), ids()).events
     started = [event.id for event in events if isinstance(event, CallStarted)]
     assert len(set(started)) == 2 and "" not in started
     assert [event.fragment for event in events if isinstance(event, CallArguments)] == ["{}", "[]"]
@@ -371,10 +371,10 @@ def test_a_call_without_its_end_was_cut_whatever_is_said_of_it(arguments: str, f
         for one, text in (("a", ""), ("b", "[]"), ("c", arguments))
     ]
     whole = json.dumps({"choices": [{"message": {"tool_calls": said}, "finish_reason": finish}]}).encode()
-    reader = openai_chat.read_stream(ids())
+    reader = wire.open_decoder(ids())
     streamed = reader.feed(frames(*pieces, *([delta(finish)] if finish else [])))
     assert not reader.tidy
-    for events in (streamed, openai_chat.decode_reply(whole, ids())):
+    for events in (streamed, wire.decode_response(whole, ids()).events):
         assert [event.index for event in events if isinstance(event, CallEnded)] == [0, 1]
         assert events[-1] == Finished("length")
 
@@ -394,8 +394,8 @@ def test_arguments_that_are_no_json_are_not_cut(arguments: str, odd: bool) -> No
 def test_half_a_surrogate_pair_passes_as_it_is() -> None:
     events = read_whole(b'data: {"choices":[{"delta":{"content":"\\ud83d"}}]}\n\ndata: [DONE]\n\n')
     assert events[1] == TextDelta("\ud83d")
-    assert b'"content":"\\ud83d"' in openai_chat.write_stream(ANSWERER, PLAIN).write(events)
-    assert json.loads(openai_chat.encode_reply(events, ANSWERER, PLAIN))["choices"][0]["message"]["content"] == "\ud83d"
+    assert b'"content":"\\ud83d"' in wire.open_encoder(ANSWERER, PLAIN).write(events)
+    assert json.loads(wire.encode_response(events, ANSWERER, PLAIN))["choices"][0]["message"]["content"] == "\ud83d"
 
 
 # replies, written
@@ -403,19 +403,19 @@ def test_half_a_surrogate_pair_passes_as_it_is() -> None:
 
 def test_half_a_surrogate_pair_in_a_name_or_an_error_is_escaped() -> None:
     half = "x\ud83d"
-    out = openai_chat.write_stream(ANSWERER, PLAIN).write([CallStarted(0, half, half), Failed("x", half)])
+    out = wire.open_encoder(ANSWERER, PLAIN).write([CallStarted(0, half, half), Failed("x", half)])
     assert out.count(b'"x\\ud83d"') == 3
 
 
 def test_what_is_written_is_read_the_same() -> None:
-    writer = openai_chat.write_stream(ANSWERER, COUNTED)
+    writer = wire.open_encoder(ANSWERER, COUNTED)
     assert read_whole(writer.write(TOLD), 11) == [Started("chatcmpl-1", "qwen3-max"), *TOLD[1:]]
-    whole = openai_chat.decode_reply(openai_chat.encode_reply(TOLD, ANSWERER, PLAIN), ids())
+    whole = wire.decode_response(wire.encode_response(TOLD, ANSWERER, PLAIN), ids()).events
     assert all(event in whole for event in TOLD[1:]) and len(whole) == len(TOLD)
 
 
 def test_role_id_and_name_are_written_once() -> None:
-    written = openai_chat.write_stream(ANSWERER, PLAIN).write(TOLD)
+    written = wire.open_encoder(ANSWERER, PLAIN).write(TOLD)
     assert written.count(b'"role"') == written.count(b'"id":"c1"') == written.count(b'"name"') == 1
     assert written.count(b"[DONE]") == 1 and b'"usage"' not in written
     assert written.startswith(
@@ -424,23 +424,23 @@ def test_role_id_and_name_are_written_once() -> None:
 
 
 def test_a_heartbeat_is_a_chunk_that_says_nothing() -> None:
-    writer = openai_chat.write_stream(ANSWERER, PLAIN)
-    beat = json.loads(writer.beat()[6:])
+    writer = wire.open_encoder(ANSWERER, PLAIN)
+    beat = json.loads(writer.heartbeat()[6:])
     assert beat["choices"] == [{"index": 0, "delta": {}, "finish_reason": None}]
     assert b'"role":"assistant"' in writer.write([TextDelta("x")])
 
 
 def test_a_failure_is_nested_under_error() -> None:
-    written = openai_chat.write_stream(ANSWERER, PLAIN).write([Failed("upstream_closed", "gone")])
+    written = wire.open_encoder(ANSWERER, PLAIN).write([Failed("upstream_closed", "gone")])
     assert json.loads(written[6:]) == {
         "error": {"message": "gone", "type": "server_error", "param": None, "code": "upstream_closed"}
     }
 
 
 def test_a_whole_answer_without_text_has_null_content() -> None:
-    message = json.loads(openai_chat.encode_reply(TOLD[3:], ANSWERER, PLAIN))["choices"][0]["message"]
+    message = json.loads(wire.encode_response(TOLD[3:], ANSWERER, PLAIN))["choices"][0]["message"]
     assert message["content"] is None and message["tool_calls"][0]["function"]["arguments"] == '{"path":"ä"}'
-    message = json.loads(openai_chat.encode_reply([TextDelta("hi"), Finished("stop")], ANSWERER, PLAIN))["choices"][0][
+    message = json.loads(wire.encode_response([TextDelta("hi"), Finished("stop")], ANSWERER, PLAIN))["choices"][0][
         "message"
     ]
     assert message == {"role": "assistant", "content": "hi"}
@@ -457,7 +457,7 @@ def test_a_whole_answer_without_text_has_null_content() -> None:
     ],
 )
 def test_errors_of_upstreams(body: bytes, message: str, code: str) -> None:
-    error = openai_chat.decode_error(502, body)
+    error = wire.decode_error(502, body)
     assert (error.status, error.message, error.code) == (502, message, code)
 
 

@@ -39,8 +39,9 @@ from toolglot.core.events import (
     merge_deltas,
 )
 from toolglot.core.events import ProviderEvent as ForeignEvent
-from toolglot.wires import openai_responses as wire
 from toolglot.wires.json_fields import end_call
+from toolglot.wires.openai_responses import WIRE as wire
+from toolglot.wires.openai_responses.previous_responses import expand_request
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
 ANSWERER = ResponseIdentity("1", 1234567890, "qwen3-max")
@@ -82,7 +83,7 @@ def decode(**fields: Any) -> ClientRequest:
 
 
 def write(events: list[Event], asked: ClientRequest = PLAIN) -> bytes:
-    return wire.write_stream(ANSWERER, asked).write(events)
+    return wire.open_encoder(ANSWERER, asked).write(events)
 
 
 def steps(stream: bytes) -> list[dict[str, Any]]:
@@ -215,7 +216,7 @@ def test_bad_requests_name_the_field(fields: dict[str, Any], where: str, words: 
     ],
 )  # fmt: skip
 def test_what_only_its_own_server_knows_is_a_bond(fields: dict[str, Any], where: str, words: str) -> None:
-    bond = decode(**fields).bond
+    bond = decode(**fields).same_wire_only
     assert bond is not None and bond.where == where and words in bond.message
     told = json.loads(wire.encode_error(bond))["error"]
     assert told["type"] == "invalid_request_error" and told["param"] == where
@@ -224,8 +225,8 @@ def test_what_only_its_own_server_knows_is_a_bond(fields: dict[str, Any], where:
 def test_a_request_that_refers_to_nothing_has_no_bond() -> None:
     told = {"role": "user", "content": "hi", "id": "msg_1"}
     for fields in ({"input": [told, {"type": "item_reference", "id": "msg_1"}]}, {"input": "hi", "store": True}):
-        assert decode(**fields).bond is None
-    assert decode(input="hi").kept and not decode(input="hi", store=False).kept
+        assert decode(**fields).same_wire_only is None
+    assert decode(input="hi").may_be_referenced and not decode(input="hi", store=False).may_be_referenced
 
 
 KEPT: dict[str, tuple[Any, list[Any]]] = {
@@ -262,7 +263,7 @@ def test_references_are_resolved(fields: dict[str, Any], expected: dict[str, Any
     kept = {key: (json.dumps(body).encode(), json.dumps(output).encode()) for key, (body, output) in KEPT.items()}
     kept |= {item["id"]: kept[key] for key, (_, output) in KEPT.items() for item in output}
     body = json.dumps({"model": "m", **fields}).encode()
-    expanded = wire.expand_request(body, kept.get, 1 << 20)
+    expanded = expand_request(body, kept.get, 1 << 20)
     if expected is None:
         assert expanded is body
     else:
@@ -285,10 +286,10 @@ def test_references_do_not_grow_past_the_limit(fields: dict[str, Any], monkeypat
     monkeypatch.setattr(msgspec.json, "decode", watch)
     body = json.dumps({"model": "m", **fields}).encode()
     with pytest.raises(RequestSizeError, match="more than 15000 bytes"):
-        wire.expand_request(body, {"msg_1": found, "resp_1": found}.get, 15_000)
+        expand_request(body, {"msg_1": found, "resp_1": found}.get, 15_000)
     assert read.count(found[1]) <= 2
     read.clear()
-    assert len(wire.expand_request(body, {"msg_1": found, "resp_1": found}.get, 4_000_000)) > 15_000
+    assert len(expand_request(body, {"msg_1": found, "resp_1": found}.get, 4_000_000)) > 15_000
     assert read.count(found[1]) <= 2
 
 
@@ -365,14 +366,14 @@ def test_a_request_is_adapted() -> None:
 @pytest.mark.parametrize("size", [0, 1, 11])
 def test_what_is_streamed_is_read_the_same(name: str, size: int) -> None:
     events = ANSWERS[name]
-    told = read_pieces(wire.read_stream(new_ids()), write(events), size)
+    told = read_pieces(wire.open_decoder(new_ids()), write(events), size)
     assert told == [Started("resp_1", "qwen3-max"), *settle(events)]
 
 
 @pytest.mark.parametrize("name", sorted(set(ANSWERS) - {"error", "cut_call"}))
 def test_what_is_written_whole_is_read_the_same(name: str) -> None:
     events = ANSWERS[name]
-    told = wire.decode_reply(wire.encode_reply(events, ANSWERER, PLAIN), new_ids())
+    told = wire.decode_response(wire.encode_response(events, ANSWERER, PLAIN), new_ids()).events
     check_order(told)
     assert list(merge_deltas(told)) == [Started("resp_1", "qwen3-max"), *settle(events)]
 
@@ -455,12 +456,12 @@ def test_custom_tools_and_namespaces_are_told_in_the_clients_words() -> None:
         patch,
         "hello",
     ]
-    again = read_pieces(wire.read_stream(new_ids()), stream, 7)
+    again = read_pieces(wire.open_decoder(new_ids()), stream, 7)
     started = [event.name for event in again if isinstance(event, CallStarted)]
     assert started == ["apply_patch", "agents__spawn", "agents__tell"]
     arguments = [json.loads(event.fragment) for event in again if isinstance(event, CallArguments)]
     assert arguments == [{"input": patch}, {}, {"input": "hello"}]
-    whole = json.loads(wire.encode_reply(events, ANSWERER, CODEX))
+    whole = json.loads(wire.encode_response(events, ANSWERER, CODEX))
     assert whole["output"] == done and whole["status"] == "completed"
 
 
@@ -478,7 +479,7 @@ def test_a_seal_comes_back_as_it_went(kind: str) -> None:
     assert [item["type"] for item in items] == ["reasoning", "reasoning", "function_call"]
     turn = decode(input=[*items]).conversation.messages[0]
     assert turn.parts == (Reasoning("hm", "SEAL=", kind), Reasoning("", "MORE", kind), ToolCall("call_0", "read", PATH))
-    assert read_pieces(wire.read_stream(new_ids()), stream, 1) == [Started("resp_1", "qwen3-max"), *settle(events)]
+    assert read_pieces(wire.open_decoder(new_ids()), stream, 1) == [Started("resp_1", "qwen3-max"), *settle(events)]
 
 
 def test_what_only_this_wire_knows_is_carried() -> None:
@@ -490,7 +491,7 @@ def test_what_only_this_wire_knows_is_carried() -> None:
         Finished("stop", USAGE),
     ]
     stream = write([*events[:1], ForeignEvent("gemini", {}), *events[1:]])
-    assert read_pieces(wire.read_stream(new_ids()), stream, 9)[1:] == events
+    assert read_pieces(wire.open_decoder(new_ids()), stream, 9)[1:] == events
     assert [item["type"] for item in steps(stream)[-1]["response"]["output"]] == [
         "message",
         "web_search_call",
@@ -499,8 +500,8 @@ def test_what_only_this_wire_knows_is_carried() -> None:
 
 
 def test_a_heartbeat_is_a_response_in_progress() -> None:
-    writer = wire.write_stream(ANSWERER, PLAIN)
-    told = steps(writer.beat() + writer.beat() + writer.write(ANSWERS["text"]))
+    writer = wire.open_encoder(ANSWERER, PLAIN)
+    told = steps(writer.heartbeat() + writer.heartbeat() + writer.write(ANSWERS["text"]))
     assert [step["type"] for step in told[:4]] == [
         "response.created",
         *["response.in_progress"] * 2,
@@ -511,7 +512,7 @@ def test_a_heartbeat_is_a_response_in_progress() -> None:
 def test_half_a_surrogate_pair_passes_as_it_is() -> None:
     stream = write([TextDelta("\ud83d"), Finished("stop")])
     assert b'"delta":"\\ud83d"' in stream.replace(b": ", b":") or b'"delta": "\\ud83d"' in stream
-    assert read_pieces(wire.read_stream(new_ids()), stream)[1] == TextDelta("\ud83d")
+    assert read_pieces(wire.open_decoder(new_ids()), stream)[1] == TextDelta("\ud83d")
 
 
 # answers, read
@@ -542,7 +543,7 @@ FUNCTION = {"type": "function_call", "id": "fc", "call_id": "c", "name": "f", "a
 def test_servers_that_leave_out_steps(told: list[dict[str, Any]], expected: list[Event]) -> None:
     stream = stream_of(CREATED, *told, COMPLETED) + b"data: [DONE]\n\n"
     for size in (0, 1):
-        assert read_pieces(wire.read_stream(new_ids()), stream, size) == [Started("r", "g"), *expected]
+        assert read_pieces(wire.open_decoder(new_ids()), stream, size) == [Started("r", "g"), *expected]
 
 
 @pytest.mark.parametrize(
@@ -558,7 +559,7 @@ def test_servers_that_leave_out_steps(told: list[dict[str, Any]], expected: list
     ],
 )  # fmt: skip
 def test_how_a_stream_ends(told: list[dict[str, Any]], last: Event) -> None:
-    assert read_pieces(wire.read_stream(new_ids()), stream_of(CREATED, *told))[-1] == last
+    assert read_pieces(wire.open_decoder(new_ids()), stream_of(CREATED, *told))[-1] == last
 
 
 @pytest.mark.parametrize("stepped", ["at once", "in steps", "without an end"])
@@ -571,10 +572,10 @@ def test_a_call_without_its_end_was_cut_whatever_is_said_of_it(stepped: str) -> 
     rejected = end_call(0, Reason.TRUNCATED)
     begun = [Started("r", "g"), CallStarted(0, "c", "f"), CallArguments(0, '{"a":"x')]
     cut = [*begun, rejected, Finished("length", USAGE)]
-    reader = wire.read_stream(new_ids())
+    reader = wire.open_decoder(new_ids())
     assert reader.feed(stream_of(CREATED, *told, COMPLETED)) == cut and not reader.tidy
     whole = {**json.loads(json.dumps(COMPLETED["response"])), "model": "g", "status": "completed", "output": [item]}
-    assert wire.decode_reply(json.dumps(whole).encode(), new_ids()) == cut
+    assert wire.decode_response(json.dumps(whole).encode(), new_ids()).events == cut
 
 
 @pytest.mark.parametrize(
@@ -594,7 +595,7 @@ def test_a_call_without_its_end_was_cut_whatever_is_said_of_it(stepped: str) -> 
     ],
 )
 def test_whole_answers_that_are_none(body: bytes, last: Event) -> None:
-    assert wire.decode_reply(body, new_ids())[-1] == last
+    assert wire.decode_response(body, new_ids()).events[-1] == last
 
 
 @pytest.mark.parametrize(

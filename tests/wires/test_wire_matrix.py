@@ -51,13 +51,13 @@ async def ask(gate: Gate, wire: Wire, conversation: Conversation, streamed: bool
     """What a client of the wire is told."""
     body = wire.encode_request(conversation, stream=streamed, wants_usage=True)
     path = "/v1" + wire.locate(conversation.model, stream=streamed)
-    answer = await gate.ask(body, wire.ROUTES[0] if "{" not in wire.ROUTES[0] else path)
+    answer = await gate.ask(body, wire.routes[0] if "{" not in wire.routes[0] else path)
     if answer.status >= 400:
         return [Failed("", wire.decode_error(answer.status, answer.body).message)]
     if not streamed:
-        return wire.decode_reply(answer.body, new_id)
-    assert answer.headers["Content-Type"].startswith(wire.STREAM_TYPE)
-    reader = wire.read_stream(new_id)
+        return wire.decode_response(answer.body, new_id).events
+    assert answer.headers["Content-Type"].startswith(wire.stream_type)
+    reader = wire.open_decoder(new_id)
     return [*reader.feed(answer.body), *reader.close()]
 
 

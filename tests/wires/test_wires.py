@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from time import time
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 from support.line import path_of
 from support.wiring import ANSWERS, new_ids
 
+from toolglot import wires
 from toolglot.config import load
 from toolglot.core.conversation import (
     Conversation,
@@ -47,7 +49,7 @@ from toolglot.gateway.response_streams import open_stream
 from toolglot.gateway.telemetry.log import Telemetry
 from toolglot.server.upstream.discovery import gather_knowledge
 from toolglot.wires import all_wires
-from toolglot.wires.protocol import USUAL, ClientRequest, ResponseIdentity
+from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
 WIRES = sorted(all_wires())
 PAIRS = list(product(WIRES, WIRES))
@@ -152,8 +154,8 @@ def answer_of(upstream: str, name: str, stream: bool) -> bytes:
     told = ClientRequest(Conversation("m", ()), stream, True, memory={"thoughts": True, "list": False})
     answerer = ResponseIdentity("1", 1234567890, "m")
     if not stream:
-        return wire.encode_reply(ANSWERS[name], answerer, told)
-    writer = wire.write_stream(answerer, told)
+        return wire.encode_response(ANSWERS[name], answerer, told)
+    writer = wire.open_encoder(answerer, told)
     return b"".join(writer.write([event]) for event in ANSWERS[name])
 
 
@@ -163,7 +165,7 @@ def test_a_streamed_answer_comes_back(client: str, upstream: str, name: str) -> 
     asked = Conversation("m", ASKED.messages, ASKED.tools)
     stream = open_stream(exchange_between(client, upstream, asked, True))
     raw = answer_of(upstream, name, True)
-    reader = all_wires()[client].read_stream(new_ids())
+    reader = all_wires()[client].open_decoder(new_ids())
     told = [event for at in range(0, len(raw), 7) for event in reader.feed(stream.feed(raw[at : at + 7]))]
     told += reader.feed(stream.close())
     check_answer(view_answer([*told, *reader.close()]), name, client, upstream)
@@ -174,12 +176,12 @@ def test_a_streamed_answer_comes_back(client: str, upstream: str, name: str) -> 
 def test_a_whole_answer_comes_back(client: str, upstream: str, name: str) -> None:
     asked = Conversation("m", ASKED.messages, ASKED.tools)
     body = reply(exchange_between(client, upstream, asked, False), answer_of(upstream, name, False))
-    check_answer(view_answer(all_wires()[client].decode_reply(body, new_ids())), name, client, upstream)
+    check_answer(view_answer(all_wires()[client].decode_response(body, new_ids()).events), name, client, upstream)
 
 
 def check_answer(told: dict[str, Any], name: str, client: str, upstream: str) -> None:
     expected = view_answer(ANSWERS[name])
-    if name == "cut_call" and all_wires()[client].WHOLE_CALLS > all_wires()[upstream].WHOLE_CALLS:
+    if name == "cut_call" and all_wires()[client].sends_whole_calls > all_wires()[upstream].sends_whole_calls:
         expected["text"] += "\n\n(The call of read was cut off before it was complete, and was not made.)"
     if name == "filtered" and {client, upstream} & NO_FILTER:
         told["finish"] = expected["finish"]
@@ -194,11 +196,18 @@ def test_an_error_is_told_in_every_wire(client: str) -> None:
 
 
 @pytest.mark.parametrize("name", WIRES)
-def test_what_a_wire_does_not_say_is_as_usual(name: str) -> None:
-    wire = vars(all_wires()[name])
-    told = {key for key in USUAL if wire[key] is not USUAL[key]}
-    assert told <= set(wire["__all__"])
-    assert wire["ROOT"] == {"gemini": "/v1beta", "ollama": "/api"}.get(name, "/v1")
+def test_a_wire_is_one_record_named_like_its_package(name: str) -> None:
+    wire = all_wires()[name]
+    assert wire.name == name
+    assert wire.base_path == {"gemini": "/v1beta", "ollama": "/api"}.get(name, "/v1")
+
+
+FILES = {"request_decoder", "request_encoder", "response_decoder", "response_encoder", "errors"}
+
+
+@pytest.mark.parametrize("name", WIRES)
+def test_every_wire_has_the_same_files(name: str) -> None:
+    assert FILES <= {file.stem for file in (Path(wires.__path__[0]) / name).glob("*.py")}
 
 
 def test_reasoning_of_one_wire_is_not_sent_to_another() -> None:

@@ -110,7 +110,7 @@ def _build_exchange(
     path = {"model": arguments.model or ""}
 
     def make() -> Exchange:
-        watch = Telemetry().begin("explain", wire.NAME)
+        watch = Telemetry().begin("explain", wire.name)
         return Exchange(wire, body, path, settings, source, watch, knowledge)
 
     try:

@@ -53,7 +53,7 @@ from toolglot.gateway.outcomes import (
 )
 from toolglot.gateway.telemetry.log import RequestRecorder
 from toolglot.reading.reader import Reader
-from toolglot.wires.protocol import SUCCESSES
+from toolglot.wires.protocol import SUCCESS_REASONS
 
 DROPPED = (Reason.EXTRA_CALL, Reason.FABRICATED_RESULT)
 READ, NATIVE = "read", "native"
@@ -93,7 +93,7 @@ class Delivery:
         secrets: tuple[str, ...] = (),
         native: bool = False,
         doubt: Callable[[Failed, bool], None] | None = None,
-        successes: tuple[str, ...] = SUCCESSES,
+        successes: tuple[str, ...] = SUCCESS_REASONS,
         most: int = 0,
     ) -> None:
         self.reader = reader

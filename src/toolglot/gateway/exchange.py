@@ -40,7 +40,7 @@ from toolglot.prompting.conversation import PromptedConversation, render_as_text
 from toolglot.prompting.few_shot import render_for_small_model
 from toolglot.wires import all_wires
 from toolglot.wires.protocol import ClientRequest, Wire
-from toolglot.wires.translation import NO_NAMES, drop_empty_texts, list_left, rename_tools
+from toolglot.wires.translation import NO_NAMES, drop_empty_texts, list_not_carried, rename_tools
 
 UNFINISHED = "upstream_closed"
 """What readers of all wires call an answer that did not say how it ended."""
@@ -88,7 +88,7 @@ class Exchange:
         body = self.memory.expand(wire, body, settings.limits.body_bytes)
         self.asked: ClientRequest = _decode(wire, body, path)
         self.streamed = self.asked.stream
-        self.stream_type = self.asked.stream_type or wire.STREAM_TYPE
+        self.stream_type = self.asked.stream_type or wire.stream_type
         watch.notes += self.asked.notes
         conversation = self._name_model(self.asked.conversation)
         if len(conversation.messages) > settings.limits.messages:
@@ -101,10 +101,10 @@ class Exchange:
         self.guest = guest if route.client else None
         self.route: Route = self.trial.enter(route)
         self.upstream_wire = all_wires()[self.route.upstream.wire]
-        self.one_wire = wire.NAME == self.upstream_wire.NAME
+        self.one_wire = wire.name == self.upstream_wire.name
         self._tell_route()
-        if self.asked.bond is not None:
-            self._check_bonds(self.asked.bond)
+        if self.asked.same_wire_only is not None:
+            self._check_bonds(self.asked.same_wire_only)
         if not self.one_wire:
             conversation = self._cross(conversation)
         self.speech: PromptedConversation | None = None
@@ -118,7 +118,7 @@ class Exchange:
         self.request = self._ask(conversation, body)
         self.quotations = self._find_quotations(conversation)
         watch.offered, watch.stripped = self._count_tools(conversation.tools)
-        if self.asked.kept:
+        if self.asked.may_be_referenced:
             self.asked = self.memory.listen(self.asked, body)
         self._forget_messages()
 
@@ -141,7 +141,7 @@ class Exchange:
     def address(self) -> str:
         """Where the request goes."""
         place = self.upstream_wire.locate(self.route.model.model, stream=self.streamed)
-        return self.route.upstream.endpoint(place, self.upstream_wire.ROOT)
+        return self.route.upstream.endpoint(place, self.upstream_wire.base_path)
 
     def take_request(self) -> bytes:
         """The request, to be sent and not to be kept."""
@@ -179,13 +179,13 @@ class Exchange:
     @property
     def untouched(self) -> bool:
         """Whether bytes pass as they are: upstreams are always asked for the usual kind of stream."""
-        usual = self.stream_type == self.upstream_wire.STREAM_TYPE
+        usual = self.stream_type == self.upstream_wire.stream_type
         return self.one_wire and usual and self.route.manner is RELAY
 
     @property
     def unchanged(self) -> bool:
         """Whether bytes may pass as they are, as long as nothing about the answer has to be put right."""
-        usual = self.stream_type == self.upstream_wire.STREAM_TYPE
+        usual = self.stream_type == self.upstream_wire.stream_type
         touched = self.mapping is not None or self.guest is not None or self.guards
         return self.one_wire and usual and self.route.manner is NATIVE and not touched
 
@@ -224,7 +224,7 @@ class Exchange:
         if self.guest is not None and self.route.manner is not RELAY:
             conversation = self.guest.to_native(conversation)
         conversation = self._suit(self._mend(self._seal(conversation)))
-        conversation, self.names = rename_tools(conversation, self.upstream_wire.TOOL_NAMES)
+        conversation, self.names = rename_tools(conversation, self.upstream_wire.tool_name_pattern)
         self.tools = self._list_readable(conversation.tools)
         return self._encode(conversation)
 
@@ -242,7 +242,7 @@ class Exchange:
             speech = render_for_small_model(conversation, dialect)
         else:
             speech = render_as_text(conversation, dialect, parallel=self.route.parallel)
-            if conversation.choice.mode == "required" and self.upstream_wire.THOUGHT_FIELDS:
+            if conversation.choice.mode == "required" and self.upstream_wire.reasoning_fields:
                 speech = hold_to_call(speech, self._rule(), dialect, parallel=self.route.parallel)
         self.watch.notes += speech.notes
         return speech
@@ -289,7 +289,7 @@ class Exchange:
     def _suit(self, conversation: Conversation) -> Conversation:
         """The conversation as this very server takes it."""
         rule = self._rule()
-        if self.upstream_wire.THOUGHT_FIELDS:
+        if self.upstream_wire.reasoning_fields:
             conversation = retell_thoughts(conversation, rule)
         return narrow(conversation, rule)
 
@@ -313,7 +313,7 @@ class Exchange:
 
     def _seal(self, conversation: Conversation) -> Conversation:
         """Seals that the client's wire cannot carry are kept here, by the client's key and the upstream."""
-        if not self._seals or self.wire.CARRIES_SEALS:
+        if not self._seals or self.wire.client_returns_signatures:
             return conversation
         self.place = find_place(conversation.messages)
         restored = restore(conversation.messages, self.memory.open_seals(self.route.upstream.base_url))
@@ -322,9 +322,9 @@ class Exchange:
     @property
     def _seals(self) -> bool:
         """Whether the upstream proves its reasoning; on a wire that has no agreed place for it only some do."""
-        if self.upstream_wire.THOUGHT_FIELDS:
+        if self.upstream_wire.reasoning_fields:
             return SIGNED_CALLS in self._rule().quirks
-        return self.upstream_wire.SEALS and not self.one_wire
+        return self.upstream_wire.models_sign_reasoning and not self.one_wire
 
     # -- the second way there ------------------------------------------------------------------------------------------
 
@@ -403,7 +403,7 @@ class Exchange:
                 if isinstance(part, ProviderPart):
                     where, kind = f"messages[{at}]", part.data.get("type", "unknown")
                     raise RequestError(f"{where}: a part of type {kind} cannot be carried to this model.", where)
-        if left := list(list_left(conversation.extra, self.asked.modelled)):
+        if left := list_not_carried(conversation, self.asked.modelled, self.upstream_wire.carries):
             self.watch.notes.append(f"not carried to another wire: {', '.join(left)}")
         return replace(conversation, messages=drop_empty_texts(conversation.messages), extra={})
 

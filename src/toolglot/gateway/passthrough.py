@@ -11,39 +11,17 @@ takes up the answer where the bytes left it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from toolglot.core.events import Event, Started, TextDelta
 from toolglot.gateway.delivery import Delivery
-
-
-class TidyReader(Protocol):
-    """What a wire's reader of streams must tell for its answers to pass. ``tidy``: nothing unusual has come so far;
-    ``between``: no part of an event has come, nor an end that is only announced; ``place``: all that its writer needs
-    to take up an answer behind the last whole event, replaced and never changed."""
-
-    tidy: bool
-    over: bool
-    place: Any
-
-    @property
-    def between(self) -> bool: ...
-
-    def measure(self, pieces: Sequence[bytes]) -> int:
-        """How many bytes of these pieces, the last that came, are whole events behind which an answer can be taken up;
-        none if the last piece has not ended one."""
-
-
-class ResumingWriter(Protocol):
-    """A writer of streams that can take up an answer whose beginning somebody else wrote."""
-
-    def resume(self, place: Any) -> None: ...
+from toolglot.wires.protocol import ResponseDecoder
 
 
 class Passthrough:
     """The bytes of one answer on their way. ``place`` is where those left it that went on."""
 
-    def __init__(self, reader: TidyReader, delivery: Delivery) -> None:
+    def __init__(self, reader: ResponseDecoder, delivery: Delivery) -> None:
         self.reader = reader
         self.delivery = delivery
         self.used = False

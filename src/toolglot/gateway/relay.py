@@ -49,7 +49,7 @@ class RelayedStream:
     """An answer that passes untouched, event by event.
 
     Strategy. Events are passed on when they are whole, which costs a client nothing: it cannot use half of one. They
-    are not read, only searched for what the wire's ``MARKS`` name: something that is said, until the first of it has
+    are not decoded, only searched for the wire's ``stream_patterns``: content, until the first of it has
     come, and what may end the answer. Events that have it are read, so that an answer that is cut, empty or broken ends
     with an error, and nothing is passed on behind the end. An event that differs from such as have nothing of it only
     inside of one string is not even searched. When all is over, the beginning and the last pieces tell what the record
@@ -58,8 +58,8 @@ class RelayedStream:
 
     def __init__(self, exchange: Exchange) -> None:
         self.exchange = exchange
-        self.marks = exchange.wire.MARKS
-        self.word = self.marks.word
+        self.patterns = exchange.wire.stream_patterns
+        self.word = self.patterns.common
         self.search: Callable[[bytes], object] = self.may_matter
         self.over = self.said = self.finished = False
         self.first = b""
@@ -68,7 +68,7 @@ class RelayedStream:
         self.tries = TRIES
         self.waiting: list[bytes] = []
         self.edge = b""
-        self.lines = exchange.wire.STREAM_TYPE == LINES
+        self.lines = exchange.wire.stream_type == LINES
         self.ends = (b"\n",) if self.lines else BLANK_LINES
         self.end = self.ends[0]
         self.reader = self.open_reader()
@@ -77,10 +77,10 @@ class RelayedStream:
 
     def may_matter(self, event: bytes) -> object:
         """Whether an event is worth reading, as long as nothing was said."""
-        return self.marks.may_end(event) or self.marks.may_say(event)
+        return self.patterns.may_end(event) or self.patterns.may_have_content(event)
 
     def open_reader(self) -> ResponseDecoder:
-        return self.exchange.wire.read_stream(self.exchange.source.new_call_id)
+        return self.exchange.wire.open_decoder(self.exchange.source.new_call_id)
 
     def feed(self, piece: bytes) -> bytes:
         if self.rehearsal is not None:
@@ -143,10 +143,10 @@ class RelayedStream:
         """Take note of an event that may say or end something. Tells whether it may pass."""
         told = self.reader.feed(join_line_ends(event))
         last = told[-1] if told else None
-        if self.finished and self.marks.final and self.adds(event):
+        if self.finished and self.patterns.finish_is_final and self.adds(event):
             return False
         if not self.said and any(map(is_content, told)):
-            self.said, self.search = True, self.marks.may_end
+            self.said, self.search = True, self.patterns.may_end
         if not self.finished and not isinstance(last, Failed):
             last = self.finish(last) or last
         self.over = isinstance(last, Finished)
@@ -170,14 +170,14 @@ class RelayedStream:
         self.finished = ended is not None or has_finish(self.reader)
         if not self.finished:
             return None
-        if self.marks.final:
+        if self.patterns.finish_is_final:
             self.search = bool
         if self.said:
             return None
         if ended is None:  # what the reason means is told at the end; all that follows is read by another
             finished, self.reader = self.reader.close(), self.open_reader()
             ended = next((one for one in finished if isinstance(one, Finished)), None)
-        success = ended is not None and ended.reason in self.exchange.wire.SUCCESSES
+        success = ended is not None and ended.reason in self.exchange.wire.success_reasons
         return Failed("empty_answer", EMPTY) if success else None
 
     def end_badly(self, failure: Failed) -> bytes:
@@ -202,7 +202,7 @@ class RelayedStream:
             return b""
         out = [self.take_rest()]
         if not self.over:
-            out.append(self.marks.closing if self.finished else self.end_badly(failure))
+            out.append(self.patterns.terminator if self.finished else self.end_badly(failure))
         self.over = True
         return b"".join(out)
 
@@ -218,19 +218,19 @@ class RelayedStream:
         self.recent.append(event)
         return self.look(event)
 
-    def beat(self) -> bytes:
+    def heartbeat(self) -> bytes:
         return self.say(None)
 
     @cached_property
     def writer(self) -> ResponseEncoder:
-        return self.exchange.wire.write_stream(name_answerer(self.exchange), self.exchange.asked)
+        return self.exchange.wire.open_encoder(name_answerer(self.exchange), self.exchange.asked)
 
     def say(self, failure: Failed | None) -> bytes:
         """A failure in the words of the wire, or a sign of life."""
         interject = self.exchange.wire.interject
         if interject is not None:
             return interject(failure, begun=bool(self.first))
-        return self.writer.beat() if failure is None else self.writer.write([failure])
+        return self.writer.heartbeat() if failure is None else self.writer.write([failure])
 
     def sum_up(self) -> list[Event]:
         """The events of the beginning and of the end; none if not even one whole event is known of the end."""
@@ -246,7 +246,7 @@ class RelayedStream:
                 return []
             first, whole, _rest = self.first.partition(end)
             read = end.join((first, *events) if whole else events)
-        reader = self.exchange.wire.read_stream(self.exchange.source.new_call_id)
+        reader = self.exchange.wire.open_decoder(self.exchange.source.new_call_id)
         told: list[Event] = [event for event in reader.feed(read) if type(event) not in UNRECORDED]
         told += reader.close()
         remember(self.exchange, reader)
@@ -255,19 +255,19 @@ class RelayedStream:
     def allow_for_gap(self, told: list[Event], reader: ResponseDecoder, events: list[bytes], end: bytes) -> list[Event]:
         """The same without what only seems so: the arguments of a call whose middle is not known look broken."""
         told = [event for event in told if type(event) is not CallRejected]
-        if not hasattr(reader, "finish"):
+        if reader.finish_reason is None:
             return told
         return [self.doubt(event, reader, events, end) if type(event) is Finished else event for event in told]
 
     def doubt(self, finished: Finished, reader: ResponseDecoder, events: list[bytes], end: bytes) -> Finished:
         """The reason as the upstream told it: a call whose middle is not known only looks as if it had been cut."""
-        if not getattr(reader, "finish", ""):  # it was told before what is known of the end
+        if not reader.finish_reason:  # it was told before what is known of the end
             return replace(finished, reason="")
         if finished.reason == "length":
             for event in reversed(events):
-                alone = self.exchange.wire.read_stream(self.exchange.source.new_call_id)
+                alone = self.exchange.wire.open_decoder(self.exchange.source.new_call_id)
                 alone.feed(event + end)
-                if getattr(alone, "finish", ""):
+                if alone.finish_reason:
                     reasons = [one.reason for one in alone.close() if isinstance(one, Finished)]
                     return replace(finished, reason=reasons[0]) if reasons else finished
         return finished
@@ -275,7 +275,7 @@ class RelayedStream:
 
 def has_finish(reader: ResponseDecoder) -> bool:
     """Whether a reason to finish was told, on wires where the end of the answer is told apart."""
-    return bool(getattr(reader, "finish", ""))
+    return bool(reader.finish_reason)
 
 
 def find_frame(one: bytes, other: bytes) -> tuple[bytes, bytes]:

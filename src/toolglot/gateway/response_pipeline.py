@@ -27,7 +27,7 @@ from toolglot.gateway.sessions.reasoning_signatures import SignatureCollector
 from toolglot.gateway.telemetry.log import RequestRecorder
 from toolglot.gateway.xml_delivery import XmlDelivery
 from toolglot.reading.reader import Reader
-from toolglot.wires.protocol import ClientRequest, ResponseDecoder, ResponseIdentity, Whole
+from toolglot.wires.protocol import ClientRequest, DecodedResponse, ResponseDecoder, ResponseIdentity
 from toolglot.wires.sse import BOM
 
 
@@ -57,10 +57,10 @@ def reply(exchange: Exchange, body: bytes, streamed: bool = False) -> bytes:
     if exchange.untouched and not streamed and body.lstrip()[:1] == b"{":
         return _relay_whole(exchange, body)
     if streamed:
-        reader = wire.read_stream(new_id)
-        whole = Whole([*reader.feed(body), *reader.close()])
+        reader = wire.open_decoder(new_id)
+        whole = DecodedResponse([*reader.feed(body), *reader.close()])
     else:
-        whole = wire.read_reply(body, new_id)
+        whole = wire.decode_response(body, new_id)
     events = whole.events
     exchange.watch.hear(events)
     told = deliver_whole(open_delivery(exchange, streamed=False), events)
@@ -73,7 +73,7 @@ def reply(exchange: Exchange, body: bytes, streamed: bool = False) -> bytes:
     if healthy and _joined(events) == _joined(complete) and _is_text(body):
         remember(exchange, whole)
         return body
-    return exchange.wire.encode_reply(complete, name_answerer(exchange), exchange.asked)
+    return exchange.wire.encode_response(complete, name_answerer(exchange), exchange.asked)
 
 
 def _joined(events: list[Event]) -> list[Event]:
@@ -88,7 +88,7 @@ def _joined(events: list[Event]) -> list[Event]:
     return joined
 
 
-def _suits(whole: Whole, asked: ClientRequest) -> bool:
+def _suits(whole: DecodedResponse, asked: ClientRequest) -> bool:
     """Whether the client can take the calls as they are: its tools are functions, and no id was used before."""
     taken = asked.memory.get("ids", ())
     used = any(isinstance(event, CallStarted) and event.id in taken for event in whole.events)
@@ -105,8 +105,8 @@ def _is_text(body: bytes) -> bool:
 
 def _relay_whole(exchange: Exchange, body: bytes) -> bytes:
     """The answer as it is. Raises if it is none."""
-    events = exchange.upstream_wire.decode_reply(body, exchange.source.new_call_id)
-    failure = find_emptiness(events, exchange.wire.SUCCESSES)
+    events = exchange.upstream_wire.decode_response(body, exchange.source.new_call_id).events
+    failure = find_emptiness(events, exchange.wire.success_reasons)
     if failure is not None:
         raise describe_failure(redact_failure(failure, exchange.secrets))
     exchange.afterwards = lambda: events
@@ -121,11 +121,10 @@ def _leave_out_unfinished(told: list[Event]) -> list[Event]:
     return [event for event in told if not isinstance(event, CallStarted | CallArguments) or event.index in ended]
 
 
-def remember(exchange: Exchange, reader: ResponseDecoder | Whole) -> None:
+def remember(exchange: Exchange, reader: ResponseDecoder | DecodedResponse) -> None:
     """An answer that has passed may be referred to, unless it is kept where it was made."""
-    answer = getattr(reader, "answer", None)
-    if answer is not None and exchange.asked.keep is not None:
-        exchange.asked.keep(*answer)
+    if reader.unstored is not None and exchange.asked.on_complete is not None:
+        exchange.asked.on_complete(*reader.unstored)
 
 
 def bring_back(exchange: Exchange, streamed: bool) -> list[Step]:
@@ -168,7 +167,7 @@ def rehearse(exchange: Exchange, streamed: bool) -> DryRun | None:
     if route is None or not exchange.trial.rehearses:
         return None
     watch = exchange.watch.rehearse(route.manner, route.client)
-    reader = exchange.upstream_wire.read_stream(exchange.source.new_call_id)
+    reader = exchange.upstream_wire.open_decoder(exchange.source.new_call_id)
     return DryRun(_deliver(exchange, route, watch, streamed), reader)
 
 
@@ -182,11 +181,11 @@ def _deliver(exchange: Exchange, route: Route, watch: RequestRecorder, streamed:
         exchange.names,
         exchange.speech.break_character if exchange.speech else "",
         _find_bounds(exchange),
-        streamed and guest is None and not exchange.wire.WHOLE_CALLS,
+        streamed and guest is None and not exchange.wire.sends_whole_calls,
         exchange.secrets,
         native,
         exchange.doubt if route.learns and not rehearsed else None,
-        exchange.wire.SUCCESSES,
+        exchange.wire.success_reasons,
         exchange.settings.tool_calling.max_parameter_bytes,
     )
     if guest is None:

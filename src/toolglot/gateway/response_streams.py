@@ -5,12 +5,12 @@ that nobody reads is a ``RelayedStream``."""
 
 from __future__ import annotations
 
-from typing import Protocol, cast
+from typing import Protocol
 
 from toolglot.core.errors import ToolglotError
 from toolglot.core.events import Event, Failed, Finished
 from toolglot.gateway.exchange import Exchange, describe_failure
-from toolglot.gateway.passthrough import Passthrough, ResumingWriter, TidyReader
+from toolglot.gateway.passthrough import Passthrough
 from toolglot.gateway.relay import RelayedStream
 from toolglot.gateway.response_pipeline import bring_back, listen, name_answerer, open_delivery, remember
 from toolglot.wires.sse import escape_line_breaks
@@ -28,7 +28,7 @@ class Stream(Protocol):
 
     def fail(self, error: ToolglotError) -> bytes: ...
 
-    def beat(self) -> bytes: ...
+    def heartbeat(self) -> bytes: ...
 
 
 def open_stream(exchange: Exchange) -> Stream:
@@ -41,17 +41,16 @@ class TranslatedStream:
 
     def __init__(self, exchange: Exchange) -> None:
         self.exchange = exchange
-        self.writer = exchange.wire.write_stream(name_answerer(exchange), exchange.asked)
+        self.writer = exchange.wire.open_encoder(name_answerer(exchange), exchange.asked)
         self.restart()
 
     def restart(self) -> None:
         """Another answer comes instead; what the client was told of the first one holds."""
-        self.reader = self.exchange.upstream_wire.read_stream(self.exchange.source.new_call_id)
+        self.reader = self.exchange.upstream_wire.open_decoder(self.exchange.source.new_call_id)
         self.delivery = open_delivery(self.exchange, streamed=True)
         self.take_events = listen(self.exchange, self.delivery)
         self.steps = bring_back(self.exchange, streamed=True)
-        healthy = self.exchange.unchanged and hasattr(self.reader, "tidy") and hasattr(self.writer, "resume")
-        self.passage = Passthrough(cast("TidyReader", self.reader), self.delivery) if healthy else None
+        self.passage = Passthrough(self.reader, self.delivery) if self.exchange.unchanged else None
 
     @property
     def over(self) -> bool:
@@ -82,12 +81,12 @@ class TranslatedStream:
         if passage is None:
             return []
         if passage.used:
-            cast("ResumingWriter", self.writer).resume(passage.place)
+            self.writer.resume(passage.place)
         return passage.told
 
     def whole(self, body: bytes) -> bytes:
         """The upstream answered in one piece although a stream was asked for. Raises if that is no answer."""
-        told = self.deliver(self.exchange.upstream_wire.decode_reply(body, self.exchange.source.new_call_id))
+        told = self.deliver(self.exchange.upstream_wire.decode_response(body, self.exchange.source.new_call_id).events)
         if isinstance(told[-1], Failed):
             raise describe_failure(told[-1])
         return escape_line_breaks(self.writer.write(told))
@@ -99,9 +98,9 @@ class TranslatedStream:
         *told, last = self.reader.close()
         return self.write([*told, last if isinstance(last, Finished) else Failed(error.code, error.message)])
 
-    def beat(self) -> bytes:
+    def heartbeat(self) -> bytes:
         interject = self.exchange.wire.interject
-        return interject(None, begun=self.passage.used) if interject and self.passage else self.writer.beat()
+        return interject(None, begun=self.passage.used) if interject and self.passage else self.writer.heartbeat()
 
     def write(self, events: list[Event]) -> bytes:
         told = self.deliver(events)

@@ -45,7 +45,7 @@ from toolglot.server.upstream.discovery import Discovery, gather_knowledge
 from toolglot.server.upstream.pool import ConnectionPool
 from toolglot.wires import all_wires, openai_chat
 from toolglot.wires.json_fields import find_field
-from toolglot.wires.protocol import Extra, Wire
+from toolglot.wires.protocol import ExtraEndpoint, Wire
 
 OUR_FAULT = "Something went wrong here; the log knows more."
 TOKEN_LENGTH = 24
@@ -57,7 +57,7 @@ GONE = 499
 """What the record says of a client that left; nobody is told."""
 
 LOG = logging.getLogger("toolglot.server")
-USUAL_WIRE = all_wires()[openai_chat.NAME]
+USUAL_WIRE = all_wires()[openai_chat.WIRE.name]
 Answer = Callable[[Request], Awaitable[Response | None]]
 
 
@@ -78,9 +78,9 @@ class Gateway:
     def lay_paths(self) -> Router[tuple[Answer, Wire]]:
         paths: Router[tuple[Answer, Wire]] = Router()
         for wire in all_wires().values():
-            for path in wire.ROUTES:
+            for path in wire.routes:
                 paths.add("POST", path, (self.admitted(partial(self.complete, wire)), wire))
-            for extra in wire.EXTRAS:
+            for extra in wire.extra_endpoints:
                 paths.add(extra.method, extra.path, (self.admitted(partial(self.answer_extra, extra)), wire))
         for prefix in ("/v1", ""):
             paths.add("GET", f"{prefix}/models", (self.admitted(self.list_models), USUAL_WIRE))
@@ -91,8 +91,8 @@ class Gateway:
         paths.add("GET", "/health/readiness", (self.show_readiness, USUAL_WIRE))
         paths.add("HEAD", "{path:.*}", (self.show_health, USUAL_WIRE))
         for wire in all_wires().values():
-            if wire.HOME:
-                paths.add(EVERY, wire.HOME + "/{path:.*}", (self.admitted(self.refuse_path), wire))
+            if wire.own_prefix:
+                paths.add(EVERY, wire.own_prefix + "/{path:.*}", (self.admitted(self.refuse_path), wire))
         paths.add(EVERY, "{path:.*}", (self.admitted(self.refuse_path), USUAL_WIRE))
         return paths
 
@@ -141,7 +141,7 @@ class Gateway:
     # -- the one that matters ------------------------------------------------------------------------------------------
 
     async def complete(self, wire: Wire, request: Request) -> None:
-        watch = self.telemetry.begin(request.id, wire.NAME)
+        watch = self.telemetry.begin(request.id, wire.name)
         status, body, entered = 500, b"", False
         try:
             self.admission.check_rate(request.key)
@@ -209,7 +209,7 @@ class Gateway:
     async def ask_once(self, request: Request, exchange: Exchange, visit: Responder) -> Response | None:
         upstream = exchange.route.upstream
         headers = self.headers_for(upstream, request)
-        carried = exchange.wire.CARRIED
+        carried = exchange.wire.forwarded_headers
         if carried and exchange.one_wire:
             headers = {name: request.headers[name] for name in carried if name in request.headers} | headers
         self.telemetry.body(exchange.watch, "upstream_request", exchange.request)
@@ -241,7 +241,7 @@ class Gateway:
             headers |= all_wires()[upstream.wire].authorize(key)
         return {**headers, **upstream.headers}
 
-    async def answer_extra(self, extra: Extra, request: Request) -> Response:
+    async def answer_extra(self, extra: ExtraEndpoint, request: Request) -> Response:
         body = await request.read()
         models = [model["id"] for model in await self.known_models(request)] if extra.needs_models else ()
         try:

@@ -52,7 +52,7 @@ class Responder:
             raise self.describe_refusal(reply, await reply.whole())
         if not self.exchange.streamed:
             return await self.answer_whole(reply)
-        if await reply.is_streamed(self.exchange.upstream_wire.STREAM_TYPE):
+        if await reply.is_streamed(self.exchange.upstream_wire.stream_type):
             await self.pump(reply)
         else:
             await self.answer_late_whole(reply)
@@ -78,7 +78,7 @@ class Responder:
         return error
 
     async def answer_whole(self, reply: UpstreamResponse) -> Response:
-        streamed = await reply.is_streamed(self.exchange.upstream_wire.STREAM_TYPE)
+        streamed = await reply.is_streamed(self.exchange.upstream_wire.stream_type)
         given = await reply.whole()
         body = await offload.run(len(given) >= offload.LARGE_ANSWER, answers.reply, self.exchange, given, streamed)
         self.watch.sent(body)
@@ -182,7 +182,7 @@ class Responder:
             self.spoke = self.loop.time()
             quiet = 0.0
             self.begin()
-            sign = self.open_stream().beat()
+            sign = self.open_stream().heartbeat()
             if sign and not self.request.blocked:
                 self.request.write(sign)
         self.timer = self.loop.call_later(self.heartbeat - quiet, self.look)

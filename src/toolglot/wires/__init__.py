@@ -1,4 +1,4 @@
-"""The JSON protocols, one package each, found by walking the folder."""
+"""The JSON protocols, one package each, found by listing this directory."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import pkgutil
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
-from typing import cast
 
-from toolglot.wires.protocol import USUAL, Wire
+from toolglot.wires.protocol import Wire
 
 
 def wire_names() -> tuple[str, ...]:
-    """The names of all wires; none is loaded for that."""
+    """The names of all wires, without importing them."""
     return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__) if module.ispkg))
 
 
@@ -23,6 +22,5 @@ def all_wires() -> Mapping[str, Wire]:
 
 
 def _load(name: str) -> Wire:
-    wire = import_module(f"{__name__}.{name}")
-    vars(wire).update({**USUAL, **vars(wire)})
-    return cast("Wire", wire)
+    wire: Wire = import_module(f"{__name__}.{name}").WIRE
+    return wire

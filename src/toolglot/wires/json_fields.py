@@ -1,4 +1,4 @@
-"""JSON as wires meet it: bodies and their fields, looked at one by one, and written again."""
+"""Parse, check and rewrite JSON bodies and their fields; shared by all wires."""
 
 from __future__ import annotations
 
@@ -20,50 +20,50 @@ _ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>u[dD][89a
 
 
 Offer: TypeAlias = tuple[Tools, tuple[str, ...]]
-"""Tools on offer, and notes on those that cannot be used."""
+"""The usable tools, and notes on the skipped ones."""
 
 NO_TOOLS: Final[Offer] = (Tools(), ())
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _SHARED = 1 << 20
-"""Agents send the same tools with every turn; lists up to this length are read once."""
+"""Agents send the same tools with every turn; lists up to this many bytes are cached."""
 _LOOKED_AT = 1 << 20
 _DEEP = 100
 _TOKEN = re.compile(rb'(?s)"(?P<key>(?:[^"\\]|\\.)*)"(?=\s*:)|"(?:[^"\\]|\\.)*"|[\[\]{}]')
 _BYTE = re.compile(r"\(byte (\d+)\)")
 _PATH = re.compile(r" - at `.*`$")
 _OPEN = ("", "-", ".", "e", "e-", "e+")
-"""What is left of JSON that ended too soon, after all that can be read: nothing, or the middle of a number."""
+"""Unparsed rest of truncated JSON: nothing, or part of a number."""
 
 
 def parse_body(body: bytes, read_tools: Callable[[Any], Any] | None = None) -> dict[str, Any]:
-    """The object that a request is. Half a surrogate pair, where a client cut a text inside an emoji, is replaced.
+    """Parse the JSON object of a request. Lone surrogates, from texts cut inside an emoji, are replaced.
 
-    In the place of the tools stands what ``read_tools`` makes of them. Other requests may share it, so it must stay as
-    it is."""
+    ``read_tools`` converts the value of ``tools``. Its result is cached and shared by requests: do not modify it.
+    """
     try:
         written = _FIELDS.decode(body)
         tools = written.pop("tools", None) if read_tools else None
-        asked = {name: decode(bytes(value)) for name, value in written.items()}
+        fields = {name: decode(bytes(value)) for name, value in written.items()}
         if read_tools and tools is not None:
             read = _read_once if len(tools) <= _SHARED else _read_large_once
-            asked["tools"] = read(bytes(tools), read_tools)
+            fields["tools"] = read(bytes(tools), read_tools)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        asked = _parse_patiently(body)
-        if read_tools and "tools" in asked:
-            asked["tools"] = read_tools(asked["tools"])
-    return asked
+        fields = _parse_leniently(body)
+        if read_tools and "tools" in fields:
+            fields["tools"] = read_tools(fields["tools"])
+    return fields
 
 
 def adapt_body(body: bytes, model: str, without: Collection[str] = ()) -> bytes:
-    """The same request for a model of this name, without some fields. All others stay as they were written."""
+    """Set the model name and drop the fields ``without``; all other fields keep their bytes."""
     try:
-        asked: dict[str, Any] = dict(_FIELDS.decode(body))
+        fields: dict[str, Any] = dict(_FIELDS.decode(body))
     except (msgspec.DecodeError, UnicodeDecodeError):
-        asked = _parse_patiently(body)
+        fields = _parse_leniently(body)
     named = msgspec.Raw(msgspec.json.encode(model))
-    if (not model or asked.get("model") == named) and not any(name in asked for name in without):
+    if (not model or fields.get("model") == named) and not any(name in fields for name in without):
         return body
-    return encode({name: value for name, value in asked.items() if name not in without} | {"model": named})
+    return encode({name: value for name, value in fields.items() if name not in without} | {"model": named})
 
 
 def _read(written: bytes, read: Callable[[Any], Any]) -> Any:
@@ -74,24 +74,24 @@ _read_once = lru_cache(maxsize=64)(_read)
 _read_large_once = lru_cache(maxsize=4)(_read)
 
 
-def _parse_patiently(body: bytes) -> dict[str, Any]:
+def _parse_leniently(body: bytes) -> dict[str, Any]:
     try:
         try:
-            asked = decode(body)
+            fields = decode(body)
         except msgspec.DecodeError:
             if b"\\ud" not in body.lower():
                 raise
-            asked = decode(_ESCAPE.sub(lambda found: b"\\ufffd" if found["half"] else found[0], body))
+            fields = decode(_ESCAPE.sub(lambda found: b"\\ufffd" if found["half"] else found[0], body))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         where, problem = _find_broken_field(body, str(error)), _PATH.sub("", str(error))
         raise RequestError(f"The body is not valid JSON{f', in {where}' if where else ''}: {problem}.", where) from None
-    if not isinstance(asked, dict):
+    if not isinstance(fields, dict):
         raise RequestError("The body must be a JSON object.")
-    return asked
+    return fields
 
 
 def _find_broken_field(body: bytes, problem: str) -> str | None:
-    """The field of a request in which a decoder found a problem, if that can be told."""
+    """Find the field of a request that a decoder failed on, or None."""
     if found := _BYTE.search(problem):
         return find_field(body, int(found[1]))
     try:
@@ -107,9 +107,9 @@ def _find_broken_field(body: bytes, problem: str) -> str | None:
 
 
 def find_field(body: bytes, end: int = _LOOKED_AT) -> str | None:
-    """The field of a request that stands before a position, or the first one that is nested too deeply.
+    """Find the top-level field before a position, or the first one that is nested too deeply.
 
-    Only for errors: it is slow, so it looks at the beginning of a body only.
+    For error messages only: it is slow and searches only the beginning of a body.
     """
     depth, name = 0, None
     for found in _TOKEN.finditer(body, 0, min(end, _LOOKED_AT)):
@@ -126,19 +126,19 @@ def find_field(body: bytes, end: int = _LOOKED_AT) -> str | None:
     return name.decode(errors="replace")[:100] if name else None
 
 
-def parse_reply(data: bytes) -> dict[str, Any] | None:
-    """The object that an upstream sent, if it is one."""
+def parse_object(data: bytes) -> dict[str, Any] | None:
+    """Parse a JSON object from an upstream; None if it is none."""
     try:
-        told = decode(data)
+        payload = decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        # half a surrogate pair, bytes that are no UTF-8: what can be read is read
+        # lone surrogates or invalid UTF-8: decode leniently
         try:
-            told = decode_allowing_nan(data.decode(errors="replace"))
+            payload = decode_allowing_nan(data.decode(errors="replace"))
         except (ValueError, RecursionError):
             return None
     except RecursionError:
         return None
-    return told if isinstance(told, dict) else None
+    return payload if isinstance(payload, dict) else None
 
 
 def text_at(holder: Mapping[str, Any], key: str) -> str:
@@ -152,7 +152,7 @@ def count_at(holder: Mapping[str, Any], key: str) -> int:
 
 
 _FAR: Final = float_info.max
-"""The largest number that every upstream can read."""
+"""The largest number that every upstream can parse."""
 
 
 def number_at(holder: Mapping[str, Any], key: str, where: str = "") -> float | None:
@@ -168,7 +168,7 @@ def whole_at(holder: Mapping[str, Any], key: str, where: str = "") -> int | None
 
 
 def texts_at(holder: Mapping[str, Any], key: str, where: str = "") -> tuple[str, ...]:
-    """A list of texts, for which some clients write one text."""
+    """A list of strings; some clients send one string."""
     value = holder.get(key)
     texts = (value,) if isinstance(value, str) else () if value is None else value
     if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
@@ -177,19 +177,19 @@ def texts_at(holder: Mapping[str, Any], key: str, where: str = "") -> tuple[str,
 
 
 def dicts_in(listed: object) -> list[dict[str, Any]]:
-    """The objects of a list; what is none is passed over."""
+    """The objects of a list; other entries are skipped."""
     return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
 
 
-def check_messages(asked: Mapping[str, Any]) -> list[Any]:
-    messages = asked.get("messages")
+def check_messages(fields: Mapping[str, Any]) -> list[Any]:
+    messages = fields.get("messages")
     if not isinstance(messages, list) or not messages:
         raise RequestError("A request needs a list of messages that is not empty.", "messages")
     return messages
 
 
 def check_choice(choice: ToolChoice, tools: Iterable[Tool], where: str = "tool_choice") -> ToolChoice:
-    """A choice among the tools that are there."""
+    """Return the choice; ``RequestError`` if it names or needs a tool that is not offered."""
     known = {tool.name for tool in tools}
     for name in choice.only:
         if name not in known:
@@ -200,47 +200,45 @@ def check_choice(choice: ToolChoice, tools: Iterable[Tool], where: str = "tool_c
 
 
 NO_ARGUMENTS: tuple[object, ...] = (None, [], "")
-"""What servers write in the place of an empty object."""
+"""Values that servers write for an empty object."""
 
 
 def read_arguments(text: str) -> dict[str, Any]:
-    """Arguments as an object; text that is none becomes the one argument ``arguments``."""
+    """Parse arguments as an object; anything else becomes the single argument ``arguments``."""
     try:
-        told = decode_tolerant(text) if text.strip() else {}
+        payload = decode_tolerant(text) if text.strip() else {}
     except ValueError:
-        told = text
-    if told in NO_ARGUMENTS:
+        payload = text
+    if payload in NO_ARGUMENTS:
         return {}
-    return told if isinstance(told, dict) else {"arguments": told}
+    return payload if isinstance(payload, dict) else {"arguments": payload}
 
 
-def write_arguments(told: object) -> str:
+def write_arguments(payload: object) -> str:
     """Arguments as compact JSON text."""
-    if isinstance(told, str):
-        return told or "{}"
-    return encode({} if told is None else told).decode()
+    if isinstance(payload, str):
+        return payload or "{}"
+    return encode({} if payload is None else payload).decode()
 
 
 def find_fault(arguments: str) -> Reason | None:
-    """What is wrong with the arguments of a native call: they end too soon or are no JSON object. None if they can be
-    read.
+    """Check the arguments of a native call: truncated, malformed (no JSON object), or None if they are valid.
 
-    No arguments at all are fine, whatever stands for them. So are line breaks that stand in strings as they are, and
-    half a surrogate pair.
+    Missing arguments are valid in any spelling, and so are raw line breaks in strings and lone surrogates.
     """
     try:
-        told = decode(arguments.encode())
+        payload = decode(arguments.encode())
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         return _judge(arguments, "truncated" in str(error)) if arguments.strip() else None
-    return _check_object(told)
+    return _check_object(payload)
 
 
-def _check_object(told: object) -> Reason | None:
-    return None if isinstance(told, dict) or told in NO_ARGUMENTS else Reason.MALFORMED
+def _check_object(payload: object) -> Reason | None:
+    return None if isinstance(payload, dict) or payload in NO_ARGUMENTS else Reason.MALFORMED
 
 
 def _judge(arguments: str, doubted: bool) -> Reason | None:
-    """The same for what is not strictly JSON."""
+    """Check arguments that are not strict JSON."""
     try:
         return _check_object(decode_tolerant(arguments))
     except json.JSONDecodeError as error:
@@ -253,7 +251,7 @@ def _judge(arguments: str, doubted: bool) -> Reason | None:
 
 
 def end_call(index: int, fault: Reason | None) -> Event:
-    """The end of a native call of which the upstream says that it is complete: rejected if its arguments are not."""
+    """The end event of a call that the upstream calls complete: a rejection if its arguments have a fault."""
     if fault is None:
         return CallEnded(index)
     found = "an end in the middle" if fault is Reason.TRUNCATED else "something else"
@@ -261,8 +259,8 @@ def end_call(index: int, fault: Reason | None) -> Event:
 
 
 def read_functions(tools: object) -> Offer:
-    """Tools in the form that most wires share: every one that can be used. The others are skipped and noted, because
-    agents send more than they need."""
+    """Decode tools in the form that most wires share. Unusable ones are skipped with a note, because agents send more
+    than they need."""
     if tools is None:
         return NO_TOOLS
     if not isinstance(tools, list):
@@ -274,10 +272,10 @@ def read_functions(tools: object) -> Offer:
         if problem:
             notes.append(f"tools[{at}] skipped: {problem}")
             continue
-        told = entry["function"]
-        parameters = told.get("parameters")
-        found[told["name"]] = Tool(
-            told["name"], text_at(told, "description"), parameters if isinstance(parameters, dict) else {}
+        payload = entry["function"]
+        parameters = payload.get("parameters")
+        found[payload["name"]] = Tool(
+            payload["name"], text_at(payload, "description"), parameters if isinstance(parameters, dict) else {}
         )
     return Tools(found.values()), tuple(notes)
 
@@ -285,19 +283,19 @@ def read_functions(tools: object) -> Offer:
 def _problem_with(entry: object, found: Mapping[str, Tool]) -> str:
     if not isinstance(entry, dict):
         return "not an object"
-    told = entry.get("function")
-    if not isinstance(told, dict):
+    payload = entry.get("function")
+    if not isinstance(payload, dict):
         return f"not a function but {entry.get('type')!r}"
-    name = told.get("name")
+    name = payload.get("name")
     if not isinstance(name, str) or not name.strip():
         return "no name"
-    if told.get("parameters") is not None and not isinstance(told["parameters"], dict):
+    if payload.get("parameters") is not None and not isinstance(payload["parameters"], dict):
         return "its parameters are no JSON Schema"
     return f"a second tool named {name}" if name in found else ""
 
 
 def write_function(tool: Tool) -> dict[str, Any]:
-    told: dict[str, Any] = {"name": tool.name}
+    payload: dict[str, Any] = {"name": tool.name}
     if tool.description:
-        told["description"] = tool.description
-    return {"type": "function", "function": told | {"parameters": dict(tool.parameters)}}
+        payload["description"] = tool.description
+    return {"type": "function", "function": payload | {"parameters": dict(tool.parameters)}}

@@ -1,32 +1,33 @@
-"""What a wire is: a JSON protocol, both directions of it.
+"""The interface of a wire: one JSON protocol, both directions.
 
-A wire reads requests into a ``Conversation`` and writes them, reads replies into events and writes them. Each room of
-``wires/`` is one wire; nothing outside of it knows its words.
+A wire decodes requests into a ``Conversation`` and encodes them, decodes responses into events and encodes them. Each
+package of ``wires/`` is one wire and exports one ``WIRE = Wire(...)``; no other module knows its field names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolglot.core.conversation import Conversation, Image, Text, ToolResult
+from toolglot.core.conversation import Conversation, Image, Sampling, Text, ToolResult
 from toolglot.core.errors import RequestError, ToolglotError, UpstreamResponseError
 from toolglot.core.events import Event, Failed
 
 
 class ClientRequest(Struct, frozen=True):
-    """A request as a client put it.
+    """A decoded request of a client.
 
-    ``notes`` tell what was mended on the way in. ``memory`` is what its wire needs to know again to write the answer.
-    ``stream_type`` is the content type of the stream that the client wants, if it is not the usual one of its wire.
-    ``bond`` is the error to raise unless an upstream of the same wire is asked in the client's own words: the request
-    speaks of something that only such a one can know. ``kept``: the client may refer to the answer later; then ``keep``
-    is told its id and its items, if somebody listens. ``modelled`` are the settings of ``Conversation.extra`` that the
-    conversation says in its own words too, so that another wire is told of them; dots lead into objects. ``retold`` are
-    tools that the client knows as something else than a function of that name.
+    ``notes`` list what was repaired or skipped while decoding. ``memory`` holds what the wire needs to encode the
+    response. ``stream_type`` is the content type of the requested stream, if it is not the default of the wire.
+    ``same_wire_only`` is the error to raise unless the request goes unchanged to an upstream of the same wire: it
+    refers to something that only such an upstream can know. ``may_be_referenced``: a later request may refer to the
+    response; ``on_complete``, if set, is called with its id and items. ``modelled`` are the settings of
+    ``Conversation.extra`` that ``Conversation`` also models, so that they reach other wires; dots lead into objects.
+    ``retold`` are tools that the client does not know as a function of that name (custom tools, namespaces).
     """
 
     conversation: Conversation
@@ -35,24 +36,23 @@ class ClientRequest(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     memory: Mapping[str, Any] = {}
     stream_type: str = ""
-    bond: RequestError | None = None
-    kept: bool = False
-    keep: Callable[[str, list[dict[str, Any]]], None] | None = None
+    same_wire_only: RequestError | None = None
+    may_be_referenced: bool = False
+    on_complete: Callable[[str, list[dict[str, Any]]], None] | None = None
     modelled: frozenset[str] = frozenset()
     retold: frozenset[str] = frozenset()
 
 
 class ResponseIdentity(Struct, frozen=True):
-    """Who answers, as far as the client is told: a token unique to this answer, its time and the model's name."""
+    """Identity of a response as the client sees it: a unique token, the creation time and the model name."""
 
     id: str
     created: int
     model: str
 
 
-class Extra(Struct, frozen=True):
-    """Something else a wire answers, without asking a model: from the body, and from the names of the models if those
-    are needed."""
+class ExtraEndpoint(Struct, frozen=True):
+    """An endpoint that needs no model call. ``answer`` gets the body, and the model names if ``needs_models``."""
 
     method: str
     path: str
@@ -60,157 +60,182 @@ class Extra(Struct, frozen=True):
     needs_models: bool = False
 
 
-class Marks(Struct, frozen=True):
-    """What to look for in the bytes of a stream that nobody reads. A find only says that the event is worth reading.
+class StreamPatterns(Struct, frozen=True):
+    """Byte patterns of a relayed stream, which is searched and not parsed. A match means: this event must be decoded.
 
-    ``word`` is in nearly every event. ``may_say``: it may hold text or a call. ``may_end``: it may end the answer, give
-    a reason to, or be an error; this is asked of every piece, so it has to be quick. ``closing`` are the last events of
-    a stream, where they are missing behind a reason to finish. ``final``: such a reason is the end, and nothing goes on
-    with the answer behind it.
+    ``common`` is in nearly every event. ``may_have_content``: the event may hold text or a call. ``may_end``: it may
+    end the response, give a finish reason or be an error; it is called for every chunk and must be fast.
+    ``terminator`` is appended if the stream stops after a finish reason without it. ``finish_is_final``: no content
+    follows a finish reason.
     """
 
-    word: bytes
-    may_say: Callable[[bytes], object]
+    common: bytes
+    may_have_content: Callable[[bytes], object]
     may_end: Callable[[bytes], object]
-    closing: bytes = b""
-    final: bool = False
+    terminator: bytes = b""
+    finish_is_final: bool = False
 
 
-class Whole(Struct, frozen=True):
-    """A whole reply as it was read. ``tidy``: nothing about it is unusual, so it may pass as it is, unless the client
-    wants a call of one of the ``functions`` told in another way (``ClientRequest.retold``). ``answer``: the id and the
-    items of an answer that was not kept where it was made."""
+UnstoredResponse = tuple[str, list[dict[str, Any]]]
+"""Id and items of a response that the upstream does not store."""
+
+
+class DecodedResponse(Struct, frozen=True):
+    """A decoded non-streamed response.
+
+    ``tidy``: nothing about it is unusual, so its bytes may pass unchanged, unless it calls one of ``functions`` that
+    the client knows in another form (``ClientRequest.retold``).
+    """
 
     events: list[Event]
     tidy: bool = False
     functions: frozenset[str] = frozenset()
-    answer: tuple[str, list[dict[str, Any]]] | None = None
+    unstored: UnstoredResponse | None = None
 
 
 class ResponseDecoder(Protocol):
-    """Reads a streamed reply, piece by piece. ``over``: it has said itself that this was all."""
+    """Decodes a streamed response chunk by chunk.
+
+    ``over``: the upstream has ended the response. ``tidy``: nothing unusual so far, so the bytes may pass unchanged.
+    ``between``: the last chunk ended at an event boundary and no finish reason is pending. ``place``: an immutable
+    position after the last whole event, from which the encoder of the wire can resume. ``finish_reason``: the raw
+    finish reason so far (empty: none yet); None on wires whose last event carries it. ``unstored``: see there.
+    """
 
     @property
     def over(self) -> bool: ...
 
+    @property
+    def tidy(self) -> bool: ...
+
+    @property
+    def between(self) -> bool: ...
+
+    @property
+    def place(self) -> Any: ...
+
+    @property
+    def finish_reason(self) -> str | None: ...
+
+    @property
+    def unstored(self) -> UnstoredResponse | None: ...
+
     def feed(self, piece: bytes) -> list[Event]: ...
 
     def close(self) -> list[Event]:
-        """The connection is over. An answer that did not end by itself has failed."""
+        """End of the connection. A response that has not ended by itself fails."""
+        ...
+
+    def measure(self, pieces: Sequence[bytes]) -> int:
+        """How many bytes of ``pieces``, the last ones fed, are whole events after which an encoder can resume; 0 if
+        the last piece did not complete an event."""
         ...
 
 
 class ResponseEncoder(Protocol):
-    """Writes a streamed reply, event by event."""
+    """Encodes a streamed response event by event."""
 
     def write(self, events: Sequence[Event]) -> bytes: ...
 
-    def beat(self) -> bytes:
-        """An event that says nothing and keeps the client waiting."""
+    def heartbeat(self) -> bytes:
+        """An event without content that keeps the client from timing out."""
         ...
+
+    def resume(self, place: Any) -> None:
+        """Continue a response whose beginning was passed through unchanged, from ``ResponseDecoder.place``."""
+        ...
+
+
+class EncodeRequest(Protocol):
+    def __call__(self, conversation: Conversation, /, *, stream: bool, wants_usage: bool) -> bytes: ...
+
+
+class AdaptRequest(Protocol):
+    def __call__(self, body: bytes, model: str, /, *, without_tools: bool) -> bytes: ...
+
+
+class Locate(Protocol):
+    def __call__(self, model: str, /, *, stream: bool) -> str: ...
 
 
 class Interject(Protocol):
-    def __call__(self, failure: Failed | None, *, begun: bool) -> bytes: ...
+    def __call__(self, failure: Failed | None, /, *, begun: bool) -> bytes: ...
 
 
-class Wire(Protocol):
-    """Both directions of a protocol.
+CARRIED_FIELDS: Final = (
+    *(name for name in Conversation.__struct_fields__ if name != "limits"),
+    *Sampling.__struct_fields__,
+)
+"""The fields of a request, with the limits one by one.
 
-    ``ROUTES`` are the paths at which clients ask; parts in braces are named. ``STREAM_TYPE`` is the content type of a
-    streamed answer, ``MARKS`` what is looked for where one is passed on as it is.
+``Wire.carries`` maps each field that the wire transports to a restriction, or to an empty string. A limit that is
+missing there is lost, with a note (``translation.list_not_carried``). The table in the docs is made of it, too.
+"""
 
-    What a wire need not have stands in ``USUAL``: ``EXTRAS``, ``Extra`` answers; ``ROOT``, the path of an upstream that
-    has none in its address; ``HOME``, below which only its clients look for anything; ``TOOL_NAMES``, an expression for
-    the names it allows; ``CARRIED``, headers of a client that an upstream of the same wire needs to see;
-    ``expand_request(body, find, limit)``, which puts earlier answers in the place of references to them; ``SEALS``, if
-    its models prove their reasoning; ``CARRIES_SEALS``, if its clients hand thoughts and proofs of any wire back;
-    ``THOUGHT_FIELDS``, names that the field for thoughts of earlier turns may have, if servers do not agree on one; and
-    ``interject``, which makes a sign of life or a failure inside a stream that is passed on, where its own writer would
-    disturb that. ``SUCCESSES`` are the reasons to finish that its clients take for the end of a whole answer.
-    ``WHOLE_CALLS``: nothing of a call is sent before all of it is known.
-    Healthy native answers pass as they are if the reader of streams tells what ``passage.TidyReader`` lists and the
-    writer has ``resume(place)``. A reader may have ``answer``: the id and the items of an answer that was not kept
-    where it was made.
+NewId = Callable[[], str]
+FindResponse = Callable[[str], tuple[bytes, bytes] | None]
+SUCCESS_REASONS: Final = ("stop", "tool_calls")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wire:
+    """Both directions of a protocol, as functions and constants.
+
+    Fields without a default:
+    ``routes``: paths of the client endpoint; parts in braces are named. ``stream_type``: content type of a streamed
+    response. ``stream_patterns``: what a relayed stream is searched for. ``carries``: see ``CARRIED_FIELDS``.
+    ``decode_request(body, path)``: ``path`` holds the named parts of the request path. ``adapt_request``: the client's
+    body for another model name, on demand without tools. ``locate``: the path of an upstream's endpoint below its base
+    URL. ``authorize(key)``: the headers that present a key to an upstream. ``open_decoder`` and ``open_encoder``: for
+    one streamed response each.
+
+    Optional fields:
+    ``extra_endpoints``: further endpoints for clients. ``base_path``: path of an upstream whose URL has none.
+    ``own_prefix``: prefix under which errors are encoded in this wire. ``tool_name_pattern``: regular expression for
+    allowed tool names. ``forwarded_headers``: client headers for an upstream of the same wire.
+    ``models_sign_reasoning``: its models sign their reasoning. ``client_returns_signatures``: its clients send back
+    reasoning and signatures of any wire. ``reasoning_fields``: names of the field for earlier reasoning, if servers do
+    not agree on one. ``success_reasons``: finish reasons of a complete response. ``sends_whole_calls``: a call is sent
+    only when all of it is known. ``expand_request(body, find, limit)``: replaces references to earlier responses.
+    ``interject``: a heartbeat or a failure inside a relayed stream, where the encoder's own would break the client.
     """
 
-    NAME: str
-    ROUTES: tuple[str, ...]
-    STREAM_TYPE: str
-    MARKS: Marks
-    EXTRAS: tuple[Extra, ...]
-    ROOT: str
-    HOME: str
-    TOOL_NAMES: str | None
-    CARRIED: tuple[str, ...]
-    SEALS: bool
-    CARRIES_SEALS: bool
-    THOUGHT_FIELDS: tuple[str, ...]
-    SUCCESSES: tuple[str, ...]
-    WHOLE_CALLS: bool
-    expand_request: Callable[[bytes, Callable[[str], tuple[bytes, bytes] | None], int], bytes] | None
-    interject: Interject | None
+    name: str
+    routes: tuple[str, ...]
+    stream_type: str
+    stream_patterns: StreamPatterns
+    carries: Mapping[str, str]
+    decode_request: Callable[[bytes, Mapping[str, str]], ClientRequest]
+    encode_request: EncodeRequest
+    adapt_request: AdaptRequest
+    locate: Locate
+    authorize: Callable[[str], Mapping[str, str]]
+    open_decoder: Callable[[NewId], ResponseDecoder]
+    decode_response: Callable[[bytes, NewId], DecodedResponse]
+    open_encoder: Callable[[ResponseIdentity, ClientRequest], ResponseEncoder]
+    encode_response: Callable[[Iterable[Event], ResponseIdentity, ClientRequest], bytes]
+    decode_error: Callable[[int, bytes], UpstreamResponseError]
+    encode_error: Callable[[ToolglotError], bytes]
+    extra_endpoints: tuple[ExtraEndpoint, ...] = ()
+    base_path: str = "/v1"
+    own_prefix: str = ""
+    tool_name_pattern: str | None = None
+    forwarded_headers: tuple[str, ...] = ()
+    models_sign_reasoning: bool = False
+    client_returns_signatures: bool = False
+    reasoning_fields: tuple[str, ...] = ()
+    success_reasons: tuple[str, ...] = SUCCESS_REASONS
+    sends_whole_calls: bool = False
+    expand_request: Callable[[bytes, FindResponse, int], bytes] | None = None
+    interject: Interject | None = None
 
-    def decode_request(self, body: bytes, path: Mapping[str, str]) -> ClientRequest:
-        """What a client asks; ``path`` are the named parts of the path it asked at."""
-        ...
-
-    def encode_request(self, conversation: Conversation, *, stream: bool, wants_usage: bool) -> bytes: ...
-
-    def adapt_request(self, body: bytes, model: str, *, without_tools: bool) -> bytes:
-        """A client's request as it is, but for the model's name and, if so wished, for everything about tools."""
-        ...
-
-    def locate(self, model: str, *, stream: bool) -> str:
-        """Where an upstream is asked, below its address."""
-        ...
-
-    def authorize(self, key: str) -> Mapping[str, str]:
-        """The headers that present a key to an upstream."""
-        ...
-
-    def read_stream(self, new_id: Callable[[], str]) -> ResponseDecoder: ...
-
-    def read_reply(self, body: bytes, new_id: Callable[[], str]) -> Whole: ...
-
-    def decode_reply(self, body: bytes, new_id: Callable[[], str]) -> list[Event]:
-        """The events of a whole reply."""
-        ...
-
-    def write_stream(self, answerer: ResponseIdentity, asked: ClientRequest) -> ResponseEncoder: ...
-
-    def encode_reply(self, events: Iterable[Event], answerer: ResponseIdentity, asked: ClientRequest) -> bytes: ...
-
-    def decode_error(self, status: int, body: bytes) -> UpstreamResponseError: ...
-
-    def encode_error(self, error: ToolglotError) -> bytes: ...
-
-
-SUCCESSES: Final = ("stop", "tool_calls")
-
-USUAL: Final[Mapping[str, Any]] = {
-    "EXTRAS": (),
-    "ROOT": "/v1",
-    "HOME": "",
-    "TOOL_NAMES": None,
-    "CARRIED": (),
-    "SEALS": False,
-    "CARRIES_SEALS": False,
-    "THOUGHT_FIELDS": (),
-    "SUCCESSES": SUCCESSES,
-    "WHOLE_CALLS": False,
-    "expand_request": None,
-    "interject": None,
-}
-"""What a wire has that does not say otherwise. It is given that when it is loaded, for to ask a module for what it has
-not takes longer than most steps of a request."""
 
 ERROR_NOTE = "[The tool reported an error]\n"
-"""Stands in front of a result on wires that have no flag for errors."""
+"""Prefix of a failed tool result on wires that have no error flag."""
 
 
 def write_error(result: ToolResult) -> ToolResult:
-    """The result as a wire without a flag for errors can tell it."""
+    """Return the result for a wire without an error flag: the flag becomes a prefix of the text."""
     if not result.error:
         return result
     return replace(result, content=_note(result.content), error=False)
@@ -224,7 +249,7 @@ def _note(content: tuple[Text | Image, ...]) -> tuple[Text | Image, ...]:
 
 
 def read_error(result: ToolResult) -> ToolResult:
-    """The result with its flag again, where the note stands in front of it."""
+    """Undo ``write_error``: turn the prefix back into the flag."""
     first = result.content[0] if result.content else None
     if not isinstance(first, Text) or not first.text.startswith(ERROR_NOTE):
         return result

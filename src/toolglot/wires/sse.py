@@ -1,8 +1,8 @@
-"""Server-sent events, read from pieces of bytes that may be cut anywhere.
+"""Server-sent events: parse a byte stream that may be cut anywhere.
 
-Strategy. Nearly every event is one ``data:`` line and a blank line, and reads end where events do. Such a read is cut
-in one go; any other is split at blank lines, and only what looks different is taken apart line by line. What is left
-over waits for the next piece; pieces of a long event are kept apart and joined once, so the cost stays linear.
+Strategy. Nearly every event is one ``data:`` line and a blank line, and chunks end where events do. Such a chunk is
+split in one go; any other is split at blank lines, and only unusual events are parsed line by line. An incomplete event
+is buffered; its chunks are joined once, so the cost stays linear.
 """
 
 from __future__ import annotations
@@ -13,19 +13,18 @@ from itertools import pairwise
 
 BLANK = b"\n\n"
 LINE_BREAKS = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085"))
-"""Characters that JSON allows inside of strings and that some clients take for ends of lines."""
+"""Characters that JSON allows in strings and some clients treat as line ends."""
 DATA = b"data: "
 NAME = b"event:"
 BLANK_LINES = (b"\n\n", b"\r\n\r\n", b"\r\r")
 BOM = b"\xef\xbb\xbf"
 _SEPARATOR = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
 _WHOLE = re.compile(rb"(?s).*(?:\r\n|\n|\r(?!\n|\Z)){2}")
-"""All up to the last blank line; a return at the end may be half of a line end."""
+"""Everything up to the last blank line; a CR at the end may be half of a CRLF."""
 
 
 class EventStream:
-    """Feed it bytes; it gives the data of every event that is complete. Names of events and comments are dropped.
-    ``waiting`` are the parts that have come of the next one."""
+    """Returns the data of every complete event; drops event names and comments. ``waiting`` buffers the next event."""
 
     __slots__ = ("_return", "waiting")
 
@@ -57,7 +56,7 @@ class EventStream:
             self.waiting.append(tail)
         events = []
         for block in blocks:
-            # nearly always nothing but data, or a name in front of it
+            # fast path: only data, or an event name before it
             line = block.find(b"\n") + 1 if block[:6] == NAME else 0
             if block[line : line + 6] == DATA and block.find(b"\n", line) < 0:
                 events.append(block[line + 6 :])
@@ -66,8 +65,8 @@ class EventStream:
         return events
 
     def measure(self, pieces: Sequence[bytes]) -> int:
-        """How many bytes of the pieces that were fed last, from the beginning of an event on, are whole events; none if
-        the last piece has not ended one, so that the pieces of a long event are not joined again and again."""
+        """How many bytes of ``pieces``, the last ones fed and starting at an event, are whole events; 0 if the last
+        piece completed none, so that the chunks of a long event are not joined again and again."""
         if len(self.waiting) != 1:
             return 0
         if any(b"\r" in piece for piece in pieces):
@@ -76,7 +75,7 @@ class EventStream:
         return max(0, sum(map(len, pieces)) - len(self.waiting[0]))
 
     def close(self) -> list[bytes]:
-        """The connection is over: an event that only lacks its blank line counts."""
+        """End of the connection: an event that only lacks its blank line counts."""
         data = _data_of(b"".join(self.waiting))
         self.waiting.clear()
         return [] if data is None else [data]
@@ -91,7 +90,7 @@ class EventStream:
 
 
 def escape_line_breaks(written: bytes) -> bytes:
-    """JSON in lines, so that every client finds the same lines in it."""
+    """Escape characters of JSON that some clients treat as line ends."""
     if written.isascii():
         return written
     for character, escaped in LINE_BREAKS:
@@ -111,12 +110,12 @@ def _value_of(line: bytes) -> bytes:
 
 
 def join_line_ends(data: bytes) -> bytes:
-    """The same with one byte for every line end."""
+    """Normalize line ends to LF."""
     return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
 
 
 def find_end(data: bytes, lines: bool) -> int:
-    """How many bytes are whole events; ``lines``: every line is one, otherwise blank lines end them."""
+    """How many bytes are whole events. ``lines``: one event per line; otherwise a blank line ends an event."""
     if lines:
         return data.rfind(b"\n") + 1
     if data.endswith(BLANK_LINES):
@@ -129,7 +128,7 @@ def find_end(data: bytes, lines: bool) -> int:
 
 
 def split_events(data: bytes, lines: bool) -> list[bytes]:
-    """Whole events, each with its end."""
+    """Split into events, each with its delimiter."""
     if lines or b"\r" not in data:
         end = b"\n" if lines else BLANK
         *events, rest = data.split(end)
@@ -140,7 +139,7 @@ def split_events(data: bytes, lines: bool) -> list[bytes]:
 
 
 def complete_event(data: bytes, lines: bool) -> bytes:
-    """An event with the end that it lacks."""
+    """Append the missing delimiter of an event."""
     line_end = b"\r\n" if b"\r\n" in data else b"\n"
     if not data.endswith((b"\n", b"\r")):
         data += line_end

@@ -1,7 +1,7 @@
-"""What crosses from one wire to another in fields that were not made for it.
+"""Helpers for what every wire represents differently.
 
-A seal that another wire made is lent to the client inside the field for our own, and known again when it comes back.
-Pictures are addresses here and bytes there. Counts of tokens stand in another place on every wire.
+A reasoning signature of another wire is wrapped for the client into the signature field of its own wire, and unwrapped
+when it comes back. Images are URLs or bytes. Token counts have another path on every wire.
 """
 
 from __future__ import annotations
@@ -15,30 +15,33 @@ from msgspec.structs import replace
 from toolglot.core.conversation import EFFORTS, Conversation, Image, Message, Part, Text, Tool, ToolCall, ToolResult
 from toolglot.core.tool_names import assign_names
 
+UNSET: tuple[object, ...] = (None, (), "")
+"""Values of a limit that leave it to the upstream."""
+
 _LENT = re.compile(r"toolglot:([^:]+):")
 _DATA_URL = re.compile(r"data:([^;,]*);base64,")
 
 
-def lend_seal(seal: str, kind: str, own: str) -> str:
-    """A seal for a client of the wire ``own``, which hands it back as it is."""
-    return seal if kind in (own, "") else f"toolglot:{kind}:{seal}"
+def wrap_signature(signature: str, kind: str, own: str) -> str:
+    """Wrap a signature of the wire ``kind`` for a client of the wire ``own``, which returns it unchanged."""
+    return signature if kind in (own, "") else f"toolglot:{kind}:{signature}"
 
 
-def regain_seal(lent: str, own: str) -> tuple[str, str]:
-    """A seal that came back, and whose it is."""
+def unwrap_signature(lent: str, own: str) -> tuple[str, str]:
+    """Return a signature that came back, and the wire that it belongs to."""
     marked = _LENT.match(lent)
     return (lent[marked.end() :], marked[1]) if marked else (lent, own)
 
 
 def read_image(url: str, detail: str = "") -> Image:
-    """The image at an address, or in it; ``ValueError`` if it shows nothing."""
+    """Decode an image URL or data URL; ``ValueError`` if it is empty."""
     embedded = _DATA_URL.match(url)
     if embedded:
         return Image(data=url[embedded.end() :], media_type=embedded[1] or "image/png", detail=detail)
     return Image(url=url, detail=detail)
 
 
-def address_image(image: Image) -> str:
+def image_url(image: Image) -> str:
     return image.url or f"data:{image.media_type};base64,{image.data}"
 
 
@@ -53,21 +56,21 @@ CACHED = (
     ("cachedContentTokenCount",),
     ("cache_read_input_tokens",),
 )
-"""Where the accounts of the wires tell how much of the input came from a cache."""
+"""Paths of the count of cached input tokens in the usage objects of the wires."""
 
-THOUGHT = (
+REASONED = (
     ("completion_tokens_details", "reasoning_tokens"),
     ("output_tokens_details", "reasoning_tokens"),
     ("output_tokens_details", "thinking_tokens"),
     ("thoughtsTokenCount",),
 )
-"""Where they tell how much of the output was reasoning."""
+"""Paths of the count of reasoning tokens."""
 
 
-def count_told(told: Mapping[str, Any], places: tuple[tuple[str, ...], ...]) -> int:
-    """A count that every wire keeps in another place."""
+def find_count(payload: Mapping[str, Any], places: tuple[tuple[str, ...], ...]) -> int:
+    """Return the first count found at one of these paths, or 0."""
     for *folders, key in places:
-        holder = told
+        holder = payload
         for folder in folders:
             holder = table_at(holder, folder)
         count = holder.get(key)
@@ -76,44 +79,55 @@ def count_told(told: Mapping[str, Any], places: tuple[tuple[str, ...], ...]) -> 
     return 0
 
 
-def read_effort(word: object) -> str:
-    """How much a model is to think, if this is a word for it."""
-    known = word.lower() if isinstance(word, str) else ""
+def read_effort(value: object) -> str:
+    """Return a known reasoning effort, or an empty string."""
+    known = value.lower() if isinstance(value, str) else ""
     return known if known in EFFORTS else ""
 
 
 def write_effort(effort: str, words: tuple[str, ...]) -> str:
-    """The word of a wire for it, of those in the order of ``EFFORTS``: the same, the next one below, or the lowest."""
+    """Map an effort to the ``words`` of a wire, ordered like ``EFFORTS``: the same, the next lower, or the lowest."""
     if not effort:
         return ""
     rank = EFFORTS.index(effort)
-    return next((word for word in reversed(words) if EFFORTS.index(word) <= rank), words[0])
+    return next((value for value in reversed(words) if EFFORTS.index(value) <= rank), words[0])
 
 
-def list_left(settings: Mapping[str, Any], modelled: Collection[str], where: str = "") -> Iterator[str]:
-    """The settings of which another wire is not told."""
+def list_not_carried(conversation: Conversation, modelled: Collection[str], carries: Collection[str]) -> list[str]:
+    """List what an upstream of another wire is not sent.
+
+    ``modelled``: settings of ``extra`` that ``Conversation`` models too (``ClientRequest.modelled``). ``carries``: the
+    fields that the wire of the upstream transports (``Wire.carries``).
+    """
+    limits = conversation.limits
+    lost = [name for name in limits.__struct_fields__ if name not in carries and getattr(limits, name) not in UNSET]
+    return [*_list_settings(conversation.extra, modelled), *lost]
+
+
+def _list_settings(settings: Mapping[str, Any], modelled: Collection[str], where: str = "") -> Iterator[str]:
+    """The settings that are not modelled, by their path."""
     for key, value in settings.items():
         name = where + key
         if isinstance(value, dict) and any(one.startswith(f"{name}.") for one in modelled):
-            yield from list_left(value, modelled, f"{name}.")
+            yield from _list_settings(value, modelled, f"{name}.")
         elif name not in modelled:
             yield name
 
 
 def demand_call(tools: Iterable[Tool]) -> Message:
-    """Says what must be done where a wire or a server knows no choice among tools."""
+    """A system message that demands a call, for wires and servers without a tool choice."""
     return Message("system", (Text(f"Your next answer must be a call of {' or '.join(tool.name for tool in tools)}."),))
 
 
 def drop_empty_texts(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """The same without texts in which the model said nothing: other wires have no place for a text that is empty."""
+    """Drop empty texts of the assistant, which other wires refuse."""
     if not any(message.role == "assistant" and NOTHING in message.parts for message in messages):
         return messages
-    kept = (_speak_up(message) if message.role == "assistant" else message for message in messages)
+    kept = (_without_empty_texts(message) if message.role == "assistant" else message for message in messages)
     return tuple(message for message in kept if message is not None)
 
 
-def _speak_up(message: Message) -> Message | None:
+def _without_empty_texts(message: Message) -> Message | None:
     parts = tuple(part for part in message.parts if part != NOTHING)
     return message if parts == message.parts else Message("assistant", parts) if parts else None
 
@@ -123,7 +137,7 @@ NO_NAMES: Mapping[str, str] = {}
 
 
 def rename_tools(conversation: Conversation, allowed: str | None) -> tuple[Conversation, Mapping[str, str]]:
-    """The conversation with names that a wire allows, and the way back from those that are new."""
+    """Replace tool names that a wire does not allow; also return the map from new to original names."""
     if allowed is None:
         return conversation, NO_NAMES
     past = [call.name for message in conversation.messages for call in message.calls]

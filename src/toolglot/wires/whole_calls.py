@@ -1,4 +1,4 @@
-"""Calls for wires that tell a call in one piece: each when it is complete, in the order in which they started."""
+"""Buffer calls for wires that send a call in one piece, in the order in which the calls started."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from toolglot.core.events import CallArguments, CallEnded, CallStarted
 from toolglot.core.json_numbers import decode
 
-Told: TypeAlias = tuple[CallStarted, str]
+CompleteCall: TypeAlias = tuple[CallStarted, str]
 """A call and its arguments."""
 
 
@@ -22,11 +22,11 @@ class _Call:
         self.fragments: list[str] = []
         self.complete = False
 
-    def tell(self) -> Told:
+    def join(self) -> CompleteCall:
         return self.started, "".join(self.fragments)
 
     def is_whole(self) -> bool:
-        """Whether nothing can be missing: an object that is closed is not the beginning of another."""
+        """Whether the arguments are complete: a closed JSON object is no prefix of another."""
         try:
             return self.complete or isinstance(decode("".join(self.fragments).encode()), dict)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -34,7 +34,7 @@ class _Call:
 
 
 class WholeCalls:
-    """The calls of one answer that have not been told yet."""
+    """The calls of one response that have not been sent yet."""
 
     def __init__(self) -> None:
         self.calls: dict[int, _Call] = {}
@@ -42,32 +42,32 @@ class WholeCalls:
     def start(self, event: CallStarted) -> None:
         self.calls[event.index] = _Call(event)
 
-    def argue(self, event: CallArguments) -> None:
+    def add_arguments(self, event: CallArguments) -> None:
         if call := self.calls.get(event.index):
             call.fragments.append(event.fragment)
 
-    def end(self, event: CallEnded) -> list[Told]:
-        """A call is complete: those that can be told now."""
+    def end(self, event: CallEnded) -> list[CompleteCall]:
+        """A call has ended: return the calls that can be sent now."""
         if call := self.calls.get(event.index):
             call.complete = True
         return self._take(lambda call: call.complete)
 
-    def settle(self) -> list[Told]:
-        """Something else follows: calls before it that lack nothing but their end are told too."""
+    def settle(self) -> list[CompleteCall]:
+        """Other content follows: also return calls whose arguments are complete without an end event."""
         return self._take(_Call.is_whole) if self.calls else []
 
-    def drain(self) -> list[Told]:
-        """The answer is over: complete calls, whatever became of those before them."""
-        told = [call.tell() for call in self.calls.values() if call.complete]
+    def drain(self) -> list[CompleteCall]:
+        """The response has ended: return complete calls, even after unfinished ones."""
+        complete = [call.join() for call in self.calls.values() if call.complete]
         self.calls = {index: call for index, call in self.calls.items() if not call.complete}
-        return told
+        return complete
 
-    def unfinished(self) -> list[Told]:
-        return [call.tell() for call in self.calls.values()]
+    def unfinished(self) -> list[CompleteCall]:
+        return [call.join() for call in self.calls.values()]
 
-    def _take(self, is_due: Callable[[_Call], bool]) -> list[Told]:
-        told = []
+    def _take(self, is_due: Callable[[_Call], bool]) -> list[CompleteCall]:
+        taken = []
         while self.calls and is_due(call := next(iter(self.calls.values()))):
             del self.calls[call.started.index]
-            told.append(call.tell())
-        return told
+            taken.append(call.join())
+        return taken

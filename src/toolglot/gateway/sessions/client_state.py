@@ -43,7 +43,7 @@ class ClientState(Struct, frozen=True):
             for item in items:
                 drawer.keep(("answer", text_at(item, "id")), answer_id, 0)
 
-        return replace(asked, keep=keep)
+        return replace(asked, on_complete=keep)
 
     def open_seals(self, address: str) -> Drawer:
         """The seals of one upstream."""

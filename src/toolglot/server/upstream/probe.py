@@ -132,7 +132,7 @@ class Probe:
             **dict(test.fields),
         }
         source = Source(self.knowledge.now, lambda: str(next(self.numbers)))
-        watch = Telemetry().begin("probe", openai_chat.NAME)
+        watch = Telemetry().begin("probe", openai_chat.WIRE.name)
         settings = replace(self.settings, tool_calling=tools)
         return Exchange(_WIRE, json.dumps(asked).encode(), {}, settings, source, watch, self.knowledge, test.mode)
 
@@ -158,7 +158,7 @@ async def fresh_transport() -> AsyncIterator[ConnectionPool]:
         await transport.close()
 
 
-_WIRE = all_wires()[openai_chat.NAME]
+_WIRE = all_wires()[openai_chat.WIRE.name]
 
 
 def read_calls(reply: bytes) -> list[str]:

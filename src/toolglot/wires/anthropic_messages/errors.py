@@ -1,4 +1,4 @@
-"""Errors on the Messages wire.
+"""Errors of the Messages wire.
 
 {"type": "error", "error": {"type": "invalid_request_error", "message": "..."}}
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from toolglot.core.errors import ToolglotError, UpstreamResponseError
 from toolglot.core.json_numbers import encode
-from toolglot.wires.json_fields import parse_reply, text_at
+from toolglot.wires.json_fields import parse_object, text_at
 
 SERVER_KIND = "api_error"
 KINDS = {
@@ -25,9 +25,9 @@ KINDS = {
 }
 
 
-def describe(told: object) -> tuple[str, str]:
-    """Kind and message of an error, whichever way a server writes it."""
-    inner = told.get("error", told) if isinstance(told, dict) else told
+def describe(payload: object) -> tuple[str, str]:
+    """Kind and message of an error, in any of the forms that servers use."""
+    inner = payload.get("error", payload) if isinstance(payload, dict) else payload
     if not isinstance(inner, dict):
         return UpstreamResponseError.code, str(inner)
     message = text_at(inner, "message") or text_at(inner, "detail") or str(inner)
@@ -35,22 +35,22 @@ def describe(told: object) -> tuple[str, str]:
 
 
 def decode_error(status: int, body: bytes) -> UpstreamResponseError:
-    """The error that an upstream answered with."""
-    told = parse_reply(body)
-    if told is None:
+    """Decode the body of an upstream's error response."""
+    payload = parse_object(body)
+    if payload is None:
         return UpstreamResponseError(f"The upstream answered with status {status}.", status)
-    kind, message = describe(told)
+    kind, message = describe(payload)
     return UpstreamResponseError(message, status, kind, kind if kind in KINDS.values() else None)
 
 
 def encode_error(error: ToolglotError) -> bytes:
-    """An error as the body of a reply."""
-    told: str = getattr(error, "kind", None) or ""
+    """Encode an error as the body of a response."""
+    payload: str = getattr(error, "kind", None) or ""
     kind = KINDS.get(error.status) or (KINDS[400] if error.status < 500 else SERVER_KIND)
-    return encode_failure(told if told in KINDS.values() else kind, error.message)
+    return encode_failure(payload if payload in KINDS.values() else kind, error.message)
 
 
 def encode_failure(kind: str, message: str) -> bytes:
-    """Kinds that the wire does not know are faults of the server, which agents ask again after."""
+    """Encode a failure; unknown kinds become a server error, after which agents retry."""
     known = kind if kind in KINDS.values() else SERVER_KIND
     return encode({"type": "error", "error": {"type": known, "message": message}})

@@ -1,6 +1,6 @@
-"""Ids and signatures as the Messages wire allows them.
+"""Call ids and reasoning signatures in the form that the Messages wire allows.
 
-Seals of other providers travel to a client inside of signatures, because clients hand these back untouched.
+Signatures of other providers are wrapped into signatures of this wire, because clients return those unchanged.
 """
 
 from __future__ import annotations
@@ -12,21 +12,20 @@ from hashlib import sha256
 
 NAME = "anthropic_messages"
 EFFORT = ("output_config", "effort")
-"""Where it stands how much a model is to think."""
+"""Path of the field for the reasoning effort."""
 EFFORT_WORDS = ("low", "medium", "high", "max")
 REDACTED = f"{NAME}.redacted"
-"""The kind of a seal that holds all of the thinking."""
+"""The kind of a signature that contains the reasoning itself."""
 
-_LAWFUL = re.compile(r"[a-zA-Z0-9_-]{1,200}")
-_ODD = re.compile(r"[^a-zA-Z0-9_-]+")
-_CARRIED = re.compile(r"toolglot~([\w.]+)~(.+)", re.DOTALL)
+_ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,200}")
+_NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]+")
+_WRAPPED = re.compile(r"toolglot~([\w.]+)~(.+)", re.DOTALL)
 LONGEST = 48
 
 
 @dataclass(frozen=True, slots=True)
 class BlockPosition:
-    """How far a stream has come: blocks that have begun (-1: not even the message), the kind of the open one, and the
-    number of the call that it is."""
+    """Position in a stream: blocks started (-1: no message yet), the kind of the open block, and its call index."""
 
     begun: int = -1
     kind: str = ""
@@ -34,15 +33,15 @@ class BlockPosition:
 
 
 def scrub(call_id: str) -> str:
-    """An id in the letters that are allowed: itself, or one that always stands for it and for no other."""
-    if _LAWFUL.fullmatch(call_id):
+    """Return the id if its characters are allowed, else a deterministic and unique replacement."""
+    if _ALLOWED.fullmatch(call_id):
         return call_id
-    plain = _ODD.sub("_", call_id)[:LONGEST].strip("_") or "toolu"
+    plain = _NOT_ALLOWED.sub("_", call_id)[:LONGEST].strip("_") or "toolu"
     return f"{plain}_{sha256(call_id.encode(errors='replace')).hexdigest()[:8]}"
 
 
 class Ids:
-    """Gives every call an id that no other has."""
+    """Assigns a unique id to every call."""
 
     def __init__(self, taken: Collection[str] = (), mark: str = "") -> None:
         self.taken = set(taken)
@@ -60,12 +59,12 @@ class Ids:
 
 
 def read_signature(signature: str) -> tuple[str, str]:
-    """Whose seal a signature is, and the seal; a thought that nobody signed has none."""
-    carried = _CARRIED.fullmatch(signature)
-    if carried:
-        return carried[1], carried[2]
+    """Unwrap a signature: the kind and the signature, both empty if there is none."""
+    wrapped = _WRAPPED.fullmatch(signature)
+    if wrapped:
+        return wrapped[1], wrapped[2]
     return (NAME, signature) if signature else ("", "")
 
 
-def write_signature(kind: str, seal: str) -> str:
-    return seal if kind in (NAME, "") else f"toolglot~{kind}~{seal}"
+def write_signature(kind: str, signature: str) -> str:
+    return signature if kind in (NAME, "") else f"toolglot~{kind}~{signature}"

@@ -1,4 +1,4 @@
-"""What a client asks on the Messages wire.
+"""Decode requests of the Messages wire.
 
     {"model": "claude-sonnet-4-5", "max_tokens": 1024, "system": "Be brief.",
      "messages": [{"role": "user", "content": "What is the time?"},
@@ -7,8 +7,8 @@
                   {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "12:00"}]}],
      "tools": [{"name": "tell_time", "input_schema": {"type": "object"}}]}
 
-Results stand in messages of the user here; they get messages of their own, before what the user says beside them.
-Fields that are not modelled travel in ``Conversation.extra`` under their own names.
+Tool results are in user messages here; they get messages of their own, before the other content of the user message.
+Fields that are not modelled are kept in ``Conversation.extra`` under their own names.
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ from toolglot.wires.anthropic_messages.text_editor import TYPE_PREFIX, define_te
 from toolglot.wires.json_fields import (
     NO_TOOLS,
     Offer,
-    adapt_body,
     check_choice,
     check_messages,
     number_at,
@@ -61,34 +60,33 @@ MODELLED = frozenset(("model", "messages", "system", "tools", "tool_choice", "st
     "stop_sequences",
 }
 MODES: Mapping[str, ToolChoice] = {"auto": ToolChoice(), "any": ToolChoice("required"), "none": ToolChoice("none")}
-TOOL_FIELDS = ("tools", "tool_choice")
 CHARACTERS_PER_TOKEN = 4
 
 
 def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
-    """The request in neutral words; ``RequestError`` names the field that cannot be meant."""
-    asked = parse_body(body, _decode_tools)
-    tools, notes = asked.get("tools", NO_TOOLS)
+    """Decode a request; ``RequestError`` names the invalid field."""
+    fields = parse_body(body, _decode_tools)
+    tools, notes = fields.get("tools", NO_TOOLS)
     messages = [
-        *_decode_system(asked.get("system")),
+        *_decode_system(fields.get("system")),
         *(
             decoded
-            for at, message in enumerate(check_messages(asked))
+            for at, message in enumerate(check_messages(fields))
             for decoded in _decode_message(message, f"messages[{at}]")
         ),
     ]
-    choice = asked.get("tool_choice")
+    choice = fields.get("tool_choice")
     conversation = Conversation(
-        model=text_at(asked, "model"),
+        model=text_at(fields, "model"),
         messages=tuple(messages),
         tools=tools,
         choice=check_choice(_decode_choice(choice), tools),
-        limits=_decode_limits(asked, choice),
-        extra={key: value for key, value in asked.items() if key not in MODELLED},
+        limits=_decode_limits(fields, choice),
+        extra={key: value for key, value in fields.items() if key not in MODELLED},
     )
     ids = frozenset([call.id for message in messages if message.role == "assistant" for call in message.calls])
     modelled = frozenset([".".join(EFFORT)] if conversation.limits.effort else ())
-    return ClientRequest(conversation, asked.get("stream") is True, True, notes, {"ids": ids}, modelled=modelled)
+    return ClientRequest(conversation, fields.get("stream") is True, True, notes, {"ids": ids}, modelled=modelled)
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------
@@ -147,7 +145,7 @@ def _decode_image(block: Mapping[str, Any], where: str) -> Part:
 
 
 def _decode_document(block: Mapping[str, Any], where: str) -> Part:
-    """A document that is plain text is text; any other only its own wire understands."""
+    """A plain-text document is text; other documents only pass within this wire."""
     source = block.get("source")
     if not isinstance(source, dict) or source.get("type") != "text":
         return ProviderPart(NAME, block)
@@ -163,8 +161,8 @@ def _decode_call(block: Mapping[str, Any], where: str) -> Part:
 
 
 def _decode_thinking(block: Mapping[str, Any], where: str) -> Part:
-    kind, seal = read_signature(text_at(block, "signature"))
-    return Reasoning(text_at(block, "thinking"), seal, kind)
+    kind, signature = read_signature(text_at(block, "signature"))
+    return Reasoning(text_at(block, "thinking"), signature, kind)
 
 
 def _decode_result(block: Mapping[str, Any], where: str) -> Part:
@@ -173,17 +171,17 @@ def _decode_result(block: Mapping[str, Any], where: str) -> Part:
         raise ToolResultsError(f"Invalid tool results: {where} has no tool_use_id.", f"{where}.tool_use_id")
     content = block.get("content")
     parts = _decode_content(content, f"{where}.content")
-    return ToolResult(call_id, "", tuple(map(_tell_part, parts)), block.get("is_error") is True)
+    return ToolResult(call_id, "", tuple(map(_decode_result_part, parts)), block.get("is_error") is True)
 
 
-def _tell_part(part: Part) -> Text | Image:
-    """A part of a result. One that only this wire knows is told as text."""
+def _decode_result_part(part: Part) -> Text | Image:
+    """A part of a result; one without a neutral form becomes text."""
     if isinstance(part, (Text, Image)):
         return part
-    told = dict(part.data) if isinstance(part, ProviderPart) else {}
-    if told.get("type") == "tool_reference":
-        return Text(f"The tool {told.get('tool_name')} can be called now.")
-    return Text(write_arguments(told))
+    payload = dict(part.data) if isinstance(part, ProviderPart) else {}
+    if payload.get("type") == "tool_reference":
+        return Text(f"The tool {payload.get('tool_name')} can be called now.")
+    return Text(write_arguments(payload))
 
 
 _BLOCKS: Mapping[str, Callable[[Mapping[str, Any], str], Part]] = {
@@ -209,8 +207,8 @@ def _is_text_editor(entry: Any) -> bool:
 
 
 def _decode_tools(tools: object) -> Offer:
-    """Every plain tool, deferred ones too; those that only the provider knows or runs are skipped and noted. The editor
-    of the provider is run by the client, and what it can do is known."""
+    """Decode plain tools, including deferred ones; tools that the provider defines or runs are skipped with a note. The
+    provider's text editor is run by the client, and its schema is known."""
     if tools is None:
         return NO_TOOLS
     if not isinstance(tools, list):
@@ -218,11 +216,7 @@ def _decode_tools(tools: object) -> Offer:
     found: dict[str, Tool] = {}
     notes: list[str] = []
     for at, entry in enumerate(tools):
-        if (
-            isinstance(entry, dict)
-            and text_at(entry, "type").startswith(TYPE_PREFIX)
-            and text_at(entry, "name").strip()
-        ):
+        if _is_text_editor(entry):
             known = define_text_editor(entry["name"])
             found.setdefault(known.name, known)
             continue
@@ -258,30 +252,25 @@ def _decode_choice(choice: object) -> ToolChoice:
     return MODES[kind]
 
 
-def _decode_limits(asked: Mapping[str, Any], choice: object) -> Sampling:
+def _decode_limits(fields: Mapping[str, Any], choice: object) -> Sampling:
     alone = choice.get("disable_parallel_tool_use") if isinstance(choice, dict) else None
     return Sampling(
-        max_tokens=whole_at(asked, "max_tokens"),
-        temperature=number_at(asked, "temperature"),
-        top_p=number_at(asked, "top_p"),
-        top_k=whole_at(asked, "top_k"),
-        stop=texts_at(asked, "stop_sequences"),
+        max_tokens=whole_at(fields, "max_tokens"),
+        temperature=number_at(fields, "temperature"),
+        top_p=number_at(fields, "top_p"),
+        top_k=whole_at(fields, "top_k"),
+        stop=texts_at(fields, "stop_sequences"),
         parallel_calls=not alone if isinstance(alone, bool) else None,
-        effort=read_effort(table_at(asked, EFFORT[0]).get(EFFORT[1])),
+        effort=read_effort(table_at(fields, EFFORT[0]).get(EFFORT[1])),
     )
 
 
-# -- besides -----------------------------------------------------------------------------------------------------------
+# -- counting ----------------------------------------------------------------------------------------------------------
 
 
-def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
-    """The request as it is, but for the model's name and, if so wished, for everything about tools."""
-    return adapt_body(body, model, TOOL_FIELDS if without_tools else ())
-
-
-def count_tokens(asked: ClientRequest) -> int:
-    """How long a request is, estimated: nobody here knows the tokens of a model."""
-    conversation = asked.conversation
+def count_tokens(request: ClientRequest) -> int:
+    """Estimate the token count of a request; the tokenizer of the model is not known."""
+    conversation = request.conversation
     tools = [tool.name + tool.description + write_arguments(dict(tool.parameters)) for tool in conversation.tools]
     texts = [text for message in conversation.messages for part in message.parts for text in _texts_of(part)]
     return max(1, sum(map(len, [*tools, *texts])) // CHARACTERS_PER_TOKEN)

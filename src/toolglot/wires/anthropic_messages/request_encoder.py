@@ -1,8 +1,8 @@
-"""A conversation as a request of the Messages wire.
+"""Encode a conversation as a request of the Messages wire.
 
-Strategy. The wire is strict about the order of things, so the conversation is put in order first: results directly
-behind the turn that called, before anything else the user says; neighbours of one role are one turn; a call that was
-never answered is answered here, with an error that says so; every id is there once and in the allowed letters.
+Strategy. The wire is strict about order, so the conversation is put in order first: results directly after the turn
+that called, before other user content; adjacent messages of one role are one turn; a call without a result gets an
+error as its result; every id is unique and uses only allowed characters.
 """
 
 from __future__ import annotations
@@ -25,33 +25,50 @@ from toolglot.core.conversation import (
 )
 from toolglot.core.json_numbers import encode
 from toolglot.wires.anthropic_messages.ids import EFFORT, EFFORT_WORDS, NAME, REDACTED, Ids
-from toolglot.wires.json_fields import read_arguments
+from toolglot.wires.json_fields import adapt_body, read_arguments
 from toolglot.wires.translation import write_effort
 
-MAX_TOKENS = 4096
-"""The wire demands a limit; this one is set where the client set none."""
+CARRIES = {
+    "model": "",
+    "messages": "",
+    "tools": "",
+    "choice": "some of the tools: only those are offered",
+    "extra": "within this wire",
+    "max_tokens": "4096 if unset",
+    "temperature": "at most 1",
+    "top_p": "without a temperature",
+    "top_k": "",
+    "stop": "",
+    "parallel_calls": "",
+    "effort": "nearest level",
+}
+"""The fields of a request that this wire transports; see ``protocol.CARRIED_FIELDS``."""
 
-HOTTEST = 1.0
+TOOL_FIELDS = ("tools", "tool_choice")
+MAX_TOKENS = 4096
+"""The wire requires a limit; the default if the client sets none."""
+
+MAX_TEMPERATURE = 1.0
 UNANSWERED = "No result of this call is known."
 
 Block = dict[str, Any]
 
 
 def encode_request(conversation: Conversation, *, stream: bool, wants_usage: bool) -> bytes:
-    """The same request in the words of this wire."""
+    """Encode the conversation as the body of a request."""
     leading = list(takewhile(lambda message: message.role == "system", conversation.messages))
     turns = Turns()
     for message in _in_order(conversation.messages[len(leading) :]):
         turns.take(message)
     turns.settle()
     if not turns.turns and leading:
-        # the wire wants to be asked by somebody
+        # the wire requires a user message
         turns.take(Message("user", leading.pop().parts))
     request: dict[str, Any] = {"model": conversation.model, **conversation.extra}
     request |= _encode_system(leading)
     request |= {"messages": turns.turns, **_encode_limits(conversation)}
     choice = conversation.choice
-    # one tool that must be called can be named; where others may be chosen, only those are offered
+    # the wire can name one required tool; for any other subset only those tools are offered
     offered = () if _names_one(choice) else choice.only
     tools = [tool for tool in conversation.tools if not offered or tool.name in offered]
     if tools:
@@ -60,6 +77,11 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
     if stream:
         request["stream"] = True
     return encode(request)
+
+
+def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
+    """Return the body with another model name and, on demand, without its tool fields."""
+    return adapt_body(body, model, TOOL_FIELDS if without_tools else ())
 
 
 def _encode_system(messages: Iterable[Message]) -> dict[str, Any]:
@@ -71,7 +93,7 @@ def _encode_system(messages: Iterable[Message]) -> dict[str, Any]:
 
 
 def _in_order(messages: Sequence[Message]) -> Iterable[Message]:
-    """Results before all that stands between them and the turn that called."""
+    """Move results directly after the turn that called."""
     others: list[Message] = []
     for message in messages:
         if message.role == "assistant":
@@ -85,7 +107,7 @@ def _in_order(messages: Sequence[Message]) -> Iterable[Message]:
 
 
 class Turns:
-    """The messages of a request while they are written."""
+    """Builds the messages of a request."""
 
     def __init__(self) -> None:
         self.turns: list[dict[str, Any]] = []
@@ -109,7 +131,7 @@ class Turns:
             self.turns.append({"role": role, "content": blocks})
 
     def settle(self) -> None:
-        """Answer the calls that nobody answered."""
+        """Add error results for calls without a result."""
         missing, self.waiting = self.waiting, []
         if missing:
             self.add("user", [_encode_result(call_id, (Text(UNANSWERED),), True) for call_id in missing])
@@ -139,7 +161,7 @@ class Turns:
 
 
 def _encode_thought(thought: Reasoning) -> list[Block]:
-    """Only thinking that this wire itself has signed may go back to it."""
+    """Only reasoning with a signature of this wire is sent."""
     if thought.kind == REDACTED:
         return [{"type": "redacted_thinking", "data": thought.signature}]
     if thought.kind == NAME and thought.signature:
@@ -154,19 +176,21 @@ def _encode_image(image: Image) -> Block:
 
 
 def _encode_result(call_id: str, content: Iterable[Text | Image], error: bool) -> Block:
-    told = [_encode_image(part) if isinstance(part, Image) else {"type": "text", "text": part.text} for part in content]
-    told = [block for block in told if block.get("text", "image").strip()]
+    encoded = [
+        _encode_image(part) if isinstance(part, Image) else {"type": "text", "text": part.text} for part in content
+    ]
+    encoded = [block for block in encoded if block.get("text", "image").strip()]
     block: Block = {"type": "tool_result", "tool_use_id": call_id}
-    if told:
-        block["content"] = told[0]["text"] if len(told) == 1 and "text" in told[0] else told
+    if encoded:
+        block["content"] = encoded[0]["text"] if len(encoded) == 1 and "text" in encoded[0] else encoded
     return block | {"is_error": True} if error else block
 
 
 def _encode_tool(tool: Tool) -> dict[str, Any]:
-    told: dict[str, Any] = {"name": tool.name}
+    encoded: dict[str, Any] = {"name": tool.name}
     if tool.description:
-        told["description"] = tool.description
-    return told | {"input_schema": {"type": "object", **tool.parameters}}
+        encoded["description"] = tool.description
+    return encoded | {"input_schema": {"type": "object", **tool.parameters}}
 
 
 def _names_one(choice: ToolChoice) -> bool:
@@ -177,25 +201,25 @@ def _encode_choice(choice: ToolChoice, parallel: bool | None) -> dict[str, Any]:
     if choice.mode == "none":
         return {"tool_choice": {"type": "none"}}
     if _names_one(choice):
-        told: dict[str, Any] = {"type": "tool", "name": choice.only[0]}
+        encoded: dict[str, Any] = {"type": "tool", "name": choice.only[0]}
     else:
-        told = {"type": "any" if choice.mode == "required" else "auto"}
+        encoded = {"type": "any" if choice.mode == "required" else "auto"}
     if parallel is not None:
-        told["disable_parallel_tool_use"] = not parallel
-    return {} if told == {"type": "auto"} else {"tool_choice": told}
+        encoded["disable_parallel_tool_use"] = not parallel
+    return {} if encoded == {"type": "auto"} else {"tool_choice": encoded}
 
 
 def _encode_limits(conversation: Conversation) -> dict[str, Any]:
-    """Of temperature and nucleus only one may be told, and nothing hotter than this wire knows."""
+    """The wire accepts either a temperature (at most 1) or ``top_p``, not both."""
     limits = conversation.limits
-    told: dict[str, Any] = {"max_tokens": limits.max_tokens or MAX_TOKENS}
+    encoded: dict[str, Any] = {"max_tokens": limits.max_tokens or MAX_TOKENS}
     if limits.temperature is not None:
-        told["temperature"] = min(limits.temperature, HOTTEST)
+        encoded["temperature"] = min(limits.temperature, MAX_TEMPERATURE)
     elif limits.top_p is not None:
-        told["top_p"] = limits.top_p
+        encoded["top_p"] = limits.top_p
     if limits.top_k is not None:
-        told["top_k"] = limits.top_k
+        encoded["top_k"] = limits.top_k
     if limits.effort not in ("", "none") and EFFORT[0] not in conversation.extra:
-        told[EFFORT[0]] = {EFFORT[1]: write_effort(limits.effort, EFFORT_WORDS)}
+        encoded[EFFORT[0]] = {EFFORT[1]: write_effort(limits.effort, EFFORT_WORDS)}
     stops = [stop for stop in limits.stop if stop.strip()]
-    return told | {"stop_sequences": stops} if stops else told
+    return encoded | {"stop_sequences": stops} if stops else encoded

@@ -1,11 +1,11 @@
-"""What comes back on the Messages wire, whole and streamed, read into events.
+"""Decode responses of the Messages wire, streamed or not, into events.
 
     event: content_block_delta
     data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"I'll "}}
 
-Strategy. A whole answer is read as a stream of blocks that come in one piece each. The wire ends a block also where the
-limit cut it, so whether a call is complete is known from its arguments; if they are no JSON, the end of the answer says
-whether it was cut or is rejected.
+Strategy. A non-streamed response is decoded as a stream of complete blocks. The wire ends a block also where the token
+limit truncated it, so whether a call is complete follows from its arguments; if they are not JSON, the finish reason
+decides whether the call was truncated or is rejected.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from toolglot.core.events import (
 )
 from toolglot.wires.anthropic_messages.errors import describe
 from toolglot.wires.anthropic_messages.ids import NAME, REDACTED, BlockPosition, read_signature
-from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_reply, text_at, write_arguments
-from toolglot.wires.protocol import Whole
+from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_object, text_at, write_arguments
+from toolglot.wires.protocol import DecodedResponse
 from toolglot.wires.sse import EventStream
 
 FINISHES = {
@@ -48,7 +48,7 @@ INPUTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_token
 
 
 class _Call:
-    """A call while it is read: its number, the input it began with, the pieces that came."""
+    """A call being decoded: its index, its initial input, the fragments so far."""
 
     __slots__ = ("index", "input", "pieces")
 
@@ -67,68 +67,68 @@ class _Call:
         return find_fault("".join(self.pieces))
 
 
-class ReplyDecoder:
-    """Reads what one answer is made of into events; ``whole``: in one piece."""
+class PayloadDecoder:
+    """Decodes the JSON payloads of one response; ``whole``: it is not streamed."""
 
     whole = True
 
     def __init__(self, new_id: Callable[[], str]) -> None:
         self.new_id = new_id
         self.over = False
-        self.finish = ""
+        self.finish_reason = ""
         self.usage: dict[str, Any] = {}
         self.blocks: dict[object, _Call] = {}
-        self.seals: dict[object, list[str]] = {}
+        self.signatures: dict[object, list[str]] = {}
         self.unfinished: list[_Call] = []
         self.calls = 0
         self.tidy = True
         self.place = BlockPosition()
 
     def read(self, data: bytes, events: list[Event]) -> None:
-        told = parse_reply(data)
-        if told is None:
+        payload = parse_object(data)
+        if payload is None:
             text = data.decode(errors="replace")[:80]
             self.fail(events, "upstream_invalid", f"The upstream sent no reply but {text!r}.")
             return
-        step = _STEPS.get(text_at(told, "type"))
+        step = _STEPS.get(text_at(payload, "type"))
         if step is not None:
-            step(self, told, events)
-        elif "error" in told:
-            self.tell_error(told, events)
+            step(self, payload, events)
+        elif "error" in payload:
+            self.read_error(payload, events)
 
     # -- the steps of a stream -----------------------------------------------------------------------------------------
 
-    def start(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        message = told.get("message")
+    def start(self, payload: Mapping[str, Any], events: list[Event]) -> None:
+        message = payload.get("message")
         message = message if isinstance(message, dict) else {}
         events.append(Started(text_at(message, "id"), text_at(message, "model")))
         self.tidy = self.tidy and self.place.begun < 0
         self.place = BlockPosition(0)
         self.count(message)
 
-    def start_block(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        block = told.get("content_block")
+    def start_block(self, payload: Mapping[str, Any], events: list[Event]) -> None:
+        block = payload.get("content_block")
         if not isinstance(block, dict):
             self.tidy = False
             return
-        self.step_to(told.get("index"), block)
+        self.step_to(payload.get("index"), block)
         match text_at(block, "type"):
             case "text":
-                self.say(TextDelta, text_at(block, "text"), events)
+                self.add_text(TextDelta, text_at(block, "text"), events)
             case "thinking":
-                self.say(ReasoningDelta, text_at(block, "thinking"), events)
-                self.sign(told, text_at(block, "signature"))
+                self.add_text(ReasoningDelta, text_at(block, "thinking"), events)
+                self.sign(payload, text_at(block, "signature"))
             case "redacted_thinking":
                 events.append(ReasoningSigned(text_at(block, "data"), REDACTED))
             case "tool_use":
-                call = self.blocks[told.get("index")] = _Call(self.calls, block.get("input"))
+                call = self.blocks[payload.get("index")] = _Call(self.calls, block.get("input"))
                 self.calls += 1
                 events.append(CallStarted(call.index, text_at(block, "id") or self.new_id(), text_at(block, "name")))
             case _:
                 events.append(ProviderEvent(NAME, block))
 
     def step_to(self, index: object, block: Mapping[str, Any]) -> None:
-        """A block begins; in a tidy answer after the one before it has ended, and it can be named."""
+        """A block starts; in a tidy response the previous one has ended and the indexes have no gap."""
         kind, call = text_at(block, "type"), -1
         if kind == "tool_use":
             call = self.calls
@@ -137,50 +137,50 @@ class ReplyDecoder:
         self.tidy = self.tidy and not self.place.kind and index == self.place.begun
         self.place = BlockPosition(self.place.begun + 1, kind, call)
 
-    def check(self, told: Mapping[str, Any]) -> None:
-        """Whether what goes on or ends is the block that is open."""
-        if not self.place.kind or told.get("index") != self.place.begun - 1:
+    def check(self, payload: Mapping[str, Any]) -> None:
+        """Check that a delta or an end belongs to the open block."""
+        if not self.place.kind or payload.get("index") != self.place.begun - 1:
             self.tidy = False
 
-    def sign(self, told: Mapping[str, Any], signature: str) -> None:
+    def sign(self, payload: Mapping[str, Any], signature: str) -> None:
         if signature:
-            self.seals.setdefault(told.get("index"), []).append(signature)
+            self.signatures.setdefault(payload.get("index"), []).append(signature)
 
-    def say(self, kind: type[TextDelta] | type[ReasoningDelta], text: str, events: list[Event]) -> None:
+    def add_text(self, kind: type[TextDelta] | type[ReasoningDelta], text: str, events: list[Event]) -> None:
         if text:
             events.append(kind(text))
 
-    def continue_block(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        delta = told.get("delta")
-        self.check(told)
+    def continue_block(self, payload: Mapping[str, Any], events: list[Event]) -> None:
+        delta = payload.get("delta")
+        self.check(payload)
         if not isinstance(delta, dict):
             return
         match delta.get("type"):
             case "text_delta":
-                self.say(TextDelta, text_at(delta, "text"), events)
+                self.add_text(TextDelta, text_at(delta, "text"), events)
             case "thinking_delta":
-                self.say(ReasoningDelta, text_at(delta, "thinking"), events)
+                self.add_text(ReasoningDelta, text_at(delta, "thinking"), events)
             case "signature_delta":
-                self.sign(told, text_at(delta, "signature"))
+                self.sign(payload, text_at(delta, "signature"))
             case "input_json_delta":
-                call, piece = self.blocks.get(told.get("index")), text_at(delta, "partial_json")
+                call, piece = self.blocks.get(payload.get("index")), text_at(delta, "partial_json")
                 if call is not None and piece:
                     call.pieces.append(piece)
                     events.append(CallArguments(call.index, piece))
 
-    def stop_block(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        self.check(told)
+    def stop_block(self, payload: Mapping[str, Any], events: list[Event]) -> None:
+        self.check(payload)
         self.place = BlockPosition(self.place.begun)
-        call = self.blocks.pop(told.get("index"), None)
+        call = self.blocks.pop(payload.get("index"), None)
         if call is not None:
             self.stop_call(call, events)
-        kind, seal = read_signature("".join(self.seals.pop(told.get("index"), ())))
-        if seal:
-            events.append(ReasoningSigned(seal, kind))
+        kind, signature = read_signature("".join(self.signatures.pop(payload.get("index"), ())))
+        if signature:
+            events.append(ReasoningSigned(signature, kind))
 
     def stop_call(self, call: _Call, events: list[Event]) -> None:
         if not call.pieces:
-            # some servers put all of the input into the beginning of its block
+            # some servers send the whole input with the start of the block
             call.pieces.append(write_arguments(call.input))
             events.append(CallArguments(call.index, call.pieces[0]))
         if call.is_complete():
@@ -189,20 +189,20 @@ class ReplyDecoder:
             self.unfinished.append(call)
             self.tidy = False
 
-    def sum_up(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        delta = told.get("delta")
-        self.finish = text_at(delta, "stop_reason") if isinstance(delta, dict) else self.finish
-        self.count(told)
+    def sum_up(self, payload: Mapping[str, Any], events: list[Event]) -> None:
+        delta = payload.get("delta")
+        self.finish_reason = text_at(delta, "stop_reason") if isinstance(delta, dict) else self.finish_reason
+        self.count(payload)
 
-    def tell_error(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        self.fail(events, *describe(told))
+    def read_error(self, payload: Mapping[str, Any], events: list[Event]) -> None:
+        self.fail(events, *describe(payload))
 
-    def end(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        """The upstream says that this was all."""
+    def end(self, payload: Mapping[str, Any], events: list[Event]) -> None:
+        """The upstream has ended the response."""
         if self.over:
             return
         self.over = True
-        finish = FINISHES.get(self.finish, "stop")
+        finish = FINISHES.get(self.finish_reason, "stop")
         if finish != "length":
             faults = {call.index: call.find_fault() for call in (*self.unfinished, *self.blocks.values())}
             stopped = [call.index for call in self.unfinished]
@@ -213,16 +213,16 @@ class ReplyDecoder:
                 finish, self.tidy = "length", False
         events.append(Finished(finish, _read_usage(self.usage) if self.usage else None))
 
-    def read_message(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        """An answer in one piece."""
-        self.start({"message": told}, events)
-        for at, block in enumerate(dicts_in(told.get("content"))):
+    def read_message(self, payload: Mapping[str, Any], events: list[Event]) -> None:
+        """Decode a non-streamed response."""
+        self.start({"message": payload}, events)
+        for at, block in enumerate(dicts_in(payload.get("content"))):
             self.start_block({"index": at, "content_block": block}, events)
             self.stop_block({"index": at}, events)
-        self.sum_up({"delta": told}, events)
-        self.end(told, events)
+        self.sum_up({"delta": payload}, events)
+        self.end(payload, events)
 
-    # -- what they share -----------------------------------------------------------------------------------------------
+    # -- shared --------------------------------------------------------------------------------------------------------
 
     def count(self, holder: Mapping[str, Any]) -> None:
         usage = holder.get("usage")
@@ -234,22 +234,23 @@ class ReplyDecoder:
         events.append(Failed(kind, message))
 
 
-_STEPS: Mapping[str, Callable[[ReplyDecoder, Mapping[str, Any], list[Event]], None]] = {
-    "message_start": ReplyDecoder.start,
-    "content_block_start": ReplyDecoder.start_block,
-    "content_block_delta": ReplyDecoder.continue_block,
-    "content_block_stop": ReplyDecoder.stop_block,
-    "message_delta": ReplyDecoder.sum_up,
-    "message_stop": ReplyDecoder.end,
-    "message": ReplyDecoder.read_message,
-    "error": ReplyDecoder.tell_error,
+_STEPS: Mapping[str, Callable[[PayloadDecoder, Mapping[str, Any], list[Event]], None]] = {
+    "message_start": PayloadDecoder.start,
+    "content_block_start": PayloadDecoder.start_block,
+    "content_block_delta": PayloadDecoder.continue_block,
+    "content_block_stop": PayloadDecoder.stop_block,
+    "message_delta": PayloadDecoder.sum_up,
+    "message_stop": PayloadDecoder.end,
+    "message": PayloadDecoder.read_message,
+    "error": PayloadDecoder.read_error,
 }
 
 
-class StreamDecoder(ReplyDecoder):
-    """Reads a streamed answer, piece by piece."""
+class StreamDecoder(PayloadDecoder):
+    """Decodes a streamed response."""
 
     whole = False
+    unstored = None
 
     def __init__(self, new_id: Callable[[], str]) -> None:
         super().__init__(new_id)
@@ -257,22 +258,22 @@ class StreamDecoder(ReplyDecoder):
 
     def feed(self, piece: bytes) -> list[Event]:
         if self.place.begun < 0 and not self.stream.waiting and not EVENT.startswith(piece[: len(EVENT)]):
-            self.tidy = False  # clients of this wire go by the names of events
+            self.tidy = False  # clients of this wire need event names
         return self.take(self.stream.feed(piece))
 
     @property
     def between(self) -> bool:
-        """A signature is told with the end of its block."""
-        return not (self.finish or self.stream.waiting or self.seals)
+        """A signature is emitted with the end of its block."""
+        return not (self.finish_reason or self.stream.waiting or self.signatures)
 
     def measure(self, pieces: Sequence[bytes]) -> int:
-        return 0 if self.finish or self.seals else self.stream.measure(pieces)
+        return 0 if self.finish_reason or self.signatures else self.stream.measure(pieces)
 
     def close(self) -> list[Event]:
-        """The connection is over. An answer that did not say so itself was cut."""
+        """End of the connection. A response without its own end was truncated and fails."""
         events = self.take(self.stream.close())
         self.tidy = self.tidy and self.over
-        if self.finish:
+        if self.finish_reason:
             self.end({}, events)
         elif not self.over:
             self.fail(events, "upstream_closed", "The upstream closed the connection in the middle of its answer.")
@@ -286,21 +287,17 @@ class StreamDecoder(ReplyDecoder):
         return events
 
 
-def read_reply(body: bytes, new_id: Callable[[], str]) -> Whole:
-    """A whole answer."""
-    reader = ReplyDecoder(new_id)
+def decode_response(body: bytes, new_id: Callable[[], str]) -> DecodedResponse:
+    """Decode a non-streamed response."""
+    reader = PayloadDecoder(new_id)
     events: list[Event] = []
     reader.read(body, events)
     if not reader.over:
         reader.fail(events, "upstream_invalid", "The upstream's answer is no message.")
-    return Whole(events, reader.tidy and bool(reader.finish))
+    return DecodedResponse(events, reader.tidy and bool(reader.finish_reason))
 
 
-def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
-    return read_reply(body, new_id).events
-
-
-def _read_usage(told: Mapping[str, Any]) -> Usage:
-    """Here the input is told without what came from a cache or went there; elsewhere it is told with it."""
-    given, made = sum(count_at(told, key) for key in INPUTS), count_at(told, "output_tokens")
-    return Usage(given, made, given + made, told)
+def _read_usage(payload: Mapping[str, Any]) -> Usage:
+    """This wire counts cached input apart; ``Usage`` includes it."""
+    given, made = sum(count_at(payload, key) for key in INPUTS), count_at(payload, "output_tokens")
+    return Usage(given, made, given + made, payload)

@@ -1,13 +1,12 @@
-"""Answers on the Messages wire, whole and streamed, written from events.
+"""Encode events as responses of the Messages wire, streamed or not.
 
     event: content_block_start
     data: {"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"toolu_1","name":"read",
            "input":{}}}
 
-Strategy. An answer is a row of blocks, numbered without a gap, and only one of them is open at a time. Events may mix
-calls, so what belongs to a later block waits until the open one is complete: text is, as soon as something else comes;
-a call, when it has ended or its arguments are whole. Around a delta everything is the same for a block, so a delta is a
-prefix, an escaped string and a suffix.
+Strategy. A response is a list of blocks, numbered without a gap, with one open at a time. Events may interleave calls,
+so a later block is buffered until the open one is complete: text, once something else follows; a call, when it has
+ended or its arguments are complete. All deltas of a block share a prefix and a suffix around the escaped string.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from toolglot.wires.anthropic_messages.errors import encode_failure
 from toolglot.wires.anthropic_messages.ids import REDACTED, BlockPosition, Ids, write_signature
 from toolglot.wires.json_fields import read_arguments
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
-from toolglot.wires.translation import CACHED, THOUGHT, count_told
+from toolglot.wires.translation import CACHED, REASONED, find_count
 
 STOPS = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens", "content_filter": "refusal"}
 CACHES = ("cache_creation_input_tokens", "cache_read_input_tokens")
@@ -45,7 +44,7 @@ END = b"}}\n\n"
 
 
 class Block:
-    """One block: how it opens, what it still has to say, and whether it has said all."""
+    """One content block: its start, its buffered deltas, and whether it is complete."""
 
     __slots__ = ("arguments", "complete", "kind", "opening", "prefix", "waiting")
 
@@ -68,11 +67,11 @@ class Block:
 
 
 class StreamEncoder:
-    """Writes one streamed answer."""
+    """Encodes one streamed response."""
 
-    def __init__(self, answerer: ResponseIdentity, asked: ClientRequest) -> None:
-        self.ids = Ids(asked.memory.get("ids", ()), answerer.id)
-        self.answerer = answerer
+    def __init__(self, identity: ResponseIdentity, request: ClientRequest) -> None:
+        self.ids = Ids(request.memory.get("ids", ()), identity.id)
+        self.identity = identity
         self.begun = False
         self.numbered = 0
         self.open: Block | None = None
@@ -81,7 +80,7 @@ class StreamEncoder:
         self.calls: dict[int, Block] = {}
 
     def write(self, events: Iterable[Event]) -> bytes:
-        """The events of the wire for these, in one piece."""
+        """Encode the events as joined server-sent events."""
         out: list[bytes] = []
         for event in events:
             step = _STEPS.get(type(event))
@@ -92,7 +91,7 @@ class StreamEncoder:
         return b"".join(out)
 
     def resume(self, place: BlockPosition) -> None:
-        """Somebody else wrote this answer as far as here."""
+        """Continue after a beginning that was passed through."""
         self.begun, self.numbered = True, place.begun
         if place.kind:
             self.open = self.last = block = Block(place.kind, {})
@@ -100,8 +99,8 @@ class StreamEncoder:
             block.arguments.append("")
             self.calls[place.call] = block
 
-    def beat(self) -> bytes:
-        """The wire has a sign of life of its own."""
+    def heartbeat(self) -> bytes:
+        """The wire has a ping event."""
         out: list[bytes] = []
         if not self.begun:
             self.begin(out)
@@ -109,24 +108,24 @@ class StreamEncoder:
 
     def begin(self, out: list[bytes]) -> None:
         self.begun = True
-        message = _frame(self.answerer) | {"usage": {"input_tokens": 0, "output_tokens": 0}}
+        message = _frame(self.identity) | {"usage": {"input_tokens": 0, "output_tokens": 0}}
         out += (b'event: message_start\ndata: {"type":"message_start","message":', encode(message), b"}\n\n")
 
     # -- events --------------------------------------------------------------------------------------------------------
 
-    def say(self, event: TextDelta, out: list[bytes]) -> None:
-        block = self.going_on("text", {"type": "text", "text": ""}, out)
+    def add_text(self, event: TextDelta, out: list[bytes]) -> None:
+        block = self.continue_or_add("text", {"type": "text", "text": ""}, out)
         self.put(block, b'"type":"text_delta","text":' + encode(event.text), out)
 
-    def think(self, event: ReasoningDelta, out: list[bytes]) -> None:
-        block = self.going_on("thinking", THINKING, out)
+    def add_reasoning(self, event: ReasoningDelta, out: list[bytes]) -> None:
+        block = self.continue_or_add("thinking", THINKING, out)
         self.put(block, b'"type":"thinking_delta","thinking":' + encode(event.text), out)
 
-    def seal(self, event: ReasoningSigned, out: list[bytes]) -> None:
+    def add_signature(self, event: ReasoningSigned, out: list[bytes]) -> None:
         if event.kind == REDACTED:
             block = self.add(Block("redacted", {"type": "redacted_thinking", "data": event.signature}), out)
         else:
-            block = self.going_on("thinking", THINKING, out)
+            block = self.continue_or_add("thinking", THINKING, out)
             signature = write_signature(event.kind, event.signature)
             self.put(block, b'"type":"signature_delta","signature":' + encode(signature), out)
         self.complete(block, out)
@@ -136,7 +135,7 @@ class StreamEncoder:
         self.calls[event.index] = block = Block("tool_use", opening)
         self.add(block, out)
 
-    def argue(self, event: CallArguments, out: list[bytes]) -> None:
+    def add_arguments(self, event: CallArguments, out: list[bytes]) -> None:
         block = self.calls[event.index]
         block.arguments.append(event.fragment)
         self.put(block, b'"type":"input_json_delta","partial_json":' + encode(event.fragment), out)
@@ -144,7 +143,7 @@ class StreamEncoder:
     def end_call(self, event: CallEnded, out: list[bytes]) -> None:
         block = self.calls[event.index]
         if not block.arguments:
-            self.argue(CallArguments(event.index, "{}"), out)
+            self.add_arguments(CallArguments(event.index, "{}"), out)
         self.complete(block, out)
 
     def finish(self, event: Finished, out: list[bytes]) -> None:
@@ -152,17 +151,17 @@ class StreamEncoder:
             self.close(out)
             self.advance(out)
         delta = {"stop_reason": STOPS.get(event.reason, "end_turn"), "stop_sequence": None}
-        told = {"type": "message_delta", "delta": delta, "usage": _tell_usage(event.usage)}
-        out += (b"event: message_delta\ndata: ", encode(told), b"\n\n", STOP)
+        encoded = {"type": "message_delta", "delta": delta, "usage": _encode_usage(event.usage)}
+        out += (b"event: message_delta\ndata: ", encode(encoded), b"\n\n", STOP)
 
     def fail(self, event: Failed, out: list[bytes]) -> None:
-        """Blocks that are open stay open: nobody shall take a call for complete."""
+        """Open blocks stay open, so that no client takes a call for complete."""
         out.append(interject(event, begun=self.begun))
 
     # -- blocks --------------------------------------------------------------------------------------------------------
 
-    def going_on(self, kind: str, opening: Mapping[str, Any], out: list[bytes]) -> Block:
-        """The last block if it is of this kind and goes on, or a new one."""
+    def continue_or_add(self, kind: str, opening: Mapping[str, Any], out: list[bytes]) -> Block:
+        """The last block if it has this kind and is not complete, or a new one."""
         last = self.last
         if last is not None and last.kind == kind and not last.complete:
             return last
@@ -178,7 +177,7 @@ class StreamEncoder:
         if block is self.open:
             out += (block.prefix, delta, END)
         elif block.prefix:
-            # a call whose arguments were whole goes on: the block is closed, and there is no place for it any more
+            # arguments after a complete object: the block is closed already
             pass
         else:
             block.waiting.append(delta)
@@ -190,12 +189,12 @@ class StreamEncoder:
             self.advance(out)
 
     def advance(self, out: list[bytes]) -> None:
-        """Open what waits, as far as blocks before it may be closed."""
+        """Open buffered blocks while the block before them may be closed."""
         while self.queue and (self.open is None or self.open.may_close()):
             self.close(out)
             self.open = block = self.queue.popleft()
-            told = {"type": "content_block_start", "index": self.numbered, "content_block": block.opening}
-            out += (b"event: content_block_start\ndata: ", encode(told), b"\n\n")
+            encoded = {"type": "content_block_start", "index": self.numbered, "content_block": block.opening}
+            out += (b"event: content_block_start\ndata: ", encode(encoded), b"\n\n")
             block.prefix = DELTA % self.numbered
             self.numbered += 1
             for delta in block.waiting:
@@ -205,13 +204,13 @@ class StreamEncoder:
 
     def close(self, out: list[bytes]) -> None:
         if self.open is not None:
-            told = b'event: content_block_stop\ndata: {"type":"content_block_stop","index":%d}\n\n'
-            out.append(told % (self.numbered - 1))
+            encoded = b'event: content_block_stop\ndata: {"type":"content_block_stop","index":%d}\n\n'
+            out.append(encoded % (self.numbered - 1))
             self.open = None
 
 
 def interject(failure: Failed | None, *, begun: bool) -> bytes:
-    """A sign of life, or a failure, inside a stream that an upstream writes: no second message begins."""
+    """A heartbeat or a failure inside a relayed stream; it starts no second message."""
     if failure is None:
         return PING
     return b"event: error\ndata: " + encode_failure(failure.kind, failure.message) + b"\n\n"
@@ -219,23 +218,23 @@ def interject(failure: Failed | None, *, begun: bool) -> bytes:
 
 THINKING = {"type": "thinking", "thinking": "", "signature": ""}
 _STEPS: Mapping[type, Callable[[StreamEncoder, Any, list[bytes]], None]] = {
-    TextDelta: StreamEncoder.say,
-    ReasoningDelta: StreamEncoder.think,
-    ReasoningSigned: StreamEncoder.seal,
+    TextDelta: StreamEncoder.add_text,
+    ReasoningDelta: StreamEncoder.add_reasoning,
+    ReasoningSigned: StreamEncoder.add_signature,
     CallStarted: StreamEncoder.start_call,
-    CallArguments: StreamEncoder.argue,
+    CallArguments: StreamEncoder.add_arguments,
     CallEnded: StreamEncoder.end_call,
     Finished: StreamEncoder.finish,
     Failed: StreamEncoder.fail,
 }
 
 
-def encode_reply(events: Iterable[Event], answerer: ResponseIdentity, asked: ClientRequest) -> bytes:
-    """A whole answer. Calls that were cut are not in it."""
+def encode_response(events: Iterable[Event], identity: ResponseIdentity, request: ClientRequest) -> bytes:
+    """Encode a non-streamed response; calls that never ended are left out."""
     content: list[dict[str, Any]] = []
     calls: dict[int, tuple[dict[str, Any], list[str]]] = {}
     cut: dict[int, dict[str, Any]] = {}
-    ids = Ids(asked.memory.get("ids", ()), answerer.id)
+    ids = Ids(request.memory.get("ids", ()), identity.id)
     finished = Finished("stop")
     for event in events:
         match event:
@@ -243,10 +242,10 @@ def encode_reply(events: Iterable[Event], answerer: ResponseIdentity, asked: Cli
                 _last(content, "text", {"type": "text", "text": ""})["text"] += text
             case ReasoningDelta(text=text):
                 _last(content, "thinking", THINKING)["thinking"] += text
-            case ReasoningSigned(signature=seal, kind=kind) if kind == REDACTED:
-                content.append({"type": "redacted_thinking", "data": seal})
-            case ReasoningSigned(signature=seal, kind=kind):
-                _last(content, "thinking", THINKING)["signature"] = write_signature(kind, seal)
+            case ReasoningSigned(signature=signature, kind=kind) if kind == REDACTED:
+                content.append({"type": "redacted_thinking", "data": signature})
+            case ReasoningSigned(signature=signature, kind=kind):
+                _last(content, "thinking", THINKING)["signature"] = write_signature(kind, signature)
             case CallStarted(index=index):
                 cut[index] = {"type": "tool_use", "id": ids.give(event.id), "name": event.name, "input": {}}
                 calls[index] = (cut[index], [])
@@ -259,37 +258,37 @@ def encode_reply(events: Iterable[Event], answerer: ResponseIdentity, asked: Cli
                 del cut[index]
             case Finished():
                 finished = event
-    told = [block for block in content if not any(block is call for call in cut.values())]
+    encoded = [block for block in content if not any(block is call for call in cut.values())]
     stop = STOPS.get(finished.reason, "end_turn")
-    return encode(_frame(answerer) | {"content": told, "stop_reason": stop, "usage": _tell_usage(finished.usage)})
+    return encode(_frame(identity) | {"content": encoded, "stop_reason": stop, "usage": _encode_usage(finished.usage)})
 
 
 def _last(content: list[dict[str, Any]], kind: str, opening: Mapping[str, Any]) -> dict[str, Any]:
-    """The last block if it is of this kind and open, or a new one."""
+    """The last block if it has this kind and no signature, or a new one."""
     if not content or content[-1]["type"] != kind or content[-1].get("signature"):
         content.append(dict(opening))
     return content[-1]
 
 
-def _frame(answerer: ResponseIdentity) -> dict[str, Any]:
+def _frame(identity: ResponseIdentity) -> dict[str, Any]:
     return {
-        "id": f"msg_{answerer.id}",
+        "id": f"msg_{identity.id}",
         "type": "message",
         "role": "assistant",
-        "model": answerer.model,
+        "model": identity.model,
         "content": [],
         "stop_reason": None,
         "stop_sequence": None,
     }
 
 
-def _tell_usage(usage: Usage | None) -> dict[str, Any]:
-    """What came from a cache is told apart here, and what was thought."""
+def _encode_usage(usage: Usage | None) -> dict[str, Any]:
+    """This wire counts cached input and reasoning apart."""
     usage = usage or Usage()
     caches = {key: usage.reported[key] for key in CACHES if isinstance(usage.reported.get(key), int)}
-    if not caches and (cached := count_told(usage.reported, CACHED)):
+    if not caches and (cached := find_count(usage.reported, CACHED)):
         caches = {CACHES[1]: cached}
     given = max(0, usage.input_tokens - sum(caches.values()))
-    told: dict[str, Any] = {"input_tokens": given, "output_tokens": usage.output_tokens, **caches}
-    thought = count_told(usage.reported, THOUGHT)
-    return told | {"output_tokens_details": {"thinking_tokens": thought}} if thought else told
+    encoded: dict[str, Any] = {"input_tokens": given, "output_tokens": usage.output_tokens, **caches}
+    thought = find_count(usage.reported, REASONED)
+    return encoded | {"output_tokens_details": {"thinking_tokens": thought}} if thought else encoded

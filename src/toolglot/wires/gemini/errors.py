@@ -1,4 +1,4 @@
-"""Errors on the Gemini wire.
+"""Errors of the Gemini wire.
 
 {"error": {"code": 400, "message": "...", "status": "INVALID_ARGUMENT", "details": [{"reason": "invalid_request"}]}}
 """
@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from toolglot.core.errors import ToolglotError, UpstreamError, UpstreamResponseError
-from toolglot.core.json_numbers import encode
-from toolglot.wires.json_fields import dicts_in, text_at
+from toolglot.core.json_numbers import decode, encode
+from toolglot.wires.json_fields import dicts_in, parse_object, text_at
 
 STATUSES = {
     400: "INVALID_ARGUMENT",
@@ -26,29 +28,48 @@ STATUSES = {
 REASON = "type.googleapis.com/google.rpc.ErrorInfo"
 
 
-def describe(told: object) -> tuple[str, str]:
-    """Code and message of an error. A stream that is written as a list begins with it."""
-    if isinstance(told, list) and told:
-        return describe(told[0])
-    if not isinstance(told, dict):
-        return UpstreamResponseError.code, str(told)
-    inner = told.get("error")
+def describe(payload: object) -> tuple[str, str]:
+    """Code and message of an error. A stream in list form starts with it."""
+    if isinstance(payload, list) and payload:
+        return describe(payload[0])
+    if not isinstance(payload, dict):
+        return UpstreamResponseError.code, str(payload)
+    inner = payload.get("error")
     if isinstance(inner, (dict, str)):
         return describe(inner)
-    reasons = [text_at(detail, "reason") for detail in dicts_in(told.get("details"))]
-    code = next(filter(None, reasons), "") or text_at(told, "status") or UpstreamResponseError.code
-    return code, text_at(told, "message") or str(told)
+    reasons = [text_at(detail, "reason") for detail in dicts_in(payload.get("details"))]
+    code = next(filter(None, reasons), "") or text_at(payload, "status") or UpstreamResponseError.code
+    return code, text_at(payload, "message") or str(payload)
+
+
+def decode_error(status: int, body: bytes) -> UpstreamResponseError:
+    """Decode the body of an upstream's error response."""
+    payload = next(iter(parse_list(body)), parse_object(body))
+    if payload is None:
+        return UpstreamResponseError(f"The upstream answered with status {status}.", status)
+    code, message = describe(payload)
+    return UpstreamResponseError(message, status, code)
 
 
 def encode_error(error: ToolglotError) -> bytes:
-    """An error as the body of a reply."""
+    """Encode an error as the body of a response."""
     where = getattr(error, "where", None)
-    return encode(tell_failure(error.code, error.message, error.status, {"field": where} if where else {}))
+    return encode(encode_failure(error.code, error.message, error.status, {"field": where} if where else {}))
 
 
-def tell_failure(
+def encode_failure(
     code: str, message: str, status: int = UpstreamError.status, metadata: dict[str, str] | None = None
 ) -> dict[str, Any]:
-    word = STATUSES.get(status) or ("INVALID_ARGUMENT" if status < 500 else "UNAVAILABLE")
+    value = STATUSES.get(status) or ("INVALID_ARGUMENT" if status < 500 else "UNAVAILABLE")
     reason = {"@type": REASON, "reason": code, "domain": "toolglot", "metadata": metadata or {}}
-    return {"error": {"code": status, "message": message, "status": word, "details": [reason]}}
+    return {"error": {"code": status, "message": message, "status": value, "details": [reason]}}
+
+
+def parse_list(data: bytes) -> list[dict[str, Any]]:
+    """Parse a stream in list form; empty if it is not a JSON list."""
+    if data.lstrip()[:1] != b"[":
+        return []
+    try:
+        return dicts_in(decode(data))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return []

@@ -1,6 +1,6 @@
-"""How this wire spells things: every field in two ways, seals as base64, schemas with types in capitals.
+"""Spelling of the Gemini wire: two names per field, base64 signatures, schemas with types in capitals.
 
-Clients write ``functionCall`` and ``function_call`` and mix both in one body, so fields are looked up by ``pick``.
+Clients use ``functionCall`` and ``function_call`` and mix both in one body, so ``pick`` looks up both.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from toolglot.wires.translation import lend_seal, regain_seal
+from toolglot.wires.translation import unwrap_signature, wrap_signature
 
 NAME = "gemini"
 THINKING, EFFORT = "thinkingConfig", "thinkingLevel"
-"""Where it stands how much a model is to think."""
+"""Path of the field for the reasoning effort."""
 EFFORT_WORDS = ("minimal", "low", "medium", "high")
-UNSEALED = b64encode(b"skip_thought_signature_validator").decode()
-"""Stands for the signature of a call that another model made, as the vendor advises."""
+NO_SIGNATURE = b64encode(b"skip_thought_signature_validator").decode()
+"""Replaces the signature of a call that another model made, as the vendor advises."""
 
 _HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
 _JOINT = re.compile(r"_([a-z])")
@@ -30,7 +30,7 @@ def _snake(key: str) -> str:
 
 
 def pick(holder: Mapping[str, Any], key: str) -> Any:
-    """A field in either spelling; the key is given in camel case."""
+    """A field in either spelling; ``key`` is in camel case."""
     value = holder.get(key)
     return holder.get(_snake(key)) if value is None else value
 
@@ -46,30 +46,30 @@ def pick_table(holder: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def unify(holder: Mapping[str, Any]) -> dict[str, Any]:
-    """The same fields, all in camel case."""
+    """Convert all field names to camel case."""
     return {_JOINT.sub(lambda found: found[1].upper(), key): value for key, value in holder.items()}
 
 
-# -- seals -------------------------------------------------------------------------------------------------------------
+# -- signatures --------------------------------------------------------------------------------------------------------
 
 
-def read_seal(part: Mapping[str, Any]) -> tuple[str, str]:
-    """The signature of a part and whose it is. Clients use both alphabets of base64."""
-    seal = pick_text(part, "thoughtSignature").replace("-", "+").replace("_", "/")
-    if not seal or seal == UNSEALED:
+def read_signature(part: Mapping[str, Any]) -> tuple[str, str]:
+    """The signature of a part and the wire it belongs to. Clients use both base64 alphabets."""
+    signature = pick_text(part, "thoughtSignature").replace("-", "+").replace("_", "/")
+    if not signature or signature == NO_SIGNATURE:
         return "", NAME
     try:
-        lent = b64decode(seal).decode()
+        wrapped = b64decode(signature).decode()
     except ValueError:
-        return seal, NAME
-    own, kind = regain_seal(lent, NAME)
-    return (own, kind) if own != lent else (seal, NAME)
+        return signature, NAME
+    own, kind = unwrap_signature(wrapped, NAME)
+    return (own, kind) if own != wrapped else (signature, NAME)
 
 
-def write_seal(seal: str, kind: str) -> str:
-    """A seal as a client keeps it."""
-    lent = lend_seal(seal, kind, NAME)
-    return lent if lent == seal else b64encode(lent.encode()).decode()
+def write_signature(signature: str, kind: str) -> str:
+    """Encode a signature for a client."""
+    wrapped = wrap_signature(signature, kind, NAME)
+    return wrapped if wrapped == signature else b64encode(wrapped.encode()).decode()
 
 
 # -- schemas -----------------------------------------------------------------------------------------------------------
@@ -79,12 +79,12 @@ DROPPED = ("nullable", "propertyOrdering")
 
 
 def read_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A schema in the vendor's own form as a JSON Schema."""
+    """Convert a schema in the vendor's own form to JSON Schema."""
     fields = unify(schema)
-    told = {key: _READ.get(key, _keep)(value) for key, value in fields.items() if key not in DROPPED}
-    if fields.get("nullable") is True and isinstance(told.get("type"), str):
-        told["type"] = [told["type"], "null"]
-    return told
+    payload = {key: _READ.get(key, _keep)(value) for key, value in fields.items() if key not in DROPPED}
+    if fields.get("nullable") is True and isinstance(payload.get("type"), str):
+        payload["type"] = [payload["type"], "null"]
+    return payload
 
 
 def _keep(value: Any) -> Any:
@@ -96,7 +96,7 @@ def _read_type(value: Any) -> Any:
 
 
 def _read_number(value: Any) -> Any:
-    """Large numbers are told as text."""
+    """Large numbers are sent as text."""
     return int(value) if isinstance(value, str) and value.isdigit() else value
 
 

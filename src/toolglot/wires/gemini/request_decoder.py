@@ -1,4 +1,4 @@
-"""Requests on the Gemini wire, ``POST /v1beta/models/{model}:generateContent``, read.
+"""Decode requests of the Gemini wire, ``POST /v1beta/models/{model}:generateContent``.
 
     {"systemInstruction": {"parts": [{"text": "Be brief."}]},
      "contents": [{"role": "user", "parts": [{"text": "..."}]},
@@ -6,9 +6,9 @@
                   {"role": "user", "parts": [{"functionResponse": {"name": "read", "response": {"output": "..."}}}]}],
      "tools": [{"functionDeclarations": [{"name": "read", "parametersJsonSchema": {...}}]}]}
 
-Strategy. Chats of the vendor's own package send every piece of a stream back as a content of its own, so what the model
-said in a row is one message again, and texts that meet are one. Ids of calls may be missing: a call is given one by its
-number, which is the same in every turn, and a result finds its call by id, by name, or by its place.
+Strategy. The vendor's own package sends every chunk of a stream back as a content of its own, so adjacent contents of
+the model are merged into one message, and adjacent texts into one text. Call ids may be missing: a call gets one from
+its number, which is the same in every turn, and a result finds its call by id, by name, or by position.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from toolglot.wires.gemini.field_names import (
     pick_table,
     pick_text,
     read_schema,
-    read_seal,
+    read_signature,
     unify,
 )
 from toolglot.wires.json_fields import (
@@ -70,29 +70,29 @@ LIMITED = frozenset(("maxOutputTokens", "temperature", "topP", "topK", "seed", "
 
 
 def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
-    """The request in neutral words; ``path`` also tells the model, and whether and how a stream is wanted."""
-    asked = unify(parse_body(body, _decode_tools))
-    settings = unify(pick_table(asked, "generationConfig"))
+    """Decode a request; ``path`` holds the model, and whether and how to stream. ``RequestError`` names the field."""
+    fields = unify(parse_body(body, _decode_tools))
+    settings = unify(pick_table(fields, "generationConfig"))
     if settings.get("candidateCount") not in (None, 1):
         where = "generationConfig.candidateCount"
         raise RequestError("Only one answer can be given to a request: candidateCount must be 1.", where)
-    tools, skipped = asked.get("tools", NO_TOOLS)
+    tools, skipped = fields.get("tools", NO_TOOLS)
     notes = list(skipped)
     transcript = Transcript(notes)
-    instruction = asked.get("systemInstruction")
+    instruction = fields.get("systemInstruction")
     if instruction:
         transcript.messages.append(Message("system", tuple(_decode_system(instruction))))
-    contents = asked.get("contents")
+    contents = fields.get("contents")
     listed = contents if isinstance(contents, list) else [contents]
     for at, content in enumerate(listed):
         transcript.take(content, f"contents[{at}]")
     rest = {key: value for key, value in settings.items() if key not in LIMITED}
-    extra = {key: value for key, value in asked.items() if key not in MODELLED}
+    extra = {key: value for key, value in fields.items() if key not in MODELLED}
     conversation = Conversation(
-        model=path.get("model", "") or text_at(asked, "model"),
+        model=path.get("model", "") or text_at(fields, "model"),
         messages=transcript.close(),
         tools=tools,
-        choice=_decode_choice(pick_table(pick_table(asked, "toolConfig"), "functionCallingConfig"), tools),
+        choice=_decode_choice(pick_table(pick_table(fields, "toolConfig"), "functionCallingConfig"), tools),
         limits=_decode_limits(settings),
         extra=extra | ({"generationConfig": rest} if rest else {}),
     )
@@ -102,8 +102,8 @@ def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
     memory = {"thoughts": thoughts, "list": listing}
     told_too = [EFFORT, INCLUDED] if conversation.limits.effort else [INCLUDED]
     modelled = frozenset([f"generationConfig.{THINKING}.{key}" for key in told_too])
-    told = (tuple(notes), memory, "application/json" if listing else "")
-    return ClientRequest(conversation, stream, True, *told, modelled=modelled)
+    payload = (tuple(notes), memory, "application/json" if listing else "")
+    return ClientRequest(conversation, stream, True, *payload, modelled=modelled)
 
 
 def _decode_system(instruction: object) -> list[Part]:
@@ -118,12 +118,12 @@ def _decode_system(instruction: object) -> list[Part]:
 
 
 class Transcript:
-    """Contents becoming messages."""
+    """Converts contents to messages."""
 
     def __init__(self, notes: list[str]) -> None:
         self.notes = notes
         self.messages: list[Message] = []
-        self.said: list[Part] = []
+        self.parts: list[Part] = []
         self.calls = 0
         self.waiting: dict[str, str] = {}
         self.seen: set[str] = set()
@@ -139,68 +139,68 @@ class Transcript:
         role = content.get("role")
         if role == "model":
             for part in dicts_in(parts):
-                self.say(part, where)
+                self.take_model(part, where)
         elif role in (None, "", "user", "function", "system"):
-            self.hear(dicts_in(parts), role == "system")
+            self.take_user(dicts_in(parts), role == "system")
         else:
             raise RequestError(f"{where}.role must be user or model.", f"{where}.role")
 
     def close(self) -> tuple[Message, ...]:
-        if self.said:
-            self.messages.append(Message("assistant", tuple(self.said)))
-            self.said = []
+        if self.parts:
+            self.messages.append(Message("assistant", tuple(self.parts)))
+            self.parts = []
         return tuple(self.messages)
 
-    def hear(self, parts: list[dict[str, Any]], instructed: bool) -> None:
-        """What the user says, and what tools gave back."""
+    def take_user(self, parts: list[dict[str, Any]], instructed: bool) -> None:
+        """Take user parts and tool results."""
         self.close()
-        told = [self.settle(found) for part in parts if (found := pick_table(part, "functionResponse"))]
-        if told:
-            self.messages.append(Message("tool", tuple(told)))
+        payload = [self.decode_result(found) for part in parts if (found := pick_table(part, "functionResponse"))]
+        if payload:
+            self.messages.append(Message("tool", tuple(payload)))
         rest = [_decode_part(part) for part in parts if not pick_table(part, "functionResponse")]
-        if rest or not told:
+        if rest or not payload:
             self.messages.append(Message("system" if instructed else "user", tuple(rest)))
 
-    def settle(self, told: Mapping[str, Any]) -> ToolResult:
-        name, given = text_at(told, "name"), text_at(told, "id")
-        call_id = given if given in self.waiting else self.guess(name) or given
+    def decode_result(self, payload: Mapping[str, Any]) -> ToolResult:
+        name, given = text_at(payload, "name"), text_at(payload, "id")
+        call_id = given if given in self.waiting else self.find_call(name) or given
         self.waiting.pop(call_id, None)
-        content, error = _decode_result(told)
+        content, error = _decode_result(payload)
         return ToolResult(call_id, name, content, error)
 
-    def guess(self, name: str) -> str:
-        """The call that a result means: the first to that tool, or the only one that waits."""
+    def find_call(self, name: str) -> str:
+        """Find the call of a result: the first to that tool, or the only unanswered one."""
         named = [call_id for call_id, called in self.waiting.items() if called == name]
         waiting = named or (list(self.waiting) if len(self.waiting) == 1 else [])
         return waiting[0] if waiting else ""
 
-    def say(self, part: Mapping[str, Any], where: str) -> None:
-        """What the model said. A signature belongs to the thoughts before the part that carries it."""
-        seal, kind = read_seal(part)
+    def take_model(self, part: Mapping[str, Any], where: str) -> None:
+        """Take a part of the model. A signature belongs to the reasoning before the part that holds it."""
+        signature, kind = read_signature(part)
         if part.get("thought") is True:
-            self.think(text_at(part, "text"), seal, kind)
+            self.add_reasoning(text_at(part, "text"), signature, kind)
             return
-        if seal:
-            self.think("", seal, kind)
+        if signature:
+            self.add_reasoning("", signature, kind)
         called = pick_table(part, "functionCall")
         if called:
-            self.said.append(self.call(called, where))
+            self.parts.append(self.decode_call(called, where))
         elif isinstance(part.get("text"), str):
-            if self.said and isinstance(self.said[-1], Text):
-                self.said[-1] = Text(self.said[-1].text + part["text"])
+            if self.parts and isinstance(self.parts[-1], Text):
+                self.parts[-1] = Text(self.parts[-1].text + part["text"])
             elif part["text"]:
-                self.said.append(Text(part["text"]))
+                self.parts.append(Text(part["text"]))
         else:
-            self.said.append(_decode_part(part))
+            self.parts.append(_decode_part(part))
 
-    def think(self, text: str, seal: str, kind: str) -> None:
-        last = self.said[-1] if self.said else None
+    def add_reasoning(self, text: str, signature: str, kind: str) -> None:
+        last = self.parts[-1] if self.parts else None
         if isinstance(last, Reasoning) and not last.signature:
-            self.said[-1] = replace(last, text=last.text + text, signature=seal, kind=kind)
-        elif text or seal:
-            self.said.append(Reasoning(text, seal, kind))
+            self.parts[-1] = replace(last, text=last.text + text, signature=signature, kind=kind)
+        elif text or signature:
+            self.parts.append(Reasoning(text, signature, kind))
 
-    def call(self, called: Mapping[str, Any], where: str) -> ToolCall:
+    def decode_call(self, called: Mapping[str, Any], where: str) -> ToolCall:
         self.calls += 1
         name = text_at(called, "name").strip()
         if not name:
@@ -230,15 +230,15 @@ def _decode_image(part: Mapping[str, Any]) -> Image | None:
     return Image(url=url, media_type=media_type) if url else None
 
 
-def _decode_result(told: Mapping[str, Any]) -> tuple[tuple[Text | Image, ...], bool]:
-    """What a tool gave back. One word around a text is the wire's, anything else is the tool's own."""
-    response = told.get("response")
+def _decode_result(payload: Mapping[str, Any]) -> tuple[tuple[Text | Image, ...], bool]:
+    """Content and error flag of a result. A single wrapper key is the wire's; other objects are the tool's own."""
+    response = payload.get("response")
     error = isinstance(response, dict) and bool(response.get("error")) and "output" not in response
     if isinstance(response, dict) and len(response) == 1:
         key, value = next(iter(response.items()))
         response = value if key in ("output", "result", "error") else response
     text = response if isinstance(response, str) else write_arguments(response) if response is not None else ""
-    images = [image for part in dicts_in(told.get("parts")) if (image := _decode_image(part))]
+    images = [image for part in dicts_in(payload.get("parts")) if (image := _decode_image(part))]
     return ((Text(text),) if text or not images else ()) + tuple(images), error
 
 
@@ -246,7 +246,7 @@ def _decode_result(told: Mapping[str, Any]) -> tuple[tuple[Text | Image, ...], b
 
 
 def _decode_tools(tools: object) -> Offer:
-    """Every tool that can be used; those that a server would have to run are skipped and noted."""
+    """Decode the usable tools; tools that the server would run are skipped with a note."""
     if tools is not None and not isinstance(tools, list | dict):
         raise RequestError("tools must be a list.", "tools")
     found: dict[str, Tool] = {}

@@ -1,8 +1,8 @@
-"""Requests on the Gemini wire, written.
+"""Encode a conversation as a request of the Gemini wire.
 
-There are only two roles, and no place for a system message in the middle: it becomes one of the user. Results of one
-turn stand together. The first call of a turn carries the signature that its model gave it, or the one that stands for
-none, because newer models refuse calls without.
+The wire has only two roles and no system message in the middle: that becomes a user message. Results of one turn are
+sent together. The first call of a turn carries the signature from its model, or a placeholder, because newer models
+refuse calls without a signature.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from toolglot.core.conversation import (
 )
 from toolglot.core.errors import RequestError
 from toolglot.core.json_numbers import encode
-from toolglot.wires.gemini.field_names import EFFORT, EFFORT_WORDS, NAME, THINKING, UNSEALED, unify
+from toolglot.wires.gemini.field_names import EFFORT, EFFORT_WORDS, NAME, NO_SIGNATURE, THINKING, unify
 from toolglot.wires.json_fields import parse_body, read_arguments
 from toolglot.wires.translation import write_effort
 
@@ -37,11 +37,28 @@ LIMITS = {
     "topK": "top_k",
     "seed": "seed",
 }
+CARRIES = {
+    "model": "in the path",
+    "messages": "",
+    "tools": "",
+    "choice": "some of the tools, optional: only those are offered",
+    "extra": "within this wire",
+    "max_tokens": "",
+    "temperature": "",
+    "top_p": "",
+    "top_k": "",
+    "seed": "",
+    "stop": "",
+    "parallel_calls": "enforced on the response",
+    "effort": "nearest level",
+}
+"""The fields of a request that this wire transports; see ``protocol.CARRIED_FIELDS``."""
+
 MODES = {"auto": "AUTO", "required": "ANY", "none": "NONE"}
 
 
 def encode_request(conversation: Conversation, *, stream: bool, wants_usage: bool) -> bytes:
-    """The same request in the words of this wire."""
+    """Encode the conversation as the body of a request."""
     leading = list(takewhile(lambda message: message.role == "system", conversation.messages))
     request: dict[str, Any] = {}
     if leading:
@@ -62,7 +79,7 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
 
 
 def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
-    """The request as it is, if so wished without anything about tools. The model's name is no part of it."""
+    """Return the body, on demand without its tool fields. The model name is not part of the body."""
     if not without_tools:
         return body
     dropped = ("tools", "toolConfig")
@@ -70,7 +87,7 @@ def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
 
 
 def _encode_tools(conversation: Conversation) -> dict[str, Any]:
-    """The tools. A choice among some that does not require a call has no word here: only those are offered."""
+    """The tools. An optional choice among some of them cannot be expressed: only those are offered."""
     choice = conversation.choice
     narrowed = choice.only if choice.mode == "auto" else ()
     offered = [tool for tool in conversation.tools if not narrowed or tool.name in narrowed]
@@ -80,13 +97,17 @@ def _encode_tools(conversation: Conversation) -> dict[str, Any]:
         {"name": tool.name, "description": tool.description, "parametersJsonSchema": dict(tool.parameters)}
         for tool in offered
     ]
-    told: dict[str, Any] = {"tools": [{"functionDeclarations": declared}]}
-    return told if choice.mode == "auto" else told | {"toolConfig": {"functionCallingConfig": _encode_choice(choice)}}
+    encoded: dict[str, Any] = {"tools": [{"functionDeclarations": declared}]}
+    return (
+        encoded
+        if choice.mode == "auto"
+        else encoded | {"toolConfig": {"functionCallingConfig": _encode_choice(choice)}}
+    )
 
 
 def _encode_choice(choice: ToolChoice) -> dict[str, Any]:
-    told: dict[str, Any] = {"mode": MODES[choice.mode]}
-    return told | {"allowedFunctionNames": list(choice.only)} if choice.only else told
+    encoded: dict[str, Any] = {"mode": MODES[choice.mode]}
+    return encoded | {"allowedFunctionNames": list(choice.only)} if choice.only else encoded
 
 
 def _encode_contents(messages: Iterable[Message]) -> Iterator[dict[str, Any]]:
@@ -107,22 +128,22 @@ def _encode_contents(messages: Iterable[Message]) -> Iterator[dict[str, Any]]:
 
 
 def _encode_turn(parts: Iterable[Part]) -> list[dict[str, Any]]:
-    """What the model said. A seal goes to the part behind the thoughts."""
+    """Encode a turn of the model. A signature goes to the part after the reasoning."""
     encoded: list[dict[str, Any]] = []
-    seal, sealed = "", False
+    signature, signed = "", False
     for part in parts:
         if isinstance(part, Reasoning):
             if part.kind == NAME:
-                seal = part.signature or seal
+                signature = part.signature or signature
                 encoded += [{"text": part.text, "thought": True}] if part.text else []
             continue
-        told = _encode_call(part) if isinstance(part, ToolCall) else _encode_part(part)
+        fields = _encode_call(part) if isinstance(part, ToolCall) else _encode_part(part)
         if isinstance(part, ToolCall):
-            seal, sealed = seal or ("" if sealed else UNSEALED), True
-        encoded.append(told | {"thoughtSignature": seal} if seal else told)
-        seal = ""
-    if seal:
-        encoded.append({"text": "", "thoughtSignature": seal})
+            signature, signed = signature or ("" if signed else NO_SIGNATURE), True
+        encoded.append(fields | {"thoughtSignature": signature} if signature else fields)
+        signature = ""
+    if signature:
+        encoded.append({"text": "", "thoughtSignature": signature})
     return encoded
 
 
@@ -132,13 +153,13 @@ def _encode_call(call: ToolCall) -> dict[str, Any]:
 
 def _encode_result(result: ToolResult, names: Mapping[str, str]) -> dict[str, Any]:
     text = "".join(part.text for part in result.content if isinstance(part, Text))
-    told: dict[str, Any] = {
+    encoded: dict[str, Any] = {
         "id": result.call_id,
         "name": result.name or names.get(result.call_id, "unknown"),
         "response": {"error" if result.error else "output": text},
     }
     images = [_encode_part(part) for part in result.content if isinstance(part, Image)]
-    return {"functionResponse": told | {"parts": images} if images else told}
+    return {"functionResponse": encoded | {"parts": images} if images else encoded}
 
 
 def _encode_part(part: Part) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""What comes back on the Gemini wire, whole and streamed, read into events.
+"""Decode responses of the Gemini wire, streamed or not, into events.
 
     data: {"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"read","args":{"path":"x"}},
            "thoughtSignature":"..."}]},"finishReason":"STOP","index":0}],"usageMetadata":{...},"responseId":"..."}
 
-A call comes whole. Nothing says that the stream is over but its end, and a reason to finish that came before it.
+A call arrives in one piece. A stream has no terminator: it is complete if a finish reason came before it closed.
 """
 
 from __future__ import annotations
@@ -11,9 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
-from toolglot.core.errors import UpstreamResponseError
 from toolglot.core.events import (
     CallArguments,
     CallStarted,
@@ -28,11 +25,10 @@ from toolglot.core.events import (
     TextDelta,
     Usage,
 )
-from toolglot.core.json_numbers import decode
-from toolglot.wires.gemini.errors import describe
-from toolglot.wires.gemini.field_names import NAME, pick_table, pick_text, read_seal
-from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_reply, text_at, write_arguments
-from toolglot.wires.protocol import Whole
+from toolglot.wires.gemini.errors import describe, parse_list
+from toolglot.wires.gemini.field_names import NAME, pick_table, pick_text, read_signature
+from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_object, text_at, write_arguments
+from toolglot.wires.protocol import DecodedResponse
 from toolglot.wires.sse import EventStream
 
 FILTERED = ("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII")
@@ -43,11 +39,11 @@ FINISHES = {
     **dict.fromkeys(FILTERED + FILTERED_IMAGES, "content_filter"),
 }
 BROKEN = ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE")
-"""Reasons that mean: there was to be a call, and there is none."""
+"""Finish reasons that mean: the model tried to call and failed."""
 
 
-class ReplyDecoder:
-    """Reads the replies of one answer into events; a whole reply is an answer of one piece."""
+class PayloadDecoder:
+    """Decodes the JSON payloads of one response; a non-streamed response is a single payload."""
 
     def __init__(self, new_id: Callable[[], str]) -> None:
         self.new_id = new_id
@@ -55,42 +51,42 @@ class ReplyDecoder:
         self.over = False
         self.tidy = True
         self.calls = 0
-        self.finish = ""
+        self.finish_reason = ""
         self.problem = ""
         self.usage: Usage | None = None
 
-    def read(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        """What one reply, or one piece of it, says."""
+    def read(self, payload: Mapping[str, Any], events: list[Event]) -> None:
+        """Decode one payload."""
         if self.over:
             return
         if not self.started:
             self.started = True
-            events.append(Started(pick_text(told, "responseId"), pick_text(told, "modelVersion")))
-        if told.get("error"):
-            self.fail(events, *describe(told))
+            events.append(Started(pick_text(payload, "responseId"), pick_text(payload, "modelVersion")))
+        if payload.get("error"):
+            self.fail(events, *describe(payload))
             return
-        if counted := pick_table(told, "usageMetadata"):
+        if counted := pick_table(payload, "usageMetadata"):
             self.usage = _read_usage(counted)
-        for candidate in dicts_in(told.get("candidates")):
+        for candidate in dicts_in(payload.get("candidates")):
             if not candidate.get("index"):
                 self.choose(candidate, events)
-        if pick_text(pick_table(told, "promptFeedback"), "blockReason"):
-            self.finish = "SAFETY"
+        if pick_text(pick_table(payload, "promptFeedback"), "blockReason"):
+            self.finish_reason = "SAFETY"
 
     def choose(self, candidate: Mapping[str, Any], events: list[Event]) -> None:
         for part in dicts_in(pick_table(candidate, "content").get("parts")):
             self.take(part, events)
-        self.finish = pick_text(candidate, "finishReason") or self.finish
+        self.finish_reason = pick_text(candidate, "finishReason") or self.finish_reason
         self.problem = pick_text(candidate, "finishMessage") or self.problem
 
     def take(self, part: Mapping[str, Any], events: list[Event]) -> None:
-        seal, kind = read_seal(part)
+        signature, kind = read_signature(part)
         text = text_at(part, "text")
         thought = part.get("thought") is True
         if thought and text:
             events.append(ReasoningDelta(text))
-        if seal:
-            events.append(ReasoningSigned(seal, kind))
+        if signature:
+            events.append(ReasoningSigned(signature, kind))
         called = pick_table(part, "functionCall")
         if called:
             self.call(called, events)
@@ -115,21 +111,26 @@ class ReplyDecoder:
         events.append(Failed(kind, message))
 
     def end(self, events: list[Event]) -> None:
-        """The upstream says that this was all."""
+        """The upstream has ended the response."""
         if self.over:
             return
-        if self.finish in BROKEN:
-            self.fail(events, self.finish.lower(), self.problem or f"The model ended its answer with {self.finish}.")
+        if self.finish_reason in BROKEN:
+            self.fail(
+                events,
+                self.finish_reason.lower(),
+                self.problem or f"The model ended its answer with {self.finish_reason}.",
+            )
             return
         self.over = True
-        finish = FINISHES.get(self.finish, "stop")
+        finish = FINISHES.get(self.finish_reason, "stop")
         events.append(Finished("tool_calls" if self.calls and finish == "stop" else finish, self.usage))
 
 
-class StreamDecoder(ReplyDecoder):
-    """Reads a streamed answer."""
+class StreamDecoder(PayloadDecoder):
+    """Decodes a streamed response."""
 
     place = None
+    unstored = None
 
     def __init__(self, new_id: Callable[[], str]) -> None:
         super().__init__(new_id)
@@ -137,10 +138,10 @@ class StreamDecoder(ReplyDecoder):
 
     @property
     def between(self) -> bool:
-        return not (self.finish or self.stream.waiting)
+        return not (self.finish_reason or self.stream.waiting)
 
     def measure(self, pieces: Sequence[bytes]) -> int:
-        return 0 if self.finish else self.stream.measure(pieces)
+        return 0 if self.finish_reason else self.stream.measure(pieces)
 
     def feed(self, piece: bytes) -> list[Event]:
         events: list[Event] = []
@@ -149,60 +150,38 @@ class StreamDecoder(ReplyDecoder):
         return events
 
     def close(self) -> list[Event]:
-        """The connection is over. An answer without a reason to finish was cut."""
+        """End of the connection. A response without a finish reason was truncated and fails."""
         events: list[Event] = []
         for data in self.stream.close():
             self.read(_parse(data), events)
-        if self.finish:
+        if self.finish_reason:
             self.end(events)
         elif not self.over:
             self.fail(events, "upstream_closed", "The upstream closed the connection in the middle of its answer.")
         return events
 
 
-def read_reply(body: bytes, new_id: Callable[[], str]) -> Whole:
-    """A whole answer. A stream that was not asked for as events is a list of its pieces."""
-    reader, events = ReplyDecoder(new_id), list[Event]()
-    listed = _parse_list(body)
-    for told in listed or [_parse(body)]:
-        reader.read(told, events)
-    if not reader.over and not reader.finish and not events[1:]:
+def decode_response(body: bytes, new_id: Callable[[], str]) -> DecodedResponse:
+    """Decode a non-streamed response, or a stream in list form."""
+    reader, events = PayloadDecoder(new_id), list[Event]()
+    listed = parse_list(body)
+    for payload in listed or [_parse(body)]:
+        reader.read(payload, events)
+    if not reader.over and not reader.finish_reason and not events[1:]:
         reader.fail(events, "upstream_invalid", "The upstream's answer holds neither text nor calls.")
     reader.end(events)
-    return Whole(events, reader.tidy and bool(reader.finish) and not listed)
-
-
-def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
-    return read_reply(body, new_id).events
-
-
-def decode_error(status: int, body: bytes) -> UpstreamResponseError:
-    """The error that an upstream answered with."""
-    told = next(iter(_parse_list(body)), parse_reply(body))
-    if told is None:
-        return UpstreamResponseError(f"The upstream answered with status {status}.", status)
-    code, message = describe(told)
-    return UpstreamResponseError(message, status, code)
-
-
-def _parse_list(data: bytes) -> list[dict[str, Any]]:
-    if data.lstrip()[:1] != b"[":
-        return []
-    try:
-        return dicts_in(decode(data))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return []
+    return DecodedResponse(events, reader.tidy and bool(reader.finish_reason) and not listed)
 
 
 def _parse(data: bytes) -> dict[str, Any]:
-    told = parse_reply(data)
-    if told is not None:
-        return told
+    payload = parse_object(data)
+    if payload is not None:
+        return payload
     text = data.decode(errors="replace")[:80]
     return {"error": {"status": "upstream_invalid", "message": f"The upstream sent no reply but {text!r}."}}
 
 
-def _read_usage(told: Mapping[str, Any]) -> Usage:
-    given = count_at(told, "promptTokenCount") + count_at(told, "toolUsePromptTokenCount")
-    made = count_at(told, "candidatesTokenCount") + count_at(told, "thoughtsTokenCount")
-    return Usage(given, made, count_at(told, "totalTokenCount"), told)
+def _read_usage(payload: Mapping[str, Any]) -> Usage:
+    given = count_at(payload, "promptTokenCount") + count_at(payload, "toolUsePromptTokenCount")
+    made = count_at(payload, "candidatesTokenCount") + count_at(payload, "thoughtsTokenCount")
+    return Usage(given, made, count_at(payload, "totalTokenCount"), payload)

@@ -1,12 +1,12 @@
-"""Answers on the Gemini wire, whole and streamed, written from events.
+"""Encode events as responses of the Gemini wire, streamed or not.
 
     data: {"candidates":[{"content":{"role":"model","parts":[{"text":"Hi"}]},"index":0}],"modelVersion":"m",
            "responseId":"1"}
 
-Strategy. Arguments are objects here, so a call is told when it is complete, and one that never ends is not told. One
-whose arguments are no object has no form: the answer ends with the reason that the wire has for it. Every piece holds a
-part, even a heartbeat, because the vendor's package throws away the whole turn of a chat if one piece has none, and
-stops at a comment.
+Strategy. Arguments are objects here, so a call is sent when it is complete, and one that never ends is not sent. A call
+whose arguments are not an object cannot be encoded: the response ends with the finish reason for malformed calls. Every
+chunk holds a part, even a heartbeat, because the vendor's package discards the whole turn of a chat if one chunk has
+none, and stops at a comment.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from toolglot.core.events import (
     Usage,
 )
 from toolglot.core.json_numbers import encode
-from toolglot.wires.gemini.errors import tell_failure
-from toolglot.wires.gemini.field_names import NAME, write_seal
+from toolglot.wires.gemini.errors import encode_failure
+from toolglot.wires.gemini.field_names import NAME, write_signature
 from toolglot.wires.json_fields import find_fault, read_arguments
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
-from toolglot.wires.translation import CACHED, THOUGHT, count_told
-from toolglot.wires.whole_calls import Told, WholeCalls
+from toolglot.wires.translation import CACHED, REASONED, find_count
+from toolglot.wires.whole_calls import CompleteCall, WholeCalls
 
 FINISHES = {"length": "MAX_TOKENS", "content_filter": "SAFETY"}
 NOTHING = {"text": ""}
@@ -41,69 +41,69 @@ Part: TypeAlias = dict[str, Any]
 
 
 class EventEncoder:
-    """One answer as parts, and how it ends."""
+    """Converts the events of one response to parts and a finish reason."""
 
-    def __init__(self, asked: ClientRequest) -> None:
-        self.thoughts = asked.memory.get("thoughts", False)
+    def __init__(self, request: ClientRequest) -> None:
+        self.thoughts = request.memory.get("thoughts", False)
         self.calls = WholeCalls()
-        self.seal = ""
+        self.signature = ""
         self.refused = ""
 
     def take(self, event: Event) -> list[Part]:
-        """The parts that an event completes."""
+        """Return the parts that an event completes."""
         taken = _TAKEN.get(type(event))
         parts = taken(self, event) if taken is not None else None
         if not parts:
             return []
-        if self.seal and "thoughtSignature" not in parts[0]:
-            parts[0] |= {"thoughtSignature": self.seal}
-            self.seal = ""
+        if self.signature and "thoughtSignature" not in parts[0]:
+            parts[0] |= {"thoughtSignature": self.signature}
+            self.signature = ""
         return parts
 
-    def say(self, event: TextDelta) -> list[Part]:
+    def add_text(self, event: TextDelta) -> list[Part]:
         if self.calls.calls:
-            return [*self.tell(self.calls.settle()), {"text": event.text}]
+            return [*self.encode_calls(self.calls.settle()), {"text": event.text}]
         return [{"text": event.text}]
 
-    def think(self, event: ReasoningDelta) -> list[Part]:
-        """Thoughts are told only to those who asked for them."""
+    def add_reasoning(self, event: ReasoningDelta) -> list[Part]:
+        """Reasoning is sent only if the client asked for it."""
         return [{"text": event.text, "thought": True}] if self.thoughts else []
 
-    def keep_seal(self, event: ReasoningSigned) -> list[Part]:
-        """A seal waits for the part behind the thoughts. If another one comes first, it has a part of its own."""
-        waiting, self.seal = self.seal, write_seal(event.signature, event.kind)
+    def keep_signature(self, event: ReasoningSigned) -> list[Part]:
+        """A signature waits for the part after the reasoning. If another one follows, it gets a part of its own."""
+        waiting, self.signature = self.signature, write_signature(event.signature, event.kind)
         return [{**NOTHING, "thoughtSignature": waiting}] if waiting else []
 
     def start(self, event: CallStarted) -> None:
         self.calls.start(event)
 
-    def argue(self, event: CallArguments) -> None:
-        self.calls.argue(event)
+    def add_arguments(self, event: CallArguments) -> None:
+        self.calls.add_arguments(event)
 
     def end_call(self, event: CallEnded) -> list[Part]:
-        return self.tell(self.calls.end(event))
+        return self.encode_calls(self.calls.end(event))
 
-    def tell(self, calls: list[Told]) -> list[Part]:
+    def encode_calls(self, calls: list[CompleteCall]) -> list[Part]:
         parts: list[Part] = []
         for call, text in calls:
             if find_fault(text):
                 self.refused = f"{call.name}: {text}"
             else:
-                told = {"id": call.id, "name": call.name, "args": read_arguments(text)}
-                parts.append({"functionCall": told})
+                encoded = {"id": call.id, "name": call.name, "args": read_arguments(text)}
+                parts.append({"functionCall": encoded})
         return parts
 
     def carry(self, event: ProviderEvent) -> list[Part]:
         return [dict(event.data)] if event.wire == NAME else []
 
     def close(self) -> list[Part]:
-        """What is left at the end: calls behind one that never ended, and a seal that nothing followed."""
-        parts = self.tell(self.calls.drain())
-        seal, self.seal = self.seal, ""
-        return [*parts, {**NOTHING, "thoughtSignature": seal}] if seal else parts
+        """The remaining parts: calls after one that never ended, and a signature that nothing followed."""
+        parts = self.encode_calls(self.calls.drain())
+        signature, self.signature = self.signature, ""
+        return [*parts, {**NOTHING, "thoughtSignature": signature}] if signature else parts
 
     def finish(self, event: Finished) -> dict[str, Any]:
-        """The last candidate, as far as it is not content."""
+        """The fields of the last candidate other than its content."""
         if event.reason in FINISHES:
             return {"finishReason": FINISHES[event.reason]}
         if self.refused:
@@ -112,101 +112,101 @@ class EventEncoder:
 
 
 _TAKEN: Mapping[type, Callable[[EventEncoder, Any], list[Part] | None]] = {
-    TextDelta: EventEncoder.say,
-    ReasoningDelta: EventEncoder.think,
-    ReasoningSigned: EventEncoder.keep_seal,
+    TextDelta: EventEncoder.add_text,
+    ReasoningDelta: EventEncoder.add_reasoning,
+    ReasoningSigned: EventEncoder.keep_signature,
     CallStarted: EventEncoder.start,
-    CallArguments: EventEncoder.argue,
+    CallArguments: EventEncoder.add_arguments,
     CallEnded: EventEncoder.end_call,
     ProviderEvent: EventEncoder.carry,
 }
 
 
 class StreamEncoder:
-    """Writes one streamed answer, as events or as a list."""
+    """Encodes one streamed response, as server-sent events or as a list."""
 
-    def __init__(self, answerer: ResponseIdentity, asked: ClientRequest) -> None:
-        self.telling = EventEncoder(asked)
-        self.listed = asked.memory.get("list", False)
+    def __init__(self, identity: ResponseIdentity, request: ClientRequest) -> None:
+        self.encoder = EventEncoder(request)
+        self.listed = request.memory.get("list", False)
         self.count = 0
-        self.tail = {"modelVersion": answerer.model, "responseId": answerer.id}
+        self.tail = {"modelVersion": identity.model, "responseId": identity.id}
 
     def write(self, events: Iterable[Event]) -> bytes:
-        """The pieces for these events, in one piece."""
+        """Encode the events as joined chunks."""
         out: list[bytes] = []
         for event in events:
             if isinstance(event, Finished):
                 out.append(self.finish(event))
             elif isinstance(event, Failed):
-                out.append(self.frame(tell_failure(event.kind, event.message), last=True))
+                out.append(self.frame(encode_failure(event.kind, event.message), last=True))
             else:
-                out += [self.frame(self.piece([part])) for part in self.telling.take(event)]
+                out += [self.frame(self.piece([part])) for part in self.encoder.take(event)]
         return b"".join(out)
 
     def resume(self, place: object) -> None:
-        """Somebody else wrote the beginning of this answer: every piece stands for itself."""
+        """Nothing to do: chunks do not depend on each other."""
 
-    def beat(self) -> bytes:
-        """A piece that says nothing; in a list, white space."""
+    def heartbeat(self) -> bytes:
+        """A chunk without content; in a list, whitespace."""
         return b"\n" if self.listed else self.frame(self.piece([NOTHING]))
 
     def finish(self, event: Finished) -> bytes:
-        last = self.telling.close() or [NOTHING]
-        told = self.piece(last, **self.telling.finish(event)) | {"usageMetadata": tell_usage(event.usage)}
-        return self.frame(told, last=True)
+        last = self.encoder.close() or [NOTHING]
+        encoded = self.piece(last, **self.encoder.finish(event)) | {"usageMetadata": encode_usage(event.usage)}
+        return self.frame(encoded, last=True)
 
     def piece(self, parts: list[dict[str, Any]], **end: Any) -> dict[str, Any]:
-        return {"candidates": [_tell_candidate(parts, end)], **self.tail}
+        return {"candidates": [_encode_candidate(parts, end)], **self.tail}
 
-    def frame(self, told: dict[str, Any], last: bool = False) -> bytes:
-        data = encode(told)
+    def frame(self, encoded: dict[str, Any], last: bool = False) -> bytes:
+        data = encode(encoded)
         self.count += 1
         if self.listed:
             return (b"[" if self.count == 1 else b",\r\n") + data + (b"]\n" if last else b"")
         return b"data: %b\n\n" % data
 
 
-def encode_reply(events: Iterable[Event], answerer: ResponseIdentity, asked: ClientRequest) -> bytes:
-    """A whole answer. Calls that were cut are not in it."""
-    telling = EventEncoder(asked)
+def encode_response(events: Iterable[Event], identity: ResponseIdentity, request: ClientRequest) -> bytes:
+    """Encode a non-streamed response; calls that never ended are left out."""
+    encoder = EventEncoder(request)
     parts: list[Part] = []
     finished = Finished("stop")
     for event in events:
         if isinstance(event, Finished):
             finished = event
             continue
-        for part in telling.take(event):
+        for part in encoder.take(event):
             joined = _join(parts[-1], part) if parts else None
             parts[-1:] = [joined] if joined else [*parts[-1:], part]
-    parts += telling.close()
+    parts += encoder.close()
     return encode(
         {
-            "candidates": [_tell_candidate(parts, telling.finish(finished))],
-            "usageMetadata": tell_usage(finished.usage),
-            "modelVersion": answerer.model,
-            "responseId": answerer.id,
+            "candidates": [_encode_candidate(parts, encoder.finish(finished))],
+            "usageMetadata": encode_usage(finished.usage),
+            "modelVersion": identity.model,
+            "responseId": identity.id,
         }
     )
 
 
-def _tell_candidate(parts: list[dict[str, Any]], end: Mapping[str, Any]) -> dict[str, Any]:
+def _encode_candidate(parts: list[dict[str, Any]], end: Mapping[str, Any]) -> dict[str, Any]:
     return {"content": {"role": "model", "parts": parts}, **end, "index": 0}
 
 
 def _join(last: Mapping[str, Any], part: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Two parts as one, if both are text of the same kind and the second has no seal."""
+    """Join two parts if both are text of the same kind and the second has no signature."""
     if not ("text" in last and "text" in part) or "thoughtSignature" in part:
         return None
     return {**last, "text": last["text"] + part["text"]} if last.get("thought") == part.get("thought") else None
 
 
-def tell_usage(usage: Usage | None) -> dict[str, Any]:
+def encode_usage(usage: Usage | None) -> dict[str, Any]:
     usage = usage or Usage()
-    thought, cached = count_told(usage.reported, THOUGHT), count_told(usage.reported, CACHED)
-    told = {
+    thought, cached = find_count(usage.reported, REASONED), find_count(usage.reported, CACHED)
+    encoded = {
         "promptTokenCount": usage.input_tokens,
         "candidatesTokenCount": max(0, usage.output_tokens - thought),
         "totalTokenCount": usage.total_tokens or usage.input_tokens + usage.output_tokens,
     }
-    told |= {"thoughtsTokenCount": thought} if thought else {}
-    return told | {"cachedContentTokenCount": cached} if cached else told
+    encoded |= {"thoughtsTokenCount": thought} if thought else {}
+    return encoded | {"cachedContentTokenCount": cached} if cached else encoded

@@ -1,4 +1,4 @@
-"""What else clients of Ollama ask: which models there are, what one of them can do, which version this is."""
+"""The other endpoints of Ollama's wire: list models, describe one, version."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from toolglot.core.json_numbers import encode
 from toolglot.wires.json_fields import parse_body, text_at
 
 LEVEL = "0.12.6"
-"""The version of the protocol; clients refuse servers that are too old for them."""
+"""The reported server version; clients refuse servers that are too old."""
 
 LONG_AGO = "1970-01-01T00:00:00Z"
 
@@ -21,23 +21,23 @@ def list_models(body: bytes, models: Sequence[str]) -> bytes:
 
 
 def show_model(body: bytes, models: Sequence[str]) -> bytes:
-    """Every model can call tools here: that is what the gateway is for."""
-    asked = parse_body(body)
-    name = text_at(asked, "model") or text_at(asked, "name")
+    """Describe a model. Every model can call tools through the gateway."""
+    fields = parse_body(body)
+    name = text_at(fields, "model") or text_at(fields, "name")
     if not name:
         raise RequestError("model must name a model.", "model")
-    told = {"modelfile": "", "parameters": "", "template": "", "modified_at": LONG_AGO, "model_info": {}}
-    return encode(told | {"details": _detail(), "capabilities": ["completion", "tools"]})
+    encoded = {"modelfile": "", "parameters": "", "template": "", "modified_at": LONG_AGO, "model_info": {}}
+    return encode(encoded | {"details": _detail(), "capabilities": ["completion", "tools"]})
 
 
-def tell_version(body: bytes, models: Sequence[str]) -> bytes:
+def show_version(body: bytes, models: Sequence[str]) -> bytes:
     return encode({"version": LEVEL})
 
 
 def _describe(name: str) -> dict[str, Any]:
     digest = sha256(name.encode()).hexdigest()
-    told = {"name": name, "model": name, "modified_at": LONG_AGO, "size": 0, "digest": digest}
-    return told | {"details": _detail()}
+    encoded = {"name": name, "model": name, "modified_at": LONG_AGO, "size": 0, "digest": digest}
+    return encoded | {"details": _detail()}
 
 
 def _detail() -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""What comes back on the wire of Ollama: one JSON object, or one per line.
+"""Decode responses of Ollama's wire: one JSON object, or one per line.
 
     {"model":"qwen3","created_at":"2025-07-07T20:22:19Z","message":{"role":"assistant","content":"I'll "},"done":false}
 
-Calls come whole, and the reason of the end does not tell them.
+Calls arrive in one piece, and the finish reason does not mention them.
 """
 
 from __future__ import annotations
@@ -23,14 +23,16 @@ from toolglot.core.events import (
     TextDelta,
     Usage,
 )
-from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_reply, text_at, write_arguments
-from toolglot.wires.protocol import Whole
+from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_object, text_at, write_arguments
+from toolglot.wires.protocol import DecodedResponse
 
 
 class StreamDecoder:
-    """Reads an answer line by line, however the lines are cut."""
+    """Decodes a streamed response line by line; chunks may be cut anywhere."""
 
     place = None
+    finish_reason = None
+    unstored = None
 
     def __init__(self, new_id: Callable[[], str]) -> None:
         self.new_id = new_id
@@ -59,7 +61,7 @@ class StreamDecoder:
         return events
 
     def close(self) -> list[Event]:
-        """The connection is over. An answer that did not say so itself was cut."""
+        """End of the connection. A response without its own end was truncated and fails."""
         events: list[Event] = []
         self.read(b"".join(self.rest), events)
         if not self.over:
@@ -69,20 +71,20 @@ class StreamDecoder:
     def read(self, line: bytes, events: list[Event]) -> None:
         if self.over or not line.strip():
             return
-        told = parse_reply(line)
-        if told is None:
+        payload = parse_object(line)
+        if payload is None:
             text = line.decode(errors="replace")[:80]
             self.fail(events, "upstream_invalid", f"The upstream sent no reply but {text!r}.")
-        elif told.get("error"):
-            self.fail(events, UpstreamResponseError.code, str(told["error"]))
+        elif payload.get("error"):
+            self.fail(events, UpstreamResponseError.code, str(payload["error"]))
         else:
-            self.take(told, events)
+            self.take(payload, events)
 
-    def take(self, told: Mapping[str, Any], events: list[Event]) -> None:
+    def take(self, payload: Mapping[str, Any], events: list[Event]) -> None:
         if not self.started:
             self.started = True
-            events.append(Started("", text_at(told, "model")))
-        message = told.get("message")
+            events.append(Started("", text_at(payload, "model")))
+        message = payload.get("message")
         if isinstance(message, dict):
             if thought := text_at(message, "thinking"):
                 events.append(ReasoningDelta(thought))
@@ -90,8 +92,8 @@ class StreamDecoder:
                 events.append(TextDelta(text))
             for call in dicts_in(message.get("tool_calls")):
                 self.take_call(call, events)
-        if told.get("done") is True:
-            self.end(told, events)
+        if payload.get("done") is True:
+            self.end(payload, events)
 
     def take_call(self, call: Mapping[str, Any], events: list[Event]) -> None:
         function = call.get("function")
@@ -107,10 +109,10 @@ class StreamDecoder:
             end_call(index, fault),
         )
 
-    def end(self, told: Mapping[str, Any], events: list[Event]) -> None:
+    def end(self, payload: Mapping[str, Any], events: list[Event]) -> None:
         self.over = True
-        reason = "length" if told.get("done_reason") == "length" else "tool_calls" if self.calls else "stop"
-        given, made = count_at(told, "prompt_eval_count"), count_at(told, "eval_count")
+        reason = "length" if payload.get("done_reason") == "length" else "tool_calls" if self.calls else "stop"
+        given, made = count_at(payload, "prompt_eval_count"), count_at(payload, "eval_count")
         events.append(Finished(reason, Usage(given, made, given + made, {}) if given or made else None))
 
     def fail(self, events: list[Event], kind: str, message: str) -> None:
@@ -118,22 +120,12 @@ class StreamDecoder:
         events.append(Failed(kind, message))
 
 
-def read_reply(body: bytes, new_id: Callable[[], str]) -> Whole:
-    """A whole answer; also one that comes in lines all the same."""
+def decode_response(body: bytes, new_id: Callable[[], str]) -> DecodedResponse:
+    """Decode a non-streamed response; one that arrives in lines all the same is accepted."""
     reader, events = StreamDecoder(new_id), list[Event]()
-    if parse_reply(body) is None:
-        return Whole([*reader.feed(body), *reader.close()], tidy=False)
+    if parse_object(body) is None:
+        return DecodedResponse([*reader.feed(body), *reader.close()], tidy=False)
     reader.read(body, events)
     if not reader.over:
         events += reader.close()
-    return Whole(events, reader.tidy)
-
-
-def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
-    return read_reply(body, new_id).events
-
-
-def decode_error(status: int, body: bytes) -> UpstreamResponseError:
-    """The error that an upstream answered with."""
-    told = parse_reply(body) or {}
-    return UpstreamResponseError(text_at(told, "error") or f"The upstream answered with status {status}.", status)
+    return DecodedResponse(events, reader.tidy)

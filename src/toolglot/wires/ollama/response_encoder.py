@@ -1,6 +1,6 @@
-"""Answers on the wire of Ollama, whole and streamed, written from events: one JSON object per line.
+"""Encode events as responses of Ollama's wire: one JSON object, or one per line.
 
-The wire has no place for a call that is not whole, so a call waits for its end. One that never ends is not told.
+The wire has no partial calls, so a call is buffered until its end. One that never ends is not sent.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from toolglot.core.errors import ToolglotError
 from toolglot.core.events import (
     CallArguments,
     CallEnded,
@@ -24,18 +23,18 @@ from toolglot.core.events import (
 from toolglot.core.json_numbers import encode
 from toolglot.wires.json_fields import read_arguments
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
-from toolglot.wires.whole_calls import Told, WholeCalls
+from toolglot.wires.whole_calls import CompleteCall, WholeCalls
 
 
 class StreamEncoder:
-    """Writes one streamed answer."""
+    """Encodes one streamed response."""
 
-    def __init__(self, answerer: ResponseIdentity, asked: ClientRequest) -> None:
-        self.head = encode(_head(answerer))[:-1]
+    def __init__(self, identity: ResponseIdentity, request: ClientRequest) -> None:
+        self.head = encode(_head(identity))[:-1]
         self.calls = WholeCalls()
 
     def write(self, events: Iterable[Event]) -> bytes:
-        """The lines for these events, in one piece."""
+        """Encode the events as joined lines."""
         out = []
         for event in events:
             step = _STEPS.get(type(event))
@@ -44,58 +43,58 @@ class StreamEncoder:
         return b"".join(out)
 
     def resume(self, place: object) -> None:
-        """Somebody else wrote the beginning of this answer: every line stands for itself."""
+        """Nothing to do: lines do not depend on each other."""
 
-    def beat(self) -> bytes:
-        """A line that says nothing."""
+    def heartbeat(self) -> bytes:
+        """A line without content."""
         return self.line(b'"content":""')
 
-    def line(self, told: bytes) -> bytes:
-        return self.head + b',"message":{"role":"assistant",' + told + b'},"done":false}\n'
+    def line(self, encoded: bytes) -> bytes:
+        return self.head + b',"message":{"role":"assistant",' + encoded + b'},"done":false}\n'
 
-    def say(self, event: TextDelta) -> bytes:
+    def add_text(self, event: TextDelta) -> bytes:
         line = self.line(b'"content":' + encode(event.text))
-        return self.tell(self.calls.settle()) + line if self.calls.calls else line
+        return self.encode_calls(self.calls.settle()) + line if self.calls.calls else line
 
-    def think(self, event: ReasoningDelta) -> bytes:
+    def add_reasoning(self, event: ReasoningDelta) -> bytes:
         return self.line(b'"content":"","thinking":' + encode(event.text))
 
     def start_call(self, event: CallStarted) -> bytes:
         self.calls.start(event)
         return b""
 
-    def argue(self, event: CallArguments) -> bytes:
-        self.calls.argue(event)
+    def add_arguments(self, event: CallArguments) -> bytes:
+        self.calls.add_arguments(event)
         return b""
 
     def end_call(self, event: CallEnded) -> bytes:
-        return self.tell(self.calls.end(event))
+        return self.encode_calls(self.calls.end(event))
 
-    def tell(self, calls: list[Told]) -> bytes:
+    def encode_calls(self, calls: list[CompleteCall]) -> bytes:
         return b"".join([self.line(b'"content":"","tool_calls":' + encode([_encode_call(*call)])) for call in calls])
 
     def finish(self, event: Finished) -> bytes:
-        out = self.tell(self.calls.drain())
-        told = {"message": {"role": "assistant", "content": ""}, **_sum_up(event.reason, event.usage)}
-        return out + self.head + b"," + encode(told)[1:] + b"\n"
+        out = self.encode_calls(self.calls.drain())
+        encoded = {"message": {"role": "assistant", "content": ""}, **_sum_up(event.reason, event.usage)}
+        return out + self.head + b"," + encode(encoded)[1:] + b"\n"
 
     def fail(self, event: Failed) -> bytes:
         return encode({"error": event.message}) + b"\n"
 
 
 _STEPS: Mapping[type, Callable[[StreamEncoder, Any], bytes]] = {
-    TextDelta: StreamEncoder.say,
-    ReasoningDelta: StreamEncoder.think,
+    TextDelta: StreamEncoder.add_text,
+    ReasoningDelta: StreamEncoder.add_reasoning,
     CallStarted: StreamEncoder.start_call,
-    CallArguments: StreamEncoder.argue,
+    CallArguments: StreamEncoder.add_arguments,
     CallEnded: StreamEncoder.end_call,
     Finished: StreamEncoder.finish,
     Failed: StreamEncoder.fail,
 }
 
 
-def encode_reply(events: Iterable[Event], answerer: ResponseIdentity, asked: ClientRequest) -> bytes:
-    """A whole answer. Calls that were cut are not in it."""
+def encode_response(events: Iterable[Event], identity: ResponseIdentity, request: ClientRequest) -> bytes:
+    """Encode a non-streamed response; calls that never ended are left out."""
     text, thought = "", ""
     calls = WholeCalls()
     complete: list[dict[str, Any]] = []
@@ -109,7 +108,7 @@ def encode_reply(events: Iterable[Event], answerer: ResponseIdentity, asked: Cli
             case CallStarted():
                 calls.start(event)
             case CallArguments():
-                calls.argue(event)
+                calls.add_arguments(event)
             case CallEnded():
                 complete += [_encode_call(*call) for call in calls.end(event)]
             case Finished():
@@ -120,17 +119,12 @@ def encode_reply(events: Iterable[Event], answerer: ResponseIdentity, asked: Cli
         message["thinking"] = thought
     if complete:
         message["tool_calls"] = complete
-    return encode(_head(answerer) | {"message": message} | _sum_up(finished.reason, finished.usage))
+    return encode(_head(identity) | {"message": message} | _sum_up(finished.reason, finished.usage))
 
 
-def encode_error(error: ToolglotError) -> bytes:
-    """An error as the body of a reply."""
-    return encode({"error": error.message})
-
-
-def _head(answerer: ResponseIdentity) -> dict[str, Any]:
-    created = datetime.fromtimestamp(answerer.created, UTC)
-    return {"model": answerer.model, "created_at": created.strftime("%Y-%m-%dT%H:%M:%SZ")}
+def _head(identity: ResponseIdentity) -> dict[str, Any]:
+    created = datetime.fromtimestamp(identity.created, UTC)
+    return {"model": identity.model, "created_at": created.strftime("%Y-%m-%dT%H:%M:%SZ")}
 
 
 def _encode_call(started: CallStarted, arguments: str) -> dict[str, Any]:

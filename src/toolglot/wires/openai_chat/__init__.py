@@ -1,23 +1,18 @@
-"""The chat wire of OpenAI, ``POST /v1/chat/completions``: what most clients and nearly every server speak."""
+"""OpenAI's Chat Completions wire, ``POST /v1/chat/completions``: used by most clients and nearly every server."""
 
 from __future__ import annotations
 
 import re
 
 from toolglot.wires.openai_chat.errors import decode_error, encode_error
-from toolglot.wires.openai_chat.request_decoder import THOUGHT_FIELDS, adapt_request, decode_request, encode_request
-from toolglot.wires.openai_chat.response_decoder import StreamDecoder as read_stream
-from toolglot.wires.openai_chat.response_decoder import decode_reply, read_reply
-from toolglot.wires.openai_chat.response_encoder import StreamEncoder as write_stream
-from toolglot.wires.openai_chat.response_encoder import encode_reply
+from toolglot.wires.openai_chat.request_decoder import REASONING_FIELDS, decode_request
+from toolglot.wires.openai_chat.request_encoder import CARRIES, adapt_request, encode_request
+from toolglot.wires.openai_chat.response_decoder import StreamDecoder, decode_response
+from toolglot.wires.openai_chat.response_encoder import DONE, StreamEncoder, encode_response
 from toolglot.wires.openai_chat.signatures import NAME
-from toolglot.wires.protocol import Marks
+from toolglot.wires.protocol import StreamPatterns, Wire
 
-ROUTES = ("/v1/chat/completions", "/chat/completions")
-STREAM_TYPE = "text/event-stream"
-TOOL_NAMES = r"[a-zA-Z0-9_-]{1,64}"
-
-_SAYS = re.compile(
+_CONTENT = re.compile(
     rb'"(?:content|refusal)"\s*:\s*(?:"[^"]|[\[{])|"(?:tool_calls|function_call|audio|images)"\s*:\s*[\[{]'
 )
 _FINISH = re.compile(rb'"finish_reason"\s*:\s*"')
@@ -28,9 +23,6 @@ def may_end(event: bytes) -> object:
     return event.find(b"[DONE]") >= 0 or event.find(b'"error"') >= 0 or _may_finish(event)
 
 
-MARKS = Marks(b'"choices"', _SAYS.search, may_end, closing=b"data: [DONE]\n\n")
-
-
 def locate(model: str, *, stream: bool) -> str:
     return "/chat/completions"
 
@@ -39,23 +31,23 @@ def authorize(key: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"}
 
 
-__all__ = [
-    "MARKS",
-    "NAME",
-    "ROUTES",
-    "STREAM_TYPE",
-    "THOUGHT_FIELDS",
-    "TOOL_NAMES",
-    "adapt_request",
-    "authorize",
-    "decode_error",
-    "decode_reply",
-    "decode_request",
-    "encode_error",
-    "encode_reply",
-    "encode_request",
-    "locate",
-    "read_reply",
-    "read_stream",
-    "write_stream",
-]
+WIRE = Wire(
+    name=NAME,
+    routes=("/v1/chat/completions", "/chat/completions"),
+    stream_type="text/event-stream",
+    stream_patterns=StreamPatterns(b'"choices"', _CONTENT.search, may_end, terminator=DONE),
+    tool_name_pattern=r"[a-zA-Z0-9_-]{1,64}",
+    reasoning_fields=REASONING_FIELDS,
+    carries=CARRIES,
+    decode_request=decode_request,
+    encode_request=encode_request,
+    adapt_request=adapt_request,
+    locate=locate,
+    authorize=authorize,
+    open_decoder=StreamDecoder,
+    decode_response=decode_response,
+    open_encoder=StreamEncoder,
+    encode_response=encode_response,
+    decode_error=decode_error,
+    encode_error=encode_error,
+)

@@ -1,9 +1,9 @@
-"""Chunks of one answer are cast in one mould: nearly always they differ in nothing but one string.
+"""A fast path for chunks: those of one response nearly always differ in one string only.
 
-Strategy. When a chunk was read that told one delta, its bytes are cut around the string of that delta. The cut is
-proved: with another string in its place the chunk must read the same but for that string. From then on a chunk with
-these bytes before and behind is known by comparing them, and only the string between is decoded. If that is no JSON
-string, or the bytes are others, the chunk is read as any other.
+Strategy. When a chunk decodes to one delta, its bytes are split around the string of that delta. The split is verified:
+with another string in its place the chunk must decode to the same except for that string. From then on, a chunk with
+the same prefix and suffix is recognized by comparing bytes, and only the string between is decoded. If that is not a
+JSON string, or the bytes differ, the chunk is decoded as usual.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 
 from toolglot.core.events import CallArguments, Event, ReasoningDelta, TextDelta
 from toolglot.core.json_numbers import encode
-from toolglot.wires.openai_chat.response_schema import Function, Reply, ReplyMessage, decode
+from toolglot.wires.openai_chat.response_schema import Function, MessageDelta, ResponseBody, decode
 from toolglot.wires.sse import BLANK, DATA
 
 PROBE: Final = "\x01"
@@ -24,58 +24,58 @@ STRINGS: Final = {
     ReasoningDelta: ("reasoning_content", "reasoning"),
     CallArguments: ("arguments",),
 }
-"""The fields that tell a delta."""
+"""The fields that hold the string of a delta."""
 Delta = TextDelta | ReasoningDelta | CallArguments
 _decode_string = msgspec.json.Decoder(str).decode
 
 
 class ChunkTemplate:
-    """The bytes before and behind the string, and what a string there tells."""
+    """Prefix and suffix of a chunk, and the event that a string between them becomes."""
 
-    __slots__ = ("_after", "_before", "_from", "_tell", "_to")
+    __slots__ = ("_after", "_before", "_emit", "_from", "_to")
 
-    def __init__(self, before: bytes, after: bytes, tell: Callable[[str], Event]) -> None:
+    def __init__(self, before: bytes, after: bytes, emit: Callable[[str], Event]) -> None:
         self._before = before
         self._after = after
         self._from = len(before)
         self._to = -len(after)
-        self._tell = tell
+        self._emit = emit
 
     def read(self, piece: bytes) -> list[Event] | None:
-        """What the piece tells, if it is a chunk of this mould."""
+        """Decode a chunk that matches the template; None if it does not."""
         if piece[: self._from] != self._before or piece[self._to :] != self._after:
             return None
         try:
-            told = _decode_string(piece[self._from : self._to])
+            text = _decode_string(piece[self._from : self._to])
         except (msgspec.DecodeError, UnicodeDecodeError):
             return None
-        return [self._tell(told)] if told else None
+        return [self._emit(text)] if text else None
 
 
-def cast(piece: bytes, told: Delta, tell: Callable[[str], Event]) -> ChunkTemplate | None:
-    """The mould of a chunk that told this, if it is one event and the string is found in it."""
-    text = told.fragment if isinstance(told, CallArguments) else told.text
+def infer_template(piece: bytes, delta: Delta, emit: Callable[[str], Event]) -> ChunkTemplate | None:
+    """Infer the template of a chunk that decoded to ``delta``; None if it is not one event with that string."""
+    text = delta.fragment if isinstance(delta, CallArguments) else delta.text
     before, found, after = piece.partition(encode(text))
     if not (found and before.startswith(DATA) and after.endswith(BLANK)) or piece.count(b"\n") != len(BLANK):
         return None
     try:
-        chunk, twin = (
+        chunk, probed = (
             decode(one.removeprefix(DATA).removesuffix(BLANK)) for one in (piece, before + encode(PROBE) + after)
         )
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None  # it was read with patience
-    holder = _find_holder(twin, told)
-    for name in STRINGS[type(told)]:
+        return None  # it was decoded leniently
+    holder = _find_holder(probed, delta)
+    for name in STRINGS[type(delta)]:
         if holder is not None and getattr(holder, name) == PROBE:
             setattr(holder, name, text)
-            return ChunkTemplate(before, after, tell) if twin == chunk else None
+            return ChunkTemplate(before, after, emit) if probed == chunk else None
     return None
 
 
-def _find_holder(reply: Reply, told: Delta) -> ReplyMessage | Function | None:
-    """What the string stands in, if the chunk says nothing besides."""
-    said = reply.choices[0].delta if reply.choices and len(reply.choices) == 1 else None
-    calls = (said.tool_calls if said else None) or []
-    if isinstance(told, CallArguments):
+def _find_holder(payload: ResponseBody, delta: Delta) -> MessageDelta | Function | None:
+    """The object that holds the string, if the chunk has no other content."""
+    message = payload.choices[0].delta if payload.choices and len(payload.choices) == 1 else None
+    calls = (message.tool_calls if message else None) or []
+    if isinstance(delta, CallArguments):
         return calls[0].function if len(calls) == 1 else None
-    return None if calls else said
+    return None if calls else message

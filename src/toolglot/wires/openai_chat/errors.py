@@ -1,4 +1,4 @@
-"""Errors on the chat wire.
+"""Errors of the Chat Completions wire.
 
 {"error": {"message": "...", "type": "invalid_request_error", "param": "messages[2]", "code": "invalid_tool_results"}}
 """
@@ -14,7 +14,7 @@ from toolglot.core.errors import ToolglotError, UpstreamResponseError
 from toolglot.core.json_numbers import encode
 
 SERVER_KIND = "server_error"
-"""Agents look for this word before they ask again."""
+"""Agents look for this type before they retry."""
 
 
 KINDS = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
@@ -25,7 +25,7 @@ def _kind_of(status: int) -> str:
 
 
 def describe(error: object) -> tuple[str, str]:
-    """Code and message of an error, whichever way a server writes it."""
+    """Code and message of an error, in any of the forms that servers use."""
     if not isinstance(error, dict):
         return UpstreamResponseError.code, str(error)
     inner = error.get("error")
@@ -37,23 +37,23 @@ def describe(error: object) -> tuple[str, str]:
 
 
 def decode_error(status: int, body: bytes) -> UpstreamResponseError:
-    """The error that an upstream answered with."""
+    """Decode the body of an upstream's error response."""
     try:
-        told = msgspec.json.decode(body)
+        payload = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return UpstreamResponseError(f"The upstream answered with status {status}.", status)
-    code, message = describe(told)
-    inner = told.get("error", told) if isinstance(told, dict) else {}
+    code, message = describe(payload)
+    inner = payload.get("error", payload) if isinstance(payload, dict) else {}
     kind = inner.get("type") if isinstance(inner, dict) else None
     return UpstreamResponseError(message, status, code, kind if isinstance(kind, str) else None)
 
 
 def encode_error(error: ToolglotError) -> bytes:
-    """An error as the body of a reply."""
+    """Encode an error as the body of a response."""
     kind = getattr(error, "kind", None) or _kind_of(error.status)
     return encode_failure(error.code, error.message, kind, getattr(error, "where", None))
 
 
 def encode_failure(code: str, message: str, kind: str = SERVER_KIND, where: str | None = None) -> bytes:
-    told: dict[str, Any] = {"message": message, "type": kind, "param": where, "code": code}
-    return encode({"error": told})
+    payload: dict[str, Any] = {"message": message, "type": kind, "param": where, "code": code}
+    return encode({"error": payload})

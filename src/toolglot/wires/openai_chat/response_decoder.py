@@ -1,13 +1,12 @@
-"""What comes back on the chat wire, whole and streamed, read into events.
+"""Decode Chat Completions responses, streamed or not, into events.
 
     data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m",
            "choices":[{"index":0,"delta":{"role":"assistant","content":"I'll "},"finish_reason":null}]}
 
     data: [DONE]
 
-Strategy. Reading takes only the fields that matter, typed, and falls back to a patient look at the JSON when a server
-puts something unusual there. Servers disagree about indexes and ids of calls; what arrives is told apart here, so that
-nobody else has to.
+Strategy. The decoder parses only the needed fields, typed, and falls back to lenient JSON parsing when a server sends
+something unusual. Servers disagree about indexes and ids of calls; the calls are told apart here and nowhere else.
 """
 
 from __future__ import annotations
@@ -34,24 +33,31 @@ from toolglot.core.events import (
 from toolglot.core.json_numbers import decode as decode_json
 from toolglot.core.json_numbers import decode_allowing_nan
 from toolglot.wires.json_fields import end_call, find_fault, write_arguments
-from toolglot.wires.openai_chat.chunk_template import ChunkTemplate, cast
+from toolglot.wires.openai_chat.chunk_template import ChunkTemplate, infer_template
 from toolglot.wires.openai_chat.errors import describe
-from toolglot.wires.openai_chat.response_schema import CallDelta, Function, Reply, ReplyChoice, ReplyMessage, decode
+from toolglot.wires.openai_chat.response_schema import (
+    CallDelta,
+    ChoiceDelta,
+    Function,
+    MessageDelta,
+    ResponseBody,
+    decode,
+)
 from toolglot.wires.openai_chat.signatures import NAME, OTHERS, read_signature
-from toolglot.wires.protocol import Whole
+from toolglot.wires.protocol import DecodedResponse
 from toolglot.wires.sse import EventStream
 
 DONE = b"[DONE]"
 CUT = {"length", "content_filter"}
-CASTS = 8
-"""How often in one answer it is tried to tell what its chunks have in common."""
-PATIENCE = 8
-"""How many chunks are read before that: a short answer would not earn it back."""
+MAX_TEMPLATES = 8
+"""How many templates are inferred for one response."""
+CHUNKS_BEFORE_TEMPLATE = 8
+"""Chunks before the first attempt: for a short response a template does not pay off."""
 FINISHES = {"stop", "length", "tool_calls", "content_filter"}
 
 
-class _Told(msgspec.Struct):
-    """A call as far as the upstream has told of it. It has a number as soon as it has a name."""
+class _Call(msgspec.Struct):
+    """A call as received so far. It gets an index together with its name."""
 
     id: str
     given: str | None
@@ -61,15 +67,15 @@ class _Told(msgspec.Struct):
     pieces: list[str] = []
 
     def is_whole(self) -> bool:
-        """Whether nothing can be missing: an object that is closed is not the beginning of another."""
+        """Whether the arguments are complete: a closed JSON object is no prefix of another."""
         try:
             return isinstance(decode_json("".join(self.pieces).encode()), dict)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             return False
 
 
-class ReplyDecoder:
-    """Reads the replies of one answer into events; a whole reply is an answer of one piece."""
+class PayloadDecoder:
+    """Decodes the JSON payloads of one response; a non-streamed response is a single payload."""
 
     whole = True
 
@@ -78,58 +84,58 @@ class ReplyDecoder:
         self.started = False
         self.over = False
         self.tidy = True
-        self.calls: list[_Told] = []
-        self.known: dict[object, _Told] = {}
+        self.calls: list[_Call] = []
+        self.known: dict[object, _Call] = {}
         self.ids: set[str] = set()
         self.named = 0
-        self.finish = ""
+        self.finish_reason = ""
         self.usage: Usage | None = None
 
     def read(self, data: bytes, events: list[Event]) -> None:
-        """What one reply, or one piece of it, says."""
+        """Decode one payload."""
         try:
-            reply = decode(data)
-            usual = reply.choices is not None or reply.usage or reply.error
+            payload = decode(data)
+            usual = payload.choices is not None or payload.usage or payload.error
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             usual = False
         if not usual:
-            reply, self.tidy = _read_patiently(data), False
+            payload, self.tidy = _read_leniently(data), False
         if not self.started:
-            self.start(reply, events)
-        if reply.error:
-            self.fail(events, *describe(reply.error))
+            self.start(payload, events)
+        if payload.error:
+            self.fail(events, *describe(payload.error))
             return
-        if reply.usage:
-            self.usage = _read_usage(reply.usage)
-        for choice in reply.choices or ():
+        if payload.usage:
+            self.usage = _read_usage(payload.usage)
+        for choice in payload.choices or ():
             if not choice.index:
-                said = choice.delta or choice.message
-                if said is not None:
-                    self.take(said, events)
-                self.finish = choice.finish_reason or self.finish
+                message = choice.delta or choice.message
+                if message is not None:
+                    self.take(message, events)
+                self.finish_reason = choice.finish_reason or self.finish_reason
 
-    def start(self, reply: Reply, events: list[Event]) -> None:
+    def start(self, payload: ResponseBody, events: list[Event]) -> None:
         self.started = True
-        events.append(Started(reply.id or "", reply.model or ""))
+        events.append(Started(payload.id or "", payload.model or ""))
 
-    def take(self, said: ReplyMessage, events: list[Event]) -> None:
-        thought = said.reasoning_content or said.reasoning
+    def take(self, message: MessageDelta, events: list[Event]) -> None:
+        thought = message.reasoning_content or message.reasoning
         if thought:
             events.append(ReasoningDelta(thought))
-        if said.content:
-            events.append(TextDelta(said.content))
-        elif said.refusal:
-            events.append(TextDelta(said.refusal))
-        if said.extra_content:
-            self.seal(said.extra_content, events)
-        for call in said.tool_calls or ():
+        if message.content:
+            events.append(TextDelta(message.content))
+        elif message.refusal:
+            events.append(TextDelta(message.refusal))
+        if message.extra_content:
+            self.add_signature(message.extra_content, events)
+        for call in message.tool_calls or ():
             self.take_call(call, events)
-        if said.reasoning_details or said.annotations:
-            events.append(ProviderEvent(NAME, {key: value for key in OTHERS if (value := getattr(said, key))}))
+        if message.reasoning_details or message.annotations:
+            events.append(ProviderEvent(NAME, {key: value for key in OTHERS if (value := getattr(message, key))}))
 
     def take_call(self, call: CallDelta, events: list[Event]) -> None:
-        told = call.function or Function()
-        name, arguments = told.name or "", told.arguments
+        payload = call.function or Function()
+        name, arguments = payload.name or "", payload.arguments
         if type(arguments) is not str:
             arguments = self.flatten(arguments)
         known = self.find(call, name)
@@ -142,26 +148,26 @@ class ReplyDecoder:
             known.name, known.index = name, self.named
             self.named += 1
             if call.extra_content:
-                self.seal(call.extra_content, events)
+                self.add_signature(call.extra_content, events)
             events.append(CallStarted(known.index, known.id, name))
         if known.name and known.early:
             known.pieces.append(known.early)
             events.append(CallArguments(known.index, known.early))
             known.early = ""
 
-    def seal(self, extra: object, events: list[Event]) -> None:
-        if seal := read_signature(extra):
-            events.append(ReasoningSigned(seal, NAME))
+    def add_signature(self, extra: object, events: list[Event]) -> None:
+        if signature := read_signature(extra):
+            events.append(ReasoningSigned(signature, NAME))
 
     def flatten(self, arguments: object) -> str:
-        """Arguments as text, where a server writes them as an object or not at all."""
+        """Arguments as text, where a server sends an object or nothing."""
         if arguments is None:
             return ""
         self.tidy = False
         return write_arguments(arguments)
 
-    def find(self, call: CallDelta, name: str) -> _Told | None:
-        """The call that this goes on with, if it does. In a whole reply every entry is a call of its own."""
+    def find(self, call: CallDelta, name: str) -> _Call | None:
+        """Find the call that this delta continues. In a non-streamed response every entry is a new call."""
         if self.whole:
             return None
         if call.index is None:
@@ -175,8 +181,8 @@ class ReplyDecoder:
             return self.known.get((call.index, call.id))
         return None if known.pieces and name != known.name else known
 
-    def expect(self, call: CallDelta, name: str) -> _Told:
-        known = _Told(call.id if call.id and call.id not in self.ids else self.new_id(), call.id)
+    def expect(self, call: CallDelta, name: str) -> _Call:
+        known = _Call(call.id if call.id and call.id not in self.ids else self.new_id(), call.id)
         if not name or call.id != known.id or (call.index != len(self.calls) and not self.whole):
             self.tidy = False
         self.ids.add(known.id)
@@ -189,22 +195,22 @@ class ReplyDecoder:
         events.append(Failed(kind, message))
 
     def end(self, events: list[Event]) -> None:
-        """The upstream says that this was all. A call without its end was cut, whatever is said of it."""
+        """The upstream has ended the response. A call with incomplete arguments counts as truncated."""
         if self.over:
             return
         self.over = True
-        self.tidy = self.tidy and bool(self.finish)
-        finish = self.finish or ("tool_calls" if self.named else "stop")
+        self.tidy = self.tidy and bool(self.finish_reason)
+        finish = self.finish_reason or ("tool_calls" if self.named else "stop")
         if self.calls:
             finish = self.end_calls(finish, events)
         events.append(Finished(finish if finish in FINISHES else "stop", self.usage))
 
     def end_calls(self, finish: str, events: list[Event]) -> str:
-        """How the calls ended, and so the answer."""
+        """End the calls; return the finish reason that follows from them."""
         cut = finish in CUT
         for call in self.calls:
             if not call.name:
-                # nobody can be called without a name; what was said is not lost
+                # a call without a name cannot be made; keep its text
                 events += [TextDelta(call.early)] if call.early else []
             elif not cut or call.is_whole():
                 fault = None if cut else find_fault("".join(call.pieces))
@@ -216,24 +222,25 @@ class ReplyDecoder:
         return finish
 
 
-class StreamDecoder(ReplyDecoder):
-    """Reads a streamed answer."""
+class StreamDecoder(PayloadDecoder):
+    """Decodes a streamed response."""
 
     whole = False
     place = None
+    unstored = None
 
     def __init__(self, new_id: Callable[[], str]) -> None:
         super().__init__(new_id)
         self.stream = EventStream()
-        self.mould: ChunkTemplate | None = None
-        self.casts = CASTS
-        self.patience = PATIENCE
+        self.template: ChunkTemplate | None = None
+        self.templates_left = MAX_TEMPLATES
+        self.chunks_to_wait = CHUNKS_BEFORE_TEMPLATE
 
     def feed(self, piece: bytes) -> list[Event]:
-        if self.mould is not None and not (self.stream.waiting or self.over):
-            told = self.mould.read(piece)
-            if told is not None:
-                return told
+        if self.template is not None and not (self.stream.waiting or self.over):
+            events_read = self.template.read(piece)
+            if events_read is not None:
+                return events_read
         events: list[Event] = []
         calls = len(self.calls)
         for data in self.stream.feed(piece):
@@ -241,38 +248,42 @@ class StreamDecoder(ReplyDecoder):
                 self.read(data, events)
             else:
                 self.accept(data, events)
-        if events or len(self.calls) > calls:  # a call that has no name yet is not told, and yet arguments may be its
-            self.mould = self.cast(piece, events[0]) if len(events) == 1 and self.casts else None
+        if (
+            events or len(self.calls) > calls
+        ):  # a call without a name yet emits nothing, but the arguments may be its own
+            self.template = self.infer_next(piece, events[0]) if len(events) == 1 and self.templates_left else None
         return events
 
-    def cast(self, piece: bytes, event: Event) -> ChunkTemplate | None:
-        """The mould of the chunks that are to come, if this one is like them."""
+    def infer_next(self, piece: bytes, event: Event) -> ChunkTemplate | None:
+        """Infer a template for the next chunks, if this one has the usual form."""
         if self.stream.waiting or self.over:
             return None
-        if self.patience:
-            self.patience -= 1
+        if self.chunks_to_wait:
+            self.chunks_to_wait -= 1
             return None
-        self.casts -= 1
+        self.templates_left -= 1
         if isinstance(event, TextDelta | ReasoningDelta):
-            return cast(piece, event, type(event))
-        return cast(piece, event, self.go_on(event.index)) if isinstance(event, CallArguments) else None
+            return infer_template(piece, event, type(event))
+        return (
+            infer_template(piece, event, self.continue_call(event.index)) if isinstance(event, CallArguments) else None
+        )
 
-    def go_on(self, index: int) -> Callable[[str], Event]:
-        """How further arguments of a call are told."""
+    def continue_call(self, index: int) -> Callable[[str], Event]:
+        """Return a function that emits further arguments of a call."""
         call = next(call for call in self.calls if call.index == index)
 
-        def tell(fragment: str) -> Event:
+        def emit(fragment: str) -> Event:
             call.pieces.append(fragment)
             return CallArguments(index, fragment)
 
-        return tell
+        return emit
 
     @property
     def between(self) -> bool:
-        return not (self.finish or self.stream.waiting)
+        return not (self.finish_reason or self.stream.waiting)
 
     def measure(self, pieces: Sequence[bytes]) -> int:
-        return 0 if self.finish else self.stream.measure(pieces)
+        return 0 if self.finish_reason else self.stream.measure(pieces)
 
     def accept(self, data: bytes, events: list[Event]) -> None:
         if self.over:
@@ -283,73 +294,70 @@ class StreamDecoder(ReplyDecoder):
             self.read(data, events)
 
     def close(self) -> list[Event]:
-        """The connection is over. An answer that did not say so itself was cut."""
+        """End of the connection. A response without its own end was truncated and fails."""
         if self.over:
             return []
         events: list[Event] = []
         for data in self.stream.close():
             self.accept(data, events)
         self.tidy = self.tidy and self.over
-        if self.finish:
+        if self.finish_reason:
             self.end(events)
         elif not self.over:
             self.fail(events, "upstream_closed", "The upstream closed the connection in the middle of its answer.")
         return events
 
 
-def read_reply(body: bytes, new_id: Callable[[], str]) -> Whole:
-    """A whole answer."""
-    reader = ReplyDecoder(new_id)
+def decode_response(body: bytes, new_id: Callable[[], str]) -> DecodedResponse:
+    """Decode a non-streamed response."""
+    reader = PayloadDecoder(new_id)
     events: list[Event] = []
     reader.read(body, events)
-    if not reader.over and not reader.finish and not events[1:]:
+    if not reader.over and not reader.finish_reason and not events[1:]:
         reader.fail(events, "upstream_invalid", "The upstream's answer holds neither text nor calls.")
     reader.end(events)
-    return Whole(events, reader.tidy)
+    return DecodedResponse(events, reader.tidy)
 
 
-def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
-    return read_reply(body, new_id).events
-
-
-def _read_patiently(data: bytes) -> Reply:
-    """A reply with something unusual in it: what fits is taken."""
+def _read_leniently(data: bytes) -> ResponseBody:
+    """Decode an unusual payload; take what fits."""
     text = data.decode(errors="replace")
     try:
-        told = decode_allowing_nan(text)
+        payload = decode_allowing_nan(text)
     except (ValueError, RecursionError):
-        told = None
-    if not isinstance(told, dict):
-        return Reply(error={"code": "upstream_invalid", "message": f"The upstream sent no reply but {text[:80]!r}."})
-    choices = [_read_choice(choice) for choice in _list(told.get("choices")) if isinstance(choice, dict)]
-    usage, error = told.get("usage"), told.get("error")
-    if not choices and not error and isinstance(told.get("message"), str):
-        error = told  # an error that is not wrapped, as some servers send it
-    return Reply(choices, usage=usage if isinstance(usage, dict) else None, error=error)
+        payload = None
+    if not isinstance(payload, dict):
+        problem = f"The upstream sent no reply but {text[:80]!r}."
+        return ResponseBody(error={"code": "upstream_invalid", "message": problem})
+    choices = [_read_choice(choice) for choice in _list(payload.get("choices")) if isinstance(choice, dict)]
+    usage, error = payload.get("usage"), payload.get("error")
+    if not choices and not error and isinstance(payload.get("message"), str):
+        error = payload  # some servers send the error without a wrapper
+    return ResponseBody(choices, usage=usage if isinstance(usage, dict) else None, error=error)
 
 
-def _read_choice(choice: Mapping[str, Any]) -> ReplyChoice:
-    said = choice.get("delta") or choice.get("message")
-    said = said if isinstance(said, dict) else {}
+def _read_choice(choice: Mapping[str, Any]) -> ChoiceDelta:
+    message = choice.get("delta") or choice.get("message")
+    message = message if isinstance(message, dict) else {}
     finish, index = choice.get("finish_reason"), choice.get("index")
-    texts = {key: _flatten(said.get(key)) for key in ("content", "reasoning_content", "reasoning", "refusal")}
-    calls = [_read_call(call) for call in _list(said.get("tool_calls")) if isinstance(call, dict)]
+    texts = {key: _flatten(message.get(key)) for key in ("content", "reasoning_content", "reasoning", "refusal")}
+    calls = [_read_call(call) for call in _list(message.get("tool_calls")) if isinstance(call, dict)]
     index = index if isinstance(index, int) else None
-    others = {key: said.get(key) for key in ("extra_content", *OTHERS)}
-    return ReplyChoice(
-        ReplyMessage(**texts, tool_calls=calls, **others), None, finish if isinstance(finish, str) else None, index
+    others = {key: message.get(key) for key in ("extra_content", *OTHERS)}
+    return ChoiceDelta(
+        MessageDelta(**texts, tool_calls=calls, **others), None, finish if isinstance(finish, str) else None, index
     )
 
 
 def _read_call(call: Mapping[str, Any]) -> CallDelta:
-    told = call.get("function")
-    told = told if isinstance(told, dict) else {}
-    index, name = call.get("index"), told.get("name")
+    payload = call.get("function")
+    payload = payload if isinstance(payload, dict) else {}
+    index, name = call.get("index"), payload.get("name")
     index = int(index) if isinstance(index, str) and index.isdigit() else index
     return CallDelta(
         index if isinstance(index, int) else None,
         str(call["id"]) if call.get("id") is not None else None,
-        Function(name if isinstance(name, str) else None, told.get("arguments")),
+        Function(name if isinstance(name, str) else None, payload.get("arguments")),
         call.get("extra_content"),
     )
 
@@ -359,13 +367,13 @@ def _list(value: object) -> list[Any]:
 
 
 def _flatten(content: object) -> str | None:
-    """Text, also where a server writes it as parts."""
+    """Text, also where a server sends a list of parts."""
     if isinstance(content, list):
         return "".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
     return content if isinstance(content, str) else None
 
 
-def _read_usage(told: Mapping[str, Any]) -> Usage:
-    counts = [told.get(key) for key in ("prompt_tokens", "completion_tokens", "total_tokens")]
+def _read_usage(payload: Mapping[str, Any]) -> Usage:
+    counts = [payload.get(key) for key in ("prompt_tokens", "completion_tokens", "total_tokens")]
     prompt, completion, total = (count if isinstance(count, int) else 0 for count in counts)
-    return Usage(prompt, completion, total, told)
+    return Usage(prompt, completion, total, payload)

@@ -1,12 +1,12 @@
-"""Answers on the chat wire, whole and streamed, written from events.
+"""Encode events as Chat Completions responses, streamed or not.
 
     data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":
           {"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"read","arguments":""}}]},
           "finish_reason":null}]}
 
-Strategy. Everything around a delta is the same in every chunk of an answer, so a chunk is a prefix, an escaped string
-and a suffix. Clients join strings that are sent twice: role, id and name are each written once. Every answer ends with
-a reason, because agents ask again for ever when it is missing.
+Strategy. Everything around a delta is the same in every chunk of a response, so a chunk is a prefix, an escaped string
+and a suffix. Clients join strings that are sent twice: role, id and name are each sent once. Every response ends with
+a finish reason, because agents retry forever when it is missing.
 """
 
 from __future__ import annotations
@@ -31,33 +31,33 @@ from toolglot.core.json_numbers import encode
 from toolglot.wires.openai_chat.errors import encode_failure
 from toolglot.wires.openai_chat.signatures import NAME, write_signature
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
-from toolglot.wires.translation import CACHED, THOUGHT, count_told
+from toolglot.wires.translation import CACHED, REASONED, find_count
 
 OPEN = b'},"finish_reason":null}]}\n\n'
-"""What follows a delta as long as more is to come."""
+"""Suffix of a chunk without a finish reason."""
 
 DONE = b"data: [DONE]\n\n"
 ARGUMENTS = b'"tool_calls":[{"index":%d,"function":{"arguments":%b}}]'
 
 
 class StreamEncoder:
-    """Writes one streamed answer."""
+    """Encodes one streamed response."""
 
-    def __init__(self, answerer: ResponseIdentity, asked: ClientRequest) -> None:
-        told = {
-            "id": f"chatcmpl-{answerer.id}",
+    def __init__(self, identity: ResponseIdentity, request: ClientRequest) -> None:
+        encoded = {
+            "id": f"chatcmpl-{identity.id}",
             "object": "chat.completion.chunk",
-            "created": answerer.created,
-            "model": answerer.model,
+            "created": identity.created,
+            "model": identity.model,
         }
-        self.bare = head = b"data: " + encode(told)[:-1] + b',"choices":['
+        self.bare = head = b"data: " + encode(encoded)[:-1] + b',"choices":['
         self.prefix = head + b'{"index":0,"delta":{'
         self.role = b'"role":"assistant",'
-        self.wants_usage = asked.wants_usage
+        self.wants_usage = request.wants_usage
         self.seal = ""
 
     def write(self, events: Sequence[Event]) -> bytes:
-        """The chunks for these events, in one piece."""
+        """Encode the events as joined chunks."""
         return self.step(events[0]) if len(events) == 1 else b"".join(map(self.step, events))
 
     def step(self, event: Event) -> bytes:
@@ -73,26 +73,26 @@ class StreamEncoder:
         return self.prefix + first + delta + OPEN
 
     def resume(self, place: object) -> None:
-        """Somebody else wrote the beginning of this answer."""
+        """The beginning of the response was passed through: the role is sent."""
         self.role = b""
 
-    def beat(self) -> bytes:
-        """A delta that says nothing: some clients count only data as a sign of life."""
+    def heartbeat(self) -> bytes:
+        """An empty delta: for some clients only data resets the timeout."""
         return self.prefix + OPEN
 
-    def put(self, told: dict[str, Any]) -> bytes:
-        """A delta with these fields."""
+    def put(self, encoded: dict[str, Any]) -> bytes:
+        """Encode a delta with these fields."""
         first, self.role = self.role, b""
-        return b"".join((self.prefix, first, encode(told)[1:-1], OPEN))
+        return b"".join((self.prefix, first, encode(encoded)[1:-1], OPEN))
 
     def start_call(self, event: CallStarted) -> bytes:
-        seal, self.seal = self.seal, ""
+        signature, self.seal = self.seal, ""
         function = {"name": event.name, "arguments": ""}
-        told = {"index": event.index, "id": event.id, "type": "function", "function": function}
-        return self.put({"tool_calls": [told | write_signature(seal)]})
+        encoded = {"index": event.index, "id": event.id, "type": "function", "function": function}
+        return self.put({"tool_calls": [encoded | write_signature(signature)]})
 
-    def keep_seal(self, event: ReasoningSigned) -> bytes:
-        """A signature of this wire waits for the call behind it; those of others have no place here."""
+    def keep_signature(self, event: ReasoningSigned) -> bytes:
+        """A signature of this wire waits for the next call; the chat wire has no field for others."""
         self.seal = event.signature if event.kind == NAME else self.seal
         return b""
 
@@ -102,10 +102,10 @@ class StreamEncoder:
     def finish(self, event: Finished) -> bytes:
         before = self.put(write_signature(self.seal)) if self.seal else b""
         first, self.role = self.role[:-1], b""
-        told = before + self.prefix + first + b'},"finish_reason":' + encode(event.reason) + b"}]}\n\n"
+        encoded = before + self.prefix + first + b'},"finish_reason":' + encode(event.reason) + b"}]}\n\n"
         if self.wants_usage:
-            told += self.bare + b'],"usage":' + encode(_tell_usage(event.usage)) + b"}\n\n"
-        return told + DONE
+            encoded += self.bare + b'],"usage":' + encode(_encode_usage(event.usage)) + b"}\n\n"
+        return encoded + DONE
 
     def fail(self, event: Failed) -> bytes:
         return b"data: " + encode_failure(event.kind, event.message) + b"\n\n"
@@ -113,32 +113,32 @@ class StreamEncoder:
 
 STEPS: dict[type, Callable[[StreamEncoder, Any], bytes]] = {
     CallStarted: StreamEncoder.start_call,
-    ReasoningSigned: StreamEncoder.keep_seal,
+    ReasoningSigned: StreamEncoder.keep_signature,
     ProviderEvent: StreamEncoder.carry,
     Finished: StreamEncoder.finish,
     Failed: StreamEncoder.fail,
 }
 
 
-def encode_reply(events: Iterable[Event], answerer: ResponseIdentity, asked: ClientRequest) -> bytes:
-    """A whole answer. Calls that were cut are not in it."""
+def encode_response(events: Iterable[Event], identity: ResponseIdentity, request: ClientRequest) -> bytes:
+    """Encode a non-streamed response; calls that never ended are left out."""
     texts: dict[type, list[str]] = {TextDelta: [], ReasoningDelta: []}
     calls: dict[int, tuple[CallStarted, list[str]]] = {}
     complete: dict[int, dict[str, Any]] = {}
     others: dict[str, Any] = {}
-    finished, seal = Finished("stop"), ""
+    finished, signature = Finished("stop"), ""
     signed: dict[int, str] = {}
     for event in events:
         match event:
             case TextDelta() | ReasoningDelta():
                 texts[type(event)].append(event.text)
             case ReasoningSigned(kind=kind) if kind == NAME:
-                seal = event.signature
+                signature = event.signature
             case ProviderEvent(wire=wire, data=data) if wire == NAME:
                 others |= data
             case CallStarted():
                 calls[event.index] = (event, [])
-                signed[event.index], seal = seal, ""
+                signed[event.index], signature = signature, ""
             case CallArguments():
                 calls[event.index][1].append(event.fragment)
             case CallEnded():
@@ -147,20 +147,20 @@ def encode_reply(events: Iterable[Event], answerer: ResponseIdentity, asked: Cli
                 finished = event
     text, thought = "".join(texts[TextDelta]), "".join(texts[ReasoningDelta])
     message: dict[str, Any] = {"role": "assistant", "content": text if text or not complete else None, **others}
-    message |= write_signature(seal)
+    message |= write_signature(signature)
     if thought:
         message["reasoning_content"] = thought
     if complete:
         message["tool_calls"] = [complete[index] for index in sorted(complete)]
-    reply = {
-        "id": f"chatcmpl-{answerer.id}",
+    response = {
+        "id": f"chatcmpl-{identity.id}",
         "object": "chat.completion",
-        "created": answerer.created,
-        "model": answerer.model,
+        "created": identity.created,
+        "model": identity.model,
         "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": finished.reason}],
-        "usage": _tell_usage(finished.usage),
+        "usage": _encode_usage(finished.usage),
     }
-    return encode(reply)
+    return encode(response)
 
 
 def _encode_call(started: CallStarted, fragments: list[str]) -> dict[str, Any]:
@@ -168,17 +168,17 @@ def _encode_call(started: CallStarted, fragments: list[str]) -> dict[str, Any]:
     return {"id": started.id, "type": "function", "function": function}
 
 
-def _tell_usage(usage: Usage | None) -> dict[str, Any]:
+def _encode_usage(usage: Usage | None) -> dict[str, Any]:
     usage = usage or Usage()
-    told: dict[str, Any] = {
+    encoded: dict[str, Any] = {
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens,
         "total_tokens": usage.total_tokens or usage.input_tokens + usage.output_tokens,
     }
     if "prompt_tokens" in usage.reported:
-        return told | {**usage.reported}
-    if cached := count_told(usage.reported, CACHED):
-        told["prompt_tokens_details"] = {"cached_tokens": cached}
-    if thought := count_told(usage.reported, THOUGHT):
-        told["completion_tokens_details"] = {"reasoning_tokens": thought}
-    return told
+        return encoded | {**usage.reported}
+    if cached := find_count(usage.reported, CACHED):
+        encoded["prompt_tokens_details"] = {"cached_tokens": cached}
+    if thought := find_count(usage.reported, REASONED):
+        encoded["completion_tokens_details"] = {"reasoning_tokens": thought}
+    return encoded

@@ -1,4 +1,4 @@
-"""The fields of a reply on the chat wire that matter, typed."""
+"""Typed schema of the response fields that the decoder needs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class CallDelta(msgspec.Struct):
     extra_content: Any = None
 
 
-class ReplyMessage(msgspec.Struct):
+class MessageDelta(msgspec.Struct):
     content: str | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
@@ -32,19 +32,19 @@ class ReplyMessage(msgspec.Struct):
     annotations: Any = None
 
 
-class ReplyChoice(msgspec.Struct):
-    delta: ReplyMessage | None = None
-    message: ReplyMessage | None = None
+class ChoiceDelta(msgspec.Struct):
+    delta: MessageDelta | None = None
+    message: MessageDelta | None = None
     finish_reason: str | None = None
     index: int | None = None
 
 
-class Reply(msgspec.Struct):
-    choices: list[ReplyChoice] | None = None
+class ResponseBody(msgspec.Struct):
+    choices: list[ChoiceDelta] | None = None
     id: str | None = None
     model: str | None = None
     usage: dict[str, Any] | None = None
     error: Any = None
 
 
-decode = msgspec.json.Decoder(Reply, float_hook=parse_float).decode
+decode = msgspec.json.Decoder(ResponseBody, float_hook=parse_float).decode

@@ -1,9 +1,9 @@
-"""What only some servers of the chat wire say.
+"""Reasoning signatures and other fields that only some servers of the chat wire send.
 
     "tool_calls": [{"id": "...", "extra_content": {"google": {"thought_signature": "..."}}, "function": {...}}]
 
-A signature stands on the first call of an answer, or beside its text, and must come back there. Other fields that
-nobody else knows are carried as they are, to clients of this wire.
+A signature is on the first call of a response, or next to its text, and must come back there. Other fields without a
+neutral form pass unchanged to clients of this wire.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import Any
 
 NAME = "openai_chat"
 OTHERS = ("reasoning_details", "annotations")
-"""Fields of a message that are carried from this wire to this wire."""
+"""Message fields that only pass between upstream and client of this wire."""
 
 
 def read_signature(extra: object) -> str:
-    """The signature in an ``extra_content``, if there is one."""
+    """Return the signature in an ``extra_content``, or an empty string."""
     vendor = extra.get("google") if isinstance(extra, dict) else None
-    seal = vendor.get("thought_signature") if isinstance(vendor, dict) else None
-    return seal if isinstance(seal, str) else ""
+    signature = vendor.get("thought_signature") if isinstance(vendor, dict) else None
+    return signature if isinstance(signature, str) else ""
 
 
-def write_signature(seal: str) -> dict[str, Any]:
-    return {"extra_content": {"google": {"thought_signature": seal}}} if seal else {}
+def write_signature(signature: str) -> dict[str, Any]:
+    return {"extra_content": {"google": {"thought_signature": signature}}} if signature else {}

@@ -1,4 +1,4 @@
-"""Errors on the Responses wire.
+"""Errors of the Responses wire.
 
 {"error": {"message": "...", "type": "invalid_request_error", "param": "input[2]", "code": "invalid_tool_results"}}
 """
@@ -10,48 +10,48 @@ from typing import Any
 
 from toolglot.core.errors import ToolglotError, UpstreamResponseError
 from toolglot.core.json_numbers import encode
-from toolglot.wires.json_fields import parse_reply, text_at
+from toolglot.wires.json_fields import parse_object, text_at
 from toolglot.wires.translation import table_at
 
 SERVER_KIND = "server_error"
 KINDS = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
 
 
-def describe(told: object) -> tuple[str, str, str | None]:
+def describe(payload: object) -> tuple[str, str, str | None]:
     """Code, message and kind of an error, nested or flat."""
-    if not isinstance(told, dict):
-        return UpstreamResponseError.code, str(told), None
-    inner = told.get("error")
+    if not isinstance(payload, dict):
+        return UpstreamResponseError.code, str(payload), None
+    inner = payload.get("error")
     if isinstance(inner, (dict, str)):
         return describe(inner)
-    kind = text_at(told, "type")
+    kind = text_at(payload, "type")
     kind = "" if kind == "error" else kind
-    message = text_at(told, "message") or text_at(told, "detail") or json.dumps(told)
-    return str(told.get("code") or kind or UpstreamResponseError.code), message, kind or None
+    message = text_at(payload, "message") or text_at(payload, "detail") or json.dumps(payload)
+    return str(payload.get("code") or kind or UpstreamResponseError.code), message, kind or None
 
 
 def decode_error(status: int, body: bytes) -> UpstreamResponseError:
-    """The error that an upstream answered with."""
-    told = parse_reply(body)
-    if told is None:
+    """Decode the body of an upstream's error response."""
+    payload = parse_object(body)
+    if payload is None:
         return UpstreamResponseError(f"The upstream answered with status {status}.", status)
-    code, message, kind = describe(told)
+    code, message, kind = describe(payload)
     return UpstreamResponseError(message, status, code, kind)
 
 
 def encode_error(error: ToolglotError) -> bytes:
-    """An error as the body of a reply."""
+    """Encode an error as the body of a response."""
     usual = KINDS.get(error.status) or ("invalid_request_error" if error.status < 500 else SERVER_KIND)
     kind = getattr(error, "kind", None) or usual
-    told = tell_failure(error.code, error.message, kind)
-    return encode({"error": told | {"param": getattr(error, "where", None)}})
+    payload = encode_failure(error.code, error.message, kind)
+    return encode({"error": payload | {"param": getattr(error, "where", None)}})
 
 
-def tell_failure(code: str, message: str, kind: str = SERVER_KIND) -> dict[str, Any]:
+def encode_failure(code: str, message: str, kind: str = SERVER_KIND) -> dict[str, Any]:
     return {"message": message, "type": kind, "param": None, "code": code}
 
 
 def read_failure(response: dict[str, Any]) -> tuple[str, str]:
-    """Why a response failed."""
-    told = table_at(response, "error")
-    return text_at(told, "code") or "upstream_failed", text_at(told, "message") or "The upstream's answer failed."
+    """Code and message of a failed response."""
+    payload = table_at(response, "error")
+    return text_at(payload, "code") or "upstream_failed", text_at(payload, "message") or "The upstream's answer failed."

@@ -1,11 +1,12 @@
-"""An answer on the Responses wire as a row of items, each with its ladder of steps.
+"""Convert events to output items of the Responses wire, each with its sequence of stream events (steps).
 
     added -> part added -> deltas -> text done -> part done -> item done
 
-Strategy. Clients take their items from different steps (one only from the last, another only from the deltas), so
-every item climbs the whole ladder. A whole answer is what stands at the top of it. Calls may be open side by side.
+Strategy. Clients take items from different steps (one only from the last, another only from the deltas), so every item
+goes through all of them. A non-streamed response is the response object of the last step. Calls may be open at the
+same time.
 
-A call that was cut is never done, because an agent runs whatever is; one that has no end fails the answer.
+A truncated call is never done, because an agent runs every call that is; a call without an end fails the response.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ from toolglot.core.events import (
     TextDelta,
     Usage,
 )
-from toolglot.wires.openai_responses.errors import tell_failure
+from toolglot.wires.openai_responses.errors import encode_failure
 from toolglot.wires.openai_responses.request_decoder import NAME
 from toolglot.wires.openai_responses.stream_position import StreamMark
 from toolglot.wires.openai_responses.tools import INPUT
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
-from toolglot.wires.translation import CACHED, THOUGHT, count_told, lend_seal
+from toolglot.wires.translation import CACHED, REASONED, find_count, wrap_signature
 
 Step: TypeAlias = tuple[str, dict[str, Any]]
 CUT = {"length": "max_output_tokens", "content_filter": "content_filter"}
@@ -42,14 +43,14 @@ CUT = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 @dataclass(slots=True)
 class Item(ABC):
-    """One item of the output. ``at`` is its place."""
+    """One output item. ``at`` is its index."""
 
     id: str
     at: int
     pieces: list[str] = field(default_factory=list)
 
     @abstractmethod
-    def tell(self, status: str) -> dict[str, Any]: ...
+    def encode(self, status: str) -> dict[str, Any]: ...
 
     def start(self) -> list[Step]:
         return [self.move("added", "in_progress")]
@@ -65,7 +66,7 @@ class Item(ABC):
         return "".join(self.pieces)
 
     def move(self, step: str, status: str) -> Step:
-        return f"response.output_item.{step}", {"output_index": self.at, "item": self.tell(status)}
+        return f"response.output_item.{step}", {"output_index": self.at, "item": self.encode(status)}
 
     def step(self, kind: str, **fields: Any) -> Step:
         return f"response.{kind}", {"item_id": self.id, "output_index": self.at, **fields}
@@ -79,7 +80,7 @@ class TextItem(Item):
     def part(self, text: str) -> dict[str, Any]:
         return {"type": "output_text", "annotations": [], "logprobs": [], "text": text}
 
-    def tell(self, status: str) -> dict[str, Any]:
+    def encode(self, status: str) -> dict[str, Any]:
         content = [] if status == "in_progress" else [self.part(self.text)]
         return {"id": self.id, "type": "message", "status": status, "role": "assistant", "content": content}
 
@@ -100,17 +101,17 @@ class TextItem(Item):
 
 @dataclass(slots=True)
 class ReasoningItem(Item):
-    """Reasoning. It is told as a summary, the one form that every client shows."""
+    """Reasoning, sent as a summary: the only form that every client shows."""
 
     seal: str = ""
 
     def part(self, text: str) -> dict[str, Any]:
         return {"type": "summary_text", "text": text}
 
-    def tell(self, status: str) -> dict[str, Any]:
-        told: dict[str, Any] = {"id": self.id, "type": "reasoning"}
-        told["summary"] = [self.part(self.text)] if self.pieces and status != "in_progress" else []
-        return told | {"encrypted_content": self.seal} if self.seal else told
+    def encode(self, status: str) -> dict[str, Any]:
+        encoded: dict[str, Any] = {"id": self.id, "type": "reasoning"}
+        encoded["summary"] = [self.part(self.text)] if self.pieces and status != "in_progress" else []
+        return encoded | {"encrypted_content": self.seal} if self.seal else encoded
 
     def add(self, text: str) -> list[Step]:
         first = not self.pieces
@@ -130,16 +131,16 @@ class ReasoningItem(Item):
 
 @dataclass(slots=True)
 class CallItem(Item):
-    """A call of a function."""
+    """A function call."""
 
     call: CallStarted = field(kw_only=True)
     name: str = ""
     namespace: str = ""
 
-    def tell(self, status: str) -> dict[str, Any]:
-        told = {"id": self.id, "type": "function_call", "status": status, "arguments": self.text}
-        told |= {"call_id": self.call.id, "name": self.name}
-        return told | {"namespace": self.namespace} if self.namespace else told
+    def encode(self, status: str) -> dict[str, Any]:
+        encoded = {"id": self.id, "type": "function_call", "status": status, "arguments": self.text}
+        encoded |= {"call_id": self.call.id, "name": self.name}
+        return encoded | {"namespace": self.namespace} if self.namespace else encoded
 
     def add(self, text: str) -> list[Step]:
         self.pieces.append(text)
@@ -151,14 +152,14 @@ class CallItem(Item):
 
 
 class CustomCallItem(CallItem):
-    """A call of a custom tool: its text is inside the arguments, and is taken out when they are complete."""
+    """A call of a custom tool: its text is inside the arguments and is extracted when they are complete."""
 
     __slots__ = ()
 
-    def tell(self, status: str) -> dict[str, Any]:
-        told = {"id": self.id, "type": "custom_tool_call", "status": status, "call_id": self.call.id}
-        told |= {"name": self.name, "input": unwrap(self.text) if status != "in_progress" else ""}
-        return told | {"namespace": self.namespace} if self.namespace else told
+    def encode(self, status: str) -> dict[str, Any]:
+        encoded = {"id": self.id, "type": "custom_tool_call", "status": status, "call_id": self.call.id}
+        encoded |= {"name": self.name, "input": unwrap(self.text) if status != "in_progress" else ""}
+        return encoded | {"namespace": self.namespace} if self.namespace else encoded
 
     def add(self, text: str) -> list[Step]:
         self.pieces.append(text)
@@ -174,51 +175,51 @@ class CustomCallItem(CallItem):
 
 
 def unwrap(arguments: str) -> str:
-    """The raw text that the arguments of a custom call stand for, also where the model called it something else."""
+    """Extract the raw text from the arguments of a custom call, also if the model named the parameter differently."""
     try:
-        told = json.loads(arguments)
+        encoded = json.loads(arguments)
     except ValueError:
         return arguments
-    if not isinstance(told, dict):
-        return told if isinstance(told, str) else arguments
-    text = told.get(INPUT, next(iter(told.values()), "") if len(told) == 1 else None)
+    if not isinstance(encoded, dict):
+        return encoded if isinstance(encoded, str) else arguments
+    text = encoded.get(INPUT, next(iter(encoded.values()), "") if len(encoded) == 1 else None)
     return text if isinstance(text, str) else arguments
 
 
-def _regain(at: int, told: Mapping[str, Any], index: int) -> Item:
-    """An item that somebody else began."""
-    if told["type"] == "function_call":
-        call = CallStarted(index, told["call_id"], told["name"])
-        return CallItem(told["id"], at, name=told["name"], namespace=str(told.get("namespace") or ""), call=call)
-    return ReasoningItem(told["id"], at) if told["type"] == "reasoning" else TextItem(told["id"], at)
+def _restore(at: int, item: Mapping[str, Any], index: int) -> Item:
+    """Restore an item whose beginning was passed through."""
+    if item["type"] == "function_call":
+        call = CallStarted(index, item["call_id"], item["name"])
+        return CallItem(item["id"], at, name=item["name"], namespace=str(item.get("namespace") or ""), call=call)
+    return ReasoningItem(item["id"], at) if item["type"] == "reasoning" else TextItem(item["id"], at)
 
 
 class OutputItems:
-    """The steps of one answer."""
+    """The output items of one response."""
 
-    def __init__(self, answerer: ResponseIdentity, asked: ClientRequest) -> None:
-        self.token = answerer.id
-        self.keep = asked.keep
-        self.custom = asked.memory.get("custom", frozenset())
-        self.namespaces: Mapping[str, tuple[str, str]] = asked.memory.get("namespaces", {})
+    def __init__(self, identity: ResponseIdentity, request: ClientRequest) -> None:
+        self.token = identity.id
+        self.on_complete = request.on_complete
+        self.custom = request.memory.get("custom", frozenset())
+        self.namespaces: Mapping[str, tuple[str, str]] = request.memory.get("namespaces", {})
         self.response: dict[str, Any] = {
-            "id": f"resp_{answerer.id}",
+            "id": f"resp_{identity.id}",
             "object": "response",
-            "created_at": answerer.created,
+            "created_at": identity.created,
             "status": "in_progress",
             "background": False,
             "error": None,
             "incomplete_details": None,
             "instructions": None,
             "metadata": {},
-            "model": answerer.model,
+            "model": identity.model,
             "output": [],
-            "parallel_tool_calls": asked.conversation.limits.parallel_calls is not False,
-            "store": self.keep is not None,
-            "temperature": asked.conversation.limits.temperature,
+            "parallel_tool_calls": request.conversation.limits.parallel_calls is not False,
+            "store": self.on_complete is not None,
+            "temperature": request.conversation.limits.temperature,
             "tool_choice": "auto",
             "tools": [],
-            "top_p": asked.conversation.limits.top_p,
+            "top_p": request.conversation.limits.top_p,
             "usage": None,
         }
         self.output: list[dict[str, Any] | None] = []
@@ -227,73 +228,73 @@ class OutputItems:
         self.failure: Failed | None = None
 
     def resume(self, response: Mapping[str, Any], marks: Iterable[StreamMark]) -> None:
-        """Somebody else took the first steps, and this happened to the items."""
+        """Restore the state after a beginning that was passed through; ``marks`` are the changes of its items."""
         self.response |= response
         items: dict[int, Item] = {}
         calls: dict[int, int] = {}
-        for at, told, done in marks:
-            if isinstance(told, str):
-                items[at].pieces.append(told)
+        for at, encoded, done in marks:
+            if isinstance(encoded, str):
+                items[at].pieces.append(encoded)
             elif done:
-                self.output[at] = dict(told)
+                self.output[at] = dict(encoded)
                 items.pop(at, None)
             else:
                 self.output.append(None)
-                if "call_id" in told:
+                if "call_id" in encoded:
                     calls[at] = len(calls)
-                items[at] = _regain(at, told, calls.get(at, -1))
+                items[at] = _restore(at, encoded, calls.get(at, -1))
         self.calls = {item.call.index: item for item in items.values() if isinstance(item, CallItem)}
         self.open = next((item for item in items.values() if not isinstance(item, CallItem)), None)
 
     def take(self, event: Event) -> list[Step]:
-        """The steps that an event takes."""
+        """Return the steps for an event."""
         known = _TAKEN.get(type(event))
         return known(self, event) if known is not None else []
 
-    def place(self) -> tuple[str, int]:
-        """A token and a place for the next item."""
+    def reserve(self) -> tuple[str, int]:
+        """Reserve an index for the next item; return its token and index."""
         self.output.append(None)
         return f"{self.token}_{len(self.output) - 1}", len(self.output) - 1
 
     def close(self, item: Item | None, status: str = "completed") -> list[Step]:
         if item is None:
             return []
-        self.output[item.at] = item.tell(status)
+        self.output[item.at] = item.encode(status)
         return item.end(status)
 
     def pause(self, status: str = "completed") -> list[Step]:
-        """What is being said ends here."""
+        """Close the open message or reasoning item."""
         item, self.open = self.open, None
         return self.close(item, status)
 
-    def say(self, event: TextDelta) -> list[Step]:
+    def add_text(self, event: TextDelta) -> list[Step]:
         if isinstance(self.open, TextItem):
             return self.open.add(event.text)
         steps = self.pause()
-        token, at = self.place()
+        token, at = self.reserve()
         self.open = TextItem(f"msg_{token}", at)
         return [*steps, *self.open.start(), *self.open.add(event.text)]
 
-    def think(self, event: ReasoningDelta) -> list[Step]:
-        steps, thought = self.start_thought()
+    def add_reasoning(self, event: ReasoningDelta) -> list[Step]:
+        steps, thought = self.open_reasoning()
         return [*steps, *thought.add(event.text)]
 
-    def start_thought(self) -> tuple[list[Step], ReasoningItem]:
+    def open_reasoning(self) -> tuple[list[Step], ReasoningItem]:
         if isinstance(self.open, ReasoningItem):
             return [], self.open
         steps = self.pause()
-        token, at = self.place()
+        token, at = self.reserve()
         self.open = thought = ReasoningItem(f"rs_{token}", at)
         return [*steps, *thought.start()], thought
 
-    def seal(self, event: ReasoningSigned) -> list[Step]:
-        steps, thought = self.start_thought()
-        thought.seal = lend_seal(event.signature, event.kind, NAME)
+    def add_signature(self, event: ReasoningSigned) -> list[Step]:
+        steps, thought = self.open_reasoning()
+        thought.seal = wrap_signature(event.signature, event.kind, NAME)
         return [*steps, *self.pause()]
 
-    def call(self, event: CallStarted) -> list[Step]:
+    def start_call(self, event: CallStarted) -> list[Step]:
         steps = self.pause()
-        token, at = self.place()
+        token, at = self.reserve()
         namespace, name = self.namespaces.get(event.name, ("", event.name))
         if event.name in self.custom:
             call: CallItem = CustomCallItem(f"ctc_{token}", at, name=name, namespace=namespace, call=event)
@@ -302,23 +303,23 @@ class OutputItems:
         self.calls[event.index] = call
         return [*steps, *call.start()]
 
-    def argue(self, event: CallArguments) -> list[Step]:
+    def add_arguments(self, event: CallArguments) -> list[Step]:
         return self.calls[event.index].add(event.fragment)
 
     def end_call(self, event: CallEnded) -> list[Step]:
         return self.close(self.calls.pop(event.index))
 
     def carry(self, event: ProviderEvent) -> list[Step]:
-        """An item that only this wire knows, such as a search that the upstream has made."""
+        """Pass an item without a neutral form, such as a web search of the upstream."""
         if event.wire != NAME:
             return []
         steps = self.pause()
-        _, at = self.place()
+        _, at = self.reserve()
         self.output[at] = event.data
-        told = {"output_index": at, "item": event.data}
-        return [*steps, ("response.output_item.added", told), ("response.output_item.done", told)]
+        encoded = {"output_index": at, "item": event.data}
+        return [*steps, ("response.output_item.added", encoded), ("response.output_item.done", encoded)]
 
-    # -- the end -------------------------------------------------------------------------------------------------------
+    # -- end of response -----------------------------------------------------------------------------------------------
 
     def finish(self, event: Finished) -> list[Step]:
         cut = CUT.get(event.reason)
@@ -329,31 +330,31 @@ class OutputItems:
             return [*steps, *self.fail(Failed("refused_call", f"The call of {names} has no end and was not made."))]
         if cut:
             self.response["incomplete_details"] = {"reason": cut}
-        return [*steps, self.stop("incomplete" if cut else "completed", tell_usage(event.usage))]
+        return [*steps, self.stop("incomplete" if cut else "completed", encode_usage(event.usage))]
 
     def fail(self, event: Failed) -> list[Step]:
-        """Told twice: some clients look for a response that failed, others only for an error, flat or nested. And some
-        cannot read a failed response without an error beside it."""
+        """Sent twice: some clients look for a failed response, others only for an error, flat or nested; some cannot
+        parse a failed response without an error next to it."""
         self.failure = event
-        told = {"code": event.kind, "message": event.message}
-        self.response["error"] = told
+        encoded = {"code": event.kind, "message": event.message}
+        self.response["error"] = encoded
         kind, failed = self.stop("failed")
-        return [(kind, {**failed, "error": told}), tell_error(event)]
+        return [(kind, {**failed, "error": encoded}), encode_error_step(event)]
 
     def stop(self, status: str, usage: dict[str, Any] | None = None) -> Step:
         output = [item for item in self.output if item is not None]
         self.response |= {"status": status, "output": output, "usage": usage}
-        if self.keep is not None and status != "failed":
-            self.keep(self.response["id"], output)
+        if self.on_complete is not None and status != "failed":
+            self.on_complete(self.response["id"], output)
         return f"response.{status}", {"response": self.response}
 
 
 _TAKEN: Mapping[type, Callable[[OutputItems, Any], list[Step]]] = {
-    TextDelta: OutputItems.say,
-    ReasoningDelta: OutputItems.think,
-    ReasoningSigned: OutputItems.seal,
-    CallStarted: OutputItems.call,
-    CallArguments: OutputItems.argue,
+    TextDelta: OutputItems.add_text,
+    ReasoningDelta: OutputItems.add_reasoning,
+    ReasoningSigned: OutputItems.add_signature,
+    CallStarted: OutputItems.start_call,
+    CallArguments: OutputItems.add_arguments,
     CallEnded: OutputItems.end_call,
     ProviderEvent: OutputItems.carry,
     Finished: OutputItems.finish,
@@ -361,17 +362,17 @@ _TAKEN: Mapping[type, Callable[[OutputItems, Any], list[Step]]] = {
 }
 
 
-def tell_error(failure: Failed) -> Step:
-    told = tell_failure(failure.kind, failure.message)
-    return "error", {**told, "type": "error", "error": told}
+def encode_error_step(failure: Failed) -> Step:
+    encoded = encode_failure(failure.kind, failure.message)
+    return "error", {**encoded, "type": "error", "error": encoded}
 
 
-def tell_usage(usage: Usage | None) -> dict[str, Any]:
+def encode_usage(usage: Usage | None) -> dict[str, Any]:
     usage = usage or Usage()
     return {
         "input_tokens": usage.input_tokens,
-        "input_tokens_details": {"cached_tokens": count_told(usage.reported, CACHED)},
+        "input_tokens_details": {"cached_tokens": find_count(usage.reported, CACHED)},
         "output_tokens": usage.output_tokens,
-        "output_tokens_details": {"reasoning_tokens": count_told(usage.reported, THOUGHT)},
+        "output_tokens_details": {"reasoning_tokens": find_count(usage.reported, REASONED)},
         "total_tokens": usage.total_tokens or usage.input_tokens + usage.output_tokens,
     }

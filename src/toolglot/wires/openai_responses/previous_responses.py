@@ -1,11 +1,11 @@
-"""Earlier answers, put where a request refers to them.
+"""Replace references to earlier responses by their items.
 
     {"previous_response_id": "resp_1", "input": [{"type": "function_call_output", ...}]}
     {"input": [{"role": "user", ...}, {"type": "item_reference", "id": "fc_1_0"}, {"type": "function_call_output"}]}
 
-Clients of this wire rely on a server that keeps its answers, unless they say otherwise. Those that were given here are
-kept for a while, and those that only passed if their server does not say that it keeps them. A reference that leads
-nowhere is left as it is: the upstream may know it.
+Clients of this wire expect the server to store responses unless they disable it. The gateway stores the responses that
+it encodes, and those that pass through if their upstream does not store them. An unknown reference is left unchanged:
+the upstream may know it.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ PREVIOUS = "previous_response_id"
 REFERENCE = "item_reference"
 _MENTIONS = (PREVIOUS.encode(), REFERENCE.encode())
 _OWN = ("id", "status")
-"""What an item has only as long as its server knows it."""
+"""Fields of an item that are valid only on the server that stores it."""
 
 Item: TypeAlias = dict[str, Any]
 Find: TypeAlias = Callable[[str], tuple[bytes, bytes] | None]
-"""The request and the items of an answer, by its id or by that of an item."""
+"""Find the request and the items of a response by its id or by the id of an item."""
 
 
 def expand_request(body: bytes, find: Find, limit: int) -> bytes:
-    """The request with every earlier answer that is known in the place of the reference to it. A few bytes can refer to
-    many, so what comes out is held to the limit of what came in."""
+    """Replace every known reference. A few bytes can refer to many, so the result is held to the size limit of a
+    request (``SizeError``)."""
     if not any(mention in body for mention in _MENTIONS):
         return body
-    asked = parse_body(body)
-    items = _list_items(asked.get("input"))
-    said = _PreviousResponse(find, limit).resolve(items)
-    found = find(text_at(asked, PREVIOUS))
+    fields = parse_body(body)
+    items = _list_items(fields.get("input"))
+    message = _PreviousResponse(find, limit).resolve(items)
+    found = find(text_at(fields, PREVIOUS))
     if found is not None:
-        said = [*_recite(*found), *said]
-        asked = {key: value for key, value in asked.items() if key != PREVIOUS}
-    if found is None and said == items:
+        message = [*_list_history(*found), *message]
+        fields = {key: value for key, value in fields.items() if key != PREVIOUS}
+    if found is None and message == items:
         return body
-    expanded = encode({**asked, "input": said})
+    expanded = encode({**fields, "input": message})
     if len(expanded) > limit:
         raise _refuse(limit)
     return expanded
@@ -52,14 +52,14 @@ def _list_items(given: object) -> list[Item]:
     return [{"role": "user", "content": given}] if isinstance(given, str) else dicts_in(given)
 
 
-def _recite(body: bytes, output: bytes) -> Iterator[Item]:
-    """All that was said up to the end of an answer. What its request referred to stood in it already."""
+def _list_history(body: bytes, output: bytes) -> Iterator[Item]:
+    """All items up to the end of a response. References of its request were replaced before it was stored."""
     yield from _list_items(parse_body(body).get("input"))
     yield from map(_strip, decode(output))
 
 
 class _PreviousResponse:
-    """The items that one request refers to. Each answer is read once, however often it is meant."""
+    """Resolves the references of one request. Each response is decoded once."""
 
     def __init__(self, find: Find, limit: int) -> None:
         self.find = find
@@ -68,20 +68,20 @@ class _PreviousResponse:
         self.sizes: dict[str, int] = {}
 
     def resolve(self, items: list[Item]) -> list[Item]:
-        """The items that are meant. Thoughts of which nothing was told are nothing that could be sent."""
-        said: list[Item] = []
+        """Replace item references. Reasoning without text or signature is dropped, as it cannot be sent."""
+        message: list[Item] = []
         size = 0
         for item in items:
             item_id = text_at(item, "id") if item.get("type") == REFERENCE else ""
             meant = self.look_up(item_id) if item_id else None
             if meant is None:
-                said.append(item)
+                message.append(item)
             elif meant.get("type") != "reasoning" or meant.get("summary") or meant.get("encrypted_content"):
-                said.append(meant)
+                message.append(meant)
                 size += self.sizes.get(item_id) or self.sizes.setdefault(item_id, len(encode(meant)))
                 if size > self.limit:
                     raise _refuse(self.limit)
-        return said
+        return message
 
     def look_up(self, item_id: str) -> Item | None:
         found = self.find(item_id)
@@ -89,8 +89,8 @@ class _PreviousResponse:
             return None
         output = found[1]
         if output not in self.answers:
-            told = reversed(decode(output))  # of items with one id the first counts
-            self.answers[output] = {text_at(one, "id"): _strip(one) for one in told}
+            payload = reversed(decode(output))  # of items with the same id the first counts
+            self.answers[output] = {text_at(one, "id"): _strip(one) for one in payload}
         return self.answers[output].get(item_id)
 
 

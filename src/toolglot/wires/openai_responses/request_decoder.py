@@ -1,4 +1,4 @@
-"""Requests on the Responses wire, ``POST /v1/responses``, read.
+"""Decode requests of the Responses wire, ``POST /v1/responses``.
 
     {"model": "m", "instructions": "Be brief.", "stream": true, "tools": [{"type": "function", "name": "read", ...}],
      "input": [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "..."}]},
@@ -6,10 +6,9 @@
                {"type": "function_call", "call_id": "call_1", "name": "read", "arguments": "{}"},
                {"type": "function_call_output", "call_id": "call_1", "output": "..."}]}
 
-Strategy. Input is a row of items; everything that the assistant said, thought and called in a row becomes one message,
-in the order of the items. What a request refers to was put in its place before (``recall``) if it was known here. A
-reference that is left can only mean something to an upstream of this wire; everywhere else the request is refused, with
-a word on what to do instead.
+Strategy. Input is a list of items; adjacent text, reasoning and calls of the assistant become one message, in the order
+of the items. Known references were replaced before (``previous_responses``). A reference that is left can only be valid
+for an upstream of this wire; for any other the request is refused, with a hint at what to do instead.
 """
 
 from __future__ import annotations
@@ -31,80 +30,80 @@ from toolglot.core.conversation import (
     ToolResult,
 )
 from toolglot.core.errors import RequestError, ToolResultsError
-from toolglot.wires.json_fields import adapt_body, number_at, parse_body, text_at, whole_at, write_arguments
+from toolglot.wires.json_fields import number_at, parse_body, text_at, whole_at, write_arguments
 from toolglot.wires.openai_responses.previous_responses import PREVIOUS, REFERENCE
-from toolglot.wires.openai_responses.tools import INPUT, ToolTable, decode_choice, fill_shelf, flatten_name
+from toolglot.wires.openai_responses.tools import INPUT, ToolTable, collect_tools, decode_choice, flatten_name
 from toolglot.wires.protocol import ClientRequest, read_error
-from toolglot.wires.translation import read_effort, read_image, regain_seal, table_at
+from toolglot.wires.translation import read_effort, read_image, table_at, unwrap_signature
 
 NAME = "openai_responses"
-TOOL_FIELDS = ("tools", "tool_choice", "parallel_tool_calls")
 ROLES: Mapping[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 STATEFUL = (PREVIOUS, "conversation", "prompt", "background")
-"""Fields that point to something that a server has kept, or is to keep."""
+"""Fields that refer to something that the server stores or is to store."""
 
 MODELLED = frozenset(
     ("model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "stream", "stream_options")
 ) | {"max_output_tokens", "temperature", "top_p", "store", *STATEFUL}
 
 EFFORT = ("reasoning", "effort")
-"""Where it stands how much a model is to think."""
+"""Path of the field for the reasoning effort."""
 
 TOOL_ITEMS = ("additional_tools", "tool_search_output")
-"""Items that bring tools with them."""
+"""Items that contain tools."""
 
 
 def decode_request(body: bytes, path: Mapping[str, str]) -> ClientRequest:
-    """The request in neutral words; ``RequestError`` names the field that cannot be meant."""
-    asked = parse_body(body, fill_shelf)
-    items = _list_items(asked.get("input"))
-    shelf = _add_tools(asked.get("tools"), items)
-    notes = list(shelf.notes)
+    """Decode a request; ``RequestError`` names the invalid field."""
+    fields = parse_body(body, collect_tools)
+    items = _list_items(fields.get("input"))
+    table = _add_tools(fields.get("tools"), items)
+    notes = list(table.notes)
     transcript = Transcript(items, notes)
-    instructions = asked.get("instructions")
+    instructions = fields.get("instructions")
     if instructions:
-        transcript.say("system", _decode_content(instructions, "instructions"))
+        transcript.add_message("system", _decode_content(instructions, "instructions"))
     for at, item in enumerate(items):
         transcript.take(item, f"input[{at}]")
     conversation = Conversation(
-        model=text_at(asked, "model"),
+        model=text_at(fields, "model"),
         messages=transcript.close(),
-        tools=shelf.offered,
-        choice=decode_choice(asked.get("tool_choice"), shelf.tools),
-        limits=_decode_limits(asked),
-        extra={key: value for key, value in asked.items() if key not in MODELLED},
+        tools=table.offered,
+        choice=decode_choice(fields.get("tool_choice"), table.tools),
+        limits=_decode_limits(fields),
+        extra={key: value for key, value in fields.items() if key not in MODELLED},
     )
-    bond = _find_bond(asked) or transcript.bond
-    if not conversation.messages and bond is None:
+    problem = _find_reference(fields) or transcript.unknown_reference
+    if not conversation.messages and problem is None:
         raise RequestError("A request needs input that is not empty.", "input")
-    streamed, kept = asked.get("stream") is True, asked.get("store") is not False
-    modelled = frozenset([".".join(EFFORT)] if conversation.limits.effort else ())
-    told = (tuple(notes), shelf.memory())
-    retold = frozenset((*shelf.custom, *shelf.namespaces))
-    return ClientRequest(conversation, streamed, True, *told, bond=bond, kept=kept, modelled=modelled, retold=retold)
+    return ClientRequest(
+        conversation,
+        stream=fields.get("stream") is True,
+        wants_usage=True,
+        notes=tuple(notes),
+        memory=table.memory(),
+        same_wire_only=problem,
+        may_be_referenced=fields.get("store") is not False,
+        modelled=frozenset([".".join(EFFORT)] if conversation.limits.effort else ()),
+        retold=frozenset((*table.custom, *table.namespaces)),
+    )
 
 
 def _add_tools(begun: ToolTable | None, items: list[dict[str, Any]]) -> ToolTable:
-    """All tools: those of the request, which other requests may share, and those that items bring with them."""
-    bringing = [(at, item) for at, item in enumerate(items) if item.get("type") in TOOL_ITEMS]
-    shelf = ToolTable(begun) if begun is None or bringing else begun
-    for at, item in bringing:
-        shelf.add(item.get("tools"), f"input[{at}].tools")
-    return shelf
+    """All tools: those of the request, which are cached and shared, and those that items contain."""
+    with_tools = [(at, item) for at, item in enumerate(items) if item.get("type") in TOOL_ITEMS]
+    table = ToolTable(begun) if begun is None or with_tools else begun
+    for at, item in with_tools:
+        table.add(item.get("tools"), f"input[{at}].tools")
+    return table
 
 
-def _find_bond(asked: Mapping[str, Any]) -> RequestError | None:
-    """Why the request could not go to a server of another kind, if it speaks of something that its server keeps."""
+def _find_reference(fields: Mapping[str, Any]) -> RequestError | None:
+    """The error for other wires, if the request refers to something that its server stores."""
     for key in STATEFUL:
-        if asked.get(key):
+        if fields.get(key):
             known = "it is not known here (any more)" if key == PREVIOUS else "nothing of that kind is kept here"
             return RequestError(f"{key} cannot be honoured: {known}. Send the whole history in input.", key)
     return None
-
-
-def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
-    """The request as it is, but for the model's name and, if so wished, for everything about tools."""
-    return adapt_body(body, model, TOOL_FIELDS if without_tools else ())
 
 
 def _list_items(given: object) -> list[dict[str, Any]]:
@@ -118,14 +117,14 @@ def _list_items(given: object) -> list[dict[str, Any]]:
     return given
 
 
-def _decode_limits(asked: Mapping[str, Any]) -> Sampling:
-    parallel = asked.get("parallel_tool_calls")
+def _decode_limits(fields: Mapping[str, Any]) -> Sampling:
+    parallel = fields.get("parallel_tool_calls")
     return Sampling(
-        max_tokens=whole_at(asked, "max_output_tokens"),
-        temperature=number_at(asked, "temperature"),
-        top_p=number_at(asked, "top_p"),
+        max_tokens=whole_at(fields, "max_output_tokens"),
+        temperature=number_at(fields, "temperature"),
+        top_p=number_at(fields, "top_p"),
         parallel_calls=parallel if isinstance(parallel, bool) else None,
-        effort=read_effort(table_at(asked, EFFORT[0]).get(EFFORT[1])),
+        effort=read_effort(table_at(fields, EFFORT[0]).get(EFFORT[1])),
     )
 
 
@@ -133,14 +132,14 @@ def _decode_limits(asked: Mapping[str, Any]) -> Sampling:
 
 
 class Transcript:
-    """Items becoming messages."""
+    """Converts items to messages."""
 
     def __init__(self, items: list[dict[str, Any]], notes: list[str]) -> None:
         self.known = {text_at(item, "id"): item for item in items if item.get("type") != REFERENCE}
         self.notes = notes
         self.messages: list[Message] = []
-        self.said: list[Part] = []
-        self.bond: RequestError | None = None
+        self.parts: list[Part] = []
+        self.unknown_reference: RequestError | None = None
 
     def take(self, item: dict[str, Any], where: str) -> None:
         kind = text_at(item, "type") or ("message" if "role" in item else "")
@@ -154,29 +153,29 @@ class Transcript:
             self.notes.append(f"{where} skipped: items of type {kind!r} mean nothing here")
 
     def resolve(self, item: Mapping[str, Any], where: str) -> None:
-        """Take the item that is meant, if it stands in the same request."""
+        """Take the referenced item, if it is in the same request."""
         found = self.known.get(text_at(item, "id"))
         if found is not None:
             self.take(found, where)
             return
-        self.bond = RequestError(
+        self.unknown_reference = RequestError(
             f"{where} refers to the item {item.get('id')}, which is not known here (any more). "
             "Send the item itself (set store to false).",
             where,
         )
 
-    def say(self, role: Role, parts: list[Part]) -> None:
+    def add_message(self, role: Role, parts: list[Part]) -> None:
         if role == "assistant":
-            self.said += parts
+            self.parts += parts
             return
         self.pause()
         self.messages.append(Message(role, tuple(parts)))
 
     def pause(self) -> None:
-        """The assistant's turn is over."""
-        if self.said:
-            self.messages.append(Message("assistant", tuple(self.said)))
-            self.said = []
+        """End the turn of the assistant."""
+        if self.parts:
+            self.messages.append(Message("assistant", tuple(self.parts)))
+            self.parts = []
 
     def close(self) -> tuple[Message, ...]:
         self.pause()
@@ -186,12 +185,12 @@ class Transcript:
         role = ROLES.get(text_at(item, "role"))
         if role is None:
             raise RequestError(f"{where}.role must be one of {', '.join(ROLES)}.", f"{where}.role")
-        self.say(role, _decode_content(item.get("content"), f"{where}.content"))
+        self.add_message(role, _decode_content(item.get("content"), f"{where}.content"))
 
     def take_reasoning(self, item: Mapping[str, Any], where: str) -> None:
-        told = [_join_texts(item.get(key)) for key in ("summary", "content")]
-        seal, kind = regain_seal(text_at(item, "encrypted_content"), NAME)
-        self.said.append(Reasoning(told[0] or told[1], seal, kind))
+        payload = [_join_texts(item.get(key)) for key in ("summary", "content")]
+        signature, kind = unwrap_signature(text_at(item, "encrypted_content"), NAME)
+        self.parts.append(Reasoning(payload[0] or payload[1], signature, kind))
 
     def take_call(self, item: Mapping[str, Any], where: str) -> None:
         arguments = item.get("arguments")
@@ -200,7 +199,7 @@ class Transcript:
         name = flatten_name(text_at(item, "namespace"), text_at(item, "name").strip())
         if not name:
             self.notes.append(f"{where} names no tool")
-        self.said.append(ToolCall(text_at(item, "call_id"), name or "unnamed", write_arguments(arguments)))
+        self.parts.append(ToolCall(text_at(item, "call_id"), name or "unnamed", write_arguments(arguments)))
 
     def take_result(self, item: Mapping[str, Any], where: str) -> None:
         if "output" not in item:
@@ -209,7 +208,7 @@ class Transcript:
         if output is not None and not isinstance(output, str | list):
             output = write_arguments(output)
         parts = _decode_content(output, f"{where}.output")
-        content = tuple(part if isinstance(part, Text | Image) else Text(_tell_foreign(part)) for part in parts)
+        content = tuple(part if isinstance(part, Text | Image) else Text(_encode_foreign(part)) for part in parts)
         self.pause()
         self.messages.append(Message("tool", (read_error(ToolResult(text_at(item, "call_id"), "", content)),)))
 
@@ -224,7 +223,7 @@ _ITEMS: Mapping[str, Callable[[Transcript, dict[str, Any], str], None]] = {
 }
 
 
-def _tell_foreign(part: Part) -> str:
+def _encode_foreign(part: Part) -> str:
     return write_arguments(dict(part.data)) if isinstance(part, ProviderPart) else str(part)
 
 

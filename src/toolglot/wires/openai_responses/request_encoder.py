@@ -1,8 +1,7 @@
-"""Requests on the Responses wire, written.
+"""Encode a conversation as a request of the Responses wire.
 
-Every part of a message is an item or a part of one, in its order. Reasoning goes back only to where it came from: a
-server of this wire refuses thoughts that it has not sealed. Nothing is asked to be kept, so models that can are asked
-for seals.
+Every part of a message is an item or a part of one, in order. Reasoning of other wires is not sent: a server of this
+wire refuses reasoning that it has not signed. Requests disable storage, so reasoning models are asked for signatures.
 """
 
 from __future__ import annotations
@@ -26,26 +25,42 @@ from toolglot.core.conversation import (
 )
 from toolglot.core.errors import RequestError
 from toolglot.core.json_numbers import encode
+from toolglot.wires.json_fields import adapt_body
 from toolglot.wires.openai_responses.request_decoder import EFFORT, NAME
 from toolglot.wires.openai_responses.tools import encode_choice, encode_tools
 from toolglot.wires.protocol import write_error
-from toolglot.wires.translation import address_image, write_effort
+from toolglot.wires.translation import image_url, write_effort
 
-SEALING = re.compile(r"(?:.*/)?(?:o[1-9]|gpt-(?:[5-9]|\d\d)(?!.*-chat)|codex)")
-"""Models that think, and seal their thoughts if they are asked to; others refuse to be asked."""
+SIGNING_MODELS = re.compile(r"(?:.*/)?(?:o[1-9]|gpt-(?:[5-9]|\d\d)(?!.*-chat)|codex)")
+"""Models that sign their reasoning on request; others refuse the request."""
 
+CARRIES = {
+    "model": "",
+    "messages": "",
+    "tools": "",
+    "choice": "",
+    "extra": "within this wire",
+    "max_tokens": "",
+    "temperature": "",
+    "top_p": "",
+    "parallel_calls": "",
+    "effort": "nearest level",
+}
+"""The fields of a request that this wire transports; see ``protocol.CARRIED_FIELDS``."""
+
+TOOL_FIELDS = ("tools", "tool_choice", "parallel_tool_calls")
 LIMITS = {"max_output_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p"}
-"""What this wire knows of the limits; it has no word for stop sequences, a seed or ``top_k``."""
+"""The limits that this wire has fields for."""
 
 
 def encode_request(conversation: Conversation, *, stream: bool, wants_usage: bool) -> bytes:
-    """The same request in the words of this wire."""
+    """Encode the conversation as the body of a request."""
     limits, messages = conversation.limits, list(conversation.messages)
     request: dict[str, Any] = {"model": conversation.model}
     if messages and messages[0].role == "system" and [type(part) for part in messages[0].parts] == [Text]:
         request["instructions"] = messages.pop(0).text
     request["input"] = [item for message in messages for item in _encode_message(message)]
-    request |= {"store": False, **_ask_for_seals(conversation.model), **conversation.extra}
+    request |= {"store": False, **_request_signatures(conversation.model), **conversation.extra}
     request |= {key: value for key, name in LIMITS.items() if (value := getattr(limits, name)) is not None}
     if limits.effort and EFFORT[0] not in request:
         request[EFFORT[0]] = {EFFORT[1]: write_effort(limits.effort, EFFORTS[:-1])}
@@ -58,18 +73,23 @@ def encode_request(conversation: Conversation, *, stream: bool, wants_usage: boo
     return encode(request)
 
 
-def _ask_for_seals(model: str) -> dict[str, Any]:
-    return {"include": ["reasoning.encrypted_content"]} if SEALING.match(model) else {}
+def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
+    """Return the body with another model name and, on demand, without its tool fields."""
+    return adapt_body(body, model, TOOL_FIELDS if without_tools else ())
+
+
+def _request_signatures(model: str) -> dict[str, Any]:
+    return {"include": ["reasoning.encrypted_content"]} if SIGNING_MODELS.match(model) else {}
 
 
 def _encode_message(message: Message) -> Iterator[dict[str, Any]]:
-    """The items of a message: parts of one kind that meet share an item, the others have one each."""
+    """The items of a message: adjacent texts and images share an item, other parts have one each."""
     for kind, parts in groupby(message.parts, key=lambda part: _ITEMS.get(type(part))):
         if kind is not None:
             yield from (item for part in parts if (item := kind(part)) is not None)
         else:
-            told = "output_text" if message.role == "assistant" else "input_text"
-            content = [_encode_part(part, told) for part in parts]
+            encoded = "output_text" if message.role == "assistant" else "input_text"
+            content = [_encode_part(part, encoded) for part in parts]
             yield {"type": "message", "role": message.role, "content": content}
     if not message.parts:
         yield {"type": "message", "role": message.role, "content": []}
@@ -84,8 +104,8 @@ def _encode_reasoning(thought: Reasoning) -> dict[str, Any] | None:
     if thought.kind != NAME:
         return None
     summary = [{"type": "summary_text", "text": thought.text}] if thought.text else []
-    sealed = {"encrypted_content": thought.signature} if thought.signature else {}
-    return {"type": "reasoning", "summary": summary, **sealed}
+    signed = {"encrypted_content": thought.signature} if thought.signature else {}
+    return {"type": "reasoning", "summary": summary, **signed}
 
 
 def _encode_result(result: ToolResult) -> dict[str, Any]:
@@ -105,11 +125,11 @@ _ITEMS: Mapping[type, Callable[[Any], dict[str, Any] | None]] = {
 }
 
 
-def _encode_part(part: Part, told: str) -> dict[str, Any]:
+def _encode_part(part: Part, encoded: str) -> dict[str, Any]:
     if isinstance(part, Text):
-        return {"type": told, "text": part.text}
+        return {"type": encoded, "text": part.text}
     if isinstance(part, Image):
-        return {"type": "input_image", "image_url": address_image(part), "detail": part.detail or "auto"}
+        return {"type": "input_image", "image_url": image_url(part), "detail": part.detail or "auto"}
     if isinstance(part, ProviderPart) and part.wire == NAME:
         return dict(part.data)
     raise RequestError("The request holds a part that the upstream's protocol has no word for.", "messages")

@@ -1,11 +1,11 @@
-"""What comes back on the Responses wire, whole and streamed, read into events.
+"""Decode responses of the Responses wire, streamed or not, into events.
 
     data: {"type":"response.output_item.added","output_index":1,
            "item":{"type":"function_call","id":"fc_1","call_id":"call_1","name":"read","arguments":""}}
 
-Strategy. Deltas are told as they come. The end of an item tells whatever of it no delta told, and the end of the
-response whatever no item told, so servers that leave out steps are read as well. A whole reply is a response that
-begins with its end.
+Strategy. Deltas are emitted as they arrive. The end of an item emits whatever no delta contained, and the end of the
+response whatever no item contained, so servers may leave out steps. A non-streamed response is decoded as the end of a
+response.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from toolglot.core.events import (
     TextDelta,
     Usage,
 )
-from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_reply, text_at, write_arguments
+from toolglot.wires.json_fields import count_at, dicts_in, end_call, find_fault, parse_object, text_at, write_arguments
 from toolglot.wires.openai_responses.errors import describe, read_failure
 from toolglot.wires.openai_responses.request_decoder import NAME
 from toolglot.wires.openai_responses.stream_position import PositionTracker, StreamPosition
 from toolglot.wires.openai_responses.tools import INPUT, flatten_name
-from toolglot.wires.protocol import Whole
+from toolglot.wires.protocol import DecodedResponse
 from toolglot.wires.sse import EventStream
-from toolglot.wires.translation import regain_seal, table_at
+from toolglot.wires.translation import table_at, unwrap_signature
 
 OPENING, CLOSING = f'{{"{INPUT}":"', '"}'
 EVENT = b"event:"
 CUT = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
-class ReplyDecoder:
-    """Reads one answer into events; ``whole``: in one piece."""
+class PayloadDecoder:
+    """Decodes the JSON payloads of one response; ``whole``: it is not streamed."""
 
     whole = False
 
@@ -52,8 +52,8 @@ class ReplyDecoder:
         self.started = False
         self.over = False
         self.tidy = True
-        self.answer: tuple[str, list[dict[str, Any]]] | None = None
-        self.told: set[object] = set()
+        self.unstored: tuple[str, list[dict[str, Any]]] | None = None
+        self.with_deltas: set[object] = set()
         self.ended: set[object] = set()
         self.calls: dict[object, int] = {}
         self.filled: dict[int, list[str]] = {}
@@ -61,40 +61,40 @@ class ReplyDecoder:
         self.open: dict[int, bool] = {}
         self.channel = ""
 
-    def read(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        """What one step says."""
-        taken = _STEPS.get(text_at(told, "type"))
+    def read(self, payload: Mapping[str, Any], events: list[Event]) -> None:
+        """Decode one step."""
+        taken = _STEPS.get(text_at(payload, "type"))
         if taken is not None and not self.over:
-            taken(self, told, events)
+            taken(self, payload, events)
 
-    def start(self, told: Mapping[str, Any], events: list[Event]) -> None:
+    def start(self, payload: Mapping[str, Any], events: list[Event]) -> None:
         if not self.started:
             self.started = True
-            response = table_at(told, "response")
+            response = table_at(payload, "response")
             events.append(Started(text_at(response, "id"), text_at(response, "model")))
 
     # -- deltas --------------------------------------------------------------------------------------------------------
 
-    def say(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        if text := text_at(told, "delta"):
-            self.told.add(_key(told))
+    def add_text(self, payload: Mapping[str, Any], events: list[Event]) -> None:
+        if text := text_at(payload, "delta"):
+            self.with_deltas.add(_key(payload))
             events.append(TextDelta(text))
 
-    def think(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        """Reasoning may come in full and as a summary; the one that comes first is told."""
-        channel = text_at(told, "type").partition(".")[2].partition("_text")[0]
+    def add_reasoning(self, payload: Mapping[str, Any], events: list[Event]) -> None:
+        """Reasoning may arrive in full and as a summary; only the first of both is emitted."""
+        channel = text_at(payload, "type").partition(".")[2].partition("_text")[0]
         self.channel = self.channel or channel
-        if channel == self.channel and (text := text_at(told, "delta")):
-            self.told.add(_key(told))
+        if channel == self.channel and (text := text_at(payload, "delta")):
+            self.with_deltas.add(_key(payload))
             events.append(ReasoningDelta(text))
 
-    def part_thoughts(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        if told.get("summary_index") and _key(told) in self.told and self.channel == "reasoning_summary":
+    def separate_reasoning(self, payload: Mapping[str, Any], events: list[Event]) -> None:
+        if payload.get("summary_index") and _key(payload) in self.with_deltas and self.channel == "reasoning_summary":
             events.append(ReasoningDelta("\n\n"))
 
-    def argue(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        index = self.calls.get(_key(told))
-        text = text_at(told, "delta")
+    def add_arguments(self, payload: Mapping[str, Any], events: list[Event]) -> None:
+        index = self.calls.get(_key(payload))
+        text = text_at(payload, "delta")
         if index is None or not text:
             return
         if self.open.get(index):
@@ -107,10 +107,10 @@ class ReplyDecoder:
 
     # -- items ---------------------------------------------------------------------------------------------------------
 
-    def add_item(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        item = table_at(told, "item")
+    def add_item(self, payload: Mapping[str, Any], events: list[Event]) -> None:
+        item = table_at(payload, "item")
         if item.get("type") in ("function_call", "custom_tool_call"):
-            self.start_call(item, _key(told), events)
+            self.start_call(item, _key(payload), events)
 
     def start_call(self, item: Mapping[str, Any], key: object, events: list[Event]) -> int:
         index = self.calls.get(key)
@@ -124,8 +124,8 @@ class ReplyDecoder:
                 events.append(CallArguments(index, OPENING))
         return index
 
-    def end_item(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        item, key = table_at(told, "item"), _key(told)
+    def end_item(self, payload: Mapping[str, Any], events: list[Event]) -> None:
+        item, key = table_at(payload, "item"), _key(payload)
         if key in self.ended:
             return
         self.ended.add(key)
@@ -147,7 +147,7 @@ class ReplyDecoder:
             self.close_call(index, events)
 
     def close_call(self, index: int, events: list[Event]) -> None:
-        """The server says that a call is complete, which is not true of arguments without their end."""
+        """The server ends a call; its arguments may still be truncated."""
         raw = self.open.pop(index)
         fault = None if raw else find_fault("".join(self.filled.get(index, ())))
         self.tidy = self.tidy and fault is None
@@ -157,32 +157,32 @@ class ReplyDecoder:
         events.append(end_call(index, fault))
 
     def end_message(self, item: Mapping[str, Any], key: object, events: list[Event]) -> None:
-        if key not in self.told:
+        if key not in self.with_deltas:
             parts = dicts_in(item.get("content"))
             text = "".join(text_at(part, "text") or text_at(part, "refusal") for part in parts)
             self.tidy = self.tidy and (self.whole or not text)
             events += [TextDelta(text)] if text else []
 
     def end_reasoning(self, item: Mapping[str, Any], key: object, events: list[Event]) -> None:
-        if key not in self.told:
+        if key not in self.with_deltas:
             listed = dicts_in(item.get("summary")) or dicts_in(item.get("content"))
             text = "\n\n".join(text_at(part, "text") for part in listed)
             self.tidy = self.tidy and (self.whole or not text)
             events += [ReasoningDelta(text)] if text else []
-        if seal := text_at(item, "encrypted_content"):
-            events.append(ReasoningSigned(*regain_seal(seal, NAME)))
+        if signature := text_at(item, "encrypted_content"):
+            events.append(ReasoningSigned(*unwrap_signature(signature, NAME)))
 
-    # -- the end -------------------------------------------------------------------------------------------------------
+    # -- end of response -----------------------------------------------------------------------------------------------
 
-    def complete(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        self.start(told, events)
-        response = table_at(told, "response")
-        stepped = bool(self.ended or self.told or self.calls)
+    def complete(self, payload: Mapping[str, Any], events: list[Event]) -> None:
+        self.start(payload, events)
+        response = table_at(payload, "response")
+        stepped = bool(self.ended or self.with_deltas or self.calls)
         for at, item in enumerate(response.get("output") or ()):
             if isinstance(item, dict) and not stepped:
                 self.end_item({"output_index": at, "item": item}, events)
         reason = text_at(table_at(response, "incomplete_details"), "reason")
-        finish = CUT.get(reason, "length" if text_at(told, "type") == "response.incomplete" else "")
+        finish = CUT.get(reason, "length" if text_at(payload, "type") == "response.incomplete" else "")
         self.tidy = self.tidy and (stepped or self.whole or not response.get("output")) and not self.open
         if not finish:
             for index in list(self.open):
@@ -196,73 +196,75 @@ class ReplyDecoder:
 
     def sum_up(self, response: Mapping[str, Any]) -> None:
         if response.get("store") is not True:
-            self.answer = text_at(response, "id"), dicts_in(response.get("output"))
+            self.unstored = text_at(response, "id"), dicts_in(response.get("output"))
 
-    def fail(self, told: Mapping[str, Any], events: list[Event]) -> None:
-        response = table_at(told, "response")
-        code, message = read_failure(response) if response else describe(told)[:2]
+    def fail(self, payload: Mapping[str, Any], events: list[Event]) -> None:
+        response = table_at(payload, "response")
+        code, message = read_failure(response) if response else describe(payload)[:2]
         self.over, self.tidy = True, False
         events.append(Failed(code, message))
 
 
-_Taken = Callable[[ReplyDecoder, Mapping[str, Any], list[Event]], None]
-_STEPS: Mapping[str, _Taken] = {
-    "response.created": ReplyDecoder.start,
-    "response.in_progress": ReplyDecoder.start,
-    "response.output_text.delta": ReplyDecoder.say,
-    "response.refusal.delta": ReplyDecoder.say,
-    "response.reasoning_summary_part.added": ReplyDecoder.part_thoughts,
-    "response.reasoning_summary_text.delta": ReplyDecoder.think,
-    "response.reasoning_text.delta": ReplyDecoder.think,
-    "response.output_item.added": ReplyDecoder.add_item,
-    "response.function_call_arguments.delta": ReplyDecoder.argue,
-    "response.custom_tool_call_input.delta": ReplyDecoder.argue,
-    "response.output_item.done": ReplyDecoder.end_item,
-    "response.completed": ReplyDecoder.complete,
-    "response.incomplete": ReplyDecoder.complete,
-    "response.failed": ReplyDecoder.fail,
-    "error": ReplyDecoder.fail,
+_Step = Callable[[PayloadDecoder, Mapping[str, Any], list[Event]], None]
+_STEPS: Mapping[str, _Step] = {
+    "response.created": PayloadDecoder.start,
+    "response.in_progress": PayloadDecoder.start,
+    "response.output_text.delta": PayloadDecoder.add_text,
+    "response.refusal.delta": PayloadDecoder.add_text,
+    "response.reasoning_summary_part.added": PayloadDecoder.separate_reasoning,
+    "response.reasoning_summary_text.delta": PayloadDecoder.add_reasoning,
+    "response.reasoning_text.delta": PayloadDecoder.add_reasoning,
+    "response.output_item.added": PayloadDecoder.add_item,
+    "response.function_call_arguments.delta": PayloadDecoder.add_arguments,
+    "response.custom_tool_call_input.delta": PayloadDecoder.add_arguments,
+    "response.output_item.done": PayloadDecoder.end_item,
+    "response.completed": PayloadDecoder.complete,
+    "response.incomplete": PayloadDecoder.complete,
+    "response.failed": PayloadDecoder.fail,
+    "error": PayloadDecoder.fail,
 }
-_ITEMS: Mapping[str, Callable[[ReplyDecoder, Mapping[str, Any], object, list[Event]], None]] = {
-    "message": ReplyDecoder.end_message,
-    "reasoning": ReplyDecoder.end_reasoning,
-    "function_call": ReplyDecoder.end_call,
-    "custom_tool_call": ReplyDecoder.end_call,
+_ITEMS: Mapping[str, Callable[[PayloadDecoder, Mapping[str, Any], object, list[Event]], None]] = {
+    "message": PayloadDecoder.end_message,
+    "reasoning": PayloadDecoder.end_reasoning,
+    "function_call": PayloadDecoder.end_call,
+    "custom_tool_call": PayloadDecoder.end_call,
 }
 
 
-def _key(told: Mapping[str, Any]) -> object:
-    """Which item is meant."""
-    at = told.get("output_index")
-    return at if at is not None else told.get("item_id") or table_at(told, "item").get("id")
+def _key(payload: Mapping[str, Any]) -> object:
+    """The key of the item that a step belongs to."""
+    at = payload.get("output_index")
+    return at if at is not None else payload.get("item_id") or table_at(payload, "item").get("id")
 
 
-class WholeDecoder(ReplyDecoder):
+class WholeDecoder(PayloadDecoder):
     whole = True
 
 
-class StreamDecoder(ReplyDecoder):
-    """Reads a streamed answer."""
+class StreamDecoder(PayloadDecoder):
+    """Decodes a streamed response."""
+
+    finish_reason = None
 
     def __init__(self, new_id: Callable[[], str]) -> None:
         super().__init__(new_id)
         self.stream = EventStream()
-        self.trail = PositionTracker()
+        self.tracker = PositionTracker()
 
     @property
     def place(self) -> StreamPosition:
-        return self.trail.place
+        return self.tracker.place
 
     @property
     def between(self) -> bool:
-        return self.trail.settled and not self.stream.waiting
+        return self.tracker.settled and not self.stream.waiting
 
     def measure(self, pieces: Sequence[bytes]) -> int:
-        return self.stream.measure(pieces) if self.trail.settled else 0
+        return self.stream.measure(pieces) if self.tracker.settled else 0
 
     def feed(self, piece: bytes) -> list[Event]:
         if not self.started and not self.stream.waiting and not EVENT.startswith(piece[: len(EVENT)]):
-            self.tidy = False  # clients of this wire go by the names of events
+            self.tidy = False  # clients of this wire need event names
         events: list[Event] = []
         for data in self.stream.feed(piece):
             self.accept(data, events)
@@ -271,16 +273,16 @@ class StreamDecoder(ReplyDecoder):
     def accept(self, data: bytes, events: list[Event]) -> None:
         if data.strip() == b"[DONE]":
             return
-        told = _parse(data)
-        if told.get("error") and "type" not in told:
-            told = {"type": "error", **told}
+        payload = _parse(data)
+        if payload.get("error") and "type" not in payload:
+            payload = {"type": "error", **payload}
         if self.tidy:
-            self.trail.follow(told)
-            self.tidy = self.trail.tidy
-        self.read(told, events)
+            self.tracker.follow(payload)
+            self.tidy = self.tracker.tidy
+        self.read(payload, events)
 
     def close(self) -> list[Event]:
-        """The connection is over. An answer that did not say so itself was cut."""
+        """End of the connection. A response without its own end was truncated and fails."""
         events: list[Event] = []
         for data in self.stream.close():
             self.accept(data, events)
@@ -291,43 +293,41 @@ class StreamDecoder(ReplyDecoder):
         return events
 
 
-def read_reply(body: bytes, new_id: Callable[[], str]) -> Whole:
-    """A whole answer."""
-    told = _parse(body)
+def decode_response(body: bytes, new_id: Callable[[], str]) -> DecodedResponse:
+    """Decode a non-streamed response."""
+    payload = _parse(body)
     reader, events = WholeDecoder(new_id), list[Event]()
-    status = told.get("status")
-    if told.get("type") == "error" or (told.get("error") and status in (None, "failed")):
-        reader.fail({"response": told} if told.get("object") == "response" else told, events)
-        return Whole(events)
+    status = payload.get("status")
+    if payload.get("type") == "error" or (payload.get("error") and status in (None, "failed")):
+        reader.fail({"response": payload} if payload.get("object") == "response" else payload, events)
+        return DecodedResponse(events)
     if status not in (None, "completed", "incomplete"):
-        return Whole([Failed("upstream_closed", f"The upstream's answer is not finished: its status is {status!r}.")])
-    reader.complete({"type": f"response.{told.get('status', 'completed')}", "response": told}, events)
-    if "output" not in told:
-        return Whole([Failed("upstream_invalid", "The upstream's answer holds neither text nor calls.")])
-    called = [item for item in dicts_in(told["output"]) if item.get("type") == "function_call"]
+        return DecodedResponse(
+            [Failed("upstream_closed", f"The upstream's answer is not finished: its status is {status!r}.")]
+        )
+    reader.complete({"type": f"response.{payload.get('status', 'completed')}", "response": payload}, events)
+    if "output" not in payload:
+        return DecodedResponse([Failed("upstream_invalid", "The upstream's answer holds neither text nor calls.")])
+    called = [item for item in dicts_in(payload["output"]) if item.get("type") == "function_call"]
     functions = frozenset([text_at(item, "name") for item in called if not item.get("namespace")])
-    return Whole(events, reader.tidy and status is not None, functions, reader.answer)
-
-
-def decode_reply(body: bytes, new_id: Callable[[], str]) -> list[Event]:
-    return read_reply(body, new_id).events
+    return DecodedResponse(events, reader.tidy and status is not None, functions, reader.unstored)
 
 
 def _escape(text: str) -> str:
-    """Raw text as the inside of a JSON string."""
+    """Escape raw text for a JSON string."""
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
 def _parse(data: bytes) -> dict[str, Any]:
-    told = parse_reply(data)
-    if told is not None:
-        return told
+    payload = parse_object(data)
+    if payload is not None:
+        return payload
     text = data.decode(errors="replace")[:80]
     return {"type": "error", "code": "upstream_invalid", "message": f"The upstream sent no reply but {text!r}."}
 
 
-def _read_usage(told: object) -> Usage | None:
-    if not isinstance(told, dict):
+def _read_usage(payload: object) -> Usage | None:
+    if not isinstance(payload, dict):
         return None
-    given, made, total = (count_at(told, key) for key in ("input_tokens", "output_tokens", "total_tokens"))
-    return Usage(given, made, total, told)
+    given, made, total = (count_at(payload, key) for key in ("input_tokens", "output_tokens", "total_tokens"))
+    return Usage(given, made, total, payload)

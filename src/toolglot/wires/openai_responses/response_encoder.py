@@ -1,4 +1,4 @@
-"""Answers on the Responses wire, whole and streamed, written from events.
+"""Encode events as responses of the Responses wire, streamed or not.
 
 event: response.output_text.delta
 data: {"type":"response.output_text.delta","item_id":"msg_1","output_index":0,"content_index":0,"delta":"Hi",
@@ -12,47 +12,47 @@ from collections.abc import Iterable
 from toolglot.core.errors import UpstreamError
 from toolglot.core.events import Event, Failed
 from toolglot.core.json_numbers import encode
-from toolglot.wires.openai_responses.output_items import OutputItems, Step, tell_error
+from toolglot.wires.openai_responses.output_items import OutputItems, Step, encode_error_step
 from toolglot.wires.openai_responses.stream_position import StreamPosition
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
 
 
 class StreamEncoder:
-    """Writes one streamed answer."""
+    """Encodes one streamed response."""
 
-    def __init__(self, answerer: ResponseIdentity, asked: ClientRequest) -> None:
-        self.ladder = OutputItems(answerer, asked)
+    def __init__(self, identity: ResponseIdentity, request: ClientRequest) -> None:
+        self.items = OutputItems(identity, request)
         self.number = 0
 
     def write(self, events: Iterable[Event]) -> bytes:
-        """The steps for these events, in one piece."""
+        """Encode the events as joined server-sent events."""
         out: list[bytes] = []
         for event in events:
-            steps = self.ladder.take(event)
+            steps = self.items.take(event)
             if steps and not self.number:
-                out += map(self.frame, self.greet())
+                out += map(self.frame, self.start())
             out += map(self.frame, steps)
         return b"".join(out)
 
     def resume(self, place: StreamPosition) -> None:
-        """Somebody else took the steps as far as here."""
+        """Continue after a beginning that was passed through."""
         self.number = place.number
-        self.ladder.resume(place.response, place.marks[: place.length])
+        self.items.resume(place.response, place.marks[: place.length])
 
-    def beat(self) -> bytes:
-        """The response is still in progress: some clients count only data as a sign of life."""
-        steps = [self.proceed()] if self.number else self.greet()
+    def heartbeat(self) -> bytes:
+        """A progress event: for some clients only data resets the timeout."""
+        steps = [self.proceed()] if self.number else self.start()
         return b"".join(map(self.frame, steps))
 
-    def greet(self) -> list[Step]:
+    def start(self) -> list[Step]:
         return [("response.created", {"response": self.unfinished()}), self.proceed()]
 
     def proceed(self) -> Step:
         return "response.in_progress", {"response": self.unfinished()}
 
     def unfinished(self) -> dict[str, object]:
-        """The response as it was before anything was said."""
-        return self.ladder.response | {"status": "in_progress", "output": [], "usage": None, "error": None}
+        """The response object without output."""
+        return self.items.response | {"status": "in_progress", "output": [], "usage": None, "error": None}
 
     def frame(self, step: Step) -> bytes:
         framed = _frame(step, self.number)
@@ -67,18 +67,18 @@ def _frame(step: Step, number: int) -> bytes:
 
 
 def interject(failure: Failed | None, *, begun: bool) -> bytes:
-    """A sign of life, or a failure, inside a stream that an upstream writes. Nothing of it may name a response: clients
-    stop at a second identity, and at anything that comes before the first."""
+    """A heartbeat or a failure inside a relayed stream. It must not name a response: clients stop at a second id
+    and at any event before the first."""
     if failure is not None:
-        return _frame(tell_error(failure), 0)
+        return _frame(encode_error_step(failure), 0)
     return _frame(("keepalive", {}), 0) if begun else b": waiting\n\n"
 
 
-def encode_reply(events: Iterable[Event], answerer: ResponseIdentity, asked: ClientRequest) -> bytes:
-    """A whole answer. Calls that were cut are not in it."""
-    ladder = OutputItems(answerer, asked)
+def encode_response(events: Iterable[Event], identity: ResponseIdentity, request: ClientRequest) -> bytes:
+    """Encode a non-streamed response; calls that never ended are left out."""
+    items = OutputItems(identity, request)
     for event in events:
-        ladder.take(event)
-    if ladder.failure is not None:
-        raise UpstreamError(ladder.failure.message)
-    return encode(ladder.response)
+        items.take(event)
+    if items.failure is not None:
+        raise UpstreamError(items.failure.message)
+    return encode(items.response)

@@ -4,10 +4,10 @@
     {"type": "custom", "name": "apply_patch", "format": {"type": "grammar", "syntax": "lark", "definition": "..."}}
     {"type": "namespace", "name": "agents", "description": "...", "tools": [{"type": "function", ...}]}
 
-Strategy. Elsewhere there are only functions with flat names. A custom tool, which takes raw text, becomes a function
-with one string called ``input``; a tool in a namespace is called ``namespace__name``. A ``ToolTable`` remembers both,
-and the answer is told in the client's words again. Tools that a server would have to run are left out and noted,
-because agents offer them to everybody."""
+Strategy. Other wires have only functions with flat names. A custom tool, which takes raw text, becomes a function with
+one string parameter ``input``; a tool in a namespace is called ``namespace__name``. A ``ToolTable`` records both, so
+that the response uses the client's form again. Tools that a server would run are skipped with a note, because agents
+offer them to every server."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def flatten_name(namespace: str, name: str) -> str:
 
 
 class ToolTable:
-    """The tools of one request, and notes on those that cannot be used."""
+    """The tools of one request, and notes on the skipped ones."""
 
     def __init__(self, begun: ToolTable | None = None) -> None:
         self.notes: list[str] = list(begun.notes) if begun else []
@@ -42,11 +42,11 @@ class ToolTable:
         return Tools(self.tools.values())
 
     def memory(self) -> dict[str, Any]:
-        """What the answer has to be told with."""
+        """What the encoder of the response needs (``ClientRequest.memory``)."""
         return {"custom": frozenset(self.custom), "namespaces": self.namespaces}
 
     def add(self, listed: object, where: str, namespace: str = "") -> None:
-        """Every tool that can be used; the others are skipped and noted."""
+        """Add the usable tools; the others are skipped with a note."""
         if listed is None:
             return
         if not isinstance(listed, list):
@@ -86,21 +86,21 @@ class ToolTable:
         self.tools[name] = Tool(name, text_at(entry, "description"), parameters)
 
 
-def fill_shelf(listed: object) -> ToolTable:
-    """What stands in the field of tools. Items that bring further ones go on from a copy of it."""
-    shelf = ToolTable()
-    shelf.add(listed, "tools")
-    return shelf
+def collect_tools(listed: object) -> ToolTable:
+    """Collect the tools of the ``tools`` field. Items with further tools extend a copy of it."""
+    table = ToolTable()
+    table.add(listed, "tools")
+    return table
 
 
 def _describe_input(form: Mapping[str, Any]) -> dict[str, Any]:
-    """The one parameter of a tool that takes raw text. A grammar cannot be enforced elsewhere, but it can be shown."""
-    told = {"type": "string", "description": "The raw text for the tool."}
+    """The schema of a tool that takes raw text. Other wires cannot enforce a grammar, but can show it."""
+    encoded = {"type": "string", "description": "The raw text for the tool."}
     grammar = form.get("grammar") if isinstance(form.get("grammar"), dict) else form
     if isinstance(grammar, dict) and text_at(grammar, "definition"):
         syntax = text_at(grammar, "syntax") or "its"
-        told["description"] += f" It follows this {syntax} grammar:\n{grammar['definition']}"
-    return {"type": "object", "properties": {INPUT: told}, "required": [INPUT], "additionalProperties": False}
+        encoded["description"] += f" It follows this {syntax} grammar:\n{grammar['definition']}"
+    return {"type": "object", "properties": {INPUT: encoded}, "required": [INPUT], "additionalProperties": False}
 
 
 # -- the choice --------------------------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ def decode_choice(choice: object, tools: Mapping[str, Tool]) -> ToolChoice:
 
 
 def _names_of(choice: Mapping[str, Any], tools: Mapping[str, Tool]) -> tuple[str, ...]:
-    """The tools that are allowed; those that only a server could run are not among ours."""
+    """The allowed tools; tools that a server would run are not offered."""
     names = dict.fromkeys(name for entry in dicts_in(choice.get("tools")) for name in _expand(entry, tools))
     if not names:
         raise RequestError("tool_choice allows no tool that can be used here.", "tool_choice")
@@ -147,7 +147,7 @@ def _name_of(entry: Mapping[str, Any]) -> str:
     return flatten_name(text_at(entry, "namespace"), name)
 
 
-# -- the way back ------------------------------------------------------------------------------------------------------
+# -- encoding ----------------------------------------------------------------------------------------------------------
 
 
 def encode_tools(tools: Iterable[Tool]) -> list[dict[str, Any]]:

@@ -1,0 +1,161 @@
+"""Encode a conversation as a Chat Completions request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from toolglot.core.conversation import (
+    EFFORTS,
+    Conversation,
+    Image,
+    Message,
+    Part,
+    ProviderPart,
+    Reasoning,
+    Sampling,
+    Text,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+)
+from toolglot.core.json_numbers import encode
+from toolglot.wires.json_fields import adapt_body, write_function
+from toolglot.wires.openai_chat.request_decoder import EFFORT, LIMITS, NEWER_LIMIT, NO_LIMITS, REASONING_FIELDS
+from toolglot.wires.openai_chat.signatures import NAME, write_signature
+from toolglot.wires.protocol import write_error
+from toolglot.wires.translation import image_url, write_effort
+
+CARRIES = {
+    "model": "",
+    "messages": "",
+    "tools": "",
+    "choice": "",
+    "extra": "within this wire",
+    "max_tokens": "",
+    "temperature": "",
+    "top_p": "",
+    "seed": "",
+    "stop": "",
+    "parallel_calls": "",
+    "effort": "nearest level",
+}
+"""The fields of a request that this wire transports; see ``protocol.CARRIED_FIELDS``."""
+
+TOOL_FIELDS = ("tools", "tool_choice", "parallel_tool_calls")
+EFFORT_WORDS = EFFORTS[:-1]
+
+
+def encode_request(conversation: Conversation, *, stream: bool, wants_usage: bool) -> bytes:
+    """Encode the conversation as the body of a request."""
+    limits = conversation.limits
+    request: dict[str, Any] = {
+        "model": conversation.model,
+        "messages": _encode_messages(conversation.messages),
+        **conversation.extra,
+    }
+    if limits != NO_LIMITS:
+        request |= _encode_limits(limits, conversation.extra)
+    if conversation.tools:
+        request["tools"] = [write_function(tool) for tool in conversation.tools]
+        request |= _encode_choice(conversation.choice)
+        if limits.parallel_calls is not None:
+            request["parallel_tool_calls"] = limits.parallel_calls
+    if stream:
+        request["stream"] = True
+        if wants_usage:
+            request["stream_options"] = {"include_usage": True}
+    return encode(request)
+
+
+def _encode_limits(limits: Sampling, extra: Mapping[str, Any]) -> dict[str, Any]:
+    encoded = {key: getattr(limits, key) for key in LIMITS if key != "max_tokens" or NEWER_LIMIT not in extra}
+    if limits.effort and EFFORT not in extra:
+        encoded[EFFORT] = write_effort(limits.effort, EFFORT_WORDS)
+    stop = {"stop": list(limits.stop)} if limits.stop else {}
+    return {key: value for key, value in encoded.items() if value is not None} | stop
+
+
+def adapt_request(body: bytes, model: str, *, without_tools: bool) -> bytes:
+    """Return the body with another model name and, on demand, without its tool fields."""
+    return adapt_body(body, model, TOOL_FIELDS if without_tools else ())
+
+
+def _encode_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
+    """Images of results follow in a user message after all results of that turn: this wire has no other place for
+    them."""
+    encoded: list[dict[str, Any]] = []
+    shown: list[Part] = []
+    for message in messages:
+        if message.role != "tool":
+            if shown:
+                encoded.append({"role": "user", "content": _encode_content(shown)})
+                shown = []
+            encoded.append(_encode_message(message))
+            continue
+        for result in message.parts:
+            if isinstance(result, ToolResult):
+                images = [part for part in result.content if isinstance(part, Image)]
+                shown += [Text(f"From the result of the call {result.call_id}:"), *images] if images else []
+                encoded.append(_encode_result(result))
+    return [*encoded, {"role": "user", "content": _encode_content(shown)}] if shown else encoded
+
+
+def _encode_message(message: Message) -> dict[str, Any]:
+    parts = message.parts
+    if len(parts) == 1 and isinstance(only := parts[0], Text):
+        return {"role": message.role, "content": only.text}
+    encoded = {"role": message.role, "content": _encode_content(parts), **_encode_calls(parts)}
+    thoughts = [part for part in parts if isinstance(part, Reasoning) and part.text]
+    if not thoughts:
+        return encoded
+    field = thoughts[0].kind if thoughts[0].kind in REASONING_FIELDS else REASONING_FIELDS[0]
+    return encoded | {field: "".join(part.text for part in thoughts)}
+
+
+def _encode_calls(parts: Iterable[Part]) -> dict[str, Any]:
+    """The calls, each with the signature before it; a signature after the last call belongs to the message."""
+    calls, signature = [], ""
+    for part in parts:
+        if isinstance(part, Reasoning) and part.kind == NAME:
+            signature = part.signature
+        elif isinstance(part, ToolCall):
+            function = {"name": part.name, "arguments": part.arguments}
+            calls.append({"id": part.id, "type": "function", "function": function} | write_signature(signature))
+            signature = ""
+    return ({"tool_calls": calls} if calls else {}) | write_signature(signature)
+
+
+_ENCODED: Mapping[type, Callable[[Any], dict[str, Any]]] = {
+    Text: lambda part: {"type": "text", "text": part.text},
+    Image: lambda part: {"type": "image_url", "image_url": _encode_image(part)},
+    ProviderPart: lambda part: dict(part.data),
+}
+
+
+def _encode_content(parts: Iterable[Part]) -> str | list[dict[str, Any]] | None:
+    shown = [part for part in parts if type(part) in _ENCODED]
+    if not shown:
+        return None
+    if len(shown) == 1 and isinstance(shown[0], Text):
+        return shown[0].text
+    return [_ENCODED[type(part)](part) for part in shown]
+
+
+def _encode_image(image: Image) -> dict[str, Any]:
+    url = image_url(image)
+    return {"url": url, "detail": image.detail} if image.detail else {"url": url}
+
+
+def _encode_result(result: ToolResult) -> dict[str, Any]:
+    content = _encode_content([part for part in write_error(result).content if isinstance(part, Text)])
+    return {"role": "tool", "tool_call_id": result.call_id, "content": content or ""}
+
+
+def _encode_choice(choice: ToolChoice) -> dict[str, Any]:
+    if choice.only and (choice.mode != "required" or len(choice.only) > 1):
+        tools = [{"type": "function", "function": {"name": name}} for name in choice.only]
+        return {"tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": choice.mode, "tools": tools}}}
+    if choice.only:
+        return {"tool_choice": {"type": "function", "function": {"name": choice.only[0]}}}
+    return {} if choice.mode == "auto" else {"tool_choice": choice.mode}
