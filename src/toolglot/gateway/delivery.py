@@ -67,7 +67,7 @@ class DeliveryPlan(Struct, frozen=True, kw_only=True):
     """How a response is delivered.
 
     ``names`` maps the upstream's tool names to the client's. ``break_character`` was put into marks of the prompt and
-    is removed again. ``choice`` and ``single`` say which calls the client takes: upstreams do not always obey them.
+    is removed again. ``choice`` and ``single`` limit the calls that the client takes: upstreams do not always obey them.
     ``streamed``: parts of a call are sent before it is complete. ``secrets`` are redacted in failures. ``native``: the
     upstream supports tools. ``on_failure`` is called when the upstream fails, with whether anything was sent.
     ``successes`` are finish reasons that need an answer. ``max_argument_bytes`` limits the arguments of one call (0: no
@@ -146,9 +146,8 @@ class Delivery:
         """The dialects of calls in the text beside native ones; None until there is a native one."""
         self.keeps_text = self.audited or not plan.streamed or self.prefers_native
         # the common case: these pass without a change
-        self.unchanged: tuple[type, ...] = (
-            () if plan.break_character else DELTAS if plan.native else (*DELTAS, CallArguments)
-        )
+        passing = DELTAS if plan.native else (*DELTAS, CallArguments)
+        self.unchanged: tuple[type, ...] = () if plan.break_character else passing
 
     def set_observer(self, observer: Callable[[Iterable[Event]], None]) -> None:
         """Show the upstream's events to a dry run as well."""
@@ -398,7 +397,7 @@ class Delivery:
         return self.describe_empty(reason, out)
 
     def explain_rejected(self, out: list[Event]) -> None:
-        """Append a note that says which calls were not made, and why."""
+        """Append a note on which calls were not made, and why."""
         cut = () if self.plan.streamed else dict.fromkeys((*self.cut, *self.unended))
         notes = [*map(describe_rejection, self.rejected), *(CUT_CALL.format(tool=name) for name in cut)]
         if notes:
@@ -417,9 +416,8 @@ class Delivery:
             return Failed(reason, "The model's answer was held back by a content filter.")
         if self.forbidden:
             names = ", ".join(dict.fromkeys(self.forbidden))
-            return Failed(
-                "forbidden_call", f"The model's answer was a call of {names}, which tool_choice does not allow."
-            )
+            why = f"The model's answer was a call of {names}, which tool_choice does not allow."
+            return Failed("forbidden_call", why)
         return Failed("empty_answer", NO_TEXT if self.has_output or out else EMPTY)
 
     def find_reason(self, reported: str) -> str:
@@ -484,10 +482,8 @@ class Delivery:
         for dialect in dialects:
             self.recorder.leave(dialect, Reason.EXTRA_CALL)
         if dialects:
-            names, where = (
-                ", ".join(dict.fromkeys(dialects)),
-                "beside native ones" if self.natives else "before its end",
-            )
+            where = "beside native ones" if self.natives else "before its end"
+            names = ", ".join(dict.fromkeys(dialects))
             self.recorder.notes.append(f"{len(dialects)} calls in the text {where} stay text: {names}")
 
     def read_reasoning(self, reader: Reader, out: list[Event]) -> None:
