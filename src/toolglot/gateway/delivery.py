@@ -67,7 +67,7 @@ class DeliveryPlan(Struct, frozen=True, kw_only=True):
     """How a response is delivered.
 
     ``names`` maps the upstream's tool names to the client's. ``break_character`` was put into marks of the prompt and
-    is removed again. ``choice`` and ``single`` limit the calls that the client takes: upstreams do not always obey them.
+    is removed again. ``choice`` and ``single`` limit the calls that the client takes: upstreams may ignore them.
     ``streamed``: parts of a call are sent before it is complete. ``secrets`` are redacted in failures. ``native``: the
     upstream supports tools. ``on_failure`` is called when the upstream fails, with whether anything was sent.
     ``successes`` are finish reasons that need an answer. ``max_argument_bytes`` limits the arguments of one call (0: no

@@ -19,6 +19,7 @@ from toolglot.clients.xml.response_renderer import shorten
 from toolglot.config.rollout import SHELL
 from toolglot.core.errors import ToolglotError
 from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, Failed, Started, TextDelta
+from toolglot.core.options import Options
 from toolglot.core.schema.toolset import compile_tools
 from toolglot.gateway.delivery import Delivery, DeliveryPlan, EventDelivery
 from toolglot.gateway.exchange import Exchange, GatewayContext, IncomingRequest, prepare
@@ -230,21 +231,24 @@ def _reads_calls(exchange: Exchange, route: Route) -> bool:
 
 
 def _open_reader(exchange: Exchange, route: Route, dry_run: bool) -> Reader:
-    """The reader of the response, for the tools that the client allows, as strict as settings and rollout say."""
-    reading, choice, session = exchange.settings.reading, exchange.choice, exchange.xml_session
-    tools, names = exchange.tools, exchange.names
+    """The reader of the response, for the tools that the client and the rollout allow."""
+    tools, names, choice = exchange.tools, exchange.names, exchange.choice
     if choice.only and exchange.prompted is None:
         tools = tuple(tool for tool in tools if choice.allows(names.get(tool.name, tool.name)))
-    restricted = bool(choice.only) or not exchange.client_request.conversation.tools
-    unknown = "reject" if session else "text" if restricted else reading.unknown_tools
-    shell = reading.shell if reading.shell and exchange.experiment.runs(SHELL, dry_run) else ()
-    options = exchange.settings.reader_options(unknown, not route.single, route.supported, shell, route.detected)
-    if session:
-        options = replace(options, elements=session.calls)
-    options, only = exchange.experiment.restrict(options, route)
+    options, only = exchange.experiment.restrict(_find_options(exchange, route, dry_run), route)
     supported = options.supported_tools
     if only:
         tools = tuple(tool for tool in tools if names.get(tool.name, tool.name) in only)
         supported = tuple(name for name in supported if name in only)
     compiled, new_id = compile_tools(tools, supported), exchange.source.new_call_id
     return Reader.prepared(compiled, route.dialect, options, new_id, exchange.quotations)
+
+
+def _find_options(exchange: Exchange, route: Route, dry_run: bool) -> Options:
+    """How strict reading is, by the settings and the kind of client."""
+    reading, session = exchange.settings.reading, exchange.xml_session
+    restricted = bool(exchange.choice.only) or not exchange.client_request.conversation.tools
+    unknown = "reject" if session else "text" if restricted else reading.unknown_tools
+    shell = reading.shell if reading.shell and exchange.experiment.runs(SHELL, dry_run) else ()
+    options = exchange.settings.reader_options(unknown, not route.single, route.supported, shell, route.detected)
+    return replace(options, elements=session.calls) if session else options
