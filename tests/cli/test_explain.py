@@ -107,7 +107,7 @@ def test_tools_that_stand_for_others_are_told(capsys: pytest.CaptureFixture[str]
     )
     answer = explain(capsys, str(request), "--config", str(settings))
     assert answer["mapping"] is None
-    assert answer["notes"] == ["the client's tools have no twins in anthropic and stay as they are"]
+    assert answer["notes"] == ["the client's tools have no counterparts in anthropic and stay as they are"]
 
 
 @pytest.mark.parametrize("mode", ["text", "native"])

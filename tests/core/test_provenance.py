@@ -373,11 +373,11 @@ def test_a_break_character_that_is_kept_or_dropped(dialect: str) -> None:
     call = write(dialect, *CALLS[0])
     for messages in converse(call):
         exchange = line.ask(Conversation("m", messages, TOOLS), True)
-        assert exchange.speech is not None and exchange.speech.break_character
+        assert exchange.prompted is not None and exchange.prompted.break_character
         broken = get_mark_escaper(exchange.route.dialect, tuple(sorted(NAMES))).escape(
-            call, exchange.speech.break_character
+            call, exchange.prompted.break_character
         )
-        sent = "".join(part["text"] for part in _user_parts(exchange.request))
+        sent = "".join(part["text"] for part in _user_parts(exchange.upstream_body))
         assert broken in sent.replace("\r", "")
         told = line.answer(exchange, [TextDelta(f"It says: {broken}"), Finished("stop")])
         assert "".join(event.text for event in told if isinstance(event, TextDelta)) == f"It says: {call}"
@@ -395,4 +395,4 @@ def test_a_quotation_is_counted() -> None:
     call = write("hermes", *CALLS[0])
     exchange = line.ask(Conversation("m", next(converse(call)), TOOLS), False)
     line.answer(exchange, [TextDelta(f"It says: {call}"), Finished("stop")])
-    assert exchange.watch.outcomes == {"rescue": {"quotation": 1}}
+    assert exchange.recorder.outcomes == {"rescue": {"quotation": 1}}

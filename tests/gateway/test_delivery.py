@@ -11,7 +11,7 @@ from support.wiring import call
 
 import toolglot
 from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, Finished, TextDelta, check_order
-from toolglot.gateway.delivery import Bounds, Delivery
+from toolglot.gateway.delivery import Delivery, DeliveryPlan
 from toolglot.gateway.telemetry.log import Telemetry
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
@@ -26,7 +26,7 @@ ENDS = {CUT: "length"}
 def deliver(events: list[Event], *, single: bool, native: bool, streamed: bool, size: int) -> list[Event]:
     reader = toolglot.Reader(TOOLS, parallel=not single)
     watch = Telemetry().begin("r", "w")
-    delivery = Delivery(reader, watch, bounds=Bounds(single=single), native=native, streamed=streamed)
+    delivery = Delivery(reader, watch, DeliveryPlan(single=single, native=native, streamed=streamed))
     told: list[Event] = []
     for event in events:
         text = event.text if isinstance(event, TextDelta) else ""

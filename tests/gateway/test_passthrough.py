@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from support.fragments import SCALE
 from support.gateway import ASK, Answer
+from support.line import open_exchange
 
 from toolglot.config import load
 from toolglot.core.conversation import Conversation
@@ -28,7 +29,7 @@ from toolglot.core.events import (
     Started,
     TextDelta,
 )
-from toolglot.gateway.exchange import Exchange, Source
+from toolglot.gateway.exchange import Exchange, GatewayContext, IncomingRequest, Source
 from toolglot.gateway.response_streams import Stream, TranslatedStream, open_stream
 from toolglot.gateway.telemetry.log import RequestRecorder, Telemetry
 from toolglot.server.upstream.discovery import gather_knowledge
@@ -64,7 +65,8 @@ def carry(body: dict[str, Any], pieces: list[bytes]) -> tuple[list[bytes], Reque
     numbers = iter(range(10_000))
     watch = Telemetry().begin("r", "openai_chat")
     source = Source(lambda: 0.0, lambda: str(next(numbers)))
-    stream = open_stream(Exchange(CHAT, json.dumps(body).encode(), {}, settings, source, watch, knowledge))
+    request = IncomingRequest(CHAT, json.dumps(body).encode(), watch)
+    stream = open_stream(open_exchange(request, GatewayContext(settings, source, knowledge)))
     out = [stream.feed(piece) for piece in pieces if not stream.over]
     return [*out, stream.close()], watch
 
@@ -129,7 +131,7 @@ def test_any_other_is_put_right(monkeypatch: pytest.MonkeyPatch, fault: str, dia
         raw = answer_of(body, SimOptions(dialect=dialect, faults=(fault,), chunk=9))
         carried = carry(body, events_of(raw))
         with monkeypatch.context() as patch:
-            patch.setattr(Exchange, "unchanged", False)
+            patch.setattr(Exchange, "may_pass_through", False)
             translated = carry(body, events_of(raw))
         told, expected = joined(carried[0]), joined(translated[0])
         assert b"".join(carried[0]).count(b'"role"') <= 1 or fault == "role_every_chunk"
@@ -213,9 +215,9 @@ def start(wire: str, mode: str = "native") -> Stream:
     settings = replace(settings, upstreams=(replace(settings.upstreams[0], wire=wire),))
     numbers = iter(range(10_000))
     body = json.dumps(BODIES[wire] | {"stream": True}).encode()
-    asked = (settings, Source(lambda: 0.0, lambda: str(next(numbers))), Telemetry().begin("r", wire))
-    known = gather_knowledge(settings, lambda: 0.0)
-    return open_stream(Exchange(all_wires()[wire], body, PATHS.get(wire, {}), *asked, known, mode))
+    source, known = Source(lambda: 0.0, lambda: str(next(numbers))), gather_knowledge(settings, lambda: 0.0)
+    request = IncomingRequest(all_wires()[wire], body, Telemetry().begin("r", wire), PATHS.get(wire, {}), mode)
+    return open_stream(open_exchange(request, GatewayContext(settings, source, known)))
 
 
 def carry_on(wire: str, pieces: list[bytes], unchanged: bool = True) -> list[bytes]:
@@ -223,7 +225,7 @@ def carry_on(wire: str, pieces: list[bytes], unchanged: bool = True) -> list[byt
     stream = start(wire)
     if not unchanged:
         assert isinstance(stream, TranslatedStream)
-        stream.passage = None
+        stream.passthrough = None
     out = [stream.feed(piece) for piece in pieces if not stream.over]
     return [*out, stream.close()]
 
@@ -323,9 +325,9 @@ def test_what_leaves_early_can_be_taken_up(wire: str, said: str, by: int) -> Non
 def test_a_long_event_is_not_joined_again_and_again() -> None:
     stream, size = start("openai_chat"), 3000
     words = write("openai_chat", [TextDelta("Well, "), TextDelta("x" * size)])
-    assert isinstance(stream, TranslatedStream) and stream.passage
+    assert isinstance(stream, TranslatedStream) and stream.passthrough
     out = [stream.feed(words[0])]
-    waiting = stream.passage.waiting
+    waiting = stream.passthrough.waiting
     for at in range(len(words[1]) - 1):
         out.append(stream.feed(words[1][at : at + 1]))
     assert len(waiting) == len(words[1]) - 1

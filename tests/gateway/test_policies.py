@@ -92,7 +92,7 @@ def test_one_call_is_delivered_where_the_request_says_so(mode: str, client: str,
     for events in ([*pieces(TWO), DONE], [*call(0, "read"), *call(1, "write"), CALLED]):
         exchange = ask(line, stream, parallel=False)
         _, calls, _ = sum_up(tell(line, exchange, events))
-        assert len(calls) == 1 and exchange.watch.rejected == ["extra_call"]
+        assert len(calls) == 1 and exchange.recorder.rejected == ["extra_call"]
 
 
 @pytest.mark.parametrize(("setting", "asked", "expected"), [("false", None, 1), ("false", True, 2), ("true", None, 2)])
@@ -129,7 +129,7 @@ def test_a_leak_beside_a_native_call_is_text(case: str, client: str, upstream: s
     text, calls, finish = sum_up(events)
     assert (text, finish) == (before + behind, "tool_calls")
     assert calls == [("read", {"path": "ä\n"})]
-    watch = exchange.watch
+    watch = exchange.recorder
     assert (watch.calls, watch.tools, watch.read_as) == (1, ["read"], [])
 
 
@@ -149,7 +149,7 @@ def test_calls_that_stay_text_are_recorded(stream: bool) -> None:
     line = Line("openai_chat", "openai_chat")
     exchange = ask(line, stream)
     tell(line, exchange, [*pieces(leak()), *call(0, "read"), *pieces(leak()), CALLED])
-    watch = exchange.watch
+    watch = exchange.recorder
     assert watch.outcomes["rescue"] == {"left_as_text": 2}
     assert "2 calls in the text beside native ones stay text: hermes" in watch.notes
 
@@ -162,7 +162,7 @@ def test_a_leak_without_a_native_call_is_delivered_in_its_place(client: str, ups
     text, calls, finish = sum_up(told)
     assert (calls, finish) == ([("write", {"path": "b"})], "tool_calls")
     assert text.split() == ["I", "write.", "Then", "I", "wait."]
-    assert exchange.watch.read_as == ["hermes"]
+    assert exchange.recorder.read_as == ["hermes"]
 
 
 def test_a_call_rehearsed_in_thoughts_stays_a_thought() -> None:
@@ -211,7 +211,7 @@ def test_an_empty_answer_is_an_error(case: str, mode: str, client: str, upstream
     exchange = ask(line, stream)
     told = tell(line, exchange, EMPTY[case])
     assert isinstance(told[-1], Failed), told
-    assert exchange.watch.error in ("empty_answer", "upstream_invalid") or not stream
+    assert exchange.recorder.error in ("empty_answer", "upstream_invalid") or not stream
 
 
 def broken_reply(wire: str, arguments: str, text: str = "", finish: bool = True) -> bytes:
@@ -245,7 +245,7 @@ def test_a_filter_is_told_as_such_or_is_an_error(client: str, stream: bool) -> N
     exchange = ask(line, stream)
     told = tell(line, exchange, [Finished("content_filter")])
     assert sum_up(told)[2] == ("failed" if client == "ollama" else "content_filter")
-    assert (exchange.watch.error or exchange.watch.finish) == "content_filter"
+    assert (exchange.recorder.error or exchange.recorder.finish) == "content_filter"
 
 
 BROKEN = {
@@ -266,9 +266,9 @@ def test_native_arguments_that_are_no_json_are_an_error(case: str, client: str, 
     exchange = ask(line, False)
     with pytest.raises(ToolglotError, match="read") as raised:
         line.carry(exchange, broken_reply(upstream, BROKEN[case]))
-    assert raised.value.code == exchange.watch.error
-    assert exchange.watch.error in ("malformed_call", "truncated_call")
-    assert exchange.watch.rejected in (["malformed"], ["truncated"]) and not exchange.watch.calls
+    assert raised.value.code == exchange.recorder.error
+    assert exchange.recorder.error in ("malformed_call", "truncated_call")
+    assert exchange.recorder.rejected in (["malformed"], ["truncated"]) and not exchange.recorder.calls
 
 
 @pytest.mark.parametrize(("client", "upstream"), list(product(WIRES, ["openai_chat", "openai_responses"])))
@@ -277,7 +277,7 @@ def test_a_cut_call_beside_text_is_recorded_and_never_looks_complete(client: str
     exchange = ask(line, False)
     told = line.carry(exchange, broken_reply(upstream, BROKEN["cut"], "I read."))
     assert sum_up(told) == (f"I read.\n\n({CUT})", [], "length")
-    assert exchange.watch.rejected == ["truncated"]
+    assert exchange.recorder.rejected == ["truncated"]
 
 
 @pytest.mark.parametrize("client", WIRES)
@@ -289,7 +289,7 @@ def test_a_stream_with_arguments_that_are_no_json_fails(case: str, client: str, 
     made: list[Event] = [CallStarted(0, "c", "read"), CallArguments(0, BROKEN[case]), CallEnded(0)]
     told = tell(line, exchange, [TextDelta("I read."), *made, CALLED])
     assert isinstance(told[-1], Failed) and not any(isinstance(event, CallEnded) for event in told)
-    assert (exchange.watch.error, exchange.watch.rejected) == ("malformed_call", ["malformed"])
+    assert (exchange.recorder.error, exchange.recorder.rejected) == ("malformed_call", ["malformed"])
 
 
 @pytest.mark.parametrize("client", WIRES)
@@ -300,11 +300,11 @@ def test_a_stream_with_a_cut_call_fails_if_a_part_of_it_was_sent(text: str, clie
     exchange = ask(line, True)
     made: list[Event] = [CallStarted(0, "c", "read"), CallArguments(0, BROKEN["cut"]), CallEnded(0)]
     told = tell(line, exchange, [*pieces(text), *made, CALLED])
-    assert not any(isinstance(event, CallEnded) for event in told) and exchange.watch.rejected == ["truncated"]
+    assert not any(isinstance(event, CallEnded) for event in told) and exchange.recorder.rejected == ["truncated"]
     if text.strip() and all_wires()[client].sends_whole_calls:
-        assert sum_up(told) == (f"{text}\n\n({CUT})", [], "length") and not exchange.watch.error
+        assert sum_up(told) == (f"{text}\n\n({CUT})", [], "length") and not exchange.recorder.error
     else:
-        assert (type(told[-1]), exchange.watch.error) == (Failed, "truncated_call")
+        assert (type(told[-1]), exchange.recorder.error) == (Failed, "truncated_call")
 
 
 @pytest.mark.parametrize(("client", "upstream"), list(product(WIRES, WIRES)))
@@ -314,7 +314,7 @@ def test_no_arguments_are_no_defect(written: str, client: str, upstream: str) ->
     exchange = ask(line, False)
     told = line.carry(exchange, broken_reply(upstream, written))
     ((name, arguments),) = sum_up(told)[1]
-    assert (name, arguments or {}) == ("read", {}) and exchange.watch.calls == 1
+    assert (name, arguments or {}) == ("read", {}) and exchange.recorder.calls == 1
 
 
 @pytest.mark.parametrize(("client", "upstream"), list(product(WIRES, WIRES)))
@@ -337,7 +337,7 @@ def test_a_stream_without_a_finish_fails(said: str, mode: str, client: str, upst
     writer = line.upstream.open_encoder(ResponseIdentity("1", 1, "m"), ClientRequest(Conversation("m", ()), True, True))
     sent = stream.feed(writer.write(pieces(said))) + stream.close()
     told = [*reader.feed(sent), *reader.close()]
-    assert isinstance(told[-1], Failed) and exchange.watch.error == "upstream_closed"
+    assert isinstance(told[-1], Failed) and exchange.recorder.error == "upstream_closed"
 
 
 @pytest.mark.parametrize("status", ["in_progress", "cancelled", "failed", "queued"])
@@ -369,7 +369,7 @@ def test_a_call_that_was_refused_is_text_in_a_whole_answer(client: str, upstream
     said = f"Now:\n{REFUSED_OPEN}"
     told = tell(line, exchange, [TextDelta(said), DONE])
     assert sum_up(told) == (f"{said}\n\n({MISSING})", [], "stop")
-    assert exchange.watch.rejected == ["missing_argument"]
+    assert exchange.recorder.rejected == ["missing_argument"]
     assert not any(isinstance(event, CallStarted) for event in told)
 
 
@@ -388,16 +388,16 @@ def test_a_refused_call_in_a_stream_is_text_or_a_failure(client: str, upstream: 
         [TextDelta("Now:\n"), *(TextDelta(piece) for piece in said), Finished("length" if cut else "stop")],
     )
     why = CUT.replace("read", "open") if cut else MISSING
-    assert exchange.watch.rejected == (["truncated"] if cut else ["missing_argument"])
+    assert exchange.recorder.rejected == (["truncated"] if cut else ["missing_argument"])
     if all_wires()[client].sends_whole_calls:
         assert sum_up(told) == (f"Now:\n{said}\n\n({why})", [], "length" if cut else "stop")
         assert not any(isinstance(event, CallStarted) for event in told)
         return
     assert not any(isinstance(event, CallEnded) for event in told)
     if cut:
-        assert sum_up(told)[1:] == ([], "length") and not exchange.watch.error
+        assert sum_up(told)[1:] == ([], "length") and not exchange.recorder.error
     else:
-        assert isinstance(told[-1], Failed) and why in told[-1].message and exchange.watch.error == "refused_call"
+        assert isinstance(told[-1], Failed) and why in told[-1].message and exchange.recorder.error == "refused_call"
 
 
 @pytest.mark.parametrize("client", WIRES)

@@ -114,7 +114,7 @@ def test_seals_come_back(client: str, upstream: str, name: str, stream: bool) ->
     for _ in range(2):  # and in every turn that follows
         again = line.ask(Conversation("m", history, TOOLS), stream)
         assert shape(line.see(again)) == EXPECTED[name]
-    assert bool(len(line.knowledge.kept)) == (client not in CARRYING)
+    assert bool(len(line.knowledge.store)) == (client not in CARRYING)
 
 
 @pytest.mark.parametrize("client", ["openai_chat", "ollama"])
@@ -128,7 +128,7 @@ def test_thinking_that_is_only_a_seal_comes_back(client: str) -> None:
     ]
     told = line.answer(first, [*events, *call(0), Finished("tool_calls")])
     again = line.ask(Conversation("m", (QUESTION, *remember(told, client)), TOOLS), True)
-    blocks = json.loads(again.request)["messages"][1]["content"]
+    blocks = json.loads(again.upstream_body)["messages"][1]["content"]
     assert blocks[:2] == [
         {"type": "redacted_thinking", "data": SEAL},
         {"type": "thinking", "thinking": "Hm.", "signature": OTHER},
@@ -156,7 +156,7 @@ def wait_too_long(line: Line, turn: Message) -> tuple[Message, str]:
 
 
 def fill_the_room(line: Line, turn: Message) -> tuple[Message, str]:
-    line.knowledge.kept.keep(("big",), 0, (64 << 20) - OVERHEAD)
+    line.knowledge.store.keep(("big",), 0, (64 << 20) - OVERHEAD)
     return turn, "k"
 
 
@@ -176,8 +176,8 @@ def test_a_step_without_its_seal_goes_on_without(
     turn, result = remember(told, "openai_chat")
     turn, owner = case(line, turn)
     again = line.ask(Conversation("m", (QUESTION, turn, result), TOOLS), True, owner)
-    assert shape(line.see(again)) == ["ToolCall"] and SEAL.encode() not in again.request
-    assert (NO_SIGNATURE.encode() in again.request) == (upstream == "gemini")
+    assert shape(line.see(again)) == ["ToolCall"] and SEAL.encode() not in again.upstream_body
+    assert (NO_SIGNATURE.encode() in again.upstream_body) == (upstream == "gemini")
 
 
 def test_seals_of_one_upstream_are_not_for_another() -> None:
@@ -188,7 +188,7 @@ def test_seals_of_one_upstream_are_not_for_another() -> None:
     elsewhere = replace(line.settings.upstreams[0], base_url="http://127.0.0.1:2/v1")
     line.settings = replace(line.settings, upstreams=(elsewhere,))
     again = line.ask(Conversation("m", (QUESTION, *remember(told, "openai_chat")), TOOLS), True)
-    assert NO_SIGNATURE.encode() in again.request and SEAL.encode() not in again.request
+    assert NO_SIGNATURE.encode() in again.upstream_body and SEAL.encode() not in again.upstream_body
 
 
 EDITOR = "str_replace_based_edit_tool"
@@ -253,7 +253,7 @@ def test_signatures_of_a_chat_server_come_back(client: str, name: str, stream: b
         ]
     again = line.ask(Conversation("m", (QUESTION, *remember(told, client)), TOOLS), stream)
     assert shape(line.see(again)) == expected
-    assert b"Hm." not in again.request, "this server knows no field for thoughts"
+    assert b"Hm." not in again.upstream_body, "this server knows no field for thoughts"
 
 
 def test_a_client_that_carries_signatures_itself_is_passed_on_as_it_is() -> None:
@@ -271,7 +271,7 @@ def test_a_client_that_carries_signatures_itself_is_passed_on_as_it_is() -> None
         "odd": 1,
     }
     line = Line("openai_chat", "openai_chat", base_url=GOOGLE)
-    assert json.loads(line.open(json.dumps(asked).encode(), False).request) == asked
+    assert json.loads(line.open(json.dumps(asked).encode(), False).upstream_body) == asked
 
 
 @pytest.mark.parametrize("client", ["openai_chat", "anthropic_messages"])
@@ -284,7 +284,7 @@ def test_a_server_that_signs_nothing_gets_no_signatures(client: str) -> None:
     )
     other = Line(client, "openai_chat")
     again = other.ask(Conversation("m", (QUESTION, *remember(told, client)), TOOLS), True)
-    assert b"extra_content" not in again.request and SEAL.encode() not in again.request
+    assert b"extra_content" not in again.upstream_body and SEAL.encode() not in again.upstream_body
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -307,7 +307,7 @@ def test_nothing_is_kept_where_nothing_is_sealed() -> None:
         line.ask(Conversation("m", (QUESTION,), TOOLS), True),
         [ReasoningDelta("Hm."), *call(0), Finished("tool_calls")],
     )
-    assert len(line.knowledge.kept) == 0
+    assert len(line.knowledge.store) == 0
 
 
 def test_the_same_words_at_another_place_are_another_answer() -> None:

@@ -8,14 +8,14 @@ from time import perf_counter, time
 from typing import Any
 
 import pytest
-from support.line import path_of
+from support.line import open_exchange, path_of
 from support.wiring import USAGE, new_ids
 
 from toolglot.config import load
 from toolglot.core.conversation import Conversation, Message, Text
 from toolglot.core.errors import UpstreamError
 from toolglot.core.events import Event, Failed, Finished, ReasoningDelta, TextDelta
-from toolglot.gateway.exchange import Exchange, Source
+from toolglot.gateway.exchange import Exchange, GatewayContext, IncomingRequest, Source
 from toolglot.gateway.relay import RECENT, RelayedStream
 from toolglot.gateway.response_pipeline import reply
 from toolglot.gateway.response_streams import open_stream
@@ -37,8 +37,9 @@ def relay(wire: str, stream: bool = True) -> Exchange:
     body = client.encode_request(asked, stream=stream, wants_usage=True)
     watch = Telemetry().begin("r", wire)
     knowledge = gather_knowledge(settings, time)
-    exchange = Exchange(client, body, path_of(wire, stream), settings, Source(time, new_ids()), watch, knowledge)
-    assert exchange.untouched
+    context = GatewayContext(settings, Source(time, new_ids()), knowledge)
+    exchange = open_exchange(IncomingRequest(client, body, watch, path_of(wire, stream)), context)
+    assert exchange.is_relayed
     return exchange
 
 
@@ -64,7 +65,7 @@ def test_bytes_pass_and_the_end_is_known(wire: str, size: int) -> None:
     told = b"".join(stream.feed(piece) for piece in (cut(raw, size) if size else frames)) + stream.close()
     assert told == raw
     exchange.conclude()
-    watch = exchange.watch
+    watch = exchange.recorder
     assert (watch.finish, watch.error, watch.notes) == ("length", "", [])
     assert watch.usage is not None
     assert (watch.usage.input_tokens, watch.usage.output_tokens) == (USAGE.input_tokens, USAGE.output_tokens)
@@ -78,7 +79,7 @@ def test_other_line_ends(wire: str, line_end: bytes) -> None:
     for frame in frames_of(wire, [*LONG, Finished("stop", USAGE)]):
         stream.feed(frame.replace(b"\n", line_end))
     exchange.conclude()
-    assert exchange.watch.finish == "stop" and exchange.watch.usage == USAGE
+    assert exchange.recorder.finish == "stop" and exchange.recorder.usage == USAGE
 
 
 @pytest.mark.parametrize("first", ["", '{"pa'])
@@ -98,7 +99,7 @@ def test_a_call_whose_middle_was_not_looked_at_was_not_cut(first: str, usage: bo
     for chunk in [*map(json.dumps, chunks), "[DONE]"]:
         stream.feed(f"data: {chunk}\n\n".encode())
     exchange.conclude()
-    assert exchange.watch.finish == reason and (exchange.watch.usage is not None) is usage
+    assert exchange.recorder.finish == reason and (exchange.recorder.usage is not None) is usage
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -108,8 +109,8 @@ def test_an_answer_that_does_not_say_how_it_ended(wire: str) -> None:
     for frame in frames_of(wire, LONG):
         stream.feed(frame)
     exchange.conclude()
-    assert exchange.watch.error == "upstream_closed"
-    assert exchange.watch.notes == ["the answer did not say how it ended"]
+    assert exchange.recorder.error == "upstream_closed"
+    assert exchange.recorder.notes == ["the answer did not say how it ended"]
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -119,7 +120,7 @@ def test_a_failure_inside_is_recorded(wire: str) -> None:
     for frame in frames_of(wire, [*LONG, Failed("overloaded", "too much")]):
         stream.feed(frame)
     exchange.conclude()
-    assert exchange.watch.error and not exchange.watch.finish and exchange.watch.notes == []
+    assert exchange.recorder.error and not exchange.recorder.finish and exchange.recorder.notes == []
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -128,10 +129,10 @@ def test_what_the_server_knows_better_stays(wire: str) -> None:
     exchange = relay(wire)
     stream = open_stream(exchange)
     stream.feed(frames_of(wire, LONG)[0])
-    exchange.watch.error = "upstream_unreachable"
+    exchange.recorder.error = "upstream_unreachable"
     assert b"it broke" in stream.fail(UpstreamError("it broke"))
     exchange.conclude()
-    assert (exchange.watch.error, exchange.watch.notes) == ("upstream_unreachable", [])
+    assert (exchange.recorder.error, exchange.recorder.notes) == ("upstream_unreachable", [])
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -140,7 +141,7 @@ def test_nothing_came(wire: str) -> None:
     stream = open_stream(exchange)
     assert b"closed the connection" in stream.close()
     exchange.conclude()
-    assert exchange.watch.error == "upstream_closed"
+    assert exchange.recorder.error == "upstream_closed"
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -151,7 +152,7 @@ def test_a_whole_answer(wire: str) -> None:
     body = all_wires()[wire].encode_response([TextDelta("hi"), Finished("length", USAGE)], answerer, asked)
     assert reply(exchange, body) is body
     exchange.conclude()
-    assert exchange.watch.finish == "length" and exchange.watch.usage == USAGE
+    assert exchange.recorder.finish == "length" and exchange.recorder.usage == USAGE
 
 
 CHAT, MESSAGES = "openai_chat", "anthropic_messages"
@@ -223,8 +224,10 @@ def test_signs_of_life_hide_no_end_and_none_is_made_up(wire: str, beats: int, to
     assert stream.over
     exchange.conclude()
     lost = not together and beats > RECENT
-    assert (exchange.watch.finish, exchange.watch.error) == ("" if lost else "length", "")
-    assert lost or (exchange.watch.usage is not None and exchange.watch.usage.output_tokens == USAGE.output_tokens)
+    assert (exchange.recorder.finish, exchange.recorder.error) == ("" if lost else "length", "")
+    assert lost or (
+        exchange.recorder.usage is not None and exchange.recorder.usage.output_tokens == USAGE.output_tokens
+    )
 
 
 def test_what_is_kept_does_not_grow_and_costs_nothing() -> None:

@@ -17,7 +17,7 @@ from toolglot.config import Upstream, load
 from toolglot.core.conversation import Conversation, Message, Text, Tool
 from toolglot.gateway.capabilities.learned import LearnedFailures, find_folder
 from toolglot.gateway.capabilities.profiles import load_profiles
-from toolglot.gateway.routing import Capabilities, CapabilitiesUnknown, ToolMode, choose
+from toolglot.gateway.routing import Capabilities, CapabilitiesUnknown, Route, ToolMode, choose_route
 from toolglot.server.upstream.discovery import gather_knowledge
 from toolglot.sim import REQUEST_LOG, SimOptions, make_app, running
 from toolglot.sim.script import parse_script
@@ -357,40 +357,43 @@ def know(address: str, **arguments: Any) -> tuple[Any, Capabilities, Clock]:
     return settings, gather_knowledge(settings, clock), clock
 
 
+def route_of(*given: Any) -> Route:
+    route = choose_route(*given)
+    assert isinstance(route, Route)
+    return route
+
+
 def test_a_lesson_holds_for_a_while_then_native_is_tried_again() -> None:
     settings, knowledge, clock = know("https://api.groq.com/openai/v1", tool_calling_cool_down_seconds="60")
-    assert choose(TALK, settings, knowledge).manner is ToolMode.NATIVE
-    knowledge.experience.learn("https://api.groq.com/openai/v1", "m", "refused", "no", clock())
-    route = choose(TALK, settings, knowledge)
-    assert route.manner is ToolMode.TEXT and route.lesson is not None and not route.learns
+    assert route_of(TALK, settings, knowledge).tool_mode is ToolMode.NATIVE
+    knowledge.failures.learn("https://api.groq.com/openai/v1", "m", "refused", "no", clock())
+    route = route_of(TALK, settings, knowledge)
+    assert route.tool_mode is ToolMode.TEXT and route.failure is not None and not route.can_fall_back
     clock.now += 61
-    assert choose(TALK, settings, knowledge).manner is ToolMode.NATIVE
+    assert route_of(TALK, settings, knowledge).tool_mode is ToolMode.NATIVE
 
 
 def test_facts_hold_for_a_while_then_the_upstream_is_asked_again() -> None:
     settings, knowledge, clock = know("http://h/v1")
-    with pytest.raises(CapabilitiesUnknown) as unsure:
-        choose(TALK, settings, knowledge)
-    assert (unsure.value.upstream, unsure.value.model) == (settings.upstreams[0], "m")
-    knowledge.tell(settings.upstreams[0], "m", {"server": ("vllm",)}, 10)
-    route = choose(TALK, settings, knowledge)
-    assert route.manner is ToolMode.NATIVE and route.rule is not None and route.rule.name == "vLLM"
+    assert choose_route(TALK, settings, knowledge) == CapabilitiesUnknown(settings.upstreams[0], "m")
+    knowledge.set_facts(settings.upstreams[0], "m", {"server": ("vllm",)}, 10)
+    route = route_of(TALK, settings, knowledge)
+    assert route.tool_mode is ToolMode.NATIVE and route.rule is not None and route.rule.name == "vLLM"
     clock.now += 11
-    with pytest.raises(CapabilitiesUnknown):
-        choose(TALK, settings, knowledge)
+    assert isinstance(choose_route(TALK, settings, knowledge), CapabilitiesUnknown)
 
 
 def test_a_rule_gives_the_dialect_unless_one_was_set(tmp_path: Path) -> None:
     path = tmp_path / "my.toml"
     path.write_text("[[rule]]\nname = 'x'\nnative = false\ndialect = 'glm45'\n", encoding="utf-8")
     settings, knowledge, _ = know("http://h/v1", profiles=str(path))
-    assert choose(TALK, settings, knowledge).dialect == "glm45"
+    assert route_of(TALK, settings, knowledge).dialect == "glm45"
     settings, knowledge, _ = know("http://h/v1", profiles=str(path), dialect="hermes")
-    assert choose(TALK, settings, knowledge).dialect == "hermes"
+    assert route_of(TALK, settings, knowledge).dialect == "hermes"
 
 
 def test_a_coached_model_is_always_taught() -> None:
     settings, _, _ = know("http://h/v1")
     settings = settings.answered_by(Upstream(name="default", base_url="http://h/v1", coached=True))
     knowledge = Capabilities(load_profiles(), LearnedFailures(), Clock())
-    assert choose(TALK, settings, knowledge).manner is ToolMode.TEXT
+    assert route_of(TALK, settings, knowledge).tool_mode is ToolMode.TEXT

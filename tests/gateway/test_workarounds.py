@@ -75,9 +75,9 @@ def test_the_server_is_offered_only_what_was_chosen(client: str) -> None:
     """Also where the client's own words would be passed on."""
     line = Line(client, "openai_chat", "auto")
     facts = {"server": ("llama.cpp",), "supports_tools": ("true",), "supports_tool_calls": ("true",)}
-    line.knowledge.tell(line.settings.upstreams[0], "m", facts, 60)
+    line.knowledge.set_facts(line.settings.upstreams[0], "m", facts, 60)
     exchange = line.ask(Conversation("m", (ASKED,), TOOLS, ToolChoice.one("write"), Sampling(max_tokens=7)), False)
-    told = json.loads(exchange.request)
+    told = json.loads(exchange.upstream_body)
     assert [tool["function"]["name"] for tool in told["tools"]] == ["write"]
     assert (told["tool_choice"], told["max_tokens"]) == ("required", 7)
 
@@ -102,7 +102,7 @@ THOUGHTFUL = (
 def test_thoughts_go_where_a_server_looks_for_them(base_url: str, field: str) -> None:
     """Some servers refuse a message with a field that they do not know, others a turn without its thoughts."""
     exchange = Line("ollama", "openai_chat", base_url=base_url).ask(Conversation("m", THOUGHTFUL, TOOLS), False)
-    said = json.loads(exchange.request)["messages"][1]
+    said = json.loads(exchange.upstream_body)["messages"][1]
     assert {key: value for key, value in said.items() if key.startswith("reasoning")} == (
         {field: "Hm."} if field else {}
     )
@@ -174,21 +174,21 @@ def test_calls_that_nobody_asked_for(client: str, upstream: str, case: str, stre
     asked = Conversation("m", (ASKED,), TOOLS, choice, Sampling(parallel_calls=parallel))
     exchange = line.ask(asked, stream)
     told = list(merge_deltas(told_of(line, exchange, events)))
-    notes = [note for note in exchange.watch.notes if "was not delivered" in note]
+    notes = [note for note in exchange.recorder.notes if "was not delivered" in note]
     calls = [event.name for event in told if isinstance(event, CallStarted)]
     if isinstance(expected, str):
         assert (
             isinstance(told[-1], Failed)
             and f"was a call of {expected}, which tool_choice does not allow" in told[-1].message
         )
-        assert not calls and exchange.watch.error == "forbidden_call" and len(notes) == expected.count(",") + 1
+        assert not calls and exchange.recorder.error == "forbidden_call" and len(notes) == expected.count(",") + 1
         return
     last = told[-1]
     assert isinstance(last, Finished)
     text = "".join(event.text for event in told if isinstance(event, TextDelta))
     assert (text, calls, last.reason) == expected
     made = sum(isinstance(event, CallStarted) for event in events)
-    assert len(notes) == len(exchange.watch.rejected) == made - len(calls) and exchange.watch.tools == calls
+    assert len(notes) == len(exchange.recorder.rejected) == made - len(calls) and exchange.recorder.tools == calls
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -207,10 +207,10 @@ def test_a_call_that_leaks_is_text_unless_it_was_chosen(stream: bool) -> None:
 
 def ask_as_text(choice: ToolChoice, *, server: str = "llama.cpp", wire: str = "openai_chat") -> dict[str, Any]:
     line = Line("openai_chat", wire, "auto")
-    line.knowledge.tell(line.settings.upstreams[0], "qwen3", {"server": (server,)}, 60)
+    line.knowledge.set_facts(line.settings.upstreams[0], "qwen3", {"server": (server,)}, 60)
     exchange = line.ask(Conversation("qwen3", (ASKED,), (READ,), choice), False)
-    assert exchange.speech is not None
-    asked: dict[str, Any] = json.loads(exchange.request)
+    assert exchange.prompted is not None
+    asked: dict[str, Any] = json.loads(exchange.upstream_body)
     return asked
 
 

@@ -22,7 +22,7 @@ from toolglot.core.events import (
     TextDelta,
 )
 from toolglot.core.schema.toolset import compile_tools
-from toolglot.gateway.delivery import Bounds
+from toolglot.gateway.delivery import DeliveryPlan
 from toolglot.gateway.telemetry.records import RequestRecorder
 from toolglot.gateway.xml_delivery import XmlDelivery
 
@@ -39,17 +39,9 @@ NATIVE: tuple[Event, ...] = (
 def tell(*events: Event, native: bool = False) -> str:
     tools: tuple[Tool, ...] = ROO.list_tools(lenient=True)
     reader = Reader(compile_tools(tools, ()), "roo_xml", unknown_tools="reject", parallel=False)
-    given: tuple[Any, ...] = (
-        reader,
-        RequestRecorder("req", "openai_chat", 0, 0, lambda: 0.0),
-        {},
-        "",
-        Bounds(),
-        False,
-        (),
-        native,
-    )
-    rendition = XmlDelivery(ResponseRenderer(ROO, "qwen", carry_ids=native), *given)
+    recorder = RequestRecorder("req", "openai_chat", 0, 0, lambda: 0.0)
+    renderer = ResponseRenderer(ROO, "qwen", carry_ids=native)
+    rendition = XmlDelivery(renderer, reader, recorder, DeliveryPlan(native=native))
     out = [told for event in events for told in rendition.deliver([event])]
     return "".join(event.text for event in out if isinstance(event, TextDelta))
 

@@ -19,6 +19,8 @@ from toolglot.core.conversation import Tool
 from toolglot.core.schema.toolset import compile_tool, compile_tools
 from toolglot.dialects.codecs.raw_values import value_marks
 from toolglot.gateway.exchange import Exchange
+from toolglot.gateway.exchange import prepare as prepare_now
+from toolglot.gateway.routing import CapabilitiesUnknown
 from toolglot.prompting import call_writer as writing
 from toolglot.prompting import mark_escaping
 from toolglot.prompting.mark_escaping import get_mark_escaper
@@ -169,12 +171,12 @@ def test_a_schema_is_compiled_once_for_all_lists_of_tools() -> None:
 def test_others_are_answered_while_a_large_request_is_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, released = threading.Event(), threading.Event()
 
-    def prepare(*given: Any) -> Exchange:
+    def prepare(*given: Any) -> Exchange | CapabilitiesUnknown:
         begun.set()
         assert released.wait(30)
-        return Exchange(*given)
+        return prepare_now(*given)
 
-    monkeypatch.setattr(server, "open_prepared", prepare)
+    monkeypatch.setattr(server, "prepare_with_tools", prepare)
 
     async def check() -> None:
         async with gateway() as gate:
@@ -192,15 +194,15 @@ def test_others_are_answered_while_a_large_request_is_prepared(monkeypatch: pyte
 def test_a_client_may_leave_while_its_request_is_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, released, done = threading.Event(), threading.Event(), threading.Event()
 
-    def prepare(*given: Any) -> Exchange:
+    def prepare(*given: Any) -> Exchange | CapabilitiesUnknown:
         begun.set()
         assert released.wait(30)
         try:
-            return Exchange(*given)
+            return prepare_now(*given)
         finally:
             done.set()
 
-    monkeypatch.setattr(server, "open_prepared", prepare)
+    monkeypatch.setattr(server, "prepare_with_tools", prepare)
 
     async def check() -> None:
         async with gateway() as gate:

@@ -21,7 +21,7 @@ from toolglot.clients.xml.history_parser import parse_history
 from toolglot.clients.xml.prompt_parser import parse_prompt
 from toolglot.core.conversation import Conversation, Message, Role, Text, Tool, ToolCall, ToolResult
 from toolglot.core.events import TextDelta
-from toolglot.gateway.delivery import Delivery
+from toolglot.gateway.delivery import Delivery, DeliveryPlan
 from toolglot.gateway.telemetry.log import Telemetry
 from toolglot.gateway.tool_results import match_results
 from toolglot.prompting.conversation import render_as_text
@@ -370,7 +370,7 @@ def test_turns_of_xml_clients(unit: str) -> None:
 
 def test_a_stream_that_is_gathered_to_a_whole_answer() -> None:
     def measure(count: int) -> float:
-        delivery = Delivery(toolglot.Reader(), Telemetry().begin("r", "w"), streamed=False)
+        delivery = Delivery(toolglot.Reader(), Telemetry().begin("r", "w"), DeliveryPlan(streamed=False))
         began = process_time()
         delivery.deliver([TextDelta("lorem ipsum dolor sit ")] * count)
         return process_time() - began

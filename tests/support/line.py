@@ -19,7 +19,7 @@ from toolglot.core.events import (
     TextDelta,
     check_order,
 )
-from toolglot.gateway.exchange import Exchange, Source
+from toolglot.gateway.exchange import Exchange, GatewayContext, IncomingRequest, Source, prepare
 from toolglot.gateway.response_pipeline import reply
 from toolglot.gateway.response_streams import open_stream
 from toolglot.gateway.routing import Capabilities
@@ -27,6 +27,13 @@ from toolglot.gateway.telemetry.log import Telemetry
 from toolglot.server.upstream.discovery import gather_knowledge
 from toolglot.wires import all_wires
 from toolglot.wires.protocol import ClientRequest, ResponseIdentity
+
+
+def open_exchange(request: IncomingRequest, context: GatewayContext) -> Exchange:
+    """The exchange of a request whose upstream need not be asked what it supports."""
+    exchange = prepare(request, context)
+    assert isinstance(exchange, Exchange)
+    return exchange
 
 
 def path_of(wire: str, stream: bool) -> dict[str, str]:
@@ -64,7 +71,8 @@ class Line:
     def open(self, body: bytes, stream: bool, owner: str = "k") -> Exchange:
         path = path_of(self.client.name, stream)
         watch = Telemetry().begin("r", self.client.name)
-        return Exchange(self.client, body, path, self.settings, self.source, watch, self.knowledge, owner=owner)
+        context = GatewayContext(self.settings, self.source, self.knowledge)
+        return open_exchange(IncomingRequest(self.client, body, watch, path, key=owner), context)
 
     def answer(self, exchange: Exchange, events: Sequence[Event]) -> list[Event]:
         """What the client reads of an answer."""
@@ -84,7 +92,7 @@ class Line:
     def arrive(self, exchange: Exchange) -> Conversation:
         """The request as the upstream understands it."""
         return self.upstream.decode_request(
-            exchange.request, path_of(self.upstream.name, exchange.streamed)
+            exchange.upstream_body, path_of(self.upstream.name, exchange.streamed)
         ).conversation
 
     def see(self, exchange: Exchange) -> list[Any]:

@@ -15,7 +15,7 @@ from toolglot.clients.xml.verbatim_calls import VerbatimCalls
 from toolglot.core.events import Event, Finished, TextDelta
 from toolglot.core.options import Options
 from toolglot.core.schema.toolset import compile_tools
-from toolglot.gateway.delivery import Bounds
+from toolglot.gateway.delivery import DeliveryPlan
 from toolglot.gateway.telemetry.records import RequestRecorder
 from toolglot.gateway.xml_delivery import XmlDelivery
 from toolglot.reading.reader import Reader
@@ -205,6 +205,6 @@ def tell_answer(client: XmlClient, pieces: Iterable[str], model: str = "qwen3", 
     options = Options(unknown_tools="reject", parallel=False, elements=VerbatimCalls(client, model))
     reader = Reader.prepared(compile_tools(client.list_tools(lenient=True), ()), "roo_xml", options, lambda: "call")
     watch = RequestRecorder("req", "openai_chat", 0, 0, lambda: 0.0)
-    rendition = XmlDelivery(ResponseRenderer(client, model), reader, watch, {}, "", Bounds(), False, (), False)
+    rendition = XmlDelivery(ResponseRenderer(client, model), reader, watch, DeliveryPlan())
     events: list[Event] = [*map(TextDelta, pieces), Finished(finish)]
     return [told for event in events for told in rendition.deliver([event])]

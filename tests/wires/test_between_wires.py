@@ -57,7 +57,7 @@ def ask(client: str, upstream: str, asked: Request, mode: str = "native") -> Exc
 
 def arrive(client: str, upstream: str, asked: Request) -> Request:
     exchange = ask(client, upstream, asked)
-    return read_request(upstream, path_of(upstream, "m", asked.stream), exchange.request)
+    return read_request(upstream, path_of(upstream, "m", asked.stream), exchange.upstream_body)
 
 
 def carry(exchange: Exchange, raw: bytes) -> bytes:
@@ -266,7 +266,7 @@ def test_content_that_is_empty_beside_calls_invents_nothing(upstream: str, conte
         {"role": "tool", "tool_call_id": "c", "content": "x"},
     ]
     exchange = Line("openai_chat", upstream).open(dump({"model": "m", "messages": messages}).encode(), False)
-    got = read_request(upstream, path_of(upstream, "m", False), exchange.request)
+    got = read_request(upstream, path_of(upstream, "m", False), exchange.upstream_body)
     assert [part.arguments for part in got.turns[1].parts] == ["{}"]
 
 
@@ -293,33 +293,33 @@ def test_how_much_to_think_is_carried(client: str, upstream: str) -> None:
     for word in ("none", "minimal", "low", "medium", "high", "xhigh", "max"):
         asked = Request((HI,), (READ,), effort=word)
         exchange = ask(client, upstream, asked)
-        assert read_request(upstream, path_of(upstream, "m", False), exchange.request).effort == LEVELS[upstream].get(
-            word, word
-        )
-        assert not any("not carried" in note for note in exchange.watch.notes)
+        assert read_request(upstream, path_of(upstream, "m", False), exchange.upstream_body).effort == LEVELS[
+            upstream
+        ].get(word, word)
+        assert not any("not carried" in note for note in exchange.recorder.notes)
     assert arrive(client, upstream, Request((HI,), (READ,))).effort == ""
 
 
 def test_ollama_is_told_not_to_think() -> None:
     exchange = ask("openai_chat", "ollama", Request((HI,), (READ,), effort="none"))
-    assert json.loads(exchange.request)["think"] is False
+    assert json.loads(exchange.upstream_body)["think"] is False
 
 
 def test_notes_name_only_what_was_not_carried() -> None:
     said = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "max_completion_tokens": 9, "logit_bias": {}}
     exchange = Line("openai_chat", "gemini").open(json.dumps(said).encode(), False)
-    assert json.loads(exchange.request)["generationConfig"] == {"maxOutputTokens": 9}
-    assert exchange.watch.notes == ["not carried to another wire: logit_bias"]
+    assert json.loads(exchange.upstream_body)["generationConfig"] == {"maxOutputTokens": 9}
+    assert exchange.recorder.notes == ["not carried to another wire: logit_bias"]
     said = {"contents": [{"parts": [{"text": "hi"}]}], "generationConfig": {"thinkingConfig": {"thinkingBudget": 5}}}
     exchange = Line("gemini", "openai_chat").open(json.dumps(said).encode(), False)
-    assert exchange.watch.notes == ["not carried to another wire: generationConfig.thinkingConfig.thinkingBudget"]
+    assert exchange.recorder.notes == ["not carried to another wire: generationConfig.thinkingConfig.thinkingBudget"]
     said = {"model": "m", "input": "hi", "reasoning": {"effort": "low", "summary": "auto"}}
     exchange = Line("openai_responses", "openai_chat").open(json.dumps(said).encode(), False)
-    assert json.loads(exchange.request)["reasoning_effort"] == "low"
-    assert exchange.watch.notes == ["not carried to another wire: reasoning.summary"]
+    assert json.loads(exchange.upstream_body)["reasoning_effort"] == "low"
+    assert exchange.recorder.notes == ["not carried to another wire: reasoning.summary"]
     said = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "reasoning_effort": "auto"}
     exchange = Line("openai_chat", "openai_responses").open(json.dumps(said).encode(), False)
-    assert exchange.watch.notes == ["not carried to another wire: reasoning_effort"]
+    assert exchange.recorder.notes == ["not carried to another wire: reasoning_effort"]
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -315,7 +315,7 @@ def test_13_phases_are_dropped_between_wires() -> None:
     said = {"type": "message", "role": "assistant", "phase": "commentary", "content": [{"type": "output_text", "text": "Hm"}]}  # fmt: skip
     asked = RESPONSES | {"input": [{"role": "user", "content": "go"}, said, {"role": "user", "content": "on"}]}
     _, exchange = ask_raw("openai_responses", "openai_chat", **asked)
-    assert b"phase" not in exchange.request and b'"Hm"' in exchange.request
+    assert b"phase" not in exchange.upstream_body and b'"Hm"' in exchange.upstream_body
 
 
 KNOBS = Sampling(max_tokens=9, temperature=1.5, top_p=0.5, top_k=3, seed=7, stop=("END",))
@@ -341,13 +341,13 @@ def test_14_a_note_names_every_lost_limit(upstream: str) -> None:
     line = Line("gemini" if upstream != "gemini" else "ollama", upstream)
     exchange = line.ask(Conversation("m", (ASKED,), (READ,), limits=KNOBS), False)
     lost = [name for name in ("top_k", "seed", "stop") if name not in all_wires()[upstream].carries]
-    assert exchange.watch.notes == ([f"not carried to another wire: {', '.join(lost)}"] if lost else [])
+    assert exchange.recorder.notes == ([f"not carried to another wire: {', '.join(lost)}"] if lost else [])
 
 
 def test_14_other_settings_stay_with_their_wire() -> None:
     _, exchange = ask_raw("openai_chat", "gemini", **CHAT, logit_bias={"1": 2}, user="u")
-    assert b"logit_bias" not in exchange.request
-    assert exchange.watch.notes == ["not carried to another wire: logit_bias, user"]
+    assert b"logit_bias" not in exchange.upstream_body
+    assert exchange.recorder.notes == ["not carried to another wire: logit_bias, user"]
 
 
 CACHED: dict[str, bytes] = {
@@ -375,7 +375,7 @@ HOSTED: dict[str, dict[str, Any]] = {
 def test_16_tools_of_the_provider(client: str) -> None:
     """They are left out with a note, because agents offer them to everybody, and stay where the wire is the same."""
     _, exchange = ask_raw(client, "ollama", **HOSTED[client])
-    assert b"earch" not in exchange.request and any("earch" in note for note in exchange.watch.notes)
+    assert b"earch" not in exchange.upstream_body and any("earch" in note for note in exchange.recorder.notes)
     _, same = ask_raw(client, client, **HOSTED[client])
     assert b"earch" in same.request
 
@@ -406,7 +406,7 @@ def test_18_several_answers(client: str, body: dict[str, Any], where: str) -> No
 def test_18_probabilities_and_sounds_stay_with_their_wire() -> None:
     asked = CHAT | {"logprobs": True, "modalities": ["text", "audio"], "audio": {"voice": "a"}}
     _, exchange = ask_raw("openai_chat", "anthropic_messages", **asked)
-    assert exchange.watch.notes == ["not carried to another wire: logprobs, modalities, audio"]
+    assert exchange.recorder.notes == ["not carried to another wire: logprobs, modalities, audio"]
     _, same = ask_raw("openai_chat", "openai_chat", **asked)
     assert json.loads(same.request) == asked
 

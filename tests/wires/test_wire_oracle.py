@@ -68,8 +68,8 @@ def test_all_that_both_wires_can_say_arrives(client: str, upstream: str, stream:
         body = write_request(client, asked)
         exchange = line.open(body, stream)
         if client == upstream:
-            assert exchange.request == body
-        arrived = read_request(upstream, path_of(upstream, "m", stream), exchange.request)
+            assert exchange.upstream_body == body
+        arrived = read_request(upstream, path_of(upstream, "m", stream), exchange.upstream_body)
         check_request(client, upstream, asked, arrived)
         raw = write_answer(upstream, answer, stream, rng.choice([1, 3, 7, 1000]))
         out = carry(exchange, raw, rng)

@@ -14,7 +14,7 @@ from time import time
 from typing import Any
 
 import pytest
-from support.line import path_of
+from support.line import open_exchange, path_of
 from support.wiring import ANSWERS, new_ids
 
 from toolglot import wires
@@ -43,7 +43,7 @@ from toolglot.core.events import (
     TextDelta,
     check_order,
 )
-from toolglot.gateway.exchange import Exchange, Source
+from toolglot.gateway.exchange import Exchange, GatewayContext, IncomingRequest, Source
 from toolglot.gateway.response_pipeline import reply
 from toolglot.gateway.response_streams import open_stream
 from toolglot.gateway.telemetry.log import Telemetry
@@ -88,9 +88,8 @@ def exchange_between(client: str, upstream: str, asked: Conversation, stream: bo
     wire = all_wires()[client]
     body = wire.encode_request(asked, stream=stream, wants_usage=True)
     watch = Telemetry().begin("r", client)
-    return Exchange(
-        wire, body, path_of(client, stream), settings, Source(time, new_ids()), watch, gather_knowledge(settings, time)
-    )
+    context = GatewayContext(settings, Source(time, new_ids()), gather_knowledge(settings, time))
+    return open_exchange(IncomingRequest(wire, body, watch, path_of(client, stream)), context)
 
 
 def view_request(conversation: Conversation) -> dict[str, Any]:
@@ -113,7 +112,7 @@ def view_request(conversation: Conversation) -> dict[str, Any]:
 @pytest.mark.parametrize(("client", "upstream"), PAIRS)
 def test_a_request_arrives(client: str, upstream: str, stream: bool) -> None:
     exchange = exchange_between(client, upstream, ASKED, stream)
-    seen = all_wires()[upstream].decode_request(exchange.request, path_of(upstream, stream))
+    seen = all_wires()[upstream].decode_request(exchange.upstream_body, path_of(upstream, stream))
     assert seen.stream == stream
     told, expected = view_request(seen.conversation), view_request(ASKED)
     if {client, upstream} & NO_CHOICE:

@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = _add_embedded_upstream(load_settings(arguments))
     knowledge = gather_knowledge(settings, time)
     if arguments.learned:
-        document: Any = [asdict(entry) for entry in knowledge.experience.recall_all(time())]
+        document: Any = [asdict(entry) for entry in knowledge.failures.recall_all(time())]
         rows = [f"{one['address']}  {one['model']}  {one['kind']}: {one['evidence']}" for one in document]
         lines = iter(rows or ["nothing was learned"])
     else:
@@ -99,8 +99,7 @@ def _build_exchange(
     body: bytes, arguments: argparse.Namespace, settings: Settings, knowledge: Capabilities
 ) -> tuple[Exchange, list[str]]:
     """Build the exchange without sending it, and notes on how its route was found."""
-    from toolglot.gateway.exchange import Exchange, Source
-    from toolglot.gateway.routing import CapabilitiesUnknown
+    from toolglot.gateway.exchange import Exchange, GatewayContext, IncomingRequest, Source, prepare
     from toolglot.gateway.telemetry.log import Telemetry
     from toolglot.wires import all_wires
 
@@ -109,19 +108,17 @@ def _build_exchange(
     wire, source = all_wires()[arguments.wire], Source(knowledge.now, lambda: "0")
     path = {"model": arguments.model or ""}
 
-    def make() -> Exchange:
-        watch = Telemetry().begin("explain", wire.name)
-        return Exchange(wire, body, path, settings, source, watch, knowledge)
-
-    try:
-        return make(), []
-    except CapabilitiesUnknown as unsure:
-        notes = _ask(unsure, knowledge) if arguments.ask else _assume_nothing(unsure, knowledge)
-    return make(), notes
+    notes: list[str] = []
+    while True:
+        request = IncomingRequest(wire, body, Telemetry().begin("explain", wire.name), path)
+        exchange = prepare(request, GatewayContext(settings, source, knowledge))
+        if isinstance(exchange, Exchange):
+            return exchange, notes
+        notes = _ask(exchange, knowledge) if arguments.ask else _assume_nothing(exchange, knowledge)
 
 
 def _assume_nothing(unsure: CapabilitiesUnknown, knowledge: Capabilities) -> list[str]:
-    knowledge.tell(unsure.upstream, unsure.model, {}, 60)
+    knowledge.set_facts(unsure.upstream, unsure.model, {}, 60)
     return [NOT_ASKED]
 
 
@@ -147,7 +144,7 @@ def describe_exchange(exchange: Exchange, notes: list[str], now: float) -> dict[
     route, upstream = exchange.route, exchange.route.upstream
     secret = {*SECRET_HEADERS, *upstream.headers}
     headers = {name: MASK if name in secret else value for name, value in present(upstream).items()}
-    body = _redact_all(json.loads(exchange.request), lambda text: redact(text, upstream.secrets))
+    body = _redact_all(json.loads(exchange.upstream_body), lambda text: redact(text, upstream.secrets))
     return {
         "model": route.model.name,
         "upstream": {
@@ -157,18 +154,18 @@ def describe_exchange(exchange: Exchange, notes: list[str], now: float) -> dict[
             "model": route.model.model,
         },
         "mode": route.mode,
-        "tier": route.manner.value,
-        "why": explain_arms(exchange.watch.arms) or explain_route(route, now),
-        "arms": exchange.watch.arms,
-        "dialect": route.dialect if exchange.speech is not None else "",
+        "tier": route.tool_mode.value,
+        "why": explain_arms(exchange.recorder.arms) or explain_route(route, now),
+        "arms": exchange.recorder.arms,
+        "dialect": route.dialect if exchange.prompted is not None else "",
         "parallel": route.parallel,
         "single": route.single,
         "profile": route.rule
         and {"rule": route.rule.explain()} | {key: getattr(route.rule, key) for key in CAPABILITIES},
-        "client": exchange.guest and exchange.guest.describe(),
+        "client": exchange.xml_session and exchange.xml_session.describe(),
         "mapping": exchange.mapping and exchange.mapping.describe(),
-        "learned": route.lesson and asdict(route.lesson),
-        "notes": [*notes, *exchange.watch.notes],
+        "learned": route.failure and asdict(route.failure),
+        "notes": [*notes, *exchange.recorder.notes],
         "request": {"url": mask_address(exchange.address), "headers": headers, "body": body},
     }
 
@@ -190,11 +187,11 @@ def explain_arms(arms: Mapping[str, str]) -> str:
 def explain_route(route: Route, now: float) -> str:
     if route.detected:
         return "no tools are offered, but the last message asks for what the usual ones do (auto_detect)"
-    if route.lesson is not None:
-        return route.lesson.explain(now)
+    if route.failure is not None:
+        return route.failure.explain(now)
     if route.rule is not None:
         return route.rule.explain()
-    if route.manner.value == "relay":
+    if route.tool_mode.value == "relay":
         return "tool calling is off" if route.mode == "off" else "nothing in the request concerns tools"
     return f"the mode {route.mode} is set" if route.mode != "auto" else "the upstream is coached"
 

@@ -1,27 +1,28 @@
-"""From what an upstream says to what a client is told.
+"""Turns the events of an upstream's response into the events that the client receives.
 
-Strategy. Text of the upstream goes through the reader, everything else passes. What comes out is put right for the
-client: names as the client knows them, neutralised marks as they were, calls numbered in one row whoever made them.
-What was not clearly a call goes on as text; what a client must not see (a call that it forbade, a second one where one
-was agreed, a result that the model made up) is dropped and told to the record. If nothing else was said, the answer has
-failed. The last event says truly how the answer ended.
+Strategy. Text of the upstream goes through the reader; all other events pass. The result is adapted to the client: tool
+names as the client knows them, escaped marks restored, calls numbered in one sequence whether they are native or read
+from text. What is not clearly a call passes as text. What a client must not see (a call that it forbade, a second one
+where it takes one, a result that the model fabricated) is dropped and recorded. If nothing else is left, the response
+fails. The last event states truthfully how the response ended.
 
-A call that was refused or cut ends in one of two ways. If nothing of it was sent, it is text, and the end of the answer
-tells why it was not made. If a part of it was sent as a call, the answer fails: many clients read half of a JSON object
-as well as they can, and would run it. Only where the upstream says that its limit of tokens cut the call, the client is
-told just that, in the words of its own wire.
+A call that was rejected or cut ends in one of two ways. If no part of it was sent, it becomes text, and a note at the
+end of the answer explains why it was not made. If a part of it was sent as a call, the response fails: many clients
+parse half of a JSON object as well as they can, and would run it. Only if the upstream reports that its token limit cut
+the call, the client gets just that finish reason, in its own wire.
 
-An upstream that knows tools makes its calls natively; a call in its text counts only if it made none. So from the first
-call that is read from its text on, everything waits for the end of the answer. With the first native call, what waits
-goes out as the text that it was, and all text behind it is text; the calls in it are only counted.
+An upstream that supports tools makes its calls natively; a call in its text counts only if there is no native one. So
+everything from the first call in the text on is deferred until the end of the response. With the first native call, the
+deferred part is sent as the text that it was, and all text behind it is text; calls in it are only counted.
 
-Reasoning that the upstream tells apart passes at once, and is kept as long as nothing else was said. If the answer ends
-with it, a complete call at its end was the action, put in the wrong channel, and is delivered.
+Reasoning that the upstream sends as such passes at once, and is kept as long as nothing else was sent. If the response
+ends with it, a complete call at its end was the action, put into the wrong channel, and is delivered.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -43,13 +44,13 @@ from toolglot.core.events import (
 from toolglot.dialects.event_buffer import MESSAGE_BREAK
 from toolglot.gateway.outcomes import (
     CUT_CALL,
+    DELTAS,
     EMPTY,
-    UNSPOKEN,
-    WORDS,
-    describe_refusal,
+    NO_TEXT,
+    describe_rejection,
+    has_text_after_call,
     is_answer,
     redact_failure,
-    says_more,
 )
 from toolglot.gateway.telemetry.log import RequestRecorder
 from toolglot.reading.reader import Reader
@@ -59,425 +60,440 @@ DROPPED = (Reason.EXTRA_CALL, Reason.FABRICATED_RESULT)
 READ, NATIVE = "read", "native"
 THINKING = "<think>\n"
 SHELL_FENCE = "shell_fence"
-
-
 ANY_CALL = ToolChoice()
 
 
-class Bounds(Struct, frozen=True):
-    """What of the calls that an upstream makes by itself the client wants: those of its choice, and at most one if
-    ``single``. Upstreams do not always keep to it."""
+class DeliveryPlan(Struct, frozen=True, kw_only=True):
+    """How a response is delivered.
 
+    ``names`` maps the upstream's tool names to the client's. ``break_character`` was put into marks of the prompt and
+    is removed again. ``choice`` and ``single`` limit the calls that the client takes: upstreams may ignore them.
+    ``streamed``: parts of a call are sent before it is complete. ``secrets`` are redacted in failures. ``native``: the
+    upstream supports tools. ``on_failure`` is called when the upstream fails, with whether anything was sent.
+    ``successes`` are finish reasons that need an answer. ``max_argument_bytes`` limits the arguments of one call (0: no
+    limit). ``only_last``: a call in the text counts only if no text follows. ``reports_rejected``: rejected calls are
+    passed on, because the receiver decides what becomes of them.
+    """
+
+    names: Mapping[str, str] = {}
+    break_character: str = ""
     choice: ToolChoice = ANY_CALL
     single: bool = False
+    streamed: bool = True
+    secrets: tuple[str, ...] = ()
+    native: bool = False
+    on_failure: Callable[[Failed, bool], None] | None = None
+    successes: tuple[str, ...] = SUCCESS_REASONS
+    max_argument_bytes: int = 0
+    only_last: bool = False
+    reports_rejected: bool = False
 
-    @property
-    def required(self) -> bool:
-        return self.choice.mode == "required"
+
+DEFAULT_PLAN = DeliveryPlan()
 
 
-NO_BOUNDS = Bounds()
+class EventDelivery(Protocol):
+    """Turns the events of an upstream into those of the client. ``over``: the rest of the response is ignored."""
+
+    recorder: RequestRecorder
+    plan: DeliveryPlan
+    over: bool
+
+    def deliver(self, events: Iterable[Event]) -> list[Event]: ...
+
+    def set_observer(self, observer: Callable[[Iterable[Event]], None]) -> None: ...
 
 
 class Delivery:
-    """One answer on its way to the client."""
+    """The delivery of one response."""
 
-    def __init__(
-        self,
-        reader: Reader | None,
-        watch: RequestRecorder,
-        names: Mapping[str, str] | None = None,
-        joiner: str = "",
-        bounds: Bounds = NO_BOUNDS,
-        streamed: bool = True,
-        secrets: tuple[str, ...] = (),
-        native: bool = False,
-        doubt: Callable[[Failed, bool], None] | None = None,
-        successes: tuple[str, ...] = SUCCESS_REASONS,
-        most: int = 0,
-    ) -> None:
+    def __init__(self, reader: Reader | None, recorder: RequestRecorder, plan: DeliveryPlan = DEFAULT_PLAN) -> None:
         self.reader = reader
-        self.watch = watch
-        self.names = names or {}
-        self.joiner = joiner
-        self.bounds = bounds
+        self.recorder = recorder
+        self.plan = plan
+        self.over = False
+        self.observer: Callable[[Iterable[Event]], None] | None = None
+        self.break_character = plan.break_character
+        self.argument_bytes: dict[int, int] = {}
+        self.raw_text: list[str] = []
+        """The upstream's text, where it may have to be quoted."""
+        self.reasoning: list[str] | None = [] if reader is not None else None
+        """The upstream's reasoning, as long as nothing else has come."""
+        self.has_output = False
+        """Whether any event was delivered."""
+        self.has_answer = False
+        """Whether more than white space, reasoning and calls was delivered."""
         self.forbidden: list[str] = []
-        self.streamed = streamed
-        self.secrets = secrets
-        self.doubt = doubt
-        self.successes = successes
-        self.most = most
-        """How many bytes of arguments a call may have; 0: any number."""
-        self.sizes: dict[int, int] = {}
-        self.over = False  # given up
-        self.beside: Callable[[Iterable[Event]], None] | None = None
-        self.source: list[str] = []
-        self.thoughts: list[str] | None = [] if reader is not None else None
-        self.said = False
-        self.answered = False
-        """Whether more than white space, reasoning and calls was told."""
-        self.broken: list[str] = []
-        """Native calls whose arguments are no JSON, by name."""
-        self.short: list[str] = []
-        """Native calls that the upstream ended in the middle of their arguments, by name."""
-        self.unended: list[str] = []  # those that it did not end
-        self.refused: list[CallRejected] = []
-        """Calls read from text that were refused or cut, and are text."""
-        self.halves: list[CallRejected] = []
-        """Those of which a part was sent as a call."""
+        """Names of native calls that the client does not take."""
+        self.malformed: list[str] = []
+        """Names of native calls whose arguments are not JSON."""
+        self.cut: list[str] = []
+        """Names of native calls that the upstream ended in the middle of their arguments."""
+        self.unended: list[str] = []
+        """Names of native calls that the upstream did not end."""
+        self.rejected: list[CallRejected] = []
+        """Calls read from text that were rejected or cut, and became text."""
+        self.partly_sent: list[CallRejected] = []
+        """Rejected calls of which a part was sent as a call."""
         self.truncated = False
-        self.only_last = False
-        """Whether a call in the text counts only if nothing is said behind it."""
-        self.tells_rejected = False
-        """Whether somebody behind us decides what becomes of a rejected call."""
-        self.open: dict[tuple[str, int], int] = {}
+        self.open_calls: dict[tuple[str, int], int] = {}
         self.started = self.natives = 0
         self.audited = reader is not None and reader.audited
-        self.prefers_native = native and reader is not None
-        self.waiting: list[tuple[Event, str]] | None = None
-        """What came from the first call in the text on, and from where, while a native call may follow."""
-        self.overheard: list[str] | None = None
-        """The dialects of calls in the text beside native ones, as soon as there is a native one."""
-        self.quotes = self.audited or not streamed or self.prefers_native
-        # the common case: nothing to put right, deltas pass as they are
-        self.plain: tuple[type, ...] = () if joiner else WORDS if native else (*WORDS, CallArguments)
-        self.native = native
+        self.prefers_native = plan.native and reader is not None
+        self.deferred: list[tuple[Event, str]] | None = None
+        """Events from the first call in the text on, with their origin, while a native call may follow."""
+        self.calls_in_text: list[str] | None = None
+        """The dialects of calls in the text beside native ones; None until there is a native one."""
+        self.keeps_text = self.audited or not plan.streamed or self.prefers_native
+        # the common case: these pass without a change
+        passing = DELTAS if plan.native else (*DELTAS, CallArguments)
+        self.unchanged: tuple[type, ...] = () if plan.break_character else passing
+
+    def set_observer(self, observer: Callable[[Iterable[Event]], None]) -> None:
+        """Show the upstream's events to a dry run as well."""
+        self.observer = observer
 
     def deliver(self, events: Iterable[Event]) -> list[Event]:
-        """What the client is told of these events of the upstream."""
+        """What the client receives for these events of the upstream."""
         out: list[Event] = []
         if self.over:
             return out
-        reader, plain = self.reader, self.plain
-        if self.beside is not None:
-            self.beside(events)
+        reader, unchanged = self.reader, self.unchanged
+        if self.observer is not None:
+            self.observer(events)
         for event in events:
             if type(event) is TextDelta and reader is not None:
-                if self.overheard is not None:
-                    self.overhear(reader.feed(event.text))
+                if self.calls_in_text is not None:
+                    self.note_calls(reader.feed(event.text))
                     out.append(event)
                     continue
-                self.keep(event.text)
+                self.note_text(event.text)
                 for read in reader.feed(event.text):
-                    if type(read) in plain:
+                    if type(read) in unchanged:
                         out.append(read)
                     else:
-                        self.tell(read, READ, out)
-                        plain = self.plain
+                        self.accept(read, READ, out)
+                        unchanged = self.unchanged
             elif type(event) is Finished:
                 self.finish(event, out)
             elif type(event) is Failed:
                 self.fail(event, out)
             elif type(event) is not Started:
-                self.tell(event, NATIVE, out)
-        return self.take_stock(out) if out else out
+                self.accept(event, NATIVE, out)
+        return self.check_output(out) if out else out
 
-    def take_stock(self, told: list[Event]) -> list[Event]:
-        """Note what the client is told, and stop where a call is too large."""
-        if self.started and self.most:
-            told = self.measure(told)
-        self.said = True
-        self.answered = self.answered or any(map(is_answer, told))
-        return told
+    def check_output(self, out: list[Event]) -> list[Event]:
+        """Note what is delivered, and stop if a call is too large."""
+        if self.started and self.plan.max_argument_bytes:
+            out = self.limit_arguments(out)
+        self.has_output = True
+        self.has_answer = self.has_answer or any(map(is_answer, out))
+        return out
 
-    def measure(self, told: list[Event]) -> list[Event]:
-        """The events, up to one that makes the arguments of a call larger than allowed; there the answer fails."""
-        for at, event in enumerate(told):
+    def limit_arguments(self, out: list[Event]) -> list[Event]:
+        """The events, up to one that makes the arguments of a call larger than allowed; there the response fails."""
+        limit = self.plan.max_argument_bytes
+        for at, event in enumerate(out):
             if type(event) is not CallArguments:
                 continue
             fragment = event.fragment
             size = len(fragment) if fragment.isascii() else len(fragment.encode("utf-8", "surrogatepass"))
-            size = self.sizes[event.index] = self.sizes.get(event.index, 0) + size
-            if size > self.most:
-                name, self.over = self.watch.open.get(event.index) or "a tool", True
+            size = self.argument_bytes[event.index] = self.argument_bytes.get(event.index, 0) + size
+            if size > limit:
+                name, self.over = self.recorder.open.get(event.index) or "a tool", True
                 why = (
-                    f"The arguments of the model's call of {name} are larger than {self.most} bytes,"
+                    f"The arguments of the model's call of {name} are larger than {limit} bytes,"
                     " which is the limit here (tool_calling.max_parameter_bytes)."
                 )
-                failed = told[:at]
-                self.end_badly(Failed("parameter_too_large", why), failed)
+                failed = out[:at]
+                self.emit_failure(Failed("parameter_too_large", why), failed)
                 return failed
-        return told
+        return out
 
-    def keep(self, text: str) -> None:
-        """Text came: reasoning was not all, and the text may have to be quoted."""
-        if self.thoughts is not None and not text.isspace():
-            self.thoughts = None
-        if self.quotes:
-            self.source.append(text)
+    def note_text(self, text: str) -> None:
+        """Text came: the response is not only reasoning, and the text may have to be quoted."""
+        if self.reasoning is not None and not text.isspace():
+            self.reasoning = None
+        if self.keeps_text:
+            self.raw_text.append(text)
 
-    def tell(self, event: Event, origin: str, out: list[Event]) -> None:
-        """Pass an event on, or let it wait until it is known whether the upstream makes native calls."""
+    def accept(self, event: Event, origin: str, out: list[Event]) -> None:
+        """Emit an event, or defer it until it is known whether the upstream makes native calls."""
         if self.prefers_native and type(event) is CallStarted:
             if origin is NATIVE:
-                self.give_back(out)
-            elif self.waiting is None:
-                self.waiting, self.plain = [], ()
-        if self.waiting is None:
+                self.revert_to_text(out)
+            elif self.deferred is None:
+                self.deferred, self.unchanged = [], ()
+        if self.deferred is None:
             kind = type(event)
-            if origin is NATIVE and (kind is CallStarted or (kind is ReasoningDelta and self.thoughts is None)):
-                self.let_go(out)
-            self.pass_on(event, origin, out)
+            if origin is NATIVE and (kind is CallStarted or (kind is ReasoningDelta and self.reasoning is None)):
+                self.flush_text(out)
+            self.emit(event, origin, out)
         else:
-            self.waiting.append((event, origin))
+            self.deferred.append((event, origin))
 
-    def let_go(self, out: list[Event]) -> None:
-        """Text that waits goes out before a call or a thought that comes behind it."""
-        if self.reader is not None and self.overheard is None:
+    def flush_text(self, out: list[Event]) -> None:
+        """Emit text that the reader holds before a call or reasoning that follows it."""
+        if self.reader is not None and self.calls_in_text is None:
             for read in self.reader.flush_text():
-                self.pass_on(read, READ, out)
+                self.emit(read, READ, out)
 
-    def give_back(self, out: list[Event]) -> None:
-        """The upstream makes a native call: all that was not told yet is text, whatever was read in it."""
-        if self.overheard is not None or self.reader is None:
+    def revert_to_text(self, out: list[Event]) -> None:
+        """The upstream makes a native call: everything not sent yet is text, even if calls were read in it."""
+        if self.calls_in_text is not None or self.reader is None:
             return
-        self.overheard = []
-        waiting, self.waiting = self.waiting or [], None
-        self.overhear(event for event, origin in waiting if origin is READ)
-        out += self.reader.emit_all_as_text("".join(self.source))
-        self.source.clear()
-        self.quotes = False
-        for event, origin in waiting:
+        self.calls_in_text = []
+        deferred, self.deferred = self.deferred or [], None
+        self.note_calls(event for event, origin in deferred if origin is READ)
+        out += self.reader.emit_all_as_text("".join(self.raw_text))
+        self.raw_text.clear()
+        self.keeps_text = False
+        for event, origin in deferred:
             if origin is NATIVE:
-                self.pass_on(event, origin, out)
+                self.emit(event, origin, out)
 
-    def overhear(self, events: Iterable[Event]) -> None:
-        """Take note of calls that stay text."""
-        if self.overheard is not None:
-            self.overheard += [event.dialect for event in events if isinstance(event, CallEnded)]
+    def note_calls(self, events: Iterable[Event]) -> None:
+        """Count calls that stay text."""
+        if self.calls_in_text is not None:
+            self.calls_in_text += [event.dialect for event in events if isinstance(event, CallEnded)]
 
-    def pass_on(self, event: Event, origin: str, out: list[Event]) -> None:
+    def emit(self, event: Event, origin: str, out: list[Event]) -> None:
         match event:
             case TextDelta() if self.truncated and origin is READ:
                 pass  # the rest of a call that was cut
             case TextDelta() | ReasoningDelta():
-                if self.thoughts is not None and origin is NATIVE:
-                    self.thoughts.append(event.text)
-                text = self.restore(event.text)
+                if self.reasoning is not None and origin is NATIVE:
+                    self.reasoning.append(event.text)
+                text = self.remove_breaks(event.text)
                 if text:
                     out.append(event if text is event.text else type(event)(text))
             case CallArguments(index=index):
-                if (origin, index) in self.open:
-                    number, fragment = self.open[origin, index], self.restore(event.fragment)
+                if (origin, index) in self.open_calls:
+                    number, fragment = self.open_calls[origin, index], self.remove_breaks(event.fragment)
                     same = number == index and fragment is event.fragment
                     out.append(event if same else CallArguments(number, fragment))
             case CallStarted(index=index):
-                self.start(event, origin, out)
+                self.start_call(event, origin, out)
             case CallEnded(index=index):
-                self.end(event, origin, out)
+                self.end_call(event, origin, out)
             case CallRejected():
-                self.reject(event, origin, out)
+                self.reject_call(event, origin, out)
             case _:
                 out.append(event)
 
-    def restore(self, text: str) -> str:
-        return text.replace(self.joiner, "") if self.joiner else text
+    def remove_breaks(self, text: str) -> str:
+        return text.replace(self.break_character, "") if self.break_character else text
 
-    def start(self, event: CallStarted, origin: str, out: list[Event]) -> None:
-        name = self.names.get(event.name, event.name)
+    def start_call(self, event: CallStarted, origin: str, out: list[Event]) -> None:
+        name = self.plan.names.get(event.name, event.name)
         if origin is NATIVE:
-            self.plain, self.thoughts = self.plain and WORDS, None
+            self.unchanged, self.reasoning = self.unchanged and DELTAS, None
         if self.forbid(name, origin):
             return
         self.natives += origin is NATIVE
-        index = self.open[origin, event.index] = self.started
+        index = self.open_calls[origin, event.index] = self.started
         self.started += 1
         started = CallStarted(index, event.id, name)
-        self.watch.see(started)
+        self.recorder.see(started)
         out.append(started)
 
     def forbid(self, name: str, origin: str) -> bool:
-        """Whether the client asked for no such call. It is not delivered, for the client would execute it. The reader
-        keeps to the same bounds, but knows only of its own calls."""
-        if origin is NATIVE and not self.bounds.choice.allows(name):
+        """Whether the client does not take such a call. It is not delivered, because the client would run it. The
+        reader enforces the same limits, but only knows the calls that it read."""
+        if origin is NATIVE and not self.plan.choice.allows(name):
             reason, problem = Reason.FORBIDDEN, "tool_choice does not allow it"
-        elif self.bounds.single and (self.started if origin is NATIVE else self.natives):
+        elif self.plan.single and (self.started if origin is NATIVE else self.natives):
             reason, problem = Reason.EXTRA_CALL, "one call at most was asked for"
         else:
             return False
         self.forbidden.append(name)
-        self.watch.see(CallRejected("", reason, name))
-        self.watch.notes.append(f"a call of {name} was not delivered: {problem}")
+        self.recorder.see(CallRejected("", reason, name))
+        self.recorder.notes.append(f"a call of {name} was not delivered: {problem}")
         return True
 
-    def end(self, event: CallEnded, origin: str, out: list[Event]) -> None:
-        index = self.open.pop((origin, event.index), None)
+    def end_call(self, event: CallEnded, origin: str, out: list[Event]) -> None:
+        index = self.open_calls.pop((origin, event.index), None)
         if index is None:
             return
         ended = event if index == event.index else replace(event, index=index)
-        self.watch.see(ended)
+        self.recorder.see(ended)
         out.append(ended)
         if self.audited and event.dialect == SHELL_FENCE and event.span:
-            self.watch.notes.append(f"a shell fence became a call: {self.quote(event.span)}")
+            self.recorder.notes.append(f"a shell fence became a call: {self.quote(event.span)}")
 
-    def reject(self, event: CallRejected, origin: str, out: list[Event]) -> None:
-        """Text that set out to be a call. Where a part of it has left as a call, the end of the answer tells; in an
-        answer that is given whole, or to a client that takes calls only whole, nothing has left yet."""
+    def reject_call(self, event: CallRejected, origin: str, out: list[Event]) -> None:
+        """Text that began as a call. If a part of it was sent as a call, the end of the response fails; in a response
+        that is sent whole, or to a client that takes calls only whole, nothing was sent yet."""
         if origin is NATIVE:
             self.reject_native(event, out)
             return
-        live = event.index is not None
-        if live and (READ, event.index) not in self.open:  # it was not delivered at all
+        live, streamed = event.index is not None, self.plan.streamed
+        if live and (READ, event.index) not in self.open_calls:  # it was not delivered at all
             self.truncated = self.truncated or event.reason is Reason.TRUNCATED
             return
-        self.watch.see(event)
-        if live and self.streamed:
+        self.recorder.see(event)
+        if live and streamed:
             self.truncated = self.truncated or event.reason is Reason.TRUNCATED
-            self.halves.append(event)
+            self.partly_sent.append(event)
             return
         raw = event.raw
-        if not self.streamed:
+        if not streamed:
             raw = self.quote(event.span) if event.span else raw
-            index = None if event.index is None else self.open.pop((READ, event.index), None)
-            if self.tells_rejected:
-                out.append(replace(event, raw=self.restore(raw), index=index))
+            index = None if event.index is None else self.open_calls.pop((READ, event.index), None)
+            if self.plan.reports_rejected:
+                out.append(replace(event, raw=self.remove_breaks(raw), index=index))
                 return
         if event.reason not in DROPPED and raw:
-            self.refused.append(event)
-            out.append(TextDelta(self.restore(raw)))
+            self.rejected.append(event)
+            out.append(TextDelta(self.remove_breaks(raw)))
 
     def reject_native(self, event: CallRejected, out: list[Event]) -> None:
-        """The arguments of a native call cannot be read. The client has them as they came; the answer's end tells."""
-        number, cut = self.open.get((NATIVE, event.index or 0)), event.reason is Reason.TRUNCATED
+        """The arguments of a native call are not JSON. The client has them as they came; the response's end fails."""
+        number, cut = self.open_calls.get((NATIVE, event.index or 0)), event.reason is Reason.TRUNCATED
         if number is None:  # it was not delivered at all
             return
-        self.watch.see(event)
-        if not self.tells_rejected:
-            (self.short if cut else self.broken).append(self.watch.open.pop(number, ""))
-        elif not cut:  # who writes the call refuses it, in words
+        self.recorder.see(event)
+        if not self.plan.reports_rejected:
+            (self.cut if cut else self.malformed).append(self.recorder.open.pop(number, ""))
+        elif not cut:  # the receiver, which renders the call, rejects it
             out.append(CallEnded(number))
 
     def quote(self, span: tuple[int, int | None]) -> str:
-        """What the upstream wrote there; kept where nothing leaves before it is sure."""
-        self.source = ["".join(self.source)]
-        return self.source[0][slice(*span)]
+        """The upstream's text at this position; kept only where nothing is sent before it is certain."""
+        self.raw_text = ["".join(self.raw_text)]
+        return self.raw_text[0][slice(*span)]
+
+    # -- the end of the response ---------------------------------------------------------------------------------------
 
     def finish(self, event: Finished, out: list[Event]) -> None:
-        self.close(event.reason == "length", out)
-        self.watch.see(event)
+        self.close_reader(event.reason == "length", out)
+        self.recorder.see(event)
         failure = self.find_failure(event.reason, out)
         if failure is not None:
-            self.end_badly(failure, out)
+            self.emit_failure(failure, out)
             return
-        if self.bounds.required and not self.watch.calls:
-            self.watch.notes.append("a call was required and none was made")
-        self.explain(out)
-        self.watch.finish = self.reason(event.reason)
-        out.append(Finished(self.watch.finish, event.usage))
+        if self.plan.choice.mode == "required" and not self.recorder.calls:
+            self.recorder.notes.append("a call was required and none was made")
+        self.explain_rejected(out)
+        self.recorder.finish = self.find_reason(event.reason)
+        out.append(Finished(self.recorder.finish, event.usage))
 
     def find_failure(self, reason: str, out: list[Event]) -> Failed | None:
-        """Why an answer that has ended is none: native arguments that cannot be read, or nothing that was said."""
-        self.note_cut_calls()
-        if self.broken:
-            names = ", ".join(dict.fromkeys(self.broken))
+        """Why a finished response is no answer: native arguments that are not JSON, a call that was sent in part, or no
+        content."""
+        self.record_unended()
+        if self.malformed:
+            names = ", ".join(dict.fromkeys(self.malformed))
             return Failed("malformed_call", f"The arguments of the model's call of {names} are not a JSON object.")
-        answered = self.answered or self.watch.calls or any(map(is_answer, out))
-        halves = [event for event in self.halves if reason != "length" or event.reason is not Reason.TRUNCATED]
-        if halves:
-            return Failed("refused_call", " ".join(map(describe_refusal, halves)))
-        if self.short and (self.streamed or not answered):
-            names = ", ".join(dict.fromkeys(self.short))
+        answered = self.has_answer or self.recorder.calls or any(map(is_answer, out))
+        partly = [event for event in self.partly_sent if reason != "length" or event.reason is not Reason.TRUNCATED]
+        if partly:
+            return Failed("refused_call", " ".join(map(describe_rejection, partly)))
+        if self.cut and (self.plan.streamed or not answered):
+            names = ", ".join(dict.fromkeys(self.cut))
             return Failed("truncated_call", f"The arguments of the model's call of {names} end in the middle.")
-        if answered or reason not in self.successes:
+        if answered or reason not in self.plan.successes:
             return None
-        return self.describe_nothing(reason, out)
+        return self.describe_empty(reason, out)
 
-    def explain(self, out: list[Event]) -> None:
-        """Tell which calls were not made, and why, behind everything that was said."""
-        cut = () if self.streamed else dict.fromkeys((*self.short, *self.unended))
-        notes = [*map(describe_refusal, self.refused), *(CUT_CALL.format(tool=name) for name in cut)]
+    def explain_rejected(self, out: list[Event]) -> None:
+        """Append a note on which calls were not made, and why."""
+        cut = () if self.plan.streamed else dict.fromkeys((*self.cut, *self.unended))
+        notes = [*map(describe_rejection, self.rejected), *(CUT_CALL.format(tool=name) for name in cut)]
         if notes:
-            gap = MESSAGE_BREAK if self.answered or any(map(is_answer, out)) else ""
+            gap = MESSAGE_BREAK if self.has_answer or any(map(is_answer, out)) else ""
             out.append(TextDelta(f"{gap}({' '.join(notes)})"))
 
-    def note_cut_calls(self) -> None:
-        """Tell the record of native calls that have no end at all."""
-        for (origin, _), number in self.open.items():
-            if origin is NATIVE and number in self.watch.open:
-                self.unended.append(self.watch.open.pop(number))
-                self.watch.see(CallRejected("", Reason.TRUNCATED, self.unended[-1]))
+    def record_unended(self) -> None:
+        """Record native calls that have no end at all."""
+        for (origin, _), number in self.open_calls.items():
+            if origin is NATIVE and number in self.recorder.open:
+                self.unended.append(self.recorder.open.pop(number))
+                self.recorder.see(CallRejected("", Reason.TRUNCATED, self.unended[-1]))
 
-    def describe_nothing(self, reason: str, out: list[Event]) -> Failed:
+    def describe_empty(self, reason: str, out: list[Event]) -> Failed:
         if reason == "content_filter":
             return Failed(reason, "The model's answer was held back by a content filter.")
         if self.forbidden:
             names = ", ".join(dict.fromkeys(self.forbidden))
-            return Failed(
-                "forbidden_call", f"The model's answer was a call of {names}, which tool_choice does not allow."
-            )
-        return Failed("empty_answer", UNSPOKEN if self.said or out else EMPTY)
+            why = f"The model's answer was a call of {names}, which tool_choice does not allow."
+            return Failed("forbidden_call", why)
+        return Failed("empty_answer", NO_TEXT if self.has_output or out else EMPTY)
 
-    def reason(self, told: str) -> str:
-        """Why the answer ended: a call that was cut never looks complete, a complete one never looks cut."""
-        if self.open:
-            return told if told in ("length", "content_filter") else "length" if self.truncated else "tool_calls"
-        if self.watch.calls:
+    def find_reason(self, reported: str) -> str:
+        """The finish reason: a call that was cut never looks complete, a complete one never looks cut."""
+        if self.open_calls:
+            known = reported in ("length", "content_filter")
+            return reported if known else "length" if self.truncated else "tool_calls"
+        if self.recorder.calls:
             return "tool_calls"
-        return "stop" if told == "tool_calls" else told
+        return "stop" if reported == "tool_calls" else reported
 
     def fail(self, event: Failed, out: list[Event]) -> None:
-        if self.doubt is not None:
-            self.doubt(event, self.said or bool(out))
-        self.close(True, out)
-        self.end_badly(event, out)
+        if self.plan.on_failure is not None:
+            self.plan.on_failure(event, self.has_output or bool(out))
+        self.close_reader(True, out)
+        self.emit_failure(event, out)
 
-    def end_badly(self, event: Failed, out: list[Event]) -> None:
-        """Tell the failure, but not the key, which upstreams like to repeat."""
-        failure = redact_failure(event, self.secrets)
-        self.watch.see(failure)
+    def emit_failure(self, event: Failed, out: list[Event]) -> None:
+        """Emit and record the failure without secrets, which upstreams repeat in their errors."""
+        failure = redact_failure(event, self.plan.secrets)
+        self.recorder.see(failure)
         out.append(failure)
 
-    def close(self, truncated: bool, out: list[Event]) -> None:
+    def close_reader(self, truncated: bool, out: list[Event]) -> None:
+        """Emit what the reader still holds, and the deferred events."""
         if self.reader is None:
             return
         reader, self.reader = self.reader, None
-        if self.overheard is not None:
-            self.overhear(reader.close(truncated))
-            self.note_overheard(self.overheard)
-        elif not self.thoughts:
+        if self.calls_in_text is not None:
+            self.note_calls(reader.close(truncated))
+            self.record_calls_in_text(self.calls_in_text)
+        elif not self.reasoning:
             for event in reader.close(truncated):
-                self.tell(event, READ, out)
+                self.accept(event, READ, out)
         elif not truncated:
-            self.rescue(reader, out)
+            self.read_reasoning(reader, out)
         for dialect, reason in reader.left:
-            self.watch.leave(dialect, reason)
+            self.recorder.leave(dialect, reason)
         for dialect in reader.missed:
-            self.watch.miss(dialect)
-        if self.only_last and says_more(self.waiting or ()):
+            self.recorder.miss(dialect)
+        if self.plan.only_last and has_text_after_call(self.deferred or ()):
             self.reader = reader
-            self.give_back(out)
+            self.revert_to_text(out)
             self.reader = None
-            self.note_overheard(self.overheard or [])
+            self.record_calls_in_text(self.calls_in_text or [])
             return
-        waiting, self.waiting = self.waiting or [], None
-        for event, origin in self.withdraw_unfinished(waiting):
-            self.pass_on(event, origin, out)
+        deferred, self.deferred = self.deferred or [], None
+        for event, origin in self.withdraw_unfinished(deferred):
+            self.emit(event, origin, out)
 
-    def withdraw_unfinished(self, waiting: list[tuple[Event, str]]) -> Iterator[tuple[Event, str]]:
-        """What has waited, with calls in the text that were refused as text: nothing of them was sent."""
-        ended = {event.index for event, origin in waiting if origin is READ and isinstance(event, CallEnded)}
-        for event, origin in waiting:
+    def withdraw_unfinished(self, deferred: list[tuple[Event, str]]) -> Iterator[tuple[Event, str]]:
+        """The deferred events, with rejected calls in the text as text: nothing of them was sent."""
+        ended = {event.index for event, origin in deferred if origin is READ and isinstance(event, CallEnded)}
+        for event, origin in deferred:
             if origin is READ and isinstance(event, CallStarted | CallArguments) and event.index not in ended:
                 continue
             if origin is READ and isinstance(event, CallRejected) and event.index is not None:
                 event = replace(event, raw=self.quote(event.span) if event.span else event.raw, index=None)
             yield event, origin
 
-    def note_overheard(self, dialects: list[str]) -> None:
+    def record_calls_in_text(self, dialects: list[str]) -> None:
         for dialect in dialects:
-            self.watch.leave(dialect, Reason.EXTRA_CALL)
+            self.recorder.leave(dialect, Reason.EXTRA_CALL)
         if dialects:
-            told, where = ", ".join(dict.fromkeys(dialects)), "beside native ones" if self.natives else "before its end"
-            self.watch.notes.append(f"{len(dialects)} calls in the text {where} stay text: {told}")
+            where = "beside native ones" if self.natives else "before its end"
+            names = ", ".join(dict.fromkeys(dialects))
+            self.recorder.notes.append(f"{len(dialects)} calls in the text {where} stay text: {names}")
 
-    def rescue(self, reader: Reader, out: list[Event]) -> None:
-        """The answer was nothing but reasoning, which the client has: the calls that it ends with are told too."""
-        self.source = [THINKING + "".join(self.thoughts or ())]
-        read = [*reader.feed(self.source[0]), *reader.close()]
+    def read_reasoning(self, reader: Reader, out: list[Event]) -> None:
+        """The response was nothing but reasoning, which the client has: deliver the calls at its end as well."""
+        self.raw_text = [THINKING + "".join(self.reasoning or ())]
+        read = [*reader.feed(self.raw_text[0]), *reader.close()]
         ended = [at for at, event in enumerate(read) if isinstance(event, CallEnded)]
         if not ended or any(isinstance(event, TextDelta) and event.text.strip() for event in read[ended[-1] :]):
             return
         whole = {event.index for event in read if isinstance(event, CallEnded)}
         for event in read:
             if isinstance(event, CallStarted | CallArguments | CallEnded) and event.index in whole:
-                self.tell(event, READ, out)
+                self.accept(event, READ, out)

@@ -1,29 +1,29 @@
-"""One request going through all of it: the straight line, without any input or output.
+"""Prepares one request without any input or output: decodes it, chooses its route and encodes it for the upstream.
 
-    exchange = Exchange(wire, body, ...)            the request is read, routed and spoken
-    exchange.request                                the bytes that go to the upstream
-    streams.open_stream(exchange)                   its answer, while it comes
-    answers.reply(exchange, body)                   or the whole of it at once
+    exchange = prepare(request, context)            decode, route, encode
+    exchange.upstream_body                          the bytes that go to the upstream
+    response_streams.open_stream(exchange)          its response as a stream
+    response_pipeline.reply(exchange, body)         or as a whole
 
-The server moves the bytes; everything that is decided about a request is decided here, and in ``answers`` what becomes
-of its answer.
+The server moves the bytes. This module takes every decision about a request; ``response_pipeline`` those about its
+response.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from toolglot.clients import toolsets as editing
+from toolglot.clients import toolsets
 from toolglot.clients.complaints import find_complaints
-from toolglot.clients.xml.argument_escaping import GUARDED_TOOLS as GUARDED
-from toolglot.clients.xml.session import detect_session
+from toolglot.clients.xml.argument_guarding import TOOLS as GUARDED
+from toolglot.clients.xml.session import XmlSession, detect_session
 from toolglot.config import SECRET_LENGTH, Settings
 from toolglot.config.rollout import EDITING, NATIVE_CALLS, READING, XML
 from toolglot.core.conversation import Conversation, ProviderPart, Tool, ToolChoice
-from toolglot.core.errors import RequestError, ToolglotError, UpstreamError, UpstreamResponseError
+from toolglot.core.errors import RequestError, ToolglotError, UpstreamResponseError
 from toolglot.core.events import Event, Failed
 from toolglot.core.offload import LARGE_REQUEST
 from toolglot.core.provenance import NO_QUOTATIONS, Quotations, find_quotations, list_quotable
@@ -31,7 +31,8 @@ from toolglot.gateway.capabilities.learned import LearnedFailure
 from toolglot.gateway.capabilities.profiles import SIGNED_CALLS, Rule
 from toolglot.gateway.capabilities.workarounds import hold_to_call, narrow, retell_thoughts
 from toolglot.gateway.experiment import Experiment
-from toolglot.gateway.routing import NATIVE, RELAY, TEXT, Capabilities, Route, choose
+from toolglot.gateway.outcomes import UNFINISHED, describe_failure
+from toolglot.gateway.routing import NATIVE, RELAY, TEXT, Capabilities, CapabilitiesUnknown, Route, choose_route
 from toolglot.gateway.sessions.client_state import ClientState
 from toolglot.gateway.sessions.reasoning_signatures import TurnKey, find_place, restore
 from toolglot.gateway.telemetry.log import RequestRecorder, redact
@@ -42,13 +43,10 @@ from toolglot.wires import all_wires
 from toolglot.wires.protocol import ClientRequest, Wire
 from toolglot.wires.translation import NO_NAMES, drop_empty_texts, list_not_carried, rename_tools
 
-UNFINISHED = "upstream_closed"
-"""What readers of all wires call an answer that did not say how it ended."""
-
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where time and chance come from."""
+    """Clock and randomness."""
 
     now: Callable[[], float]
     token: Callable[[], str]
@@ -57,366 +55,445 @@ class Source:
         return f"call_{self.token()}"
 
 
-class Exchange:
-    """One request and its answer.
+@dataclass(frozen=True, slots=True)
+class GatewayContext:
+    """What all requests of a gateway share."""
 
-    ``streamed``: it is answered piece by piece, as ``stream_type``. ``one_wire``: client and upstream speak the same.
+    settings: Settings
+    source: Source
+    capabilities: Capabilities
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingRequest:
+    """A request as it arrived. ``path`` holds the named parts of its path and query, ``mode`` the mode that it asks for
+    in a header, ``key`` the client's API key."""
+
+    wire: Wire
+    body: bytes
+    recorder: RequestRecorder
+    path: Mapping[str, str] = field(default_factory=dict)
+    mode: str = ""
+    key: str = ""
+    headers: Mapping[str, str] | None = None
+
+
+@dataclass(slots=True)
+class Exchange:
+    """What was decided about one request, and what its response needs to know of it.
+
+    ``client_request`` and ``prompted`` have lost their messages: nothing reads these again, agent histories are long,
+    and an open response must not hold them. ``tools`` are those that calls are read with, ``names`` maps their names to
+    the client's. ``turn_key`` is set if reasoning signatures are kept for the client. ``fallback`` is the conversation
+    to send as text if native tools fail; None once the client has received something. ``remaining_events`` yields, at
+    the end of a relayed response, the events that the recorder has not seen.
     """
 
-    def __init__(
-        self,
-        wire: Wire,
-        body: bytes,
-        path: Mapping[str, str],
-        settings: Settings,
-        source: Source,
-        watch: RequestRecorder,
-        knowledge: Capabilities,
-        mode: str = "",
-        owner: str = "",
-        headers: Mapping[str, str] | None = None,
-    ) -> None:
-        self.wire = wire
-        self.knowledge = knowledge
-        self.settings = settings
-        self.source = source
-        self.memory = ClientState(knowledge.kept, owner)
-        self.owner = owner
-        self.watch = watch
-        self.afterwards: Callable[[], Iterable[Event]] | None = None
-        self.large = len(body) >= LARGE_REQUEST
-        body = self.memory.expand(wire, body, settings.limits.body_bytes)
-        self.asked: ClientRequest = _decode(wire, body, path)
-        self.streamed = self.asked.stream
-        self.stream_type = self.asked.stream_type or wire.stream_type
-        watch.notes += self.asked.notes
-        conversation = self._name_model(self.asked.conversation)
-        if len(conversation.messages) > settings.limits.messages:
-            raise RequestError(f"More than {settings.limits.messages} messages.", "messages")
-        watch.model = conversation.model
-        watch.complaints = find_complaints(conversation.messages)
-        self.trial = Experiment(settings.rollout_now, conversation, watch)
-        guest = detect_session(conversation, headers, settings.clients.xml)
-        route = choose(conversation, settings, knowledge, mode, guest.profile if guest else "")
-        self.guest = guest if route.client else None
-        self.route: Route = self.trial.enter(route)
-        self.upstream_wire = all_wires()[self.route.upstream.wire]
-        self.one_wire = wire.name == self.upstream_wire.name
-        self._tell_route()
-        if self.asked.same_wire_only is not None:
-            self._check_bonds(self.asked.same_wire_only)
-        if not self.one_wire:
-            conversation = self._cross(conversation)
-        self.speech: PromptedConversation | None = None
-        self.place: TurnKey | None = None
-        spared = self.route.learns and self.trial.admits(XML if self.guest else READING)
-        self.spare = conversation if spared else None
-        self.choice = conversation.choice
-        self.mapping: editing.ToolMapping | None = None
-        self.guards: tuple[str, ...] = ()
-        self.tools, self.names = self.guest.tools if self.guest else conversation.tools, NO_NAMES
-        self.request = self._ask(conversation, body)
-        self.quotations = self._find_quotations(conversation)
-        watch.offered, watch.stripped = self._count_tools(conversation.tools)
-        if self.asked.may_be_referenced:
-            self.asked = self.memory.listen(self.asked, body)
-        self._forget_messages()
+    wire: Wire
+    upstream_wire: Wire
+    context: GatewayContext
+    recorder: RequestRecorder
+    client_request: ClientRequest
+    client_state: ClientState
+    experiment: Experiment
+    route: Route
+    xml_session: XmlSession | None
+    is_large: bool
+    choice: ToolChoice
+    tools: tuple[Tool, ...]
+    names: Mapping[str, str]
+    mapping: toolsets.ToolMapping | None = None
+    guards: tuple[str, ...] = ()
+    prompted: PromptedConversation | None = None
+    turn_key: TurnKey | None = None
+    fallback: Conversation | None = None
+    upstream_body: bytes = b""
+    quotations: Quotations = NO_QUOTATIONS
+    remaining_events: Callable[[], Iterable[Event]] | None = None
+    same_wire: bool = field(init=False)
+    streamed: bool = field(init=False)
+    stream_type: str = field(init=False)
 
-    def _name_model(self, conversation: Conversation) -> Conversation:
-        """The conversation with a model, if the request names none and the settings do."""
-        default = self.settings.server.default_model
-        if conversation.model or not default:
-            return conversation
-        conversation = replace(conversation, model=default)
-        self.asked = replace(self.asked, conversation=conversation)
-        return conversation
+    def __post_init__(self) -> None:
+        self.same_wire = self.wire.name == self.upstream_wire.name
+        self.streamed = self.client_request.stream
+        self.stream_type = self.client_request.stream_type or self.wire.stream_type
+
+    @property
+    def settings(self) -> Settings:
+        return self.context.settings
+
+    @property
+    def source(self) -> Source:
+        return self.context.source
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The upstream's, and the client's own key, which the upstream may have been sent."""
-        own = (self.owner,) if len(self.owner) >= SECRET_LENGTH else ()
+        """The upstream's secrets, and the client's own key, which may have been sent to the upstream."""
+        key = self.client_state.key
+        own = (key,) if len(key) >= SECRET_LENGTH else ()
         return (*self.route.upstream.secrets, *own)
 
     @property
     def address(self) -> str:
-        """Where the request goes."""
-        place = self.upstream_wire.locate(self.route.model.model, stream=self.streamed)
-        return self.route.upstream.endpoint(place, self.upstream_wire.base_path)
-
-    def take_request(self) -> bytes:
-        """The request, to be sent and not to be kept."""
-        request, self.request = self.request, b""
-        return request
-
-    def _forget_messages(self) -> None:
-        """They are never looked at again, and an agent's history is long: no open answer should hold it."""
-        conversation = replace(self.asked.conversation, messages=())
-        self.asked = replace(self.asked, conversation=conversation)
-        if self.speech is not None:
-            self.speech = PromptedConversation(
-                conversation, self.speech.tools, self.speech.names, self.speech.break_character
-            )
-
-    def _find_quotations(self, conversation: Conversation) -> Quotations:
-        """What the answer may quote, if anybody reads calls from it."""
-        if self.route.manner is RELAY and not self.trial.rehearses:
-            return NO_QUOTATIONS
-        messages = conversation.messages
-        if self.guest is not None and self.guest.prompt_at is not None:  # its prompt teaches calls, wherever it stands
-            messages = (*messages[: self.guest.prompt_at[0]], *messages[self.guest.prompt_at[0] + 1 :])
-        names = (*(tool.name for tool in self.tools), *self.route.supported)
-        return find_quotations(list_quotable(messages), names, bool(self.settings.reading.shell))
-
-    def _tell_route(self) -> None:
-        route, watch = self.route, self.watch
-        watch.upstream, watch.upstream_model, watch.mode = route.upstream.name, route.model.model, str(route.manner)
-        watch.client = route.client
-        if route.manner is TEXT:
-            watch.dialect = route.dialect
-        if route.detected:
-            watch.notes.append("no tools are offered; calls to the usual ones are looked for (auto_detect)")
+        """The URL that the request goes to."""
+        path = self.upstream_wire.locate(self.route.model.model, stream=self.streamed)
+        return self.route.upstream.endpoint(path, self.upstream_wire.base_path)
 
     @property
-    def untouched(self) -> bool:
-        """Whether bytes pass as they are: upstreams are always asked for the usual kind of stream."""
-        usual = self.stream_type == self.upstream_wire.stream_type
-        return self.one_wire and usual and self.route.manner is RELAY
+    def is_relayed(self) -> bool:
+        """Whether the response passes unread. Upstreams are always asked for the default type of stream."""
+        default = self.stream_type == self.upstream_wire.stream_type
+        return self.same_wire and default and self.route.tool_mode is RELAY
 
     @property
-    def unchanged(self) -> bool:
-        """Whether bytes may pass as they are, as long as nothing about the answer has to be put right."""
-        usual = self.stream_type == self.upstream_wire.stream_type
-        touched = self.mapping is not None or self.guest is not None or self.guards
-        return self.one_wire and usual and self.route.manner is NATIVE and not touched
+    def may_pass_through(self) -> bool:
+        """Whether the bytes of the response may pass as they are, as long as nothing in it has to be corrected."""
+        default = self.stream_type == self.upstream_wire.stream_type
+        altered = self.mapping is not None or self.xml_session is not None or self.guards
+        return self.same_wire and default and self.route.tool_mode is NATIVE and not altered
 
-    def _count_tools(self, offered: tuple[Tool, ...]) -> tuple[int, int]:
-        """How many tools the request offers, and how many of them the model is not told of."""
-        if self.route.mode == "off":
-            return len(offered), len(offered)
-        return len(offered), max(0, len(offered) - len(self.speech.tools)) if self.speech else 0
+    def take_upstream_body(self) -> bytes:
+        """The request body, which is not kept after it was sent."""
+        body, self.upstream_body = self.upstream_body, b""
+        return body
 
-    # -- the way there -------------------------------------------------------------------------------------------------
+    # -- fallback from native tools to text ----------------------------------------------------------------------------
 
-    def _ask(self, conversation: Conversation, body: bytes) -> bytes:
-        """The request as it goes to the upstream: in the client's own words, wherever that can be."""
-        manner = self.route.manner
-        if manner is not RELAY:
-            self.mapping, self.guards = self._map(conversation), self._find_guards(conversation)
-        if manner is TEXT:
-            return self._ask_as_text(conversation, body)
-        if self.one_wire and (manner is RELAY or (self.guest is None and self.mapping is None)):
-            return self._adapt(body, conversation)
-        return self._ask_natively(conversation)
+    def commit(self) -> None:
+        """The client has received a part of the response: from now on there is no fallback."""
+        self.fallback = None
 
-    def _ask_as_text(self, conversation: Conversation, body: bytes = b"") -> bytes:
-        """Tools taught and told as text. An XML client has done that itself, and its words go on as they are, unless
-        its tools are told as others."""
-        guest, coached = self.guest, self.route.upstream.coached
-        if guest is not None and not coached and self.mapping is None:
-            if body and self.one_wire and not self.route.extra:
-                return self.wire.adapt_request(body, self.route.model.model, without_tools=False)
-            return self._encode(conversation)
-        self.speech = self._speak(guest.to_native(conversation) if guest else conversation)
-        self.tools, self.names = self._list_readable(self.speech.tools), self.speech.names
-        return self._encode(self.speech.conversation)
+    def may_fall_back(self, error: ToolglotError) -> bool:
+        return self.fallback is not None and bool(self._judge(error))
 
-    def _ask_natively(self, conversation: Conversation) -> bytes:
-        if self.guest is not None and self.route.manner is not RELAY:
-            conversation = self.guest.to_native(conversation)
-        conversation = self._suit(self._mend(self._seal(conversation)))
-        conversation, self.names = rename_tools(conversation, self.upstream_wire.tool_name_pattern)
-        self.tools = self._list_readable(conversation.tools)
-        return self._encode(conversation)
-
-    def _list_readable(self, asked: tuple[Tool, ...]) -> tuple[Tool, ...]:
-        """The tools that calls in the answer's text are read with, where the model was asked with these."""
-        if self.guest is None:
-            return asked
-        if self.mapping is None:
-            return asked if self.speech else self.guest.tools
-        return self.guest.add_tools(asked, hidden=self.mapping.offered_tools)
-
-    def _speak(self, conversation: Conversation) -> PromptedConversation:
-        conversation, dialect = self._mend(conversation), self.route.dialect
-        if self.route.upstream.coached:
-            speech = render_for_small_model(conversation, dialect)
-        else:
-            speech = render_as_text(conversation, dialect, parallel=self.route.parallel)
-            if conversation.choice.mode == "required" and self.upstream_wire.reasoning_fields:
-                speech = hold_to_call(speech, self._rule(), dialect, parallel=self.route.parallel)
-        self.watch.notes += speech.notes
-        return speech
-
-    def _mend(self, conversation: Conversation) -> Conversation:
-        messages, notes = match_results(conversation.messages, self.source.new_call_id)
-        self.watch.notes += notes
-        if messages != conversation.messages:
-            conversation = replace(conversation, messages=messages)
-        if self.mapping:
-            conversation = self.mapping.map_request(conversation, self.watch.notes)
-            self.choice = conversation.choice
-        return conversation
-
-    def _map(self, conversation: Conversation) -> editing.ToolMapping | None:
-        """The tools that the model was trained on for those of the client, where that is wished."""
-        wanted = self.route.model.editing
-        if not wanted or not self.trial.runs(EDITING):
-            return None
-        guest, only = self.guest, conversation.choice.only
-        tools = conversation.tools if guest is None else guest.offered
-        several, check = not self.route.single, guest.check_call if guest else None
-        found = editing.find_mapping(
-            tools, wanted, only=only, parallel=several, model_name=conversation.model, check=check
-        )
-        if found is None and tools:
-            self.watch.notes.append(f"the client's tools have no twins in {wanted} and stay as they are")
-        return found
-
-    def _find_guards(self, conversation: Conversation) -> tuple[str, ...]:
-        """What keeps a client with native tools from changing arguments, where that is wished and it has such tools."""
-        guard = self.settings.clients.guard
-        return guard if guard and any(tool.name in GUARDED for tool in conversation.tools) else ()
-
-    def _adapt(self, body: bytes, conversation: Conversation) -> bytes:
-        """The client's own words, unless the server would not understand its choice among the tools."""
-        if self.route.manner is NATIVE:
-            sealed = self._seal(conversation)
-            narrowed = narrow(sealed, self._rule()) if sealed.choice != ToolChoice() else sealed
-            if narrowed is not conversation:
-                return self._encode(self._suit(narrowed))
-        return self.wire.adapt_request(body, self.route.model.model, without_tools=self.route.mode == "off")
-
-    def _suit(self, conversation: Conversation) -> Conversation:
-        """The conversation as this very server takes it."""
-        rule = self._rule()
-        if self.upstream_wire.reasoning_fields:
-            conversation = retell_thoughts(conversation, rule)
-        return narrow(conversation, rule)
-
-    def _rule(self) -> Rule:
-        return self.route.rule or self.knowledge.guess_rule(self.route.upstream, self.route.model.model)
-
-    def _encode(self, spoken: Conversation) -> bytes:
-        if self.route.mode == "off":
-            spoken = replace(spoken, tools=(), choice=ToolChoice(), limits=replace(spoken.limits, parallel_calls=None))
-        model, extra = self.route.model.model, self.route.extra
-        if extra or spoken.model != model:
-            spoken = replace(spoken, model=model, extra={**extra, **spoken.extra})
-        return self.upstream_wire.encode_request(spoken, stream=self.asked.stream, wants_usage=self.asked.wants_usage)
-
-    # -- what is kept between requests ---------------------------------------------------------------------------------
-
-    def _check_bonds(self, bond: RequestError) -> None:
-        """What only an upstream of the client's own wire can know goes to no other."""
-        if not self.one_wire or self.route.manner is TEXT:
-            raise bond
-
-    def _seal(self, conversation: Conversation) -> Conversation:
-        """Seals that the client's wire cannot carry are kept here, by the client's key and the upstream."""
-        if not self._seals or self.wire.client_returns_signatures:
-            return conversation
-        self.place = find_place(conversation.messages)
-        restored = restore(conversation.messages, self.memory.open_seals(self.route.upstream.base_url))
-        return conversation if restored == conversation.messages else replace(conversation, messages=restored)
-
-    @property
-    def _seals(self) -> bool:
-        """Whether the upstream proves its reasoning; on a wire that has no agreed place for it only some do."""
-        if self.upstream_wire.reasoning_fields:
-            return SIGNED_CALLS in self._rule().quirks
-        return self.upstream_wire.models_sign_reasoning and not self.one_wire
-
-    # -- the second way there ------------------------------------------------------------------------------------------
-
-    def settle(self) -> None:
-        """The client has been told something: from now on there is no way back."""
-        self.spare = None
-
-    def may_retreat(self, error: ToolglotError) -> bool:
-        return self.spare is not None and bool(self._trouble(error))
-
-    def retreat(self, error: ToolglotError) -> bool:
-        """Ask again with tools as text, if this error means that native tools do not work; remember it anyway."""
-        spare, self.spare = self.spare, None
-        kind = self._trouble(error) if self.route.learns else ""
+    def fall_back(self, error: ToolglotError) -> bool:
+        """Encode the request again, with tools as text, if this error means that native tools do not work. The failure
+        is learned even if it is too late for that. Returns whether there is a new request to send."""
+        fallback, self.fallback = self.fallback, None
+        kind = self._judge(error) if self.route.can_fall_back else ""
         if not kind:
             return False
-        lesson = self._learn(kind, error)
-        self.watch.count(NATIVE_CALLS, kind)
-        if spare is None:
+        failure = self._learn(kind, error)
+        self.recorder.count(NATIVE_CALLS, kind)
+        if fallback is None:
             return False
-        self.route = self.trial.enter(self.route.retreat(lesson))
-        self._tell_route()
-        self.watch.notes.append(f"native tools {kind}, asked again with text: {lesson.evidence}")
-        self.tools, self.names = self.guest.tools if self.guest else spare.tools, NO_NAMES
-        self.request = self._ask_as_text(spare)
-        self.quotations = self._find_quotations(spare)
-        self._forget_messages()
+        self.route = self.experiment.enter(self.route.fall_back(failure))
+        _record_route(self)
+        self.recorder.notes.append(f"native tools {kind}, asked again with text: {failure.evidence}")
+        self.tools, self.names = self.xml_session.tools if self.xml_session else fallback.tools, NO_NAMES
+        self.upstream_body = _encode_as_text(self, fallback)
+        self.quotations = _find_quotations(self, fallback)
+        _drop_messages(self)
         return True
 
-    def conclude(self) -> None:
-        """The answer is over: what of it was not seen on its way, and what it taught about native tools."""
-        afterwards, self.afterwards = self.afterwards, None
-        if afterwards is not None:
-            self._take_note(afterwards())
-        if self.mapping is not None:
-            self.watch.count(EDITING, times=self.watch.calls)
-        if not self.route.learns:
-            return
-        place, experience = (self.route.upstream.base_url, self.route.model.model), self.knowledge.experience
-        if self.watch.read_as:
-            experience.count_leak(*place, ", ".join(self.watch.read_as), self.knowledge.now())
-        elif self.watch.calls:
-            experience.count_success(*place)
+    def check_failure(self, event: Failed, sent: bool) -> None:
+        """A response failed while it was read. Raises the failure if the client has received nothing of it and the
+        request can fall back to text."""
+        error = describe_failure(event)
+        if not sent and self.may_fall_back(error):
+            raise error
+        self.commit()
+        self.fall_back(error)
 
-    def _take_note(self, events: Iterable[Event]) -> None:
-        """What the record wants to know of an answer that has passed as it was."""
-        watch, known = self.watch, self.watch.error
-        for event in events:
-            if isinstance(event, Failed) and event.kind == UNFINISHED and not known:
-                watch.notes.append("the answer did not say how it ended")
-            watch.see(event)
-        watch.error = known or watch.error
-
-    def _trouble(self, error: ToolglotError) -> str:
+    def _judge(self, error: ToolglotError) -> str:
+        """How native tools failed, if that is what the error means."""
         status = error.status if isinstance(error, UpstreamResponseError) else None
-        return self.knowledge.profiles.judge(f"{error.code} {error.message}", status)
+        return self.context.capabilities.profiles.judge(f"{error.code} {error.message}", status)
 
     def _learn(self, kind: str, error: ToolglotError) -> LearnedFailure:
-        place = self.route.upstream.base_url, self.route.model.model
+        capabilities, model = self.context.capabilities, (self.route.upstream.base_url, self.route.model.model)
         status = f"{error.status}: " if isinstance(error, UpstreamResponseError) else ""
         evidence = redact(status + error.message, self.secrets)
-        return self.knowledge.experience.learn(*place, kind, evidence, self.knowledge.now())
+        return capabilities.failures.learn(*model, kind, evidence, capabilities.now())
 
-    def doubt(self, event: Failed, told: bool) -> None:
-        """An answer failed on its way. If the client has been told nothing of it, another way may be tried."""
-        error = describe_failure(event)
-        if not told and self.may_retreat(error):
-            raise error
-        self.settle()
-        self.retreat(error)
+    def conclude(self) -> None:
+        """The response is complete: record what was not read on its way, and what it shows about native tools."""
+        remaining, self.remaining_events = self.remaining_events, None
+        if remaining is not None:
+            self._record_remaining(remaining())
+        if self.mapping is not None:
+            self.recorder.count(EDITING, times=self.recorder.calls)
+        if not self.route.can_fall_back:
+            return
+        capabilities, model = self.context.capabilities, (self.route.upstream.base_url, self.route.model.model)
+        if self.recorder.read_as:
+            capabilities.failures.count_leak(*model, ", ".join(self.recorder.read_as), capabilities.now())
+        elif self.recorder.calls:
+            capabilities.failures.count_success(*model)
 
-    def _cross(self, conversation: Conversation) -> Conversation:
-        """What can go from one wire to another: no settings and no parts that only the client's wire knows."""
-        for at, message in enumerate(conversation.messages):
-            for part in message.parts:
-                if isinstance(part, ProviderPart):
-                    where, kind = f"messages[{at}]", part.data.get("type", "unknown")
-                    raise RequestError(f"{where}: a part of type {kind} cannot be carried to this model.", where)
-        if left := list_not_carried(conversation, self.asked.modelled, self.upstream_wire.carries):
-            self.watch.notes.append(f"not carried to another wire: {', '.join(left)}")
-        return replace(conversation, messages=drop_empty_texts(conversation.messages), extra={})
+    def _record_remaining(self, events: Iterable[Event]) -> None:
+        """Record the events of a response that passed unread. An error that was recorded before takes precedence."""
+        recorder, known = self.recorder, self.recorder.error
+        for event in events:
+            if isinstance(event, Failed) and event.kind == UNFINISHED and not known:
+                recorder.notes.append("the answer did not say how it ended")
+            recorder.see(event)
+        recorder.error = known or recorder.error
 
 
-def _decode(wire: Wire, body: bytes, path: Mapping[str, str]) -> ClientRequest:
-    """What the client asks. A conversation that cannot be, say with a blank for a name, is the client's mistake."""
+# -- preparing a request -----------------------------------------------------------------------------------------------
+
+
+def prepare(request: IncomingRequest, context: GatewayContext) -> Exchange | CapabilitiesUnknown:
+    """Decode a request, choose its route and encode it for the upstream.
+
+    Returns ``CapabilitiesUnknown`` if the route depends on what the upstream supports: ask the upstream, then prepare
+    the request again. Raises: RequestError if the request is malformed or cannot be sent to its upstream.
+    """
+    settings, recorder = context.settings, request.recorder
+    state = ClientState(context.capabilities.store, request.key)
+    body = state.expand(request.wire, request.body, settings.limits.body_bytes)
+    client_request = _decode(request, body, settings)
+    conversation = client_request.conversation
+    recorder.model = conversation.model
+    recorder.complaints = find_complaints(conversation.messages)
+    experiment = Experiment(settings.rollout_now, conversation, recorder)
+    session = detect_session(conversation, request.headers, settings.clients.xml)
+    client = session.profile if session else ""
+    route = choose_route(conversation, settings, context.capabilities, request.mode, client)
+    if isinstance(route, CapabilitiesUnknown):
+        return route
+    session = session if route.client else None
+    route = experiment.enter(route)
+    exchange = Exchange(
+        wire=request.wire,
+        upstream_wire=all_wires()[route.upstream.wire],
+        context=context,
+        recorder=recorder,
+        client_request=client_request,
+        client_state=state,
+        experiment=experiment,
+        route=route,
+        xml_session=session,
+        is_large=len(request.body) >= LARGE_REQUEST,
+        choice=conversation.choice,
+        tools=session.tools if session else conversation.tools,
+        names=NO_NAMES,
+    )
+    _record_route(exchange)
+    conversation = _cross_wires(exchange, conversation)
+    if route.can_fall_back and experiment.admits(XML if session else READING):
+        exchange.fallback = conversation
+    exchange.upstream_body = _encode(exchange, conversation, body)
+    exchange.quotations = _find_quotations(exchange, conversation)
+    recorder.offered, recorder.stripped = _count_tools(exchange, conversation.tools)
+    if client_request.may_be_referenced:
+        exchange.client_request = state.listen(client_request, body)
+    _drop_messages(exchange)
+    return exchange
+
+
+def _decode(request: IncomingRequest, body: bytes, settings: Settings) -> ClientRequest:
+    """Decode the request and check its size; add the default model if it names none."""
     try:
-        return wire.decode_request(body, path)
-    except ValueError as error:
+        decoded: ClientRequest = request.wire.decode_request(body, request.path)
+    except ValueError as error:  # an impossible conversation, say with a blank tool name
         raise RequestError(f"The request cannot be read: {error}.") from error
+    request.recorder.notes += decoded.notes
+    conversation, default = decoded.conversation, settings.server.default_model
+    if default and not conversation.model:
+        decoded = replace(decoded, conversation=replace(conversation, model=default))
+    if len(conversation.messages) > settings.limits.messages:
+        raise RequestError(f"More than {settings.limits.messages} messages.", "messages")
+    return decoded
 
 
-def describe_failure(event: Failed) -> ToolglotError:
-    error = UpstreamError(event.message)
-    error.code = event.kind
-    return error
+def _record_route(exchange: Exchange) -> None:
+    route, recorder = exchange.route, exchange.recorder
+    recorder.upstream, recorder.upstream_model = route.upstream.name, route.model.model
+    recorder.mode, recorder.client = str(route.tool_mode), route.client
+    if route.tool_mode is TEXT:
+        recorder.dialect = route.dialect
+    if route.detected:
+        recorder.notes.append("no tools are offered; calls to the usual ones are looked for (auto_detect)")
+
+
+def _cross_wires(exchange: Exchange, conversation: Conversation) -> Conversation:
+    """Remove what only the client's wire knows, if the upstream uses another one.
+
+    Raises: RequestError if the request depends on something that only an upstream of the same wire has.
+    """
+    bond = exchange.client_request.same_wire_only
+    if bond is not None and (not exchange.same_wire or exchange.route.tool_mode is TEXT):
+        raise bond
+    if exchange.same_wire:
+        return conversation
+    for at, message in enumerate(conversation.messages):
+        for part in message.parts:
+            if isinstance(part, ProviderPart):
+                where, kind = f"messages[{at}]", part.data.get("type", "unknown")
+                raise RequestError(f"{where}: a part of type {kind} cannot be carried to this model.", where)
+    if left := list_not_carried(conversation, exchange.client_request.modelled, exchange.upstream_wire.carries):
+        exchange.recorder.notes.append(f"not carried to another wire: {', '.join(left)}")
+    return replace(conversation, messages=drop_empty_texts(conversation.messages), extra={})
+
+
+def _find_quotations(exchange: Exchange, conversation: Conversation) -> Quotations:
+    """The call markup that the response may quote, if calls are read from it."""
+    if exchange.route.tool_mode is RELAY and not exchange.experiment.has_dry_run:
+        return NO_QUOTATIONS
+    messages, session = conversation.messages, exchange.xml_session
+    if session is not None and session.prompt_at is not None:  # its prompt teaches calls and is not quoted
+        messages = (*messages[: session.prompt_at[0]], *messages[session.prompt_at[0] + 1 :])
+    names = (*(tool.name for tool in exchange.tools), *exchange.route.supported)
+    return find_quotations(list_quotable(messages), names, bool(exchange.settings.reading.shell))
+
+
+def _count_tools(exchange: Exchange, offered: tuple[Tool, ...]) -> tuple[int, int]:
+    """How many tools the request offers, and how many of them the model does not get."""
+    if exchange.route.mode == "off":
+        return len(offered), len(offered)
+    return len(offered), max(0, len(offered) - len(exchange.prompted.tools)) if exchange.prompted else 0
+
+
+def _drop_messages(exchange: Exchange) -> None:
+    conversation = replace(exchange.client_request.conversation, messages=())
+    exchange.client_request = replace(exchange.client_request, conversation=conversation)
+    if (prompted := exchange.prompted) is not None:
+        exchange.prompted = PromptedConversation(conversation, prompted.tools, prompted.names, prompted.break_character)
+
+
+# -- encoding it for the upstream --------------------------------------------------------------------------------------
+
+
+def _encode(exchange: Exchange, conversation: Conversation, body: bytes) -> bytes:
+    """The request for the upstream: the client's own bytes, wherever that is possible."""
+    mode = exchange.route.tool_mode
+    if mode is not RELAY:
+        exchange.mapping = _find_mapping(exchange, conversation)
+        guard = exchange.settings.clients.guard
+        if guard and any(tool.name in GUARDED for tool in conversation.tools):
+            exchange.guards = guard
+    if mode is TEXT:
+        return _encode_as_text(exchange, conversation, body)
+    if exchange.same_wire and (mode is RELAY or (exchange.xml_session is None and exchange.mapping is None)):
+        return _adapt_body(exchange, conversation, body)
+    return _encode_natively(exchange, conversation)
+
+
+def _find_mapping(exchange: Exchange, conversation: Conversation) -> toolsets.ToolMapping | None:
+    """The mapping from the client's tools to those that the model was trained on, if the settings ask for one."""
+    wanted, session = exchange.route.model.editing, exchange.xml_session
+    if not wanted or not exchange.experiment.runs(EDITING):
+        return None
+    tools = conversation.tools if session is None else session.offered
+    mapping = toolsets.find_mapping(
+        tools,
+        wanted,
+        only=conversation.choice.only,
+        parallel=not exchange.route.single,
+        model_name=conversation.model,
+        check=session.check_call if session else None,
+    )
+    if mapping is None and tools:
+        exchange.recorder.notes.append(f"the client's tools have no counterparts in {wanted} and stay as they are")
+    return mapping
+
+
+def _encode_as_text(exchange: Exchange, conversation: Conversation, body: bytes = b"") -> bytes:
+    """The request with tools and calls as text. The prompt of an XML client has them as text already, so it goes on
+    unchanged unless its tools are mapped to others or the upstream needs examples."""
+    session, route = exchange.xml_session, exchange.route
+    if session is not None and not route.upstream.coached and exchange.mapping is None:
+        if body and exchange.same_wire and not route.extra:
+            return exchange.wire.adapt_request(body, route.model.model, without_tools=False)
+        return _encode_for_wire(exchange, conversation)
+    conversation = _match_results(exchange, session.to_native(conversation) if session else conversation)
+    prompted = exchange.prompted = _render_prompt(exchange, conversation)
+    exchange.recorder.notes += prompted.notes
+    exchange.tools, exchange.names = _list_readable(exchange, prompted.tools), prompted.names
+    return _encode_for_wire(exchange, prompted.conversation)
+
+
+def _render_prompt(exchange: Exchange, conversation: Conversation) -> PromptedConversation:
+    route = exchange.route
+    if route.upstream.coached:
+        return render_for_small_model(conversation, route.dialect)
+    prompted = render_as_text(conversation, route.dialect, parallel=route.parallel)
+    if conversation.choice.mode == "required" and exchange.upstream_wire.reasoning_fields:
+        return hold_to_call(prompted, _find_rule(exchange), route.dialect, parallel=route.parallel)
+    return prompted
+
+
+def _encode_natively(exchange: Exchange, conversation: Conversation) -> bytes:
+    if exchange.xml_session is not None and exchange.route.tool_mode is not RELAY:
+        conversation = exchange.xml_session.to_native(conversation)
+    conversation = _match_results(exchange, _restore_signatures(exchange, conversation))
+    conversation = _apply_workarounds(exchange, conversation)
+    conversation, exchange.names = rename_tools(conversation, exchange.upstream_wire.tool_name_pattern)
+    exchange.tools = _list_readable(exchange, conversation.tools)
+    return _encode_for_wire(exchange, conversation)
+
+
+def _adapt_body(exchange: Exchange, conversation: Conversation, body: bytes) -> bytes:
+    """The client's own bytes, unless they lack signatures or the upstream does not support the tool choice."""
+    route = exchange.route
+    if route.tool_mode is NATIVE:
+        signed = _restore_signatures(exchange, conversation)
+        narrowed = narrow(signed, _find_rule(exchange)) if signed.choice != ToolChoice() else signed
+        if narrowed is not conversation:
+            return _encode_for_wire(exchange, _apply_workarounds(exchange, narrowed))
+    return exchange.wire.adapt_request(body, route.model.model, without_tools=route.mode == "off")
+
+
+def _list_readable(exchange: Exchange, sent: tuple[Tool, ...]) -> tuple[Tool, ...]:
+    """The tools with which calls in the response's text are read, if the model was sent these."""
+    session = exchange.xml_session
+    if session is None:
+        return sent
+    if exchange.mapping is None:
+        return sent if exchange.prompted else session.tools
+    return session.add_tools(sent, hidden=exchange.mapping.offered_tools)
+
+
+def _match_results(exchange: Exchange, conversation: Conversation) -> Conversation:
+    """The conversation with every tool result tied to its call, and with mapped tools if there is a mapping."""
+    messages, notes = match_results(conversation.messages, exchange.source.new_call_id)
+    exchange.recorder.notes += notes
+    if messages != conversation.messages:
+        conversation = replace(conversation, messages=messages)
+    if exchange.mapping:
+        conversation = exchange.mapping.map_request(conversation, exchange.recorder.notes)
+        exchange.choice = conversation.choice
+    return conversation
+
+
+def _apply_workarounds(exchange: Exchange, conversation: Conversation) -> Conversation:
+    """The conversation as this particular server accepts it."""
+    rule = _find_rule(exchange)
+    if exchange.upstream_wire.reasoning_fields:
+        conversation = retell_thoughts(conversation, rule)
+    return narrow(conversation, rule)
+
+
+def _find_rule(exchange: Exchange) -> Rule:
+    route = exchange.route
+    return route.rule or exchange.context.capabilities.guess_rule(route.upstream, route.model.model)
+
+
+def _restore_signatures(exchange: Exchange, conversation: Conversation) -> Conversation:
+    """Put back reasoning signatures that the client's wire cannot carry. They are stored by client key and upstream."""
+    wire = exchange.upstream_wire
+    signs = wire.models_sign_reasoning and not exchange.same_wire
+    if wire.reasoning_fields:  # without an agreed field for signatures only some servers sign
+        signs = SIGNED_CALLS in _find_rule(exchange).quirks
+    if exchange.wire.client_returns_signatures or not signs:
+        return conversation
+    exchange.turn_key = find_place(conversation.messages)
+    stored = exchange.client_state.open_seals(exchange.route.upstream.base_url)
+    restored = restore(conversation.messages, stored)
+    return conversation if restored == conversation.messages else replace(conversation, messages=restored)
+
+
+def _encode_for_wire(exchange: Exchange, conversation: Conversation) -> bytes:
+    route, client_request = exchange.route, exchange.client_request
+    if route.mode == "off":
+        limits = replace(conversation.limits, parallel_calls=None)
+        conversation = replace(conversation, tools=(), choice=ToolChoice(), limits=limits)
+    if route.extra or conversation.model != route.model.model:
+        extra = {**route.extra, **conversation.extra}
+        conversation = replace(conversation, model=route.model.model, extra=extra)
+    return exchange.upstream_wire.encode_request(
+        conversation, stream=client_request.stream, wants_usage=client_request.wants_usage
+    )

@@ -1,11 +1,11 @@
-"""A native answer that needs nothing put right passes as it is, byte for byte.
+"""Passes a native response through byte for byte, as long as nothing in it has to be corrected.
 
-Strategy. The answer is read and delivered as any other, and beside the bytes stand the events that a client would be
-told of them. As long as those are the events that came, the bytes go on. While the reader holds text back, and at the
-end until the upstream says that it is over, the bytes wait; so does the beginning of an event until its end is here,
-though not what came in front of it. As soon as anything has to be put right (a call in text, a call without an id, an
-end that is not true), the passage is over: what waits is told in our own words, and all that follows, by a writer that
-takes up the answer where the bytes left it.
+Strategy. The response is decoded and delivered like any other, and the events that came are compared with those that
+the client should receive. As long as they are the same, the bytes pass. While the reader holds text back, and at the
+end until the upstream says that it is over, the bytes wait; so does the beginning of an event until its end has come,
+but not what came before it. As soon as anything has to be corrected (a call in text, a call without an id, a wrong
+finish reason), the passthrough ends: what waits is encoded, and all that follows, by an encoder that resumes where the
+bytes end.
 """
 
 from __future__ import annotations
@@ -19,57 +19,60 @@ from toolglot.wires.protocol import ResponseDecoder
 
 
 class Passthrough:
-    """The bytes of one answer on their way. ``place`` is where those left it that went on."""
+    """The bytes of one response. ``position`` is where the bytes that passed end; ``unsent`` are the delivered events
+    whose bytes wait."""
 
-    def __init__(self, reader: ResponseDecoder, delivery: Delivery) -> None:
-        self.reader = reader
+    def __init__(self, decoder: ResponseDecoder, delivery: Delivery) -> None:
+        self.decoder = decoder
         self.delivery = delivery
         self.used = False
-        self.place: Any = None
+        self.position: Any = None
         self.waiting: list[bytes] = []
-        self.told: list[Event] = []
-        self.owed = 0
+        self.unsent: list[Event] = []
+        self.held_chars = 0
+        """How many characters of text the reader holds back."""
 
-    def take(self, piece: bytes, events: Sequence[Event], told: Sequence[Event]) -> bytes | None:
-        """The bytes that may go on, for what came and what is told of it; nothing if the passage is over."""
-        reader = self.reader
-        same = len(events) == 1 == len(told) and events[0] is told[0]
-        fits = reader.tidy and (same or self.compare(events, told))
-        if fits and not self.owed and (reader.between or reader.over) and self.delivery.said:
-            self.used, self.place = True, reader.place
+    def take(self, chunk: bytes, events: Sequence[Event], delivered: Sequence[Event]) -> bytes | None:
+        """The bytes that may pass, for a chunk, its events and what was delivered of them; None if the passthrough
+        ends."""
+        decoder = self.decoder
+        same = len(events) == 1 == len(delivered) and events[0] is delivered[0]
+        fits = decoder.tidy and (same or self.compare(events, delivered))
+        if fits and not self.held_chars and (decoder.between or decoder.over) and self.delivery.has_output:
+            self.used, self.position = True, decoder.place
             if not self.waiting:
-                return piece
-            piece = b"".join((*self.waiting, piece))
+                return chunk
+            chunk = b"".join((*self.waiting, chunk))
             self.waiting.clear()
-            self.told.clear()
-            return piece
-        self.waiting.append(piece)
-        self.told += told
-        if not fits or reader.over:
+            self.unsent.clear()
+            return chunk
+        self.waiting.append(chunk)
+        self.unsent += delivered
+        if not fits or decoder.over:
             return None
-        return b"" if self.owed or not self.delivery.said else self.divide()
+        return b"" if self.held_chars or not self.delivery.has_output else self.split_waiting()
 
-    def divide(self) -> bytes:
-        """The whole events of what waits. The beginning of the next one waits on."""
-        size = self.reader.measure(self.waiting)
+    def split_waiting(self) -> bytes:
+        """The whole events of the bytes that wait. The beginning of the next event still waits."""
+        size = self.decoder.measure(self.waiting)
         if not size:
             return b""
-        self.used, self.place = True, self.reader.place
-        pieces = b"".join(self.waiting)
-        self.waiting[:] = (pieces[size:],)
-        self.told.clear()
-        return pieces[:size]
+        self.used, self.position = True, self.decoder.place
+        joined = b"".join(self.waiting)
+        self.waiting[:] = (joined[size:],)
+        self.unsent.clear()
+        return joined[:size]
 
-    def compare(self, events: Sequence[Event], told: Sequence[Event]) -> bool:
-        """Whether the client is told what came, though perhaps not all of the text yet."""
-        if len(events) == 1 == len(told) and type(events[0]) is TextDelta is type(told[0]):
-            self.owed += len(events[0].text) - len(told[0].text)
+    def compare(self, events: Sequence[Event], delivered: Sequence[Event]) -> bool:
+        """Whether the client receives what came, although perhaps not all of the text yet."""
+        if len(events) == 1 == len(delivered) and type(events[0]) is TextDelta is type(delivered[0]):
+            self.held_chars += len(events[0].text) - len(delivered[0].text)
             return True
-        self.owed += _length(events) - _length(told)
+        self.held_chars += _count_chars(events) - _count_chars(delivered)
         return [one for one in events if type(one) not in (TextDelta, Started)] == [
-            one for one in told if type(one) is not TextDelta
+            one for one in delivered if type(one) is not TextDelta
         ]
 
 
-def _length(events: Sequence[Event]) -> int:
+def _count_chars(events: Sequence[Event]) -> int:
     return sum([len(event.text) for event in events if type(event) is TextDelta])

@@ -1,28 +1,31 @@
-"""The way back of an exchange: from what an upstream says to what the client is told.
+"""The response path of an exchange: from the upstream's events to those that the client receives.
 
-reply(exchange, body)                the whole answer at once
-open_delivery(exchange, ...)         what puts the upstream's events right for the client, while they come
-bring_back(exchange, ...)            the steps behind that: mapped tools, guarded values, kept seals
-rehearse(exchange, ...)              a dry run beside the answer, if one is wished
+reply(exchange, body)                converts a whole response
+open_delivery(exchange, ...)         turns the upstream's events into the client's, as they arrive
+open_steps(exchange, ...)            the steps after delivery: mapped tools, guarded arguments, reasoning signatures
+open_dry_run(exchange, ...)          a dry run beside the response, if the rollout asks for one
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
-from toolglot.clients import toolsets as editing
-from toolglot.clients.xml.argument_escaping import ArgumentEscaper
+from toolglot.clients.toolsets import ResponseMapper
+from toolglot.clients.xml.argument_guarding import ArgumentGuard
 from toolglot.clients.xml.response_renderer import shorten_arguments
 from toolglot.config.rollout import SHELL
+from toolglot.core.errors import ToolglotError
 from toolglot.core.events import CallArguments, CallEnded, CallStarted, Event, Failed, Started, TextDelta
-from toolglot.gateway.delivery import Bounds, Delivery
-from toolglot.gateway.exchange import Exchange, describe_failure
-from toolglot.gateway.experiment import DryRun, deliver_whole
-from toolglot.gateway.outcomes import find_emptiness, redact_failure
-from toolglot.gateway.readers import make_reader
-from toolglot.gateway.routing import Route, ToolMode, takes_one_call
+from toolglot.core.options import Options
+from toolglot.core.schema.toolset import compile_tools
+from toolglot.gateway.delivery import Delivery, DeliveryPlan, EventDelivery
+from toolglot.gateway.exchange import Exchange, GatewayContext, IncomingRequest, prepare
+from toolglot.gateway.experiment import DryRun
+from toolglot.gateway.outcomes import describe_failure, find_emptiness, redact_failure
+from toolglot.gateway.routing import NATIVE, RELAY, CapabilitiesUnknown, Route, takes_one_call
 from toolglot.gateway.sessions.reasoning_signatures import SignatureCollector
 from toolglot.gateway.telemetry.log import RequestRecorder
 from toolglot.gateway.xml_delivery import XmlDelivery
@@ -30,54 +33,97 @@ from toolglot.reading.reader import Reader
 from toolglot.wires.protocol import ClientRequest, DecodedResponse, ResponseDecoder, ResponseIdentity
 from toolglot.wires.sse import BOM
 
+LOG = logging.getLogger("toolglot.rollout")
 
-class Step(Protocol):
-    """Something between what was delivered and what the client is told."""
+
+class ResponseStep(Protocol):
+    """A step between delivery and encoding."""
 
     def feed(self, events: list[Event]) -> list[Event]: ...
 
 
-def open_prepared(*given: Any) -> Exchange:
-    """An exchange (see there), with all that is made for its answer once and takes time: compiled tools."""
-    exchange = Exchange(*given)
-    if exchange.route.manner is not ToolMode.RELAY and exchange.asked.conversation.choice.mode != "none":
+def prepare_with_tools(request: IncomingRequest, context: GatewayContext) -> Exchange | CapabilitiesUnknown:
+    """Prepare a large request; compile its tools as well, which are cached for the response."""
+    exchange = prepare(request, context)
+    if isinstance(exchange, Exchange) and _reads_calls(exchange, exchange.route):
         _open_reader(exchange, exchange.route, False)
     return exchange
 
 
-def name_answerer(exchange: Exchange) -> ResponseIdentity:
-    model = exchange.asked.conversation.model or exchange.route.model.model
+def make_identity(exchange: Exchange) -> ResponseIdentity:
+    model = exchange.client_request.conversation.model or exchange.route.model.model
     return ResponseIdentity(exchange.source.token(), int(exchange.source.now()), model)
 
 
+# -- whole responses ---------------------------------------------------------------------------------------------------
+
+
 def reply(exchange: Exchange, body: bytes, streamed: bool = False) -> bytes:
-    """The whole answer; ``streamed`` when the upstream wrote it as a stream all the same."""
+    """Convert a whole response. ``streamed``: the upstream sent a stream although none was requested.
+
+    Raises: ToolglotError if the response is no answer.
+    """
     wire, new_id = exchange.upstream_wire, exchange.source.new_call_id
     body = body.removeprefix(BOM)
-    if exchange.untouched and not streamed and body.lstrip()[:1] == b"{":
+    if exchange.is_relayed and not streamed and body.lstrip()[:1] == b"{":
         return _relay_whole(exchange, body)
     if streamed:
-        reader = wire.open_decoder(new_id)
-        whole = DecodedResponse([*reader.feed(body), *reader.close()])
+        decoder = wire.open_decoder(new_id)
+        whole = DecodedResponse([*decoder.feed(body), *decoder.close()])
     else:
         whole = wire.decode_response(body, new_id)
     events = whole.events
-    exchange.watch.hear(events)
-    told = deliver_whole(open_delivery(exchange, streamed=False), events)
-    for step in bring_back(exchange, streamed=False):
-        told = step.feed(told)
-    if told and isinstance(told[-1], Failed):
-        raise describe_failure(told[-1])
-    complete = _leave_out_unfinished(told)
-    healthy = exchange.unchanged and whole.tidy and _suits(whole, exchange.asked)
-    if healthy and _joined(events) == _joined(complete) and _is_text(body):
-        remember(exchange, whole)
+    exchange.recorder.hear(events)
+    delivered = deliver_whole(open_delivery(exchange, streamed=False), events)
+    for step in open_steps(exchange, streamed=False):
+        delivered = step.feed(delivered)
+    if delivered and isinstance(delivered[-1], Failed):
+        raise describe_failure(delivered[-1])
+    complete = _drop_unfinished(delivered)
+    healthy = exchange.may_pass_through and whole.tidy and _fits_client(whole, exchange.client_request)
+    if healthy and _join_text(events) == _join_text(complete) and _is_utf8(body):
+        keep_for_reference(exchange, whole)
         return body
-    return exchange.wire.encode_response(complete, name_answerer(exchange), exchange.asked)
+    return exchange.wire.encode_response(complete, make_identity(exchange), exchange.client_request)
 
 
-def _joined(events: list[Event]) -> list[Event]:
-    """What is told, however its text is cut."""
+def deliver_whole(delivery: EventDelivery, events: Sequence[Event]) -> list[Event]:
+    """Deliver a whole response. If an unexpected exception occurs, it is logged and the response passes unread."""
+    try:
+        return delivery.deliver(events)
+    except ToolglotError:
+        raise
+    except Exception:
+        recorder, plan = delivery.recorder, delivery.plan
+        LOG.exception("request %s: its answer is left as it is", recorder.request_id)
+        recorder.forget()
+        recorder.notes.append("the answer could not be read and is left as it is")
+        plain = DeliveryPlan(
+            names=plan.names, break_character=plan.break_character, streamed=False, secrets=plan.secrets
+        )
+        return Delivery(None, recorder, plain).deliver(events)
+
+
+def _relay_whole(exchange: Exchange, body: bytes) -> bytes:
+    """The response unchanged. Raises ToolglotError if it is no answer."""
+    events = exchange.upstream_wire.decode_response(body, exchange.source.new_call_id).events
+    failure = find_emptiness(events, exchange.wire.success_reasons)
+    if failure is not None:
+        raise describe_failure(redact_failure(failure, exchange.secrets))
+    exchange.remaining_events = lambda: events
+    if dry_run := open_dry_run(exchange, streamed=False):
+        dry_run.observe(events)
+    return body
+
+
+def _drop_unfinished(events: list[Event]) -> list[Event]:
+    """The response without calls that were cut or rejected: agents run whatever they get. Their text is kept."""
+    ended = {event.index for event in events if isinstance(event, CallEnded)}
+    return [event for event in events if not isinstance(event, CallStarted | CallArguments) or event.index in ended]
+
+
+def _join_text(events: list[Event]) -> list[Event]:
+    """The events in a form that does not depend on how text was split."""
     joined: list[Event] = []
     for event in events:
         last = joined[-1] if joined else None
@@ -88,14 +134,14 @@ def _joined(events: list[Event]) -> list[Event]:
     return joined
 
 
-def _suits(whole: DecodedResponse, asked: ClientRequest) -> bool:
+def _fits_client(whole: DecodedResponse, client_request: ClientRequest) -> bool:
     """Whether the client can take the calls as they are: its tools are functions, and no id was used before."""
-    taken = asked.memory.get("ids", ())
+    taken = client_request.memory.get("ids", ())
     used = any(isinstance(event, CallStarted) and event.id in taken for event in whole.events)
-    return not used and whole.functions.isdisjoint(asked.retold)
+    return not used and whole.functions.isdisjoint(client_request.retold)
 
 
-def _is_text(body: bytes) -> bool:
+def _is_utf8(body: bytes) -> bool:
     try:
         body.decode()
     except UnicodeDecodeError:
@@ -103,117 +149,105 @@ def _is_text(body: bytes) -> bool:
     return True
 
 
-def _relay_whole(exchange: Exchange, body: bytes) -> bytes:
-    """The answer as it is. Raises if it is none."""
-    events = exchange.upstream_wire.decode_response(body, exchange.source.new_call_id).events
-    failure = find_emptiness(events, exchange.wire.success_reasons)
-    if failure is not None:
-        raise describe_failure(redact_failure(failure, exchange.secrets))
-    exchange.afterwards = lambda: events
-    if rehearsal := rehearse(exchange, streamed=False):
-        rehearsal.attempt(exchange.afterwards)
-    return body
+def keep_for_reference(exchange: Exchange, response: ResponseDecoder | DecodedResponse) -> None:
+    """Keep a response that passed unchanged for later references, unless the upstream stores it."""
+    if response.unstored is not None and exchange.client_request.on_complete is not None:
+        exchange.client_request.on_complete(*response.unstored)
 
 
-def _leave_out_unfinished(told: list[Event]) -> list[Event]:
-    """The answer without calls that were cut or refused: agents run whatever is there. What they said is text."""
-    ended = {event.index for event in told if isinstance(event, CallEnded)}
-    return [event for event in told if not isinstance(event, CallStarted | CallArguments) or event.index in ended]
+# -- parts of the path -------------------------------------------------------------------------------------------------
 
 
-def remember(exchange: Exchange, reader: ResponseDecoder | DecodedResponse) -> None:
-    """An answer that has passed may be referred to, unless it is kept where it was made."""
-    if reader.unstored is not None and exchange.asked.on_complete is not None:
-        exchange.asked.on_complete(*reader.unstored)
-
-
-def bring_back(exchange: Exchange, streamed: bool) -> list[Step]:
-    """How what was delivered becomes what the client should be given, one step after the other."""
-    notes = exchange.watch.notes
-    steps: list[Step] = []
-    if exchange.mapping and exchange.guest is None:
-        steps.append(editing.ResponseMapper(exchange.mapping, notes, streamed))
+def open_steps(exchange: Exchange, streamed: bool) -> list[ResponseStep]:
+    """The steps after delivery, in order."""
+    notes = exchange.recorder.notes
+    steps: list[ResponseStep] = []
+    if exchange.mapping and exchange.xml_session is None:
+        steps.append(ResponseMapper(exchange.mapping, notes, streamed))
     if exchange.guards:
-        steps.append(ArgumentEscaper(exchange.guards, exchange.asked.conversation.model, notes))
-    if exchange.place is not None:
-        steps.append(SignatureCollector(exchange.memory.open_seals(exchange.route.upstream.base_url), exchange.place))
+        steps.append(ArgumentGuard(exchange.guards, exchange.client_request.conversation.model, notes))
+    if exchange.turn_key is not None:
+        stored = exchange.client_state.open_seals(exchange.route.upstream.base_url)
+        steps.append(SignatureCollector(stored, exchange.turn_key))
     return steps
 
 
-def listen(exchange: Exchange, delivery: Delivery) -> Callable[[list[Event]], list[Event]]:
-    """How the delivery takes events: the model's own text is kept on the way, if bodies are logged."""
-    watch = exchange.watch
-    if watch.said is None:
+def log_model_text(exchange: Exchange, delivery: EventDelivery) -> Callable[[list[Event]], list[Event]]:
+    """The deliver function; if bodies are logged, one that records the model's own text as well."""
+    recorder = exchange.recorder
+    if recorder.said is None:
         return delivery.deliver
 
     def deliver(events: list[Event]) -> list[Event]:
-        watch.hear(events)
+        recorder.hear(events)
         return delivery.deliver(events)
 
     return deliver
 
 
-def open_delivery(exchange: Exchange, streamed: bool) -> Delivery:
-    """What puts the upstream's events right for the client, with a dry run beside it if one is wished."""
-    delivery = _deliver(exchange, exchange.route, exchange.watch, streamed)
-    if rehearsal := rehearse(exchange, streamed):
-        delivery.beside = rehearsal.see
+def open_delivery(exchange: Exchange, streamed: bool) -> EventDelivery:
+    """The delivery of the response, observed by a dry run if the rollout asks for one."""
+    delivery = _open_delivery(exchange, exchange.route, exchange.recorder, streamed)
+    if dry_run := open_dry_run(exchange, streamed):
+        delivery.set_observer(dry_run.observe)
     return delivery
 
 
-def rehearse(exchange: Exchange, streamed: bool) -> DryRun | None:
-    """A dry run, if one is wished."""
-    route = exchange.trial.meant
-    if route is None or not exchange.trial.rehearses:
+def open_dry_run(exchange: Exchange, streamed: bool) -> DryRun | None:
+    route = exchange.experiment.intended
+    if route is None or not exchange.experiment.has_dry_run:
         return None
-    watch = exchange.watch.rehearse(route.manner, route.client)
-    reader = exchange.upstream_wire.open_decoder(exchange.source.new_call_id)
-    return DryRun(_deliver(exchange, route, watch, streamed), reader)
+    recorder = exchange.recorder.rehearse(route.tool_mode, route.client)
+    decoder = exchange.upstream_wire.open_decoder(exchange.source.new_call_id)
+    return DryRun(_open_delivery(exchange, route, recorder, streamed), decoder)
 
 
-def _deliver(exchange: Exchange, route: Route, watch: RequestRecorder, streamed: bool) -> Delivery:
-    choice, rehearsed = exchange.asked.conversation.choice, watch is not exchange.watch
-    native, relayed = route.manner is ToolMode.NATIVE, route.manner is ToolMode.RELAY
-    guest = None if relayed else exchange.guest
-    given = (
-        None if relayed or choice.mode == "none" else _open_reader(exchange, route, rehearsed),
-        watch,
-        exchange.names,
-        exchange.speech.break_character if exchange.speech else "",
-        _find_bounds(exchange),
-        streamed and guest is None and not exchange.wire.sends_whole_calls,
-        exchange.secrets,
-        native,
-        exchange.doubt if route.learns and not rehearsed else None,
-        exchange.wire.success_reasons,
-        exchange.settings.tool_calling.max_parameter_bytes,
+def _open_delivery(exchange: Exchange, route: Route, recorder: RequestRecorder, streamed: bool) -> EventDelivery:
+    dry_run = recorder is not exchange.recorder
+    session = None if route.tool_mode is RELAY else exchange.xml_session
+    reader = _open_reader(exchange, route, dry_run) if _reads_calls(exchange, route) else None
+    plan = DeliveryPlan(
+        names=exchange.names,
+        break_character=exchange.prompted.break_character if exchange.prompted else "",
+        choice=exchange.choice,
+        single=takes_one_call(exchange.client_request.conversation, exchange.settings),
+        streamed=streamed and not exchange.wire.sends_whole_calls,
+        secrets=exchange.secrets,
+        native=route.tool_mode is NATIVE,
+        on_failure=exchange.check_failure if route.can_fall_back and not dry_run else None,
+        successes=exchange.wire.success_reasons,
+        max_argument_bytes=exchange.settings.tool_calling.max_parameter_bytes,
+        only_last=route.detected,
     )
-    if guest is None:
-        delivery = Delivery(*given)
-        delivery.only_last = route.detected
-        return delivery
-    mapped = (
-        editing.ResponseMapper(exchange.mapping, watch.notes, shown=shorten_arguments) if exchange.mapping else None
-    )
-    return XmlDelivery(guest.make_renderer(native), *given, mapped=mapped)
+    if session is None:
+        return Delivery(reader, recorder, plan)
+    mapper = ResponseMapper(exchange.mapping, recorder.notes, shown=shorten_arguments) if exchange.mapping else None
+    return XmlDelivery(session.make_renderer(plan.native), reader, recorder, plan, mapper)
 
 
-def _find_bounds(exchange: Exchange) -> Bounds:
-    """What of the calls that an upstream makes the client wants to see."""
-    return Bounds(exchange.choice, single=takes_one_call(exchange.asked.conversation, exchange.settings))
+def _reads_calls(exchange: Exchange, route: Route) -> bool:
+    return route.tool_mode is not RELAY and exchange.client_request.conversation.choice.mode != "none"
 
 
-def _open_reader(exchange: Exchange, route: Route, rehearsed: bool) -> Reader:
-    conversation, reading, choice = exchange.asked.conversation, exchange.settings.reading, exchange.choice
-    tools, names = exchange.tools, exchange.names
-    if choice.only and exchange.speech is None:
+def _open_reader(exchange: Exchange, route: Route, dry_run: bool) -> Reader:
+    """The reader of the response, for the tools that the client and the rollout allow."""
+    tools, names, choice = exchange.tools, exchange.names, exchange.choice
+    if choice.only and exchange.prompted is None:
         tools = tuple(tool for tool in tools if choice.allows(names.get(tool.name, tool.name)))
-    restricted = bool(choice.only) or not conversation.tools
-    unknown = "reject" if exchange.guest else "text" if restricted else reading.unknown_tools
-    shell = reading.shell if reading.shell and exchange.trial.runs(SHELL, rehearsed) else ()
+    options, only = exchange.experiment.restrict(_find_options(exchange, route, dry_run), route)
+    supported = options.supported_tools
+    if only:
+        tools = tuple(tool for tool in tools if names.get(tool.name, tool.name) in only)
+        supported = tuple(name for name in supported if name in only)
+    compiled, new_id = compile_tools(tools, supported), exchange.source.new_call_id
+    return Reader.prepared(compiled, route.dialect, options, new_id, exchange.quotations)
+
+
+def _find_options(exchange: Exchange, route: Route, dry_run: bool) -> Options:
+    """How strict reading is, by the settings and the kind of client."""
+    reading, session = exchange.settings.reading, exchange.xml_session
+    restricted = bool(exchange.choice.only) or not exchange.client_request.conversation.tools
+    unknown = "reject" if session else "text" if restricted else reading.unknown_tools
+    shell = reading.shell if reading.shell and exchange.experiment.runs(SHELL, dry_run) else ()
     options = exchange.settings.reader_options(unknown, not route.single, route.supported, shell, route.detected)
-    if exchange.guest:
-        options = replace(options, elements=exchange.guest.verbatim_calls)
-    strictness = exchange.trial.restrict(options, route)
-    new_id, quotations = exchange.source.new_call_id, exchange.quotations
-    return make_reader(tools, names, route.dialect, strictness, new_id, quotations)
+    return replace(options, elements=session.verbatim_calls) if session else options

@@ -1,7 +1,7 @@
-"""Answers on their way to a client: ``feed(bytes) -> bytes`` for what the upstream says, ``close()`` at its end.
+"""Streamed responses on their way to the client: ``feed(bytes) -> bytes`` for each chunk, ``close()`` at the end.
 
-One that has to be read and written anew is a ``TranslatedStream``, which lets pass what needs nothing put right; one
-that nobody reads is a ``RelayedStream``."""
+A response that is decoded and encoded again is a ``TranslatedStream``, which passes bytes unchanged where nothing needs
+correction; one that passes undecoded is a ``RelayedStream``."""
 
 from __future__ import annotations
 
@@ -9,20 +9,28 @@ from typing import Protocol
 
 from toolglot.core.errors import ToolglotError
 from toolglot.core.events import Event, Failed, Finished
-from toolglot.gateway.exchange import Exchange, describe_failure
+from toolglot.gateway.delivery import Delivery
+from toolglot.gateway.exchange import Exchange
+from toolglot.gateway.outcomes import describe_failure
 from toolglot.gateway.passthrough import Passthrough
 from toolglot.gateway.relay import RelayedStream
-from toolglot.gateway.response_pipeline import bring_back, listen, name_answerer, open_delivery, remember
+from toolglot.gateway.response_pipeline import (
+    keep_for_reference,
+    log_model_text,
+    make_identity,
+    open_delivery,
+    open_steps,
+)
 from toolglot.wires.sse import escape_line_breaks
 
 
 class Stream(Protocol):
-    """An answer that is handed on while it comes. ``over``: it has said that this was all."""
+    """A streamed response. ``over``: the upstream has ended it."""
 
     @property
     def over(self) -> bool: ...
 
-    def feed(self, piece: bytes) -> bytes: ...
+    def feed(self, chunk: bytes) -> bytes: ...
 
     def close(self) -> bytes: ...
 
@@ -32,82 +40,84 @@ class Stream(Protocol):
 
 
 def open_stream(exchange: Exchange) -> Stream:
-    """The answer while it comes."""
-    return RelayedStream(exchange) if exchange.untouched else TranslatedStream(exchange)
+    return RelayedStream(exchange) if exchange.is_relayed else TranslatedStream(exchange)
 
 
 class TranslatedStream:
-    """An answer that is read and, as far as it has to be, written anew."""
+    """A response that is decoded and, as far as necessary, encoded again."""
 
     def __init__(self, exchange: Exchange) -> None:
         self.exchange = exchange
-        self.writer = exchange.wire.open_encoder(name_answerer(exchange), exchange.asked)
+        self.encoder = exchange.wire.open_encoder(make_identity(exchange), exchange.client_request)
         self.restart()
 
     def restart(self) -> None:
-        """Another answer comes instead; what the client was told of the first one holds."""
-        self.reader = self.exchange.upstream_wire.open_decoder(self.exchange.source.new_call_id)
-        self.delivery = open_delivery(self.exchange, streamed=True)
-        self.take_events = listen(self.exchange, self.delivery)
-        self.steps = bring_back(self.exchange, streamed=True)
-        self.passage = Passthrough(self.reader, self.delivery) if self.exchange.unchanged else None
+        """Another response replaces the first one; what the client has received remains valid."""
+        exchange = self.exchange
+        self.decoder = exchange.upstream_wire.open_decoder(exchange.source.new_call_id)
+        self.delivery = delivery = open_delivery(exchange, streamed=True)
+        self.deliver_events = log_model_text(exchange, delivery)
+        self.steps = open_steps(exchange, streamed=True)
+        self.passthrough: Passthrough | None = None
+        if exchange.may_pass_through and isinstance(delivery, Delivery):
+            self.passthrough = Passthrough(self.decoder, delivery)
 
     @property
     def over(self) -> bool:
-        return self.reader.over or self.delivery.over
+        return self.decoder.over or self.delivery.over
 
-    def feed(self, piece: bytes) -> bytes:
-        if self.passage or self.steps:
-            return self.carry(piece, self.reader.feed(piece))
-        return escape_line_breaks(self.writer.write(self.take_events(self.reader.feed(piece))))
+    def feed(self, chunk: bytes) -> bytes:
+        if self.passthrough or self.steps:
+            return self.convert(chunk, self.decoder.feed(chunk))
+        return escape_line_breaks(self.encoder.write(self.deliver_events(self.decoder.feed(chunk))))
 
     def close(self) -> bytes:
-        events = self.reader.close()
-        return self.carry(b"", events) if events else b""
+        events = self.decoder.close()
+        return self.convert(b"", events) if events else b""
 
-    def carry(self, piece: bytes, events: list[Event]) -> bytes:
-        """What the client is sent for a piece and the events in it."""
-        told, passage = self.deliver(events), self.passage
-        if passage is None:
-            return escape_line_breaks(self.writer.write(told))
-        if self.reader.over:
-            remember(self.exchange, self.reader)
-        out = passage.take(piece, events, told)
-        return escape_line_breaks(self.writer.write(self.end_passage())) if out is None else out
+    def convert(self, chunk: bytes, events: list[Event]) -> bytes:
+        """What the client is sent for a chunk and the events in it."""
+        delivered, passthrough = self.deliver(events), self.passthrough
+        if passthrough is None:
+            return escape_line_breaks(self.encoder.write(delivered))
+        if self.decoder.over:
+            keep_for_reference(self.exchange, self.decoder)
+        out = passthrough.take(chunk, events, delivered)
+        return escape_line_breaks(self.encoder.write(self.end_passthrough())) if out is None else out
 
-    def end_passage(self) -> list[Event]:
-        """From now on the client is told in our own words; what it has not been told yet."""
-        passage, self.passage = self.passage, None
-        if passage is None:
+    def end_passthrough(self) -> list[Event]:
+        """Encode from now on. Returns the events that were delivered and not sent yet."""
+        passthrough, self.passthrough = self.passthrough, None
+        if passthrough is None:
             return []
-        if passage.used:
-            self.writer.resume(passage.place)
-        return passage.told
+        if passthrough.used:
+            self.encoder.resume(passthrough.position)
+        return passthrough.unsent
 
-    def whole(self, body: bytes) -> bytes:
-        """The upstream answered in one piece although a stream was asked for. Raises if that is no answer."""
-        told = self.deliver(self.exchange.upstream_wire.decode_response(body, self.exchange.source.new_call_id).events)
-        if isinstance(told[-1], Failed):
-            raise describe_failure(told[-1])
-        return escape_line_breaks(self.writer.write(told))
+    def convert_whole(self, body: bytes) -> bytes:
+        """Convert a whole body although a stream was requested. Raises ToolglotError if it is no answer."""
+        exchange = self.exchange
+        delivered = self.deliver(exchange.upstream_wire.decode_response(body, exchange.source.new_call_id).events)
+        if isinstance(delivered[-1], Failed):
+            raise describe_failure(delivered[-1])
+        return escape_line_breaks(self.encoder.write(delivered))
 
     def fail(self, error: ToolglotError) -> bytes:
-        """What broke behind the end of an answer does not matter."""
-        if self.reader.over:
+        """End the response with an error. One after its end is ignored."""
+        if self.decoder.over:
             return b""
-        *told, last = self.reader.close()
-        return self.write([*told, last if isinstance(last, Finished) else Failed(error.code, error.message)])
+        *events, last = self.decoder.close()
+        delivered = self.deliver([*events, last if isinstance(last, Finished) else Failed(error.code, error.message)])
+        return escape_line_breaks(self.encoder.write([*self.end_passthrough(), *delivered]))
 
     def heartbeat(self) -> bytes:
         interject = self.exchange.wire.interject
-        return interject(None, begun=self.passage.used) if interject and self.passage else self.writer.heartbeat()
-
-    def write(self, events: list[Event]) -> bytes:
-        told = self.deliver(events)
-        return escape_line_breaks(self.writer.write([*self.end_passage(), *told]))
+        if interject and self.passthrough:
+            return interject(None, begun=self.passthrough.used)
+        return self.encoder.heartbeat()
 
     def deliver(self, events: list[Event]) -> list[Event]:
-        told = self.take_events(events)
+        delivered = self.deliver_events(events)
         for step in self.steps:
-            told = step.feed(told)
-        return told
+            delivered = step.feed(delivered)
+        return delivered

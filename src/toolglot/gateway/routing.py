@@ -1,12 +1,13 @@
-"""The choice made for one request: who answers, and in which way tools are spoken of on the way there.
+"""Chooses the route of one request: the upstream, and how tools are passed to it.
 
-relay    nothing in it concerns tools, or tool calling is off: bytes pass untouched
-native   the upstream knows tools itself; calls that leak into its text are read nevertheless
-text     the upstream only writes text: tools are taught, calls are read
+relay    the request does not concern tools, or tool calling is off: bytes pass unchanged
+native   the upstream supports tools; calls that leak into its text are read as well
+text     the upstream only writes text: the prompt teaches the tools, calls are read from the answer
 
-An XML client has taught its tools itself, so a text model is asked in its words; the answer is written as its XML.
+The prompt of an XML client already teaches its tools, so a text model gets that prompt unchanged; the answer is
+rendered as the client's XML.
 
-The mode ``auto`` is native where the profiles say that the upstream has tools, and nothing else was learned since.
+The mode ``auto`` means native if the profiles say that the upstream supports tools and no failure was learned since.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import replace
 from enum import StrEnum
 from functools import lru_cache
 from math import inf
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct, structs
 
@@ -31,16 +32,16 @@ from toolglot.gateway.sessions.ttl_store import TtlStore
 from toolglot.reading.reader import dialect_index
 
 AUTO: Final = "auto"
-KNOWN: Final = 512
+MAX_CACHED_RULES: Final = 512
 INTENT: Final = re.compile(
     r"\b(?:read|write|edit|list|search)\s+(?:(?:a|all|the|this)\s+)?files?\b|\bexecute\b"
     r"|\brun\s+(?:(?:a|the|this)\s+)?commands?\b",
 )
-"""What a user says who wants the usual tools to be used."""
+"""Matches a user message that asks for what the default tools do."""
 INTENT_WORDS: Final = ("file", "execute", "command")
-"""One of these is part of it."""
-LOOKED_AT: Final = 10_000
-"""How many characters of a message are searched for it."""
+"""Every match of ``INTENT`` contains one of these."""
+INTENT_SCAN_CHARS: Final = 10_000
+"""Only the first characters of a message are searched for an intent."""
 
 
 class ToolMode(StrEnum):
@@ -50,152 +51,162 @@ class ToolMode(StrEnum):
 
 
 RELAY, NATIVE, TEXT = ToolMode
-"""An enumeration takes its time to find its own members, and these are asked for a dozen times in every request."""
+"""Module-level names: looking up enum members is slow, and each request does so a dozen times."""
 
 
 class Route(Struct, frozen=True):
-    """Where a request goes. ``parallel``: whether the model is told that it may make several calls in one answer;
-    ``single``: whether the client takes one call at most, so that further ones are not delivered.
+    """The decision for one request.
 
-    In mode ``auto`` the rule and the lesson say why. ``extra`` are fields that the upstream needs besides. ``client``
-    is the profile of an XML client, which takes one call and as text; it is empty for all others. ``supported`` are
-    tools that are known though the request does not offer them. ``detected``: the request has no tools, but asks for
-    what they do; a call counts only at the end of the answer.
+    ``parallel``: the prompt allows the model several calls in one answer. ``single``: the client takes one call at
+    most, so further ones are not delivered. ``rule`` and ``failure`` explain the choice in mode ``auto``. ``extra``:
+    request fields that the upstream needs in addition. ``client``: the profile of an XML client, which takes one call,
+    as text; empty for other clients. ``supported``: tools that are readable although the request does not offer them.
+    ``detected``: the request offers no tools but asks for what they do; a call counts only at the end of the answer.
     """
 
     upstream: Upstream
     model: ModelSettings
-    manner: ToolMode
+    tool_mode: ToolMode
     mode: str
     dialect: str
     parallel: bool
     single: bool = False
     rule: Rule | None = None
-    lesson: LearnedFailure | None = None
-    extra: Mapping[str, Any] = {}
+    failure: LearnedFailure | None = None
+    extra: Mapping[str, object] = {}
     client: str = ""
     supported: tuple[str, ...] = ()
     detected: bool = False
 
     @property
-    def learns(self) -> bool:
-        """Whether native tools are on trial: a mode that was set is not called into question."""
-        return self.mode == AUTO and self.manner is NATIVE
+    def can_fall_back(self) -> bool:
+        """Whether text replaces native tools if these fail. Only in mode ``auto``: an explicit mode is obeyed."""
+        return self.mode == AUTO and self.tool_mode is NATIVE
 
-    def retreat(self, lesson: LearnedFailure) -> Route:
-        """The same as text, for this is what was learned."""
-        return structs.replace(self, manner=TEXT, lesson=lesson, extra=add_fields(self.rule))
+    def fall_back(self, failure: LearnedFailure) -> Route:
+        """The same route with tools as text, because of this failure."""
+        return structs.replace(self, tool_mode=TEXT, failure=failure, extra=add_fields(self.rule))
 
 
-class CapabilitiesUnknown(Exception):
-    """What an upstream can do is not known yet: it has to be asked."""
+class CapabilitiesUnknown(Struct, frozen=True):
+    """The route depends on what this upstream supports; discovery has to ask it first."""
 
-    def __init__(self, upstream: Upstream, model: str) -> None:
-        super().__init__(f"{upstream.name}: {model}")
-        self.upstream = upstream
-        self.model = model
+    upstream: Upstream
+    model: str
 
 
 class Capabilities:
-    """What is known of upstreams and their models: from the profiles, from themselves, and from experience. And what is
-    kept of their answers."""
+    """What upstreams and their models support: from the profiles, from discovery and from learned failures. Also holds
+    the store of what is kept between requests."""
 
     def __init__(
         self,
         profiles: Profiles,
-        experience: LearnedFailures,
+        failures: LearnedFailures,
         now: Callable[[], float],
-        kept: TtlStore | None = None,
+        store: TtlStore | None = None,
     ) -> None:
         self.profiles = profiles
-        self.experience = experience
+        self.failures = failures
         self.now = now
-        self.kept = TtlStore(now) if kept is None else kept  # one that is empty is false
+        self.store = TtlStore(now) if store is None else store  # an empty store is falsy
         self._rules: dict[tuple[str, str], tuple[Rule, float]] = {}
         self._guesses: dict[tuple[str, str], Rule] = {}
 
-    def find_rule(self, upstream: Upstream, model: str) -> Rule:
-        """The rule for a model; raises ``CapabilitiesUnknown`` if the upstream has to be asked before."""
-        rule = self._recall(upstream, model)
+    def find_rule(self, upstream: Upstream, model: str) -> Rule | CapabilitiesUnknown:
+        """The rule for a model, unless the upstream has to be asked first."""
+        rule = self._find_cached(upstream, model)
         if rule is not None:
             return rule
         if self.profiles.needs_facts(upstream.base_url, model):
-            raise CapabilitiesUnknown(upstream, model)
-        return self.tell(upstream, model, NO_FACTS, inf)
+            return CapabilitiesUnknown(upstream, model)
+        return self.set_facts(upstream, model, NO_FACTS, inf)
 
     def guess_rule(self, upstream: Upstream, model: str) -> Rule:
-        """The rule as far as it is known; nobody is asked for more."""
-        known, place = self._recall(upstream, model), (upstream.base_url, model)
-        if known is None and place not in self._guesses:
-            if len(self._guesses) >= KNOWN:
+        """The rule by what is known so far; the upstream is not asked."""
+        known, key = self._find_cached(upstream, model), (upstream.base_url, model)
+        if known is None and key not in self._guesses:
+            if len(self._guesses) >= MAX_CACHED_RULES:
                 self._guesses.clear()
-            self._guesses[place] = self.profiles.find(*place)
-        return known or self._guesses[place]
+            self._guesses[key] = self.profiles.find(*key)
+        return known or self._guesses[key]
 
-    def _recall(self, upstream: Upstream, model: str) -> Rule | None:
+    def _find_cached(self, upstream: Upstream, model: str) -> Rule | None:
         rule, until = self._rules.get((upstream.base_url, model)) or (None, 0.0)
         return rule if self.now() < until else None
 
-    def tell(self, upstream: Upstream, model: str, facts: Facts, seconds: float) -> Rule:
-        """These are the facts, and for so long."""
+    def set_facts(self, upstream: Upstream, model: str, facts: Facts, seconds: float) -> Rule:
+        """Cache the rule that follows from these facts, for so many seconds."""
         rule = self.profiles.find(upstream.base_url, model, facts)
-        if len(self._rules) >= KNOWN:
+        if len(self._rules) >= MAX_CACHED_RULES:
             self._rules.clear()
         self._rules[upstream.base_url, model] = rule, self.now() + seconds
         return rule
 
-    def find_lesson(self, upstream: Upstream, model: str) -> LearnedFailure | None:
-        return self.experience.recall(upstream.base_url, model, self.now())
+    def find_failure(self, upstream: Upstream, model: str) -> LearnedFailure | None:
+        return self.failures.recall(upstream.base_url, model, self.now())
 
 
-def choose(
-    conversation: Conversation, settings: Settings, knowledge: Capabilities, mode: str = "", client: str = ""
-) -> Route:
-    """The route of a request; ``mode`` is what the request itself asks for, if it does, ``client`` the XML client."""
+def choose_route(
+    conversation: Conversation, settings: Settings, capabilities: Capabilities, mode: str = "", client: str = ""
+) -> Route | CapabilitiesUnknown:
+    """Choose the route of a request.
+
+    ``mode`` is the mode that the request itself asks for, if any; ``client`` is the profile of an XML client.
+    Raises: RequestError if the mode is unknown or the request offers too many tools.
+    """
     if mode and mode not in MODES:
         raise RequestError(f"The mode {mode!r} is not one of {', '.join(MODES)}.", "x-toolglot-mode")
     model, upstream = settings.model_for(conversation.model)
     mode = "off" if not settings.tool_calling.enabled else mode or model.mode
     detected = mode != "off" and not client and _asks_for_tools(conversation, settings)
     mode = "native" if detected else mode
-    manner = _find_manner(mode, bool(detected or client), conversation, settings)
-    parallel = _parallel(conversation, settings, model)
+    tool_mode = _find_tool_mode(mode, bool(detected or client), conversation, settings)
+    parallel = _teaches_parallel(conversation, settings, model)
     single = takes_one_call(conversation, settings)
     supported = _list_supported(settings, detected)
-    given = upstream, model, manner, mode, model.dialect, parallel, single
-    route = Route(*given, supported=supported, detected=detected)
-    if mode == AUTO and manner is not RELAY and not upstream.coached:
-        route = _decide(route, conversation, settings, knowledge)
-    if client and manner is not RELAY:
+    decided = upstream, model, tool_mode, mode, model.dialect, parallel, single
+    route = Route(*decided, supported=supported, detected=detected)
+    if mode == AUTO and tool_mode is not RELAY and not upstream.coached:
+        known = _apply_capabilities(route, conversation, settings, capabilities)
+        if isinstance(known, CapabilitiesUnknown):
+            return known
+        route = known
+    if client and tool_mode is not RELAY:
         return structs.replace(route, client=client, parallel=False, single=True)
     return route
 
 
-def _find_manner(mode: str, concerned: bool, conversation: Conversation, settings: Settings) -> ToolMode:
-    """How tools are spoken of in a mode; ``concerned``: this request is about tools, though it may offer none."""
+def _find_tool_mode(mode: str, concerned: bool, conversation: Conversation, settings: Settings) -> ToolMode:
+    """How tools are passed on in a mode. ``concerned``: the request is about tools even if it offers none."""
     if mode == "off" or not (concerned or _matters(conversation, settings)):
         return RELAY
     return NATIVE if mode == "native" else TEXT
 
 
-def _decide(route: Route, conversation: Conversation, settings: Settings, knowledge: Capabilities) -> Route:
+def _apply_capabilities(
+    route: Route, conversation: Conversation, settings: Settings, capabilities: Capabilities
+) -> Route | CapabilitiesUnknown:
     """Native or text, by what is known of the upstream and its model."""
-    place = route.upstream, route.model.model
-    rule, lesson = knowledge.find_rule(*place), knowledge.find_lesson(*place)
-    route = structs.replace(route, rule=rule, lesson=lesson)
+    upstream, model = route.upstream, route.model
+    rule = capabilities.find_rule(upstream, model.model)
+    if isinstance(rule, CapabilitiesUnknown):
+        return rule
+    failure = capabilities.find_failure(upstream, model.model)
+    route = structs.replace(route, rule=rule, failure=failure)
     if rule.dialect and not settings.set_dialect(conversation.model):
-        route = structs.replace(route, dialect=rule.dialect, model=replace(route.model, dialect=rule.dialect))
-    if rule.native and lesson is None:
-        return structs.replace(
-            route, manner=NATIVE, parallel=_parallel(conversation, settings, route.model, rule.parallel)
-        )
-    return structs.replace(route, parallel=_parallel(conversation, settings, route.model), extra=add_fields(rule))
+        model = replace(model, dialect=rule.dialect)
+        route = structs.replace(route, dialect=rule.dialect, model=model)
+    if rule.native and failure is None:
+        parallel = _teaches_parallel(conversation, settings, model, rule.parallel)
+        return structs.replace(route, tool_mode=NATIVE, parallel=parallel)
+    return structs.replace(route, parallel=_teaches_parallel(conversation, settings, model), extra=add_fields(rule))
 
 
 def _matters(conversation: Conversation, settings: Settings) -> bool:
-    """Whether a request concerns tools, and not too many of them."""
+    """Whether a request concerns tools. Raises RequestError if it offers too many."""
     tools = settings.tool_calling
-    if not (concerns_tools(conversation) or (tools.auto_detect and _names_tools(settings))):
+    if not (concerns_tools(conversation) or (tools.auto_detect and _has_own_tools(settings))):
         return False
     if len(conversation.tools) > tools.max_tools:
         raise RequestError(
@@ -205,28 +216,28 @@ def _matters(conversation: Conversation, settings: Settings) -> bool:
 
 
 def _list_supported(settings: Settings, detected: bool) -> tuple[str, ...]:
-    """The tools that are known without being offered."""
-    return settings.tool_calling.supported_tools if detected or _names_tools(settings) else ()
+    """The tools that are readable without being offered."""
+    return settings.tool_calling.supported_tools if detected or _has_own_tools(settings) else ()
 
 
-def _names_tools(settings: Settings) -> bool:
-    """Whether the settings themselves name tools that are always known."""
+def _has_own_tools(settings: Settings) -> bool:
+    """Whether the settings name tools that are always readable."""
     return settings.tool_calling.supported_tools not in ((), USUAL_TOOLS)
 
 
 def _asks_for_tools(conversation: Conversation, settings: Settings) -> bool:
-    """Whether a request that has no tools asks for something that the usual tools do. Then calls to them are looked for
-    in the answer; the request stays as it is."""
+    """Whether a request without tools asks for something that the default tools do. Then calls to them are looked for
+    in the answer; the request stays unchanged."""
     tools, last = settings.tool_calling, conversation.messages[-1:]
     if conversation.tools or not tools.auto_detect or tools.supported_tools != USUAL_TOOLS:
         return False
     if not last or last[0].role != "user":
         return False
-    asked = last[0].text[:LOOKED_AT].lower()
-    # most texts have none of the words, and these are found much sooner than an expression
+    text = last[0].text[:INTENT_SCAN_CHARS].lower()
+    # most texts contain none of the words, and a substring search is much faster than the regular expression
     return (
-        any(word in asked for word in INTENT_WORDS)
-        and INTENT.search(asked) is not None
+        any(word in text for word in INTENT_WORDS)
+        and INTENT.search(text) is not None
         and not concerns_tools(conversation)
     )
 
@@ -243,30 +254,32 @@ def concerns_tools(conversation: Conversation) -> bool:
     return False
 
 
-def _parallel(conversation: Conversation, settings: Settings, model: ModelSettings, known: bool | None = None) -> bool:
-    """Whether the model is told that it may make several calls: if asked for, or if its own dialect is spoken. Other
-    models are taught one call per message, which they do better; what they make nevertheless is delivered.
+def _teaches_parallel(
+    conversation: Conversation, settings: Settings, model: ModelSettings, known: bool | None = None
+) -> bool:
+    """Whether the prompt allows several calls: if requested, or if the model writes its own dialect. Other models are
+    taught one call per message, which they do better; further calls that they make are delivered anyway.
 
-    The dialect of clients that take one call in a message teaches one.
+    The dialect of clients that take one call per message teaches one.
     """
-    for told in (_wanted(conversation, settings), known):
-        if told is not None:
-            return told
-    return model.dialect != DEFAULT_DIALECT and _own_dialect(model.model) == model.dialect
+    for choice in (_find_parallel(conversation, settings), known):
+        if choice is not None:
+            return choice
+    return model.dialect != DEFAULT_DIALECT and _find_own_dialect(model.model) == model.dialect
 
 
 def takes_one_call(conversation: Conversation, settings: Settings) -> bool:
     """Whether the request, or else the setting, allows one call per answer at most."""
-    return _wanted(conversation, settings) is False
+    return _find_parallel(conversation, settings) is False
 
 
-def _wanted(conversation: Conversation, settings: Settings) -> bool | None:
-    """Several calls in one answer, as the request says, else as it is set; None if neither does."""
-    told = conversation.limits.parallel_calls
-    return settings.reading.parallel_calls if told is None else told
+def _find_parallel(conversation: Conversation, settings: Settings) -> bool | None:
+    """Whether several calls in one answer are allowed: by the request, else by the setting; None if neither decides."""
+    requested = conversation.limits.parallel_calls
+    return settings.reading.parallel_calls if requested is None else requested
 
 
 @lru_cache(maxsize=256)
-def _own_dialect(model: str) -> str | None:
-    """Asked for every request, of a handful of models; the patterns of all dialects are tried for each."""
+def _find_own_dialect(model: str) -> str | None:
+    """Cached: every request asks for one of a few models, and each lookup tries the patterns of all dialects."""
     return dialect_index().resolve_hint(model)

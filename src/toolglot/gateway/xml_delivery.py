@@ -1,9 +1,11 @@
-"""An answer for a client that takes calls as XML: what is delivered to others, written in its way."""
+"""Delivers a response to an XML client: like any other response, with its calls rendered as the client's XML."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final
+
+from msgspec.structs import replace
 
 from toolglot.clients.toolsets import ResponseMapper
 from toolglot.clients.xml.fenced_calls import FencedCalls
@@ -21,7 +23,9 @@ from toolglot.core.events import (
     Span,
     TextDelta,
 )
-from toolglot.gateway.delivery import Delivery
+from toolglot.gateway.delivery import Delivery, DeliveryPlan
+from toolglot.gateway.telemetry.log import RequestRecorder
+from toolglot.reading.reader import Reader
 
 OUTCOMES: Final[Mapping[Outcome, str]] = {
     Outcome.SENT: SUCCESS,
@@ -31,56 +35,72 @@ OUTCOMES: Final[Mapping[Outcome, str]] = {
 }
 
 
-class XmlDelivery(Delivery):
-    """A delivery whose calls become text. As far as the delivery knows it is not streamed: of a call that turns out to
-    be none, nothing has left yet."""
+class XmlDelivery:
+    """A delivery whose calls become text. The inner delivery is not streamed: if a call turns out to be none, no part
+    of it was sent."""
 
-    def __init__(self, rendering: ResponseRenderer, *given: Any, mapped: ResponseMapper | None = None) -> None:
-        """``mapped`` tells calls to mapped tools as calls to the client's own; the rest is given to the delivery."""
-        super().__init__(*given)
-        self.rendering = rendering
-        self.mapped = mapped
-        self.unfencing = FencedCalls(rendering.client)
-        self.tells_rejected = True
+    def __init__(
+        self,
+        renderer: ResponseRenderer,
+        reader: Reader | None,
+        recorder: RequestRecorder,
+        plan: DeliveryPlan,
+        mapper: ResponseMapper | None = None,
+    ) -> None:
+        """``mapper`` turns calls to mapped tools into calls to the client's own tools."""
+        self.renderer = renderer
+        self.recorder = recorder
+        self.plan = replace(plan, streamed=False, reports_rejected=True)
+        self.delivery = Delivery(reader, recorder, self.plan)
+        self.mapper = mapper
+        self.fences = FencedCalls(renderer.client)
         self.calls: list[Event] = []
-        rendering.answer = self
+        self.over = False
+        renderer.answer = self
+
+    def set_observer(self, observer: Callable[[Iterable[Event]], None]) -> None:
+        """Show the events, with calls out of their fences, to a dry run as well."""
+        self.delivery.observer = observer
 
     def deliver(self, events: Iterable[Event]) -> list[Event]:
-        """What the client is told of these events of the upstream."""
-        told = super().deliver(list(self.unfence(events)))
-        if self.mapped is not None:
-            told = self.mapped.feed(told)
-        if self.unfencing.before and not any(map(self.is_fenced, told)):
-            told = self.unfencing.put_back(told)
-        out = self.rendering.feed(self.order(told) if self.native else told)
-        if told and isinstance(told[-1], Finished | Failed):
-            self.watch.notes += self.rendering.notes
-            for record in self.rendering.reports:
-                end = _judge(record)
-                self.watch.count(XML, end)
-                if end == SUCCESS:
-                    self.watch.transformed.append(record.tool)
+        """What the client receives for these events of the upstream."""
+        delivered = self.delivery.deliver(list(self.remove_fences(events)))
+        self.over = self.delivery.over
+        if self.mapper is not None:
+            delivered = self.mapper.feed(delivered)
+        if self.fences.before and not any(map(self.is_fenced, delivered)):
+            delivered = self.fences.put_back(delivered)
+        out = self.renderer.feed(self.move_calls_last(delivered) if self.plan.native else delivered)
+        if delivered and isinstance(delivered[-1], Finished | Failed):
+            self.recorder.notes += self.renderer.notes
+            for record in self.renderer.reports:
+                outcome = _name_outcome(record)
+                self.recorder.count(XML, outcome)
+                if outcome == SUCCESS:
+                    self.recorder.transformed.append(record.tool)
         return out
 
     def extract_call(self, span: Span) -> WrittenCall:
-        """What the model wrote there, with the blanks before it where the call keeps its place behind the text."""
-        said = self.quote((0, span[0]))
-        fence = self.unfencing.before if self.unfencing.holds(self.quote((span[0], None))) else ""
-        before = None if self.native else said[len(said.rstrip()) :] + fence
-        return WrittenCall(self.restore(self.quote(span)), before, span[1])
+        """The model's text at this position, with the blanks before it if the call keeps its place behind the text."""
+        quote = self.delivery.quote
+        text = quote((0, span[0]))
+        fence = self.fences.before if self.fences.holds(quote((span[0], None))) else ""
+        before = None if self.plan.native else text[len(text.rstrip()) :] + fence
+        return WrittenCall(self.delivery.remove_breaks(quote(span)), before, span[1])
 
     def is_fenced(self, event: Event) -> bool:
-        """Whether a call was read in the fence that was taken off."""
+        """Whether this call was read in the code fence that was removed."""
         span = event.span if isinstance(event, CallEnded | CallRejected) else None
-        return span is not None and self.unfencing.holds(self.quote((span[0], None)))
+        return span is not None and self.fences.holds(self.delivery.quote((span[0], None)))
 
     def extract_text(self, start: int, end: int | None) -> str:
-        """What the model wrote there, with the end of the fence that was taken off at the end of the answer."""
-        return self.restore(self.quote((start, end))) + (self.unfencing.behind if end is None else "")
+        """The model's text at this position; up to the end of the answer, with the closing fence that was removed."""
+        text = self.delivery.remove_breaks(self.delivery.quote((start, end)))
+        return text + (self.fences.behind if end is None else "")
 
-    def order(self, events: Iterable[Event]) -> list[Event]:
-        """Text first, then calls: some text may be looked at until the end, and nothing can follow a call. An answer
-        that failed makes none."""
+    def move_calls_last(self, events: Iterable[Event]) -> list[Event]:
+        """Text first, then calls: some text is held until the end, and nothing can follow a call. A response that
+        failed makes no calls."""
         out: list[Event] = []
         for event in events:
             if isinstance(event, CallStarted | CallArguments | CallEnded | CallRejected):
@@ -91,21 +111,21 @@ class XmlDelivery(Delivery):
             out.append(event)
         return out
 
-    def unfence(self, events: Iterable[Event]) -> Iterator[Event]:
-        """The events with calls out of their fences."""
+    def remove_fences(self, events: Iterable[Event]) -> Iterator[Event]:
+        """The events with calls out of their code fences."""
         for event in events:
             if isinstance(event, TextDelta):
-                text = self.unfencing.feed(event.text)
+                text = self.fences.feed(event.text)
                 event = event if text == event.text else TextDelta(text)
             elif isinstance(event, Finished | Failed):
                 cut = isinstance(event, Failed) or event.reason == "length"
-                if rest := self.unfencing.close(cut):
+                if rest := self.fences.close(cut):
                     yield TextDelta(rest)
             if not isinstance(event, TextDelta) or event.text:
                 yield event
 
 
-def _judge(record: CallReport) -> str:
-    """How a call ended, in the words of the rollout."""
-    refused = record.defects[0].reason if record.defects else Reason.INVALID_VALUE
-    return str(OUTCOMES.get(record.outcome, refused))
+def _name_outcome(record: CallReport) -> str:
+    """How a call ended, as an outcome of the rollout."""
+    rejected = record.defects[0].reason if record.defects else Reason.INVALID_VALUE
+    return str(OUTCOMES.get(record.outcome, rejected))

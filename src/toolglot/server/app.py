@@ -33,9 +33,8 @@ from toolglot.core.errors import (
     UpstreamError,
     UpstreamResponseError,
 )
-from toolglot.gateway.exchange import Exchange, Source
-from toolglot.gateway.response_pipeline import open_prepared
-from toolglot.gateway.routing import CapabilitiesUnknown
+from toolglot.gateway.exchange import Exchange, GatewayContext, IncomingRequest, Source, prepare
+from toolglot.gateway.response_pipeline import prepare_with_tools
 from toolglot.gateway.telemetry.log import RequestRecorder, Telemetry
 from toolglot.server.admission import Admission
 from toolglot.server.http_request import JSON_TYPE, Request, Response
@@ -71,6 +70,7 @@ class Gateway:
         self.transport = ConnectionPool()
         self.knowledge = gather_knowledge(settings, self.source.now)
         self.inquiry = Discovery(self.transport, self.knowledge)
+        self.context = GatewayContext(settings, self.source, self.knowledge)
         self.admission = Admission(settings.limits, telemetry.metrics, monotonic, keyed=bool(settings.server.keys))
         self.draining = False
         self.paths = self.lay_paths()
@@ -188,7 +188,7 @@ class Gateway:
                 try:
                     return await self.ask_once(request, exchange, visit)
                 except UpstreamError as error:
-                    if not await offload.run(exchange.large, exchange.retreat, error):
+                    if not await offload.run(exchange.is_large, exchange.fall_back, error):
                         raise
                     visit.restart()
         except ToolglotError as error:
@@ -210,27 +210,28 @@ class Gateway:
         upstream = exchange.route.upstream
         headers = self.headers_for(upstream, request)
         carried = exchange.wire.forwarded_headers
-        if carried and exchange.one_wire:
+        if carried and exchange.same_wire:
             headers = {name: request.headers[name] for name in carried if name in request.headers} | headers
-        self.telemetry.body(exchange.watch, "upstream_request", exchange.request)
-        async with self.transport.send("POST", exchange.address, upstream, headers, exchange.take_request()) as reply:
+        self.telemetry.body(exchange.recorder, "upstream_request", exchange.upstream_body)
+        async with self.transport.send(
+            "POST", exchange.address, upstream, headers, exchange.take_upstream_body()
+        ) as reply:
             response = await visit.answer(reply)
         exchange.conclude()
         return response
 
     async def open(self, wire: Wire, body: bytes, request: Request, watch: RequestRecorder, mode: str) -> Exchange:
-        """The request, read and routed; what its upstream can do is asked before, if nobody knows."""
+        """Decode and route a request; if the route depends on what the upstream supports, ask the upstream first."""
         path = {**request.query, **request.match}
-        asker = (mode, request.key, request.headers)
-        given = (wire, body, path, self.settings, self.source, watch, self.knowledge, *asker)
+        incoming = IncomingRequest(wire, body, watch, path, mode, request.key, request.headers)
         large = len(body) >= offload.LARGE_REQUEST
-        prepare = partial(open_prepared if large else Exchange, *given)
-        try:
-            return await offload.run(large, prepare)
-        except CapabilitiesUnknown as unsure:
+        opening = prepare_with_tools if large else prepare
+        while True:
+            exchange = await offload.run(large, opening, incoming, self.context)
+            if isinstance(exchange, Exchange):
+                return exchange
             watch.notes.clear()
-            await self.inquiry.ask(unsure.upstream, unsure.model, self.headers_for(unsure.upstream, request))
-            return await offload.run(large, prepare)
+            await self.inquiry.ask(exchange.upstream, exchange.model, self.headers_for(exchange.upstream, request))
 
     def headers_for(self, upstream: Upstream, request: Request) -> dict[str, str]:
         headers = {"Content-Type": JSON_TYPE, "Accept-Encoding": "identity", REQUEST_ID: request.id}

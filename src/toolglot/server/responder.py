@@ -38,7 +38,7 @@ class Responder:
     def __init__(self, request: Request, exchange: Exchange, heartbeat: float) -> None:
         self.request = request
         self.exchange = exchange
-        self.watch = exchange.watch
+        self.watch = exchange.recorder
         self.heartbeat = heartbeat
         self.loop = request.loop
         self.stream: Stream | None = None
@@ -89,7 +89,7 @@ class Responder:
         stream = self.stream if isinstance(self.stream, TranslatedStream) else TranslatedStream(self.exchange)
         self.stream = stream
         given = await reply.whole()
-        out = await offload.run(len(given) >= offload.LARGE_ANSWER, stream.whole, given)
+        out = await offload.run(len(given) >= offload.LARGE_ANSWER, stream.convert_whole, given)
         self.begin()
         self.end(out)
 
@@ -119,7 +119,7 @@ class Responder:
             if not out:
                 return False
             if not self.watch.chunks:
-                self.exchange.settle()
+                self.exchange.commit()
             self.spoke = now()
             sent(out)
             return write(out)
@@ -128,7 +128,7 @@ class Responder:
 
     def fail(self, error: ToolglotError) -> None:
         """Tell the error inside the stream; if that has not begun, as a reply of its own."""
-        if not self.request.begun or self.exchange.may_retreat(error):
+        if not self.request.begun or self.exchange.may_fall_back(error):
             raise error
         stream = self.open_stream()
         if not stream.over:
@@ -150,7 +150,7 @@ class Responder:
     def headers(self, whole: bool = False) -> dict[str, str]:
         route, watch = self.exchange.route, self.watch
         headers = {REQUEST_ID: watch.request_id, "x-toolglot-mode": watch.mode}
-        if self.exchange.speech is not None:
+        if self.exchange.prompted is not None:
             headers["x-toolglot-dialect"] = (watch.read_as or [route.dialect])[0]
         if whole:
             headers["x-toolglot-repairs"] = ",".join(watch.repairs)

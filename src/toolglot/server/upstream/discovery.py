@@ -67,7 +67,7 @@ class Discovery:
         heard = [None if task in late else task.result() for task in tasks]
         facts = self.knowledge.profiles.read(answer or b"" for answer in heard)
         answered = any(answer is not None for answer in heard)
-        self.knowledge.tell(upstream, model, facts, BELIEVED if answered else UNHEARD)
+        self.knowledge.set_facts(upstream, model, facts, BELIEVED if answered else UNHEARD)
 
     async def put(self, question: Question, upstream: Upstream, headers: Mapping[str, str]) -> bytes | None:
         """The answer to a question; empty if it was not understood, nothing if nobody answered."""

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from toolglot.config import Settings, Upstream
 from toolglot.core.errors import ToolglotError
 from toolglot.gateway.capabilities.profiles import Rule
-from toolglot.gateway.exchange import Exchange, Source
+from toolglot.gateway.exchange import Exchange, GatewayContext, IncomingRequest, Source, prepare
 from toolglot.gateway.response_pipeline import reply
 from toolglot.gateway.routing import Capabilities, CapabilitiesUnknown
 from toolglot.gateway.telemetry.log import Telemetry, redact
@@ -101,9 +101,8 @@ class Probe:
     async def ask_facts(self) -> tuple[Finding, Rule]:
         """What it tells of itself, and the rule that holds for it now."""
         began = self.clock()
-        try:
-            rule = self.knowledge.find_rule(self.upstream, self.model)
-        except CapabilitiesUnknown:
+        rule = self.knowledge.find_rule(self.upstream, self.model)
+        while isinstance(rule, CapabilitiesUnknown):
             async with fresh_transport() as transport:
                 await Discovery(transport, self.knowledge).ask(self.upstream, self.model, present(self.upstream))
             rule = self.knowledge.find_rule(self.upstream, self.model)
@@ -113,11 +112,11 @@ class Probe:
         began = self.clock()
         try:
             exchange = self.make(test)
-            body = await self.fetch("POST", exchange.address, exchange.request, exchange)
+            body = await self.fetch("POST", exchange.address, exchange.upstream_body, exchange)
             calls = read_calls(reply(exchange, body, streamed=body.lstrip().startswith((b"data:", b"event:", b":"))))
         except ToolglotError as error:
             return Finding(test.name, FAILED, self.clean(error.message), self.clock() - began)
-        result, detail = judge(test, calls, exchange.watch.read_as)
+        result, detail = judge(test, calls, exchange.recorder.read_as)
         return Finding(test.name, result, detail, self.clock() - began)
 
     def make(self, test: Test) -> Exchange:
@@ -134,7 +133,10 @@ class Probe:
         source = Source(self.knowledge.now, lambda: str(next(self.numbers)))
         watch = Telemetry().begin("probe", openai_chat.WIRE.name)
         settings = replace(self.settings, tool_calling=tools)
-        return Exchange(_WIRE, json.dumps(asked).encode(), {}, settings, source, watch, self.knowledge, test.mode)
+        request = IncomingRequest(_WIRE, json.dumps(asked).encode(), watch, mode=test.mode)
+        exchange = prepare(request, GatewayContext(settings, source, self.knowledge))
+        assert isinstance(exchange, Exchange)
+        return exchange
 
     async def fetch(self, method: str, url: str, body: bytes | None = None, exchange: Exchange | None = None) -> bytes:
         headers = present(self.upstream)
