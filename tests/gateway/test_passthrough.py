@@ -31,7 +31,7 @@ from toolglot.core.events import (
 from toolglot.gateway.exchange import Exchange, Source
 from toolglot.gateway.response_streams import Stream, TranslatedStream, open_stream
 from toolglot.gateway.telemetry.log import RequestRecorder, Telemetry
-from toolglot.server.upstream.discovery import gather_knowledge
+from toolglot.server.upstream.discovery import load_capabilities
 from toolglot.sim import FAULTS, Options, Simulation
 from toolglot.sim.script import parse_script
 from toolglot.wires import all_wires
@@ -60,7 +60,7 @@ def answer_of(body: dict[str, Any], options: Options) -> bytes:
 def carry(body: dict[str, Any], pieces: list[bytes]) -> tuple[list[bytes], RequestRecorder]:
     """What a client is sent for these pieces of an answer."""
     settings = load({"base_url": "http://h/v1", "mode": "native", "state_dir": "none"}, {})
-    knowledge = gather_knowledge(settings, lambda: 0.0)
+    knowledge = load_capabilities(settings, lambda: 0.0)
     numbers = iter(range(10_000))
     watch = Telemetry().begin("r", "openai_chat")
     source = Source(lambda: 0.0, lambda: str(next(numbers)))
@@ -214,7 +214,7 @@ def start(wire: str, mode: str = "native") -> Stream:
     numbers = iter(range(10_000))
     body = json.dumps(BODIES[wire] | {"stream": True}).encode()
     asked = (settings, Source(lambda: 0.0, lambda: str(next(numbers))), Telemetry().begin("r", wire))
-    known = gather_knowledge(settings, lambda: 0.0)
+    known = load_capabilities(settings, lambda: 0.0)
     return open_stream(Exchange(all_wires()[wire], body, PATHS.get(wire, {}), *asked, known, mode))
 
 

@@ -18,7 +18,7 @@ from toolglot.core.conversation import Conversation, Message, Text, Tool
 from toolglot.gateway.capabilities.learned import LearnedFailures, find_folder
 from toolglot.gateway.capabilities.profiles import load_profiles
 from toolglot.gateway.routing import Capabilities, CapabilitiesUnknown, ToolMode, choose
-from toolglot.server.upstream.discovery import gather_knowledge
+from toolglot.server.upstream.discovery import load_capabilities
 from toolglot.sim import RECORD, Options, make_app, running
 from toolglot.sim.script import parse_script
 
@@ -354,7 +354,7 @@ TALK = Conversation("m", (Message("user", (Text("hi"),)),), (Tool("read"),))
 def know(address: str, **arguments: Any) -> tuple[Any, Capabilities, Clock]:
     clock = Clock()
     settings = load({"base_url": address, "state_dir": "none", **arguments}, {})
-    return settings, gather_knowledge(settings, clock), clock
+    return settings, load_capabilities(settings, clock), clock
 
 
 def test_a_lesson_holds_for_a_while_then_native_is_tried_again() -> None:

@@ -151,7 +151,7 @@ def test_what_the_package_sends_back_is_read(server: tuple[Replay, str], client:
     client.responses.create(model="m", input=history)
     body = json.dumps(server[0].asked[-1][2]).encode()
     user, turn, tool = wire.decode_request(body, {}).conversation.messages
-    assert [type(part).__name__ for part in turn.parts] == ["Reasoning", "Call"]
+    assert [type(part).__name__ for part in turn.parts] == ["Reasoning", "ToolCall"]
     assert turn.parts[0].kind == "gemini" and tool.parts[0].call_id == "call_0"  # type: ignore[union-attr]
     assert user.text == "hi"
 

@@ -45,7 +45,7 @@ from toolglot.gateway.exchange import Exchange, Source
 from toolglot.gateway.response_pipeline import reply
 from toolglot.gateway.response_streams import open_stream
 from toolglot.gateway.telemetry.log import Telemetry
-from toolglot.server.upstream.discovery import gather_knowledge
+from toolglot.server.upstream.discovery import load_capabilities
 from toolglot.wires import all_wires
 from toolglot.wires.protocol import USUAL, ClientRequest, ResponseIdentity
 
@@ -87,7 +87,7 @@ def exchange_between(client: str, upstream: str, asked: Conversation, stream: bo
     body = wire.encode_request(asked, stream=stream, wants_usage=True)
     watch = Telemetry().begin("r", client)
     return Exchange(
-        wire, body, path_of(client, stream), settings, Source(time, new_ids()), watch, gather_knowledge(settings, time)
+        wire, body, path_of(client, stream), settings, Source(time, new_ids()), watch, load_capabilities(settings, time)
     )
 
 

@@ -59,7 +59,7 @@ async def test_all(settings: Settings, quiet: bool = False) -> dict[str, Any]:
     """All tests, one after the other: a small server should not have to do two things at once."""
     from time import monotonic, time
 
-    from toolglot.server.upstream.discovery import gather_knowledge
+    from toolglot.server.upstream.discovery import load_capabilities
     from toolglot.server.upstream.probe import TESTS, Probe, suggest
 
     findings: dict[str, Finding] = {}
@@ -69,9 +69,9 @@ async def test_all(settings: Settings, quiet: bool = False) -> dict[str, Any]:
         if not quiet:
             print(f"{finding.name:<24} {finding.result:<7} {finding.seconds:5.1f} s  {finding.detail}", flush=True)
 
-    probe = Probe(settings, gather_knowledge(settings, time), monotonic)
+    probe = Probe(settings, load_capabilities(settings, time), monotonic)
     tell(await probe.list_models())
-    facts, rule = await probe.ask_facts()
+    facts, rule = await probe.find_rule()
     tell(facts)
     for test in TESTS:
         tell(await probe.run(test))

@@ -283,7 +283,7 @@ class Delivery:
         index = self.open[origin, event.index] = self.started
         self.started += 1
         started = CallStarted(index, event.id, name)
-        self.watch.see(started)
+        self.watch.observe(started)
         out.append(started)
 
     def forbid(self, name: str, origin: str) -> bool:
@@ -296,7 +296,7 @@ class Delivery:
         else:
             return False
         self.forbidden.append(name)
-        self.watch.see(CallRejected("", reason, name))
+        self.watch.observe(CallRejected("", reason, name))
         self.watch.notes.append(f"a call of {name} was not delivered: {problem}")
         return True
 
@@ -305,7 +305,7 @@ class Delivery:
         if index is None:
             return
         ended = event if index == event.index else replace(event, index=index)
-        self.watch.see(ended)
+        self.watch.observe(ended)
         out.append(ended)
         if self.audited and event.dialect == SHELL_FENCE and event.span:
             self.watch.notes.append(f"a shell fence became a call: {self.quote(event.span)}")
@@ -320,7 +320,7 @@ class Delivery:
         if live and (READ, event.index) not in self.open:  # it was not delivered at all
             self.truncated = self.truncated or event.reason is Reason.TRUNCATED
             return
-        self.watch.see(event)
+        self.watch.observe(event)
         if live and self.streamed:
             self.truncated = self.truncated or event.reason is Reason.TRUNCATED
             self.halves.append(event)
@@ -341,7 +341,7 @@ class Delivery:
         number, cut = self.open.get((NATIVE, event.index or 0)), event.reason is Reason.TRUNCATED
         if number is None:  # it was not delivered at all
             return
-        self.watch.see(event)
+        self.watch.observe(event)
         if not self.tells_rejected:
             (self.short if cut else self.broken).append(self.watch.open.pop(number, ""))
         elif not cut:  # who writes the call refuses it, in words
@@ -354,7 +354,7 @@ class Delivery:
 
     def finish(self, event: Finished, out: list[Event]) -> None:
         self.close(event.reason == "length", out)
-        self.watch.see(event)
+        self.watch.observe(event)
         failure = self.find_failure(event.reason, out)
         if failure is not None:
             self.end_badly(failure, out)
@@ -395,7 +395,7 @@ class Delivery:
         for (origin, _), number in self.open.items():
             if origin is NATIVE and number in self.watch.open:
                 self.unended.append(self.watch.open.pop(number))
-                self.watch.see(CallRejected("", Reason.TRUNCATED, self.unended[-1]))
+                self.watch.observe(CallRejected("", Reason.TRUNCATED, self.unended[-1]))
 
     def describe_nothing(self, reason: str, out: list[Event]) -> Failed:
         if reason == "content_filter":
@@ -424,7 +424,7 @@ class Delivery:
     def end_badly(self, event: Failed, out: list[Event]) -> None:
         """Tell the failure, but not the key, which upstreams like to repeat."""
         failure = redact_failure(event, self.secrets)
-        self.watch.see(failure)
+        self.watch.observe(failure)
         out.append(failure)
 
     def close(self, truncated: bool, out: list[Event]) -> None:
@@ -440,9 +440,9 @@ class Delivery:
         elif not truncated:
             self.rescue(reader, out)
         for dialect, reason in reader.left:
-            self.watch.leave(dialect, reason)
+            self.watch.note_left_as_text(dialect, reason)
         for dialect in reader.missed:
-            self.watch.miss(dialect)
+            self.watch.note_near_miss(dialect)
         if self.only_last and says_more(self.waiting or ()):
             self.reader = reader
             self.give_back(out)
@@ -465,7 +465,7 @@ class Delivery:
 
     def note_overheard(self, dialects: list[str]) -> None:
         for dialect in dialects:
-            self.watch.leave(dialect, Reason.EXTRA_CALL)
+            self.watch.note_left_as_text(dialect, Reason.EXTRA_CALL)
         if dialects:
             told, where = ", ".join(dict.fromkeys(dialects)), "beside native ones" if self.natives else "before its end"
             self.watch.notes.append(f"{len(dialects)} calls in the text {where} stay text: {told}")

@@ -29,7 +29,7 @@ from toolglot.core.offload import LARGE_REQUEST
 from toolglot.core.provenance import NO_QUOTATIONS, Quotations, find_quotations, list_quotable
 from toolglot.gateway.capabilities.learned import LearnedFailure
 from toolglot.gateway.capabilities.profiles import SIGNED_CALLS, Rule
-from toolglot.gateway.capabilities.workarounds import hold_to_call, narrow, retell_thoughts
+from toolglot.gateway.capabilities.workarounds import adapt_reasoning, enforce_call, restrict_tools
 from toolglot.gateway.experiment import Experiment
 from toolglot.gateway.routing import NATIVE, RELAY, TEXT, Capabilities, Route, choose
 from toolglot.gateway.sessions.client_state import ClientState
@@ -241,7 +241,7 @@ class Exchange:
         else:
             speech = render_as_text(conversation, dialect, parallel=self.route.parallel)
             if conversation.choice.mode == "required" and self.upstream_wire.THOUGHT_FIELDS:
-                speech = hold_to_call(speech, self._rule(), dialect, parallel=self.route.parallel)
+                speech = enforce_call(speech, self._rule(), dialect, parallel=self.route.parallel)
         self.watch.notes += speech.notes
         return speech
 
@@ -277,7 +277,7 @@ class Exchange:
         """The client's own words, unless the server would not understand its choice among the tools."""
         if self.route.manner is NATIVE:
             sealed = self._seal(conversation)
-            narrowed = narrow(sealed, self._rule()) if sealed.choice != ToolChoice() else sealed
+            narrowed = restrict_tools(sealed, self._rule()) if sealed.choice != ToolChoice() else sealed
             if narrowed is not conversation:
                 return self._encode(self._suit(narrowed))
         return self.wire.adapt_request(body, self.route.model.model, without_tools=self.route.mode == "off")
@@ -286,8 +286,8 @@ class Exchange:
         """The conversation as this very server takes it."""
         rule = self._rule()
         if self.upstream_wire.THOUGHT_FIELDS:
-            conversation = retell_thoughts(conversation, rule)
-        return narrow(conversation, rule)
+            conversation = adapt_reasoning(conversation, rule)
+        return restrict_tools(conversation, rule)
 
     def _rule(self) -> Rule:
         return self.route.rule or self.knowledge.guess_rule(self.route.upstream, self.route.model.model)
@@ -371,12 +371,12 @@ class Exchange:
         for event in events:
             if isinstance(event, Failed) and event.kind == UNFINISHED and not known:
                 watch.notes.append("the answer did not say how it ended")
-            watch.see(event)
+            watch.observe(event)
         watch.error = known or watch.error
 
     def _trouble(self, error: ToolglotError) -> str:
         status = error.status if isinstance(error, RefusedError) else None
-        return self.knowledge.profiles.judge(f"{error.code} {error.message}", status)
+        return self.knowledge.profiles.classify_error(f"{error.code} {error.message}", status)
 
     def _learn(self, kind: str, error: ToolglotError) -> LearnedFailure:
         place = self.route.upstream.base_url, self.route.model.model

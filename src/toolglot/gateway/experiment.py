@@ -110,8 +110,8 @@ class DryRun:
         watch = self.delivery.watch
         try:
             events = read()
-            watch.hear(events)
-            watch.hear_told(self.delivery.deliver(events))
+            watch.keep_model_text(events)
+            watch.keep_delivered(self.delivery.deliver(events))
         except Exception:
             self.broken, watch.error = True, BROKEN
             LOG.exception("a dry run of request %s", watch.request_id)
@@ -127,7 +127,7 @@ def deliver_whole(delivery: Delivery, events: Sequence[Event]) -> list[Event]:
     except Exception:
         watch = delivery.watch
         LOG.exception("request %s: its answer is left as it is", watch.request_id)
-        watch.forget()
+        watch.discard_calls()
         watch.notes.append("the answer could not be read and is left as it is")
         plain = Delivery(None, watch, delivery.names, delivery.joiner, streamed=False, secrets=delivery.secrets)
         return plain.deliver(events)

@@ -62,7 +62,7 @@ def reply(exchange: Exchange, body: bytes, streamed: bool = False) -> bytes:
     else:
         whole = wire.read_reply(body, new_id)
     events = whole.events
-    exchange.watch.hear(events)
+    exchange.watch.keep_model_text(events)
     told = deliver_whole(open_delivery(exchange, streamed=False), events)
     for step in bring_back(exchange, streamed=False):
         told = step.feed(told)
@@ -144,11 +144,11 @@ def bring_back(exchange: Exchange, streamed: bool) -> list[Step]:
 def listen(exchange: Exchange, delivery: Delivery) -> Callable[[list[Event]], list[Event]]:
     """How the delivery takes events: the model's own text is kept on the way, if bodies are logged."""
     watch = exchange.watch
-    if watch.said is None:
+    if watch.model_text is None:
         return delivery.deliver
 
     def deliver(events: list[Event]) -> list[Event]:
-        watch.hear(events)
+        watch.keep_model_text(events)
         return delivery.deliver(events)
 
     return deliver
@@ -167,7 +167,7 @@ def rehearse(exchange: Exchange, streamed: bool) -> DryRun | None:
     route = exchange.trial.meant
     if route is None or not exchange.trial.rehearses:
         return None
-    watch = exchange.watch.rehearse(route.manner, route.client)
+    watch = exchange.watch.start_dry_run(route.manner, route.client)
     reader = exchange.upstream_wire.read_stream(exchange.source.new_call_id)
     return DryRun(_deliver(exchange, route, watch, streamed), reader)
 

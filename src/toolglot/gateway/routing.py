@@ -26,7 +26,7 @@ from toolglot.core.conversation import Conversation, ToolCall, ToolResult
 from toolglot.core.errors import RequestError
 from toolglot.gateway.capabilities.learned import LearnedFailure, LearnedFailures
 from toolglot.gateway.capabilities.profiles import NO_FACTS, Facts, Profiles, Rule
-from toolglot.gateway.capabilities.workarounds import add_fields
+from toolglot.gateway.capabilities.workarounds import quirk_fields
 from toolglot.gateway.sessions.ttl_store import TtlStore
 from toolglot.reading.reader import vocabulary
 
@@ -84,7 +84,7 @@ class Route(Struct, frozen=True):
 
     def retreat(self, lesson: LearnedFailure) -> Route:
         """The same as text, for this is what was learned."""
-        return structs.replace(self, manner=TEXT, lesson=lesson, extra=add_fields(self.rule))
+        return structs.replace(self, manner=TEXT, lesson=lesson, extra=quirk_fields(self.rule))
 
 
 class CapabilitiesUnknown(Exception):
@@ -189,7 +189,7 @@ def _decide(route: Route, conversation: Conversation, settings: Settings, knowle
         return structs.replace(
             route, manner=NATIVE, parallel=_parallel(conversation, settings, route.model, rule.parallel)
         )
-    return structs.replace(route, parallel=_parallel(conversation, settings, route.model), extra=add_fields(rule))
+    return structs.replace(route, parallel=_parallel(conversation, settings, route.model), extra=quirk_fields(rule))
 
 
 def _matters(conversation: Conversation, settings: Settings) -> bool:
