@@ -497,8 +497,8 @@ def test_metrics_are_written_as_prometheus_writes_its_own(
     answered = Counter(
         "toolglot_requests", "Requests answered.", ("status", "mode", "dialect"), registry=registry
     ).labels
-    gone = Counter("toolglot_clients_gone", "Requests whose client left before the end.", registry=registry)
-    streams = Gauge("toolglot_streams_in_flight", "Streams under way.", registry=registry)
+    gone = Counter("toolglot_clients_gone", "Requests whose client disconnected before the end.", registry=registry)
+    streams = Gauge("toolglot_streams_in_flight", "Streams in flight.", registry=registry)
     lasted = Histogram(
         "toolglot_request_seconds",
         "Time to the end of the answer.",

@@ -33,7 +33,7 @@ from toolglot.gateway.capabilities.workarounds import adapt_reasoning, enforce_c
 from toolglot.gateway.experiment import Experiment
 from toolglot.gateway.routing import NATIVE, RELAY, TEXT, Capabilities, Route, choose
 from toolglot.gateway.sessions.client_state import ClientState
-from toolglot.gateway.sessions.reasoning_signatures import TurnKey, find_place, restore
+from toolglot.gateway.sessions.reasoning_signatures import TurnKey, find_turn, restore
 from toolglot.gateway.telemetry.log import RequestRecorder, redact
 from toolglot.gateway.tool_results import match_results
 from toolglot.prompting.conversation import PromptedConversation, render_as_text
@@ -119,7 +119,7 @@ class Exchange:
         self.quotations = self._find_quotations(conversation)
         watch.offered, watch.stripped = self._count_tools(conversation.tools)
         if self.asked.kept:
-            self.asked = self.memory.listen(self.asked, body)
+            self.asked = self.memory.store_answer(self.asked, body)
         self._forget_messages()
 
     def _name_model(self, conversation: Conversation) -> Conversation:
@@ -311,8 +311,8 @@ class Exchange:
         """Seals that the client's wire cannot carry are kept here, by the client's key and the upstream."""
         if not self._seals or self.wire.CARRIES_SEALS:
             return conversation
-        self.place = find_place(conversation.messages)
-        restored = restore(conversation.messages, self.memory.open_seals(self.route.upstream.base_url))
+        self.place = find_turn(conversation.messages)
+        restored = restore(conversation.messages, self.memory.open_signatures(self.route.upstream.base_url))
         return conversation if restored == conversation.messages else replace(conversation, messages=restored)
 
     @property

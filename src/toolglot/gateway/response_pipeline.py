@@ -137,7 +137,9 @@ def bring_back(exchange: Exchange, streamed: bool) -> list[Step]:
     if exchange.guards:
         steps.append(ArgumentGuard(exchange.guards, exchange.asked.conversation.model, notes))
     if exchange.place is not None:
-        steps.append(SignatureCollector(exchange.memory.open_seals(exchange.route.upstream.base_url), exchange.place))
+        steps.append(
+            SignatureCollector(exchange.memory.open_signatures(exchange.route.upstream.base_url), exchange.place)
+        )
     return steps
 
 
