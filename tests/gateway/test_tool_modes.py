@@ -325,7 +325,7 @@ def test_a_folder_that_cannot_be_written_does_no_harm(tmp_path: Path, caplog: py
     experience = LearnedFailures(tmp_path / "file")
     experience.learn("http://h", "m", "refused", "no", 0.0)
     assert experience.recall("http://h", "m", 1.0) is not None
-    assert "could not be kept" in caplog.text
+    assert "cannot be saved" in caplog.text
 
 
 def test_the_folder_is_where_the_system_wants_it() -> None:

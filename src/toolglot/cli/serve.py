@@ -143,7 +143,7 @@ async def _follow(follower: LiveReload) -> None:
 
     while True:
         await asyncio.sleep(LOOK_SECONDS)
-        follower.look()
+        follower.check()
 
 
 def _greet(settings: Settings, address: str) -> None:

@@ -81,11 +81,11 @@ class Telemetry:
 
     def _log(self, record: Record) -> None:
         if self._requests.isEnabledFor(logging.INFO):
-            handler = _only_handler(self._requests)
-            if handler is None:
+            output = _only_output(self._requests)
+            if output is None:
                 self._requests.handle(_make_message(record))
             else:
-                handler.write(record)
+                output.write(record)
 
     def body(self, recorder: RequestRecorder, what: str, data: bytes, size: int | None = None) -> None:
         """Log a body if ``log_bodies`` is set; keys in it are redacted.
@@ -151,7 +151,7 @@ class JsonLines(logging.StreamHandler[TextIO]):
         return json.dumps({"time": when, "level": record.levelname.lower(), "message": message}, separators=(",", ":"))
 
 
-def _only_handler(log: logging.Logger) -> JsonLines | None:
+def _only_output(log: logging.Logger) -> JsonLines | None:
     """The ``JsonLines`` handler of a logger, if there are no other handlers and filters."""
     parent = log.parent
     if log.handlers or log.filters or not log.propagate or parent is None or parent.propagate:
